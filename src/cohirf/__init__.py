@@ -1,0 +1,10 @@
+"""cohirf: Consensus Hierarchical Random Features, a meta-algorithm that carries any clustering method further."""
+
+from cohirf.algorithm.levels import LevelRecord
+from cohirf.estimator import CoHiRF
+from cohirf.hierarchy import FusionHierarchy
+from cohirf.sources import open_source
+
+__all__ = ["CoHiRF", "FusionHierarchy", "LevelRecord", "open_source"]
+
+__version__ = "0.1.0"

@@ -1,0 +1,293 @@
+"""ChooseMedoids: the most central row of each consensus cluster (paper, section 2.2.2).
+
+The paper's formula takes the argmin of summed absolute similarities, which is the *least* central row and
+contradicts the sentence around it; the most central one is taken here.
+
+Cosine similarity and squared Euclidean distance add up over a cluster to an inner product with one vector: the sum
+of its rows, or their mean. So these medoids are exact and cost O(n p). Similarities without such a form are computed
+between a sample of at most ``max_candidates`` rows of each cluster.
+
+Ties go to the lowest row: rows whose score is within ``TIE`` of the best one count as equal, so that the order in
+which rows are added up does not decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
+
+from cohirf.algorithm.grouping import IntArray, first_rows, index_dtype, rows_by_label
+
+FloatArray = NDArray[np.float64]
+Similarity = Callable[[Any, FloatArray], FloatArray]
+
+TIE = 1e-9
+# Sizes of temporary arrays, in cells: cluster sums that are held at once, and a block of rows that fits the cache.
+SUM_CELLS = 2**22
+BLOCK_CELLS = 2**17
+
+
+@dataclass(frozen=True)
+class Members:
+    """Rows of a data matrix, all or some of them, with the cluster and the mass of each."""
+
+    X: Any
+    rows: IntArray | None  # None: all
+    labels: IntArray
+    n_clusters: int
+    mass: FloatArray | None  # None: 1 each
+
+    def blocks(self, n_cells: int) -> Iterator[tuple[slice, Any]]:
+        """Yield slices of the members with their rows of X, in float64, at most about ``n_cells`` at a time."""
+        step = max(1, n_cells // self.X.shape[1])
+        for start in range(0, len(self.labels), step):
+            block = slice(start, start + step)
+            rows = block if self.rows is None else self.rows[block]
+            yield block, self.X[rows].astype(np.float64, copy=False)
+
+    def weights(self) -> FloatArray:
+        """Return the mass of each member."""
+        return np.ones(len(self.labels)) if self.mass is None else self.mass
+
+
+Centrality = Callable[[Members], FloatArray]
+
+
+def choose_central_medoids(
+    X: Any,
+    labels: IntArray,
+    n_clusters: int,
+    mass: FloatArray | None,
+    rng: np.random.Generator,
+    *,
+    centrality: Centrality,
+) -> IntArray:
+    """Return the row of the exact medoid of each cluster, for a centrality that is linear in the rows."""
+    if n_clusters * X.shape[1] <= SUM_CELLS:
+        members = Members(X, None, labels, n_clusters, mass)
+        return _first_best(centrality(members), labels, n_clusters)
+    medoids = first_rows(labels, n_clusters)
+    for clusters, members in _parts(X, labels, n_clusters, mass):
+        assert members.rows is not None  # _parts lists the rows of each part
+        best = _first_best(centrality(members), members.labels, members.n_clusters)
+        medoids[clusters] = members.rows[best]
+    return medoids
+
+
+def choose_sampled_medoids(
+    X: Any,
+    labels: IntArray,
+    n_clusters: int,
+    mass: FloatArray | None,
+    rng: np.random.Generator,
+    *,
+    similarity: Similarity,
+    max_candidates: int,
+    candidate_fraction: float | None,
+) -> IntArray:
+    """Return the medoid of each cluster among a sample of its rows, for any similarity.
+
+    ``similarity`` maps the candidates and their mass to their similarities: a stack of clusters with equally many
+    candidates, of shape (clusters, candidates, features), or one cluster as a CSR matrix.
+    """
+    starts, candidates = _sample_candidates(labels, n_clusters, rng, max_candidates, candidate_fraction)
+    n_candidates = np.diff(starts)
+    medoids = candidates[starts[:-1]]
+    for size in np.unique(n_candidates[n_candidates > 1]):
+        clusters = np.flatnonzero(n_candidates == size)
+        step = 1 if sparse.issparse(X) else max(1, SUM_CELLS // (size * max(size, X.shape[1])))
+        for start in range(0, len(clusters), step):
+            part = clusters[start : start + step]
+            rows = candidates[starts[part][:, None] + np.arange(size)]
+            weights = np.ones(rows.shape) if mass is None else mass[rows]
+            points = X[rows[0]] if sparse.issparse(X) else X[rows]
+            scores = _mean_similarity(similarity(points.astype(np.float64, copy=False), weights), weights)
+            best = scores.max(axis=1, keepdims=True)
+            tied = scores >= best - TIE * np.abs(best)
+            medoids[part] = rows[np.arange(len(part)), tied.argmax(axis=1)]
+    return medoids
+
+
+def cosine_centrality(members: Members) -> FloatArray:
+    """Return the mean cosine similarity of each row to the rows of its cluster; a zero row has similarity 0."""
+    squares = np.empty(len(members.labels))
+    for block, points in members.blocks(BLOCK_CELLS):
+        squares[block] = _row_dots(points, points)
+    inverse_norm = np.divide(1.0, np.sqrt(squares), out=np.zeros_like(squares), where=squares > 0)
+    mass = members.weights()
+    directions = _segment_sums(members, inverse_norm * mass)
+    directions /= _cluster_mass(members, mass)[:, None]
+    scores = squares  # not needed any more
+    for block, points in members.blocks(BLOCK_CELLS):
+        scores[block] = _dots_with_clusters(points, directions, members.labels[block])
+    scores *= inverse_norm
+    return scores
+
+
+def euclidean_centrality(members: Members) -> FloatArray:
+    """Return the negative squared distance of each row to the mean of its cluster, in units of their average.
+
+    The sum of squared distances to all rows of the cluster differs from it by a constant factor and summand only.
+    """
+    mass = members.weights()
+    total = _cluster_mass(members, mass)
+    means = _segment_sums(members, mass) / total[:, None]
+    squares = np.empty(len(members.labels))
+    for block, points in members.blocks(BLOCK_CELLS):
+        squares[block] = _squared_distances_to_clusters(points, means, members.labels[block])
+    spread = np.bincount(members.labels, weights=squares * mass, minlength=members.n_clusters) / total
+    unit = spread[members.labels]
+    return -np.divide(squares, unit, out=np.zeros_like(squares), where=unit > 0)
+
+
+def rbf_similarity(points: Any, mass: FloatArray) -> FloatArray:
+    """Return exp(-gamma d^2) with 1 / gamma the mean squared distance between the candidates of the cluster."""
+    if sparse.issparse(points):
+        squares = euclidean_distances(points, squared=True)[None]
+    else:
+        shifted = points - points[:, :1]  # near the origin the expanded square loses no digits
+        norms = _row_dots(shifted, shifted)
+        squares = norms[:, :, None] + norms[:, None, :] - 2 * (shifted @ shifted.transpose(0, 2, 1))
+        np.maximum(squares, 0, out=squares)
+    return _decay(squares, mass)
+
+
+def laplacian_similarity(points: Any, mass: FloatArray) -> FloatArray:
+    """Return exp(-gamma d) with d the Manhattan distance and 1 / gamma its mean in the cluster."""
+    if sparse.issparse(points):
+        distances = manhattan_distances(points)[None]
+    elif points.size * points.shape[1] <= SUM_CELLS:
+        distances = np.abs(points[:, :, None, :] - points[:, None, :, :]).sum(axis=-1)
+    else:
+        distances = np.stack([cdist(cluster, cluster, "cityblock") for cluster in points])
+    return _decay(distances, mass)
+
+
+@dataclass(frozen=True)
+class CallableSimilarity:
+    """A user's ``f(X) -> similarity matrix``, called cluster by cluster."""
+
+    function: Callable[[Any], Any]
+
+    def __call__(self, points: Any, mass: FloatArray) -> FloatArray:
+        """Return the similarities within each cluster of candidates."""
+        clusters = [points] if sparse.issparse(points) else points
+        return np.stack([self._of_cluster(cluster) for cluster in clusters])
+
+    def _of_cluster(self, cluster: Any) -> FloatArray:
+        n = cluster.shape[0]
+        matrix = np.asarray(self.function(cluster), dtype=np.float64)
+        if matrix.shape != (n, n):
+            raise ValueError(
+                f"The medoid similarity returned an array of shape {matrix.shape} for {n} rows: "
+                f"it must return the {n} x {n} matrix of similarities between them."
+            )
+        if not np.isfinite(matrix).all():
+            raise ValueError("The medoid similarity returned NaN or infinity: it must be finite for all rows.")
+        return matrix
+
+
+def _first_best(scores: FloatArray, labels: IntArray, n_clusters: int) -> IntArray:
+    """Return the first position of the highest score in each cluster."""
+    threshold = np.full(n_clusters, -np.inf)
+    np.maximum.at(threshold, labels, scores)
+    threshold -= TIE
+    best = np.flatnonzero(scores >= threshold[labels])
+    return best[first_rows(labels[best], n_clusters)].astype(index_dtype(len(scores)), copy=False)
+
+
+def _parts(
+    X: Any, labels: IntArray, n_clusters: int, mass: FloatArray | None
+) -> Iterator[tuple[IntArray, Members]]:
+    """Split the clusters of two rows or more into parts whose sums fit in ``SUM_CELLS``."""
+    starts, rows = rows_by_label(labels, n_clusters)
+    sizes = np.diff(starts)
+    clusters = np.flatnonzero(sizes > 1)
+    step = max(1, SUM_CELLS // X.shape[1])
+    for start in range(0, len(clusters), step):
+        part = clusters[start : start + step]
+        lengths = sizes[part]
+        part_labels = np.repeat(np.arange(len(part), dtype=np.int32), lengths)
+        offsets = np.arange(len(part_labels)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        part_rows = rows[starts[part][part_labels] + offsets]
+        yield part, Members(X, part_rows, part_labels, len(part), None if mass is None else mass[part_rows])
+
+
+def _sample_candidates(
+    labels: IntArray, n_clusters: int, rng: np.random.Generator, max_candidates: int, fraction: float | None
+) -> tuple[IntArray, IntArray]:
+    """Draw the candidates of each cluster without replacement; the result reads as that of ``rows_by_label``."""
+    starts, rows = rows_by_label(labels, n_clusters)
+    sizes = np.diff(starts)
+    n_candidates = np.minimum(sizes, max_candidates)
+    if fraction is not None:
+        n_candidates = np.minimum(n_candidates, np.ceil(fraction * sizes).astype(sizes.dtype))
+    if (n_candidates == sizes).all():
+        return starts, rows
+    label_of = np.repeat(np.arange(n_clusters), sizes)
+    shuffled = np.lexsort((rng.random(len(rows)), label_of))
+    rank = np.arange(len(rows)) - starts[label_of]
+    drawn = np.sort(shuffled[rank < n_candidates[label_of]])
+    return np.concatenate([[0], np.cumsum(n_candidates)]), rows[drawn]
+
+
+def _segment_sums(members: Members, weights: FloatArray) -> FloatArray:
+    """Add up the weighted rows of each cluster, in float64."""
+    n_features = members.X.shape[1]
+    sums = np.zeros((members.n_clusters, n_features))
+    # each block adds to all sums: blocks of no fewer rows than there are clusters keep that linear
+    for block, points in members.blocks(max(16 * BLOCK_CELLS, members.n_clusters * n_features)):
+        n = points.shape[0]
+        one_hot = sparse.csc_array(
+            (weights[block], members.labels[block], np.arange(n + 1, dtype=np.int32)), shape=(members.n_clusters, n)
+        )
+        sums += one_hot @ points
+    return sums
+
+
+def _cluster_mass(members: Members, mass: FloatArray) -> FloatArray:
+    return np.bincount(members.labels, weights=mass, minlength=members.n_clusters)
+
+
+def _dots_with_clusters(points: Any, vectors: FloatArray, labels: IntArray) -> FloatArray:
+    """Return the inner product of each row with the vector of its cluster."""
+    if not sparse.issparse(points):
+        return _row_dots(points, vectors[labels])
+    row_of = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
+    products = points.data * vectors[labels[row_of], points.indices]
+    return np.bincount(row_of, weights=products, minlength=points.shape[0])
+
+
+def _squared_distances_to_clusters(points: Any, means: FloatArray, labels: IntArray) -> FloatArray:
+    if not sparse.issparse(points):
+        difference = points - means[labels]
+        return _row_dots(difference, difference)
+    norms = _row_dots(means, means)[labels]
+    return _row_dots(points, points) - 2 * _dots_with_clusters(points, means, labels) + norms
+
+
+def _row_dots(left: Any, right: Any) -> FloatArray:
+    if sparse.issparse(left):
+        return np.asarray(left.multiply(right).sum(axis=1), dtype=np.float64).ravel()
+    dots: FloatArray = np.einsum("...j,...j->...", left, right)
+    return dots
+
+
+def _mean_similarity(similarity: FloatArray, mass: FloatArray) -> FloatArray:
+    means: FloatArray = np.einsum("cij,cj->ci", similarity, mass) / mass.sum(axis=1, keepdims=True)
+    return means
+
+
+def _decay(distances: FloatArray, mass: FloatArray) -> FloatArray:
+    """Turn distances into similarities that fall to 1/e at the mean distance of the cluster."""
+    share = mass / mass.sum(axis=1, keepdims=True)
+    unit = np.einsum("ci,cij,cj->c", share, distances, share)[:, None, None]
+    scaled: FloatArray = np.divide(distances, unit, out=np.zeros_like(distances), where=unit > 0)
+    return np.exp(-scaled)

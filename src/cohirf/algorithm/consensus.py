@@ -1,0 +1,212 @@
+"""Consensus of several views: strict and relaxed (paper, sections 2.2.1 and 2.3).
+
+Views are folded one by one into codes. What follows works on the few *distinct* codes and how many rows carry each,
+never on rows again. A negative label is noise: such a row is a cluster of its own as long as the view that said so
+takes part. It needs no label of its own for that, so noise does not make the codes more numerous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.grouping import IntArray, compress, index_dtype, pair_keys
+
+NOISE = -1
+
+
+@dataclass(frozen=True)
+class Codes:
+    """The distinct codes of a set of rows.
+
+    Attributes
+    ----------
+    distinct : (n_codes, n_views) array
+        One label per view; ``NOISE`` where the view called the row noise.
+    counts : (n_codes,) array
+        How many rows carry each code.
+    of_row : (n_rows,) array
+        The code of each row.
+    """
+
+    distinct: IntArray
+    counts: IntArray
+    of_row: IntArray
+
+    @property
+    def n_views(self) -> int:
+        """How many views the codes are made of."""
+        return int(self.distinct.shape[1])
+
+    def noisy(self, views: Sequence[int]) -> NDArray[np.bool_]:
+        """Tell which codes are noise in at least one of ``views``."""
+        return np.asarray((self.distinct[:, list(views)] == NOISE).any(axis=1))
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """The partition the kept views agree on: ``labels`` in ``range(n_clusters)``, one per row."""
+
+    labels: IntArray
+    n_clusters: int
+    views_kept: tuple[int, ...]
+
+
+def fold_views(labels_of_views: Iterable[IntArray], n_rows: int) -> Codes:
+    """Fold the labels of several views into codes, holding one view's labels at a time.
+
+    After each view the codes are numbered anew without gaps, so their range never exceeds the number of rows: a
+    product of label counts beyond 2**63 cannot overflow.
+    """
+    of_row: IntArray = np.zeros(n_rows, dtype=index_dtype(n_rows))
+    columns: list[IntArray] = []
+    n_codes = 1
+    for labels in labels_of_views:
+        symbols, label_of_symbol = _as_symbols(labels)
+        n_symbols = len(label_of_symbol)
+        keys = pair_keys(of_row, n_codes, symbols, n_symbols)
+        distinct, of_row = compress(keys, n_codes * n_symbols)
+        columns = [column[distinct // n_symbols] for column in columns]
+        columns.append(label_of_symbol[distinct % n_symbols])
+        n_codes = len(distinct)
+    return Codes(np.stack(columns, axis=1), np.bincount(of_row, minlength=n_codes), of_row)
+
+
+def strict_consensus(codes: Codes) -> Consensus:
+    """Put two rows together if and only if every view does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes = fold_views([np.array([0, 0, 1, 1]), np.array([5, 5, 5, -1])], n_rows=4)
+    >>> strict_consensus(codes).labels
+    array([0, 0, 1, 2], dtype=int32)
+    """
+    return _agree(codes, tuple(range(codes.n_views)))
+
+
+def relaxed_consensus(codes: Codes, threshold: float) -> Consensus:
+    """Drop the view whose removal changes the consensus most, until every one of them changes it little.
+
+    A view is dropped while the adjusted Rand index between the consensus with and without it is below
+    ``threshold``; of several equal ones the first is dropped. One view always stays.
+    """
+    kept = list(range(codes.n_views))
+    while len(kept) > 1:
+        agreement = leave_one_out_agreement(codes, kept)
+        worst = int(np.argmin(agreement))
+        if agreement[worst] >= threshold:
+            break
+        del kept[worst]
+    return _agree(codes, tuple(kept))
+
+
+def leave_one_out_agreement(codes: Codes, views: Sequence[int]) -> NDArray[np.float64]:
+    """Return the adjusted Rand index of the consensus of ``views`` with that of all but one, for each.
+
+    The full consensus refines each of the others, so the pairs it puts together are the pairs both put together,
+    and no contingency table is needed. The partitions without one view are joined from those of the views before
+    it and after it.
+    """
+    before = _running_partitions(codes, views)
+    after = _running_partitions(codes, views[::-1])[::-1]
+    noise_votes = (codes.distinct[:, list(views)] == NOISE).sum(axis=1)
+    n_pairs = _pairs(codes.counts.sum())
+    together = _pairs_together(*before[-1], codes.counts * (noise_votes == 0))
+    agreement = np.empty(len(views))
+    for i, view in enumerate(views):
+        clean = noise_votes == (codes.distinct[:, view] == NOISE)
+        together_without = _pairs_together(*_join(before[i], after[i + 1]), codes.counts * clean)
+        agreement[i] = _adjusted_rand(together, together, together_without, n_pairs)
+    return agreement
+
+
+def mean_agreement(codes: Codes) -> float:
+    """Return the mean adjusted Rand index over all pairs of views; NaN for a single view."""
+    views = range(codes.n_views)
+    clean = codes.distinct != NOISE
+    partitions = [_view_partition(codes, view) for view in views]
+    together = [_pairs_together(*partitions[view], codes.counts * clean[:, view]) for view in views]
+    n_pairs = _pairs(codes.counts.sum())
+    agreement = [
+        _adjusted_rand(
+            _pairs_together(*_join(partitions[a], partitions[b]), codes.counts * (clean[:, a] & clean[:, b])),
+            together[a],
+            together[b],
+            n_pairs,
+        )
+        for a, b in combinations(views, 2)
+    ]
+    return float(np.mean(agreement)) if agreement else float("nan")
+
+
+Partition = tuple[IntArray, int]  # the group of each distinct code, and how many groups there are
+
+
+def _as_symbols(labels: IntArray) -> tuple[IntArray, IntArray]:
+    """Map labels to symbols 0, 1, ... that are few enough to address a table; symbol 0 is noise."""
+    highest = int(labels.max(initial=NOISE))
+    label_dtype = np.int32 if highest < 2**31 else np.int64
+    if highest > 2 * len(labels):
+        distinct, symbols = np.unique(np.maximum(labels, NOISE), return_inverse=True)
+        return symbols, distinct.astype(label_dtype)
+    return np.maximum(labels, NOISE) + 1, np.arange(NOISE, highest + 1, dtype=label_dtype)
+
+
+def _agree(codes: Codes, views: tuple[int, ...]) -> Consensus:
+    """Label rows by what ``views`` say of them, each noise row by itself."""
+    if len(views) == codes.n_views:  # distinct codes are distinct groups
+        n_groups = len(codes.counts)
+        group = np.arange(n_groups, dtype=codes.of_row.dtype)
+    else:
+        group, n_groups = _running_partitions(codes, views)[-1]
+    noisy = codes.noisy(views)
+    if not noisy.any():
+        return Consensus(group[codes.of_row], n_groups, views)
+    _, group[~noisy] = compress(group[~noisy], n_groups)
+    n_clean = int(group[~noisy].max(initial=-1)) + 1
+    labels = group[codes.of_row]
+    noise_rows = np.flatnonzero(noisy[codes.of_row])
+    labels[noise_rows] = np.arange(n_clean, n_clean + len(noise_rows))
+    return Consensus(labels, n_clean + len(noise_rows), views)
+
+
+def _running_partitions(codes: Codes, views: Sequence[int]) -> list[Partition]:
+    """Partitions of the codes by no view, by the first, by the first two, ..., by all of ``views``."""
+    partitions: list[Partition] = [(np.zeros(len(codes.counts), dtype=np.int32), 1)]
+    for view in views:
+        partitions.append(_join(partitions[-1], _view_partition(codes, view)))
+    return partitions
+
+
+def _view_partition(codes: Codes, view: int) -> Partition:
+    symbols, label_of_symbol = _as_symbols(codes.distinct[:, view])
+    return symbols, len(label_of_symbol)
+
+
+def _join(left: Partition, right: Partition) -> Partition:
+    """Intersect two partitions of the codes."""
+    keys = pair_keys(left[0], left[1], right[0], right[1])
+    distinct, group = compress(keys, left[1] * right[1])
+    return group, len(distinct)
+
+
+def _pairs_together(group: IntArray, n_groups: int, counts: IntArray) -> float:
+    """Count the pairs of rows that share a group; rows of noise codes come with a count of 0."""
+    return float(_pairs(np.bincount(group, weights=counts, minlength=n_groups)).sum())
+
+
+def _pairs(size: IntArray | NDArray[np.float64]) -> NDArray[np.float64]:
+    size = np.asarray(size, dtype=np.float64)
+    return size * (size - 1) / 2
+
+
+def _adjusted_rand(together: float, left: float, right: float, n_pairs: NDArray[np.float64]) -> float:
+    """Return the adjusted Rand index from the pairs together in both, in each one, and the pairs there are."""
+    expected = left * right / float(n_pairs) if n_pairs else 0.0
+    highest = (left + right) / 2
+    return 1.0 if highest == expected else (together - expected) / (highest - expected)

@@ -1,0 +1,116 @@
+"""GetClusters: labels of the base method on random feature views (paper, section 2.2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cohirf.algorithm.base_method import label_rows
+from cohirf.algorithm.consensus import Codes, Consensus, fold_views, mean_agreement
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.randomness import Draw, Entropy, generator_at
+
+Result = TypeVar("Result")
+RunTasks = Callable[[Callable[..., Result], Iterable[tuple[Any, ...]]], Iterable[Result]]
+"""Calls a function with each tuple of arguments and gives the results back in order."""
+
+
+@dataclass(frozen=True)
+class Views:
+    """How a set of rows is looked at: the base method, and the number and size of its views."""
+
+    estimator: Any
+    n_views: int
+    n_features: int
+    entropy: Entropy
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """What GetClusters found, and at what cost."""
+
+    consensus: Consensus
+    agreement: float
+    base_seconds: float
+    consensus_seconds: float
+
+
+@dataclass(frozen=True)
+class ViewLabels:
+    """Labels of one view, and the time the base method took for them."""
+
+    labels: IntArray
+    seconds: float
+
+
+def get_clusters(
+    X: Any,
+    sample_weight: Any,
+    views: Views,
+    consensus: Callable[[Codes], Consensus],
+    place: tuple[int, int],
+    run_tasks: RunTasks[ViewLabels],
+) -> Clusters:
+    """Cluster the rows of ``X`` on every view and return what ``consensus`` makes of it.
+
+    ``place`` is (level, batch).
+    """
+    started = perf_counter()
+    tasks = ((X, sample_weight, views, (*place, view)) for view in range(views.n_views))
+    stopwatch = _Stopwatch(run_tasks(label_view, tasks))
+    codes = fold_views(stopwatch.labels(), X.shape[0])
+    agreement = mean_agreement(codes)
+    found = consensus(codes)
+    consensus_seconds = perf_counter() - started - stopwatch.waited
+    return Clusters(found, agreement, stopwatch.base_seconds, consensus_seconds)
+
+
+def label_view(X: Any, sample_weight: Any, views: Views, place: tuple[int, int, int]) -> ViewLabels:
+    """Label the rows of ``X`` on the view that belongs to ``place``: (level, batch, view)."""
+    rng = generator_at(views.entropy, Draw.VIEW, *place)
+    features = sample_features(rng, X.shape[1], views.n_features)
+    view = take_features(X, features)
+    started = perf_counter()
+    labels = label_rows(views.estimator, view, rng, sample_weight, may_overwrite=view is not X)
+    return ViewLabels(labels, perf_counter() - started)
+
+
+def sample_features(rng: np.random.Generator, n_features: int, n_sampled: int) -> NDArray[np.intp]:
+    """Draw ``n_sampled`` distinct features, in rising order."""
+    return np.sort(rng.choice(n_features, size=n_sampled, replace=False))
+
+
+def take_features(X: Any, features: NDArray[np.intp]) -> Any:
+    """Return the given columns of ``X``; all of them are ``X`` itself, not a copy."""
+    if len(features) == X.shape[1]:
+        return X
+    if sparse.issparse(X):
+        return X[:, features]
+    # "clip" spares numpy the buffer it needs to leave `out` untouched when an index is out of range
+    out = np.empty((X.shape[0], len(features)), dtype=X.dtype)
+    return np.take(X, features, axis=1, out=out, mode="clip")
+
+
+class _Stopwatch:
+    """Passes labels on while it adds up base-method time and the time spent waiting for views."""
+
+    def __init__(self, results: Iterable[ViewLabels]) -> None:
+        self._results = iter(results)
+        self.base_seconds = 0.0
+        self.waited = 0.0
+
+    def labels(self) -> Iterator[IntArray]:
+        while True:
+            started = perf_counter()
+            result = next(self._results, None)
+            self.waited += perf_counter() - started
+            if result is None:
+                return
+            self.base_seconds += result.seconds
+            yield result.labels

@@ -1,0 +1,62 @@
+"""Grouping by integers in linear time: the primitive that consensus, medoids and labels share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+IntArray = NDArray[np.integer[Any]]
+
+
+def index_dtype(n_rows: int) -> type[np.signedinteger[Any]]:
+    """Return the smallest of int32 and int64 that can number ``n_rows`` rows."""
+    return np.int32 if n_rows < 2**31 else np.int64
+
+
+def compress(keys: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
+    """Number the distinct ``keys`` (all in ``range(n_keys)``) in rising order.
+
+    Returns the distinct keys and, for each key, its number. A direct-address table does it in linear time; where
+    that table would be much longer than the keys, sorting is cheaper.
+    """
+    if n_keys > 8 * len(keys) + 1024:
+        distinct, numbers = np.unique(keys, return_inverse=True)
+        return distinct, numbers.astype(index_dtype(len(keys)), copy=False)
+    seen = np.zeros(n_keys, dtype=bool)
+    seen[keys] = True
+    distinct = np.flatnonzero(seen)
+    number_of_key = np.empty(n_keys, dtype=index_dtype(len(keys)))
+    number_of_key[distinct] = np.arange(len(distinct), dtype=number_of_key.dtype)
+    return distinct, number_of_key[keys]
+
+
+def pair_keys(left: IntArray, n_left: int, right: IntArray, n_right: int) -> IntArray:
+    """Encode each pair (left, right) as one integer below ``n_left * n_right``."""
+    dtype = np.int32 if n_left * n_right < 2**31 else np.int64
+    keys: IntArray = np.multiply(left, n_right, dtype=dtype)
+    keys += right
+    return keys
+
+
+def first_rows(labels: IntArray, n_labels: int) -> IntArray:
+    """Return, for each label, the first row that carries it."""
+    first = np.empty(n_labels, dtype=index_dtype(len(labels)))
+    # of several rows written to one place the last one stays: backwards, that is the first row
+    first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1, dtype=first.dtype)
+    return first
+
+
+def rows_by_label(labels: IntArray, n_labels: int) -> tuple[IntArray, IntArray]:
+    """Sort row numbers by label, rising within a label, in linear time.
+
+    Returns ``starts`` (of length ``n_labels + 1``) and ``rows``: label k has ``rows[starts[k]:starts[k + 1]]``.
+    """
+    n = len(labels)
+    one_hot = sparse.csc_array(
+        (np.ones(n, dtype=np.int8), labels, np.arange(n + 1, dtype=index_dtype(n + 1))),
+        shape=(n_labels, n),
+    ).tocsr()
+    return one_hot.indptr, one_hot.indices

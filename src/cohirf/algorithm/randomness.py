@@ -1,0 +1,35 @@
+"""Randomness by place: what a step draws depends on where it stands, never on what ran before it.
+
+So a fit gives the same labels whether its views and batches run one after the other, in threads, in processes or
+after a restart.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+Entropy = tuple[int, ...]
+
+
+class Draw(IntEnum):
+    """What the random numbers are for: the first part of every place."""
+
+    SPLIT = 0
+    VIEW = 1
+    MEDOIDS = 2
+    LANDMARKS = 3
+
+
+def root_entropy(random_state: Any) -> Entropy:
+    """Turn scikit-learn's ``random_state`` into the entropy from which every place draws."""
+    words = check_random_state(random_state).randint(0, 2**31, size=4)
+    return tuple(int(word) for word in words)
+
+
+def generator_at(entropy: Entropy, draw: Draw, *place: int) -> np.random.Generator:
+    """Return the generator that belongs to ``place``, for instance (level, batch, view)."""
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(int(draw), *place)))

@@ -1,0 +1,399 @@
+"""CoHiRF, the estimator: parameters, validation, fitted attributes, predict and transform; no algorithm."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, _fit_context
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from cohirf import validation
+from cohirf.algorithm.base_method import weight_argument
+from cohirf.algorithm.choose_medoids import (
+    CallableSimilarity,
+    choose_central_medoids,
+    choose_sampled_medoids,
+    cosine_centrality,
+    euclidean_centrality,
+    laplacian_similarity,
+    rbf_similarity,
+)
+from cohirf.algorithm.consensus import Codes, Consensus, relaxed_consensus, strict_consensus
+from cohirf.algorithm.get_clusters import Views
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.levels import ChooseMedoids, Contraction, FitState, LevelRecord, contract_levels
+from cohirf.algorithm.parents import find_roots, get_final_labels, hide_small_clusters, join_left_out
+from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
+from cohirf.engines import LocalEngine
+from cohirf.engines.local import one_thread
+from cohirf.hierarchy import FusionHierarchy
+from cohirf.landmarks import Landmarks, sample_landmarks
+from cohirf.sources import ArraySource
+from cohirf.sources.array import fill_missing
+
+CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
+SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
+
+
+class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Consensus Hierarchical Random Features: any clustering method, at sizes where it cannot run alone.
+
+    At each level the base method labels the active rows on several random feature views. Rows on whose labels the
+    views agree fuse: the most central one goes on, the others are absorbed. The levels end when nothing fuses any
+    more. The result is a flat partition and the hierarchy of all fusions.
+
+    Parameters
+    ----------
+    estimator : object, default=None
+        The base clustering method: an instance with ``fit_predict``, or with ``fit`` and either ``labels_`` or
+        ``predict``. It is cloned for each view and never changed; every ``random_state`` of the clone, nested ones
+        included, is seeded anew. Sizes that a small level cannot satisfy (``n_clusters``, ``n_components``,
+        ``n_neighbors``, ``min_samples``, ``min_cluster_size``) are lowered for that call. Negative labels are noise.
+        None means :class:`sklearn.cluster.KMeans` with its defaults.
+    n_views : int, default=5
+        Number of random feature views at each level (R in the paper).
+    max_features : int or float, default=0.6
+        Number of features of a view, or their fraction (q in the paper). With 1.0 every view has all features, and
+        views differ only by the randomness of the base method.
+    consensus : {"strict", "relaxed"}, default="strict"
+        "strict" fuses rows that all views put together. "relaxed" first drops views that disagree with the others.
+    agreement_threshold : float, default=0.8
+        Relaxed consensus drops the view with the lowest leave-one-out agreement while that is below this value (h
+        in the paper).
+    medoid : {"cosine", "euclidean", "rbf", "laplacian"} or callable, default="cosine"
+        What the most central row of a cluster is: the one with the highest summed similarity to the others.
+        "cosine" and "euclidean" (squared distance) are exact. "rbf" and "laplacian" fall to 1/e at the mean (squared
+        Euclidean or Manhattan) distance within the cluster. A callable maps a matrix of rows to the matrix of their
+        similarities.
+    max_candidates : int, default=1000
+        Of larger clusters, only so many rows are drawn and compared; for "rbf", "laplacian" and callables.
+    candidate_fraction : float, default=None
+        Draw at most this share of each cluster's rows, rounded up; for "rbf", "laplacian" and callables.
+    medoid_weights : bool, default=False
+        Pass the mass of each medoid, the number of rows it stands for, to the base method as ``sample_weight``.
+        This is not part of the paper.
+    batch_size : int, default=None
+        Contract about this many rows together, so that the base method never sees more than one and a half times
+        as many. None contracts all of them together.
+    min_cluster_size : int, default=1
+        Final clusters with fewer rows are labelled -1. The hierarchy keeps them.
+    max_iter : int, default=100
+        Largest number of levels.
+    n_jobs : int, default=None
+        Number of views or batches that run at the same time. Each of them uses one thread, so that labels do not
+        depend on the number of cores. None means 1 unless in a :func:`joblib.parallel_config` context.
+    random_state : int, RandomState instance or None, default=None
+        Seeds views, batches, the base method and the draw of candidates. Pass an int for the same result each time.
+    verbose : int, default=0
+        If positive, print a line after each level.
+
+    Attributes
+    ----------
+    labels_ : array of int, shape (n_samples,)
+        Cluster of each row, numbered in order of first appearance; -1 for clusters below ``min_cluster_size``.
+    n_clusters_ : int
+        Number of clusters, not counting -1.
+    hierarchy_ : FusionHierarchy
+        All fusions, level by level.
+    parents_ : array of int, shape (n_samples,)
+        The row that absorbed each row, or the row itself.
+    medoid_indices_ : array of int, shape (n_clusters_,)
+        Row number of each cluster's medoid.
+    medoids_ : array or CSR matrix, shape (n_clusters_, n_features)
+        The medoids.
+    n_iter_ : int
+        Number of levels run, the last one, which fuses nothing, included.
+    diagnostics_ : list of LevelRecord
+        What each level did and how long it took; ``pandas.DataFrame(model.diagnostics_)`` makes a table of it.
+    n_features_in_ : int
+        Number of features seen by ``fit``.
+    feature_names_in_ : array of str, shape (n_features_in_,)
+        Names of the features, where ``X`` has names that are all strings.
+
+    Notes
+    -----
+    With ``sample_weight``, rows count with their weight in the base method, which must take it, and in the choice
+    of medoids. Once fused, a medoid counts as one row, or with its mass if ``medoid_weights=True``. Rows of weight
+    0 take no part: in the end they join the cluster of the nearest row that did.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import make_blobs
+    >>> from cohirf import CoHiRF
+    >>> X, y = make_blobs(1000, n_features=20, centers=4, random_state=0)
+    >>> model = CoHiRF(KMeans(n_clusters=4), random_state=0).fit(X)
+    >>> model.n_clusters_
+    4
+    >>> model.hierarchy_
+    FusionHierarchy(1,000 rows, clusters by level: 1,000 > 4)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": "no_validation",  # check_base_method has better words
+        "n_views": [Interval(Integral, 1, None, closed="left")],
+        "max_features": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
+        "consensus": [StrOptions({"strict", "relaxed"})],
+        "agreement_threshold": [Interval(Real, 0, 1, closed="both")],
+        "medoid": [StrOptions({*CENTRALITY, *SIMILARITY}), callable],
+        "max_candidates": [Interval(Integral, 1, None, closed="left")],
+        "candidate_fraction": [None, Interval(Real, 0, 1, closed="right")],
+        "medoid_weights": ["boolean"],
+        "batch_size": [None, Interval(Integral, 2, None, closed="left")],
+        "min_cluster_size": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_views: int = 5,
+        max_features: int | float = 0.6,
+        consensus: str = "strict",
+        agreement_threshold: float = 0.8,
+        medoid: str | Callable[[Any], Any] = "cosine",
+        max_candidates: int = 1000,
+        candidate_fraction: float | None = None,
+        medoid_weights: bool = False,
+        batch_size: int | None = None,
+        min_cluster_size: int = 1,
+        max_iter: int = 100,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_views = n_views
+        self.max_features = max_features
+        self.consensus = consensus
+        self.agreement_threshold = agreement_threshold
+        self.medoid = medoid
+        self.max_candidates = max_candidates
+        self.candidate_fraction = candidate_fraction
+        self.medoid_weights = medoid_weights
+        self.batch_size = batch_size
+        self.min_cluster_size = min_cluster_size
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Cluster the rows of ``X``.
+
+        Parameters
+        ----------
+        X : array, table, CSR matrix or source, shape (n_samples, n_features)
+            The data. float32 stays float32. CSR where the base method takes it.
+        y : ignored
+            Present by convention.
+        sample_weight : array, shape (n_samples,), optional
+            Weight of each row, for base methods that take it.
+
+        Returns
+        -------
+        self : CoHiRF
+            The fitted estimator.
+        """
+        X = self._check_data(X, reset=True)
+        mass = self._check_mass(sample_weight, X)
+        self._column_means = validation.column_means_where_missing(X)
+        taken = None if mass is None or mass.all() else np.flatnonzero(mass)
+        source = ArraySource(X if taken is None else X[taken], self._column_means)
+        state = FitState.initial(source.n_rows, mass if taken is None else mass[taken], self.max_iter)
+        entropy = root_entropy(self.random_state)
+        self.diagnostics_: list[LevelRecord] = []
+        with one_thread():
+            contraction = self._contraction(entropy)
+            for state in contract_levels(source, state, contraction, self.max_iter, LocalEngine(self.n_jobs)):
+                self._consume(state)
+        self._warn_if_unfinished(state)
+        self._set_fitted(X, source, taken, state, entropy)
+        return self
+
+    def predict(self, X: Any) -> IntArray:
+        """Return the cluster of the nearest of the rows that the fit kept as landmarks.
+
+        Landmarks are all rows of small data, else about 10,000 of them, drawn so that every cluster has some. A row
+        that is a landmark gets its own label back.
+
+        Parameters
+        ----------
+        X : array, table or CSR matrix, shape (n_samples, n_features)
+            Rows to label.
+
+        Returns
+        -------
+        labels : array of int, shape (n_samples,)
+            Cluster of each row, or -1 as in ``labels_``.
+        """
+        check_is_fitted(self)
+        X = fill_missing(self._check_data(X, reset=False), self._column_means)
+        return self._landmark_labels[self._landmarks.nearest(X)]
+
+    def transform(self, X: Any) -> NDArray[np.floating[Any]]:
+        """Return the Euclidean distance of each row to the medoid of each cluster.
+
+        Parameters
+        ----------
+        X : array, table or CSR matrix, shape (n_samples, n_features)
+            Rows to measure.
+
+        Returns
+        -------
+        distances : array of float, shape (n_samples, n_clusters_)
+            Distances, in the order of the labels.
+        """
+        check_is_fitted(self)
+        X = fill_missing(self._check_data(X, reset=False), self._column_means)
+        if self.n_clusters_ == 0:
+            return np.empty((X.shape[0], 0), dtype=X.dtype)
+        medoids = fill_missing(self.medoids_, self._column_means)
+        distances: NDArray[np.floating[Any]] = euclidean_distances(X, medoids)
+        return distances
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: sparse and missing values are taken where the base method takes them."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = validation.takes_sparse(self._base_method())
+        tags.input_tags.allow_nan = validation.takes_nan(self._base_method())
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_clusters_)
+
+    def _base_method(self) -> Any:
+        return KMeans() if self.estimator is None else self.estimator
+
+    def _check_data(self, X: Any, *, reset: bool) -> Any:
+        """Return ``X`` as a finite C-ordered array or CSR matrix of float64 or float32."""
+        estimator = self._base_method()
+        if reset:
+            validation.check_base_method(estimator)
+        if isinstance(X, ArraySource):
+            X = X.X
+        validation.refuse_what_is_no_table(X)
+        accept_sparse = "csr" if validation.takes_sparse(estimator) else False
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse=accept_sparse,
+            dtype=(np.float64, np.float32),
+            order="C",
+            ensure_all_finite=False,
+        )
+        validation.check_finite(X, allow_nan=validation.takes_nan(estimator))
+        return validation.narrow_indices(X) if sparse.issparse(X) else X
+
+    def _check_mass(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
+        """Return the mass of each row, or None where no mass is asked for."""
+        if sample_weight is None and not self.medoid_weights:
+            return None
+        if weight_argument(self._base_method()) is None:
+            option = "medoid_weights=True" if sample_weight is None else "sample_weight"
+            name = type(self._base_method()).__name__
+            raise ValueError(
+                f"{option} needs a base method whose fit takes sample_weight, and that of {name} does not: "
+                f"choose another base method, such as KMeans or DBSCAN, or do without weights."
+            )
+        mass = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
+        if not mass.any():
+            raise ValueError("All sample weights are zero: give at least one row a positive weight.")
+        return np.asarray(mass)
+
+    def _contraction(self, entropy: Entropy) -> Contraction:
+        """Turn the options into the functions they stand for."""
+        n_features = validation.count_view_features(self.max_features, self.n_features_in_)
+        return Contraction(
+            views=Views(self._base_method(), self.n_views, n_features, entropy),
+            consensus=self._consensus_function(),
+            choose_medoids=self._medoid_function(),
+            batch_size=self.batch_size,
+            sum_mass=self.medoid_weights,
+        )
+
+    def _consensus_function(self) -> Callable[[Codes], Consensus]:
+        if self.consensus == "strict":
+            return strict_consensus
+        return partial(relaxed_consensus, threshold=self.agreement_threshold)
+
+    def _medoid_function(self) -> ChooseMedoids:
+        if self.medoid in CENTRALITY:
+            return partial(choose_central_medoids, centrality=CENTRALITY[self.medoid])
+        return partial(
+            choose_sampled_medoids,
+            similarity=CallableSimilarity(self.medoid) if callable(self.medoid) else SIMILARITY[self.medoid],
+            max_candidates=self.max_candidates,
+            candidate_fraction=self.candidate_fraction,
+        )
+
+    def _consume(self, state: FitState) -> None:
+        """Keep the record of a level, and print it where asked."""
+        record = state.record
+        assert record is not None  # a state that comes out of a level has its record
+        self.diagnostics_.append(record)
+        if self.verbose:
+            seconds = record.base_seconds + record.consensus_seconds + record.medoid_seconds
+            print(  # noqa: T201 - what verbose asks for
+                f"[CoHiRF] level {record.level}: {record.rows_in:,} -> {record.rows_out:,} rows "
+                f"in {record.n_batches:,} batch(es), {record.views_kept:.3g} of {self.n_views} views kept, "
+                f"agreement {record.agreement:.2f}, {seconds:.2f} s"
+            )
+
+    def _warn_if_unfinished(self, state: FitState) -> None:
+        if state.stalled:
+            warnings.warn(
+                f"Level {state.level} merged nothing in any batch, twice: {len(state.active)} clusters are left. "
+                f"Raise batch_size above {self.batch_size}, or make the base method merge more.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        elif not state.converged:
+            warnings.warn(
+                f"Clusters were still merging when max_iter={self.max_iter} was reached: "
+                f"raise it, unless you mean to stop there.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _set_fitted(
+        self, X: Any, source: ArraySource, taken: IntArray | None, state: FitState, entropy: Entropy
+    ) -> None:
+        parents, absorbed_at = state.parents, state.absorbed_at
+        labels, medoids = get_final_labels(find_roots(parents, absorbed_at, state.level))
+        landmark_rows = sample_landmarks(labels, medoids, generator_at(entropy, Draw.LANDMARKS))
+        self._landmarks = Landmarks.build(source.fill_missing(source.X[landmark_rows]))
+        if taken is not None:
+            left_out = np.setdiff1d(np.arange(X.shape[0]), taken)
+            nearest = landmark_rows[self._landmarks.nearest(source.fill_missing(X[left_out]))]
+            parents, absorbed_at = join_left_out(parents, absorbed_at, taken, left_out, nearest)
+            labels, medoids = get_final_labels(find_roots(parents, absorbed_at, state.level))
+            landmark_rows = taken[landmark_rows]
+        labels, medoids = hide_small_clusters(labels, medoids, self.min_cluster_size)
+        self.labels_ = labels
+        self.n_clusters_ = len(medoids)
+        self.medoid_indices_ = medoids
+        self.medoids_ = X[medoids]
+        self.hierarchy_ = FusionHierarchy(parents, absorbed_at)
+        self.parents_ = self.hierarchy_.parents
+        self.n_iter_ = state.level
+        self._landmark_labels = labels[landmark_rows]

@@ -1,0 +1,161 @@
+"""Checks of what users pass in, with errors that name the value and the remedy.
+
+scikit-learn's ``validate_data`` does most of it. Here stands what it lets through, or refuses in words that do not
+help.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import get_tags
+
+NOT_NUMBERS = ("date", "time", "duration", "str", "string", "large_string", "utf8", "binary")
+
+
+def refuse_what_is_no_table(X: Any) -> None:
+    """Raise for input that would be converted into something its owner did not mean."""
+    if X is None:
+        raise TypeError("X=None is no data: give an array or table with one row per sample.")
+    if isinstance(X, str | os.PathLike):
+        raise TypeError(f"X={os.fspath(X)!r} is a path: open it with cohirf.open_source and fit what that returns.")
+    if isinstance(X, dict):
+        raise TypeError("X is a dict: give an array or table with one row per sample, such as pandas.DataFrame(X).")
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise ValueError(
+            f"X is a masked array with {np.ma.count_masked(X)} masked cells: "
+            f"fill them with X.filled(value) or leave their rows out."
+        )
+    if isinstance(X, list | tuple):
+        X = _as_array(X)
+    if isinstance(X, np.ndarray):
+        _refuse_array_type(X)
+    else:
+        _refuse_columns(_columns(X))
+
+
+def check_finite(X: Any, *, allow_nan: bool) -> None:
+    """Raise for NaN (unless allowed), infinities, and values whose squares overflow.
+
+    One pass over the data in the ordinary case: if the sum of all squares is finite, so is everything.
+    """
+    values = X.data if sparse.issparse(X) else X
+    if np.isfinite(_sum_of_squares(values)):
+        return
+    if np.isnan(values).any() and not allow_nan:
+        raise ValueError(
+            "Input X contains NaN. CoHiRF passes missing values on only to a base estimator that takes them: "
+            "impute them, for instance with sklearn.impute.SimpleImputer, or leave their rows out."
+        )
+    if np.isinf(values).any():
+        raise ValueError("Input X contains infinity: replace infinite values or leave their rows out.")
+    largest = float(np.nanmax(np.abs(values), initial=0))
+    if largest > np.sqrt(np.finfo(values.dtype).max / X.shape[1]):
+        raise ValueError(
+            f"Input X holds values up to {largest:.3g}, whose squares overflow {values.dtype}: scale the data first."
+        )
+
+
+def narrow_indices(X: Any) -> Any:
+    """Return a CSR matrix with 32-bit indices where they suffice, as most base methods want them."""
+    if X.indices.dtype == np.int32 or max(X.nnz, *X.shape) >= 2**31:
+        return X
+    parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+    return type(X)(parts, shape=X.shape)
+
+
+def column_means_where_missing(X: Any) -> NDArray[np.floating[Any]] | None:
+    """Return the mean of each column over its present cells, or None if no cell is missing.
+
+    A column without any present cell gets 0.
+    """
+    if sparse.issparse(X) or not np.isnan(_sum_of_squares(X)):
+        return None
+    present = ~np.isnan(X)
+    totals = np.where(present, X, 0).sum(axis=0)
+    return np.asarray(totals / np.maximum(present.sum(axis=0), 1), dtype=X.dtype)
+
+
+def takes_sparse(estimator: Any) -> bool:
+    """Tell whether a base method takes CSR matrices; one that has no tags is believed to."""
+    return not hasattr(estimator, "__sklearn_tags__") or bool(get_tags(estimator).input_tags.sparse)
+
+
+def takes_nan(estimator: Any) -> bool:
+    """Tell whether a base method takes missing values."""
+    return hasattr(estimator, "__sklearn_tags__") and bool(get_tags(estimator).input_tags.allow_nan)
+
+
+def check_base_method(estimator: Any) -> None:
+    """Raise for anything that is not an instance with ``fit_predict`` or ``fit``."""
+    if isinstance(estimator, type):
+        raise TypeError(
+            f"estimator={estimator.__name__} is a class: give an instance, such as {estimator.__name__}()."
+        )
+    if not (hasattr(estimator, "fit_predict") or hasattr(estimator, "fit")):
+        raise TypeError(
+            f"estimator={estimator!r} is no clustering method: give an instance with fit_predict, "
+            f"or with fit and either labels_ or predict."
+        )
+    if getattr(estimator, "metric", None) == "precomputed" or getattr(estimator, "affinity", None) == "precomputed":
+        raise ValueError(
+            f"estimator={estimator!r} works on a precomputed matrix: CoHiRF needs a method that works on features."
+        )
+
+
+def count_view_features(max_features: int | float, n_features: int) -> int:
+    """Return how many of ``n_features`` features a view has."""
+    if isinstance(max_features, int | np.integer):
+        if max_features > n_features:
+            raise ValueError(
+                f"max_features={max_features} is above the {n_features} features of X: "
+                f"give an int from 1 to {n_features} or a fraction in (0, 1]."
+            )
+        return int(max_features)
+    return max(1, round(max_features * n_features))
+
+
+def _as_array(X: Any) -> Any:
+    try:
+        return np.asarray(X)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError("The rows of X differ in length: give equally many values for each row.") from error
+
+
+def _refuse_array_type(X: NDArray[Any]) -> None:
+    if X.dtype.kind in "mMSUV":
+        raise ValueError(f"X holds values of type {X.dtype}: turn them into numbers first.")
+
+
+def _columns(X: Any) -> list[tuple[Any, str]]:
+    """Name and type of each column of a pandas, polars or Arrow table; nothing for other input."""
+    if hasattr(X, "column_names"):  # Arrow
+        return [(field.name, str(field.type)) for field in X.schema]
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        return [(name, str(dtype)) for name, dtype in zip(X.columns, X.dtypes, strict=True)]
+    return []
+
+
+def _refuse_columns(columns: list[tuple[Any, str]]) -> None:
+    repeated = [name for name, times in Counter(name for name, _ in columns).items() if times > 1]
+    if repeated:
+        raise ValueError(f"The column name {repeated[0]!r} of X appears more than once: rename the columns.")
+    for name, dtype in columns:
+        if dtype.lower().startswith(NOT_NUMBERS):
+            raise ValueError(
+                f"Column {name!r} of X has type {dtype}: turn it into numbers first, "
+                f"for instance with sklearn.preprocessing.OneHotEncoder, or leave it out."
+            )
+
+
+def _sum_of_squares(values: NDArray[Any]) -> Any:
+    flat = values.reshape(-1) if values.flags.c_contiguous else values.ravel("K")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.dot(flat, flat)
