@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from cohirf import validation
-from cohirf.algorithm.base_method import weight_argument
+from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
 from cohirf.algorithm.choose_medoids import (
     CallableSimilarity,
     choose_central_medoids,
@@ -46,7 +46,7 @@ CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
 
 
-class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """Consensus Hierarchical Random Features: any clustering method, at sizes where it cannot run alone.
 
     At each level the base method labels the active rows on several random feature views. Rows on whose labels the
@@ -87,7 +87,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         Contract about this many rows together, so that the base method never sees more than one and a half times
         as many. None contracts all of them together.
     min_cluster_size : int, default=1
-        Final clusters with fewer rows are labelled -1. The hierarchy keeps them.
+        Final clusters with fewer rows, or with a smaller sum of ``sample_weight``, are labelled -1. The hierarchy
+        keeps them.
     max_iter : int, default=100
         Largest number of levels.
     n_jobs : int, default=None
@@ -125,7 +126,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     -----
     With ``sample_weight``, rows count with their weight in the base method, which must take it, and in the choice
     of medoids. Once fused, a medoid counts as one row, or with its mass if ``medoid_weights=True``. Rows of weight
-    0 take no part: in the end they join the cluster of the nearest row that did.
+    0 take no part: in the end they join the cluster of the nearest row that did. The agreement of the relaxed
+    consensus counts rows, whatever their weight.
 
     Examples
     --------
@@ -212,19 +214,21 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             The fitted estimator.
         """
         X = self._check_data(X, reset=True)
-        mass = self._check_mass(sample_weight, X)
-        self._column_means = validation.column_means_where_missing(X)
-        taken = None if mass is None or mass.all() else np.flatnonzero(mass)
+        weights = self._check_weights(sample_weight, X)
+        mass = weights.copy() if weights is not None else np.ones(X.shape[0]) if self.medoid_weights else None
+        self._column_means = self._means_for_missing(X)
+        taken = None if weights is None or weights.all() else np.flatnonzero(weights)
         source = ArraySource(X if taken is None else X[taken], self._column_means)
-        state = FitState.initial(source.n_rows, mass if taken is None else mass[taken], self.max_iter)
+        state = FitState.initial(source.n_rows, mass if taken is None or mass is None else mass[taken], self.max_iter)
         entropy = root_entropy(self.random_state)
         self.diagnostics_: list[LevelRecord] = []
+        engine = LocalEngine(self.n_jobs)
         with one_thread():
-            contraction = self._contraction(entropy)
-            for state in contract_levels(source, state, contraction, self.max_iter, LocalEngine(self.n_jobs)):
-                self._consume(state)
+            for after in contract_levels(source, state, self._contraction(entropy), self.max_iter, engine):
+                self._consume(after)
+                state = after
         self._warn_if_unfinished(state)
-        self._set_fitted(X, source, taken, state, entropy)
+        self._set_fitted(X, weights, source, taken, state, entropy)
         return self
 
     def predict(self, X: Any) -> IntArray:
@@ -304,27 +308,35 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         validation.check_finite(X, allow_nan=validation.takes_nan(estimator))
         return validation.narrow_indices(X) if sparse.issparse(X) else X
 
-    def _check_mass(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
-        """Return the mass of each row, or None where no mass is asked for."""
+    def _means_for_missing(self, X: Any) -> NDArray[np.floating[Any]] | None:
+        """Return what a missing cell counts as when distances are measured, or None if nothing is missing."""
+        if sparse.issparse(X) or not validation.takes_nan(self._base_method()):
+            return None
+        return validation.column_means_where_missing(X)
+
+    def _check_weights(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
+        """Return the sample weights as an array, or None if there are none."""
         if sample_weight is None and not self.medoid_weights:
             return None
-        if weight_argument(self._base_method()) is None:
+        if find_weight_argument(self._base_method()) is None:
             option = "medoid_weights=True" if sample_weight is None else "sample_weight"
             name = type(self._base_method()).__name__
             raise ValueError(
                 f"{option} needs a base method whose fit takes sample_weight, and that of {name} does not: "
                 f"choose another base method, such as KMeans or DBSCAN, or do without weights."
             )
-        mass = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True)
-        if not mass.any():
+        if sample_weight is None:
+            return None
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weights.any():
             raise ValueError("All sample weights are zero: give at least one row a positive weight.")
-        return np.asarray(mass)
+        return np.asarray(weights)
 
     def _contraction(self, entropy: Entropy) -> Contraction:
         """Turn the options into the functions they stand for."""
         n_features = validation.count_view_features(self.max_features, self.n_features_in_)
         return Contraction(
-            views=Views(self._base_method(), self.n_views, n_features, entropy),
+            views=Views(BaseMethod.of(self._base_method()), self.n_views, n_features, entropy),
             consensus=self._consensus_function(),
             choose_medoids=self._medoid_function(),
             batch_size=self.batch_size,
@@ -376,7 +388,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             )
 
     def _set_fitted(
-        self, X: Any, source: ArraySource, taken: IntArray | None, state: FitState, entropy: Entropy
+        self, X: Any, weights: Any, source: ArraySource, taken: IntArray | None, state: FitState, entropy: Entropy
     ) -> None:
         parents, absorbed_at = state.parents, state.absorbed_at
         labels, medoids = get_final_labels(find_roots(parents, absorbed_at, state.level))
@@ -388,7 +400,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             parents, absorbed_at = join_left_out(parents, absorbed_at, taken, left_out, nearest)
             labels, medoids = get_final_labels(find_roots(parents, absorbed_at, state.level))
             landmark_rows = taken[landmark_rows]
-        labels, medoids = hide_small_clusters(labels, medoids, self.min_cluster_size)
+        labels, medoids = hide_small_clusters(labels, medoids, weights, self.min_cluster_size)
         self.labels_ = labels
         self.n_clusters_ = len(medoids)
         self.medoid_indices_ = medoids

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.neighbors import NearestNeighbors
+from sklearn.neighbors import KDTree, NearestNeighbors
 
 from cohirf.algorithm.grouping import IntArray, rows_by_label
 
@@ -45,24 +45,26 @@ class Landmarks:
     """Points that can be searched for the one nearest to a row."""
 
     points: Any
-    origin: Any  # what points and queries are shifted by before they are compared; None for a tree or CSR
-    index: NearestNeighbors
+    tree: KDTree | None
 
     @classmethod
     def build(cls, points: Any) -> Landmarks:
-        """Index the points: a tree in low dimension, else comparison with all of them."""
-        tree = not sparse.issparse(points) and points.shape[1] <= MAX_TREE_FEATURES
-        origin = None if tree or sparse.issparse(points) else points.mean(axis=0)
-        index = NearestNeighbors(algorithm="kd_tree" if tree else "brute")
-        return cls(points, origin, index.fit(points if origin is None else points - origin))
+        """Put the points into a tree where they have few features; elsewhere a tree does not help."""
+        few_features = not sparse.issparse(points) and points.shape[1] <= MAX_TREE_FEATURES
+        return cls(points, KDTree(points) if few_features else None)
 
     def nearest(self, X: Any) -> IntArray:
         """Return the number of the landmark nearest to each row, in Euclidean distance."""
-        if self.index.algorithm == "kd_tree":
-            return np.asarray(self.index.kneighbors(X, 1, return_distance=False)[:, 0])
-        # Comparison with all expands the square and loses digits: compare a few close ones again, exactly.
-        shifted = X if self.origin is None else X - self.origin
-        close = self.index.kneighbors(shifted, min(N_CLOSE, self.points.shape[0]), return_distance=False)
+        if self.tree is not None:
+            return np.asarray(self.tree.query(X, return_distance=False)[:, 0])
+        # Comparison with all points expands the square and loses digits. Shifted to the origin it loses few, and a
+        # few close points are compared again, exactly.
+        points, rows = self.points, X
+        if not (sparse.issparse(points) or sparse.issparse(X)):
+            origin = points.mean(axis=0)
+            points, rows = points - origin, X - origin
+        index = NearestNeighbors(n_neighbors=min(N_CLOSE, points.shape[0]), algorithm="brute").fit(points)
+        close = index.kneighbors(rows, return_distance=False)
         squares = np.stack([_squared_distances(X, self.points[column]) for column in close.T], axis=1)
         return np.asarray(close[np.arange(len(close)), squares.argmin(axis=1)])
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 NOT_NUMBERS = ("date", "time", "duration", "str", "string", "large_string", "utf8", "binary")
@@ -24,11 +25,11 @@ def refuse_what_is_no_table(X: Any) -> None:
         raise TypeError("X=None is no data: give an array or table with one row per sample.")
     if isinstance(X, str | os.PathLike):
         raise TypeError(f"X={os.fspath(X)!r} is a path: open it with cohirf.open_source and fit what that returns.")
-    if isinstance(X, dict):
+    if isinstance(X, dict) and not sparse.issparse(X):  # scipy's dictionary of keys is a dict
         raise TypeError("X is a dict: give an array or table with one row per sample, such as pandas.DataFrame(X).")
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError(
-            f"X is a masked array with {np.ma.count_masked(X)} masked cells: "
+            f"X is a masked array with {int(X.mask.sum())} masked cells: "
             f"fill them with X.filled(value) or leave their rows out."
         )
     if isinstance(X, list | tuple):
@@ -69,14 +70,14 @@ def narrow_indices(X: Any) -> Any:
     return type(X)(parts, shape=X.shape)
 
 
-def column_means_where_missing(X: Any) -> NDArray[np.floating[Any]] | None:
+def column_means_where_missing(X: NDArray[Any]) -> NDArray[np.floating[Any]] | None:
     """Return the mean of each column over its present cells, or None if no cell is missing.
 
     A column without any present cell gets 0.
     """
-    if sparse.issparse(X) or not np.isnan(_sum_of_squares(X)):
-        return None
     present = ~np.isnan(X)
+    if present.all():
+        return None
     totals = np.where(present, X, 0).sum(axis=0)
     return np.asarray(totals / np.maximum(present.sum(axis=0), 1), dtype=X.dtype)
 
@@ -87,16 +88,16 @@ def takes_sparse(estimator: Any) -> bool:
 
 
 def takes_nan(estimator: Any) -> bool:
-    """Tell whether a base method takes missing values."""
+    """Tell whether a base method takes missing values; of a pipeline, whether its first step does."""
+    if isinstance(estimator, Pipeline):
+        return takes_nan(estimator.steps[0][1])
     return hasattr(estimator, "__sklearn_tags__") and bool(get_tags(estimator).input_tags.allow_nan)
 
 
 def check_base_method(estimator: Any) -> None:
     """Raise for anything that is not an instance with ``fit_predict`` or ``fit``."""
     if isinstance(estimator, type):
-        raise TypeError(
-            f"estimator={estimator.__name__} is a class: give an instance, such as {estimator.__name__}()."
-        )
+        raise TypeError(f"estimator={estimator.__name__} is a class: give an instance, such as {estimator.__name__}().")
     if not (hasattr(estimator, "fit_predict") or hasattr(estimator, "fit")):
         raise TypeError(
             f"estimator={estimator!r} is no clustering method: give an instance with fit_predict, "

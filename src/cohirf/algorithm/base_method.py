@@ -1,83 +1,142 @@
-"""One call of the base clustering method on one view, whatever its interface."""
+"""The base clustering method, whatever its interface, and one call of it on one view."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import has_fit_parameter
 
 from cohirf.algorithm.grouping import IntArray
 
-# Sizes that cannot exceed the number of rows. They are lowered only for a call that fails without it: a DBSCAN with
-# min_samples above the number of rows is no error, and means that every row is noise.
+# Sizes that may be bounded by the number of rows. They are lowered only for a call that fails without it: a DBSCAN
+# with min_samples above the number of rows is no error, and means that every row is noise.
 SIZES = ("n_clusters", "n_components", "n_neighbors", "min_samples", "min_cluster_size")
-# Switches that allow a method to overwrite its input.
+# Switches that keep a method from overwriting its input.
 COPIES = ("copy", "copy_x")
 
 
-def label_rows(
-    estimator: Any, view: Any, rng: np.random.Generator, sample_weight: Any = None, *, may_overwrite: bool = False
-) -> IntArray:
-    """Return the labels a fresh clone of ``estimator`` gives to the rows of ``view``.
+@dataclass(frozen=True)
+class BaseMethod:
+    """A clustering method that is called again and again, each time on a fresh copy with fresh seeds.
 
-    Parameters
+    Attributes
     ----------
-    estimator : object
-        Has ``fit_predict``, or ``fit`` and ``labels_``, or ``fit`` and ``predict``. It is never changed.
-    view : array or CSR matrix
-        The rows and features to cluster.
-    rng : numpy.random.Generator
-        Seeds every ``random_state`` of the clone, nested ones included.
-    sample_weight : array, optional
-        Mass of each row, for methods that take it.
-    may_overwrite : bool
-        Whether the method may use the memory of ``view`` for itself.
+    prototype : object
+        A clone of the user's estimator. It has ``fit_predict``, or ``fit`` and ``labels_``, or ``fit`` and
+        ``predict``.
+    seeds, copies : tuple of str
+        Names of its parameters that are seeds, and that keep it from overwriting its input; nested ones included.
+    sizes : dict
+        Its parameters that may be bounded by the number of rows.
+    n_clusters : int or None
+        The number of clusters it looks for, if it is told.
+    weight_argument : str or None
+        The name under which it takes sample weights.
     """
-    n_rows = view.shape[0]
-    if n_rows == 1:
-        return np.zeros(1, dtype=np.int32)
-    method = _seeded_clone(estimator, rng, may_overwrite)
-    weights = {} if sample_weight is None else {weight_argument(estimator): sample_weight}
-    too_large = {
-        name: n_rows
-        for name, value in _parameters(method).items()
-        if name.rsplit("__", 1)[-1] in SIZES and isinstance(value, int | np.integer) and value > n_rows
-    }
-    try:
-        labels = _fit_labels(method, view, weights)
-    except Exception:
-        if not too_large:
+
+    prototype: Any
+    seeds: tuple[str, ...]
+    copies: tuple[str, ...]
+    sizes: dict[str, int]
+    n_clusters: int | None
+    weight_argument: str | None
+
+    @classmethod
+    def of(cls, estimator: Any) -> BaseMethod:
+        """Look at the parameters of ``estimator``, which is not changed."""
+        prototype = clone(estimator, safe=False)  # without get_params: a deep copy
+        parameters = prototype.get_params() if hasattr(prototype, "get_params") else {}
+        last = {name: name.rsplit("__", 1)[-1] for name in sorted(parameters)}
+        sizes = {
+            name: int(parameters[name])
+            for name in last
+            if last[name] in SIZES and isinstance(parameters[name], int | np.integer)
+        }
+        clusterer = f"{prototype.steps[-1][0]}__" if isinstance(prototype, Pipeline) else ""
+        return cls(
+            prototype=prototype,
+            seeds=tuple(name for name in last if last[name] == "random_state"),
+            copies=tuple(name for name in last if last[name] in COPIES and isinstance(parameters[name], bool)),
+            sizes=sizes,
+            n_clusters=sizes.get(f"{clusterer}n_clusters"),
+            weight_argument=find_weight_argument(estimator),
+        )
+
+    def label_rows(
+        self, view: Any, rng: np.random.Generator, sample_weight: Any = None, *, may_overwrite: bool = False
+    ) -> IntArray:
+        """Return the labels a fresh copy of the method gives to the rows of ``view``.
+
+        Parameters
+        ----------
+        view : array or CSR matrix
+            The rows and features to cluster.
+        rng : numpy.random.Generator
+            Draws the seeds.
+        sample_weight : array, optional
+            Mass of each row, for methods that take it.
+        may_overwrite : bool
+            Whether the method may use the memory of ``view`` for itself.
+        """
+        n_rows = view.shape[0]
+        if n_rows == 1:
+            return np.zeros(1, dtype=np.int32)
+        if self.n_clusters is not None and self.n_clusters >= n_rows:
+            return _label_distinct_rows(view)
+        settings: dict[str, Any] = {name: int(rng.integers(2**31 - 1)) for name in self.seeds}
+        settings |= dict.fromkeys(self.copies, not may_overwrite)
+        weights = {} if sample_weight is None else {self.weight_argument: sample_weight}
+        return _check_labels(self._call(view, settings, weights), n_rows, type(self.prototype).__name__)
+
+    def _call(self, view: Any, settings: dict[str, Any], weights: dict[Any, Any]) -> Any:
+        """Fit a fresh copy; if it fails and sizes may be the reason, try again with lower ones."""
+        try:
+            return _fit_labels(self._fresh(settings), view, weights)
+        except Exception:
+            for bound in (view.shape[0], view.shape[0] - 1):  # a row is or is not its own neighbour
+                lowered = {name: bound for name, size in self.sizes.items() if size > bound}
+                if lowered:
+                    with suppress(Exception):
+                        return _fit_labels(self._fresh(settings | lowered), view, weights)
             raise
-        labels = _fit_labels(method.set_params(**too_large), view, weights)
-    return _check_labels(labels, n_rows, estimator)
+
+    def _fresh(self, settings: dict[str, Any]) -> Any:
+        # A deep copy of an unfitted estimator is what clone makes, in a tenth of the time; that counts in a batch.
+        method = deepcopy(self.prototype)
+        nested = {name: value for name, value in settings.items() if "__" in name}
+        for name in settings.keys() - nested.keys():
+            setattr(method, name, settings[name])
+        return method.set_params(**nested) if nested else method
 
 
-def weight_argument(estimator: Any) -> str | None:
+def find_weight_argument(estimator: Any) -> str | None:
     """Return the name under which ``fit`` takes sample weights, or None if it does not take them."""
     if isinstance(estimator, Pipeline):
         step, last = estimator.steps[-1]
-        inner = weight_argument(last)
+        inner = find_weight_argument(last)
         return None if inner is None else f"{step}__{inner}"
-    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+    fit = estimator.fit if hasattr(estimator, "fit") else estimator.fit_predict
+    return "sample_weight" if "sample_weight" in signature(fit).parameters else None
 
 
-def _seeded_clone(estimator: Any, rng: np.random.Generator, may_overwrite: bool) -> Any:
-    method = clone(estimator, safe=False)  # without get_params: a deep copy
-    settings: dict[str, Any] = {}
-    for name, value in sorted(_parameters(method).items()):
-        last = name.rsplit("__", 1)[-1]
-        if last == "random_state":
-            settings[name] = int(rng.integers(2**31 - 1))
-        elif last in COPIES and isinstance(value, bool):
-            settings[name] = not may_overwrite
-    return method.set_params(**settings) if settings else method
-
-
-def _parameters(method: Any) -> dict[str, Any]:
-    return method.get_params() if hasattr(method, "get_params") else {}
+def _label_distinct_rows(view: Any) -> IntArray:
+    """Return equal labels for equal rows: what is left to find for a method told to find a cluster per row."""
+    if not sparse.issparse(view):
+        return np.unique(view, axis=0, return_inverse=True)[1].ravel()
+    rows = [view[[i]] for i in range(view.shape[0])]
+    for row in rows:
+        row.sum_duplicates()
+        row.eliminate_zeros()
+    label_of_row: dict[tuple[bytes, bytes], int] = {}
+    keys = [(row.indices.tobytes(), row.data.tobytes()) for row in rows]
+    return np.array([label_of_row.setdefault(key, len(label_of_row)) for key in keys])
 
 
 def _fit_labels(method: Any, view: Any, weights: dict[Any, Any]) -> Any:
@@ -87,9 +146,8 @@ def _fit_labels(method: Any, view: Any, weights: dict[Any, Any]) -> Any:
     return method.labels_ if hasattr(method, "labels_") else method.predict(view)
 
 
-def _check_labels(labels: Any, n_rows: int, estimator: Any) -> IntArray:
+def _check_labels(labels: Any, n_rows: int, name: str) -> IntArray:
     labels = np.asarray(labels)
-    name = type(estimator).__name__
     if labels.shape != (n_rows,):
         raise ValueError(
             f"The base method {name} returned labels of shape {labels.shape} for {n_rows} rows: "
@@ -97,4 +155,4 @@ def _check_labels(labels: Any, n_rows: int, estimator: Any) -> IntArray:
         )
     if not np.issubdtype(labels.dtype, np.integer):
         raise TypeError(f"The base method {name} returned labels of type {labels.dtype}: they must be integers.")
-    return labels.astype(np.int64) if labels.dtype.kind == "u" else labels
+    return labels.astype(np.int64, copy=False) if labels.dtype.kind == "u" else np.asarray(labels)

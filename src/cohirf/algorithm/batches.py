@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -37,5 +38,5 @@ def split_into_batches(active: IntArray, batch_size: int | None, rng: np.random.
         return Batches([active], active[:0])
     shuffled = rng.permutation(active)
     bounds = np.linspace(0, len(active), n_batches + 1).astype(np.int64)
-    held_aside, *contracted = (np.sort(shuffled[a:b]) for a, b in zip(bounds[:-1], bounds[1:], strict=True))
+    held_aside, *contracted = (np.sort(shuffled[a:b]) for a, b in pairwise(bounds))
     return Batches(contracted, held_aside)

@@ -23,14 +23,14 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
-from cohirf.algorithm.grouping import IntArray, first_rows, index_dtype, rows_by_label
+from cohirf.algorithm.grouping import IntArray, first_rows, index_dtype, rows_by_label, sum_by_label
 
 FloatArray = NDArray[np.float64]
 Similarity = Callable[[Any, FloatArray], FloatArray]
 
 TIE = 1e-9
 # Sizes of temporary arrays, in cells: cluster sums that are held at once, and a block of rows that fits the cache.
-SUM_CELLS = 2**22
+SUM_CELLS = 2**23
 BLOCK_CELLS = 2**17
 
 
@@ -44,17 +44,26 @@ class Members:
     n_clusters: int
     mass: FloatArray | None  # None: 1 each
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the members can be read where they are: all rows of a float64 array."""
+        return self.rows is None and self.X.dtype == np.float64
+
     def blocks(self, n_cells: int) -> Iterator[tuple[slice, Any]]:
-        """Yield slices of the members with their rows of X, in float64, at most about ``n_cells`` at a time."""
+        """Yield slices of the members with their rows of X, in float64, about ``n_cells`` at a time."""
         step = max(1, n_cells // self.X.shape[1])
         for start in range(0, len(self.labels), step):
             block = slice(start, start + step)
             rows = block if self.rows is None else self.rows[block]
             yield block, self.X[rows].astype(np.float64, copy=False)
 
-    def weights(self) -> FloatArray:
-        """Return the mass of each member."""
-        return np.ones(len(self.labels)) if self.mass is None else self.mass
+    def weigh(self, values: FloatArray) -> FloatArray:
+        """Return ``values`` times the mass of each member."""
+        return values if self.mass is None else values * self.mass
+
+    def cluster_mass(self) -> FloatArray:
+        """Return the mass of each cluster."""
+        return sum_by_label(self.labels, self.mass, self.n_clusters)
 
 
 Centrality = Callable[[Members], FloatArray]
@@ -117,17 +126,14 @@ def choose_sampled_medoids(
 
 def cosine_centrality(members: Members) -> FloatArray:
     """Return the mean cosine similarity of each row to the rows of its cluster; a zero row has similarity 0."""
-    squares = np.empty(len(members.labels))
+    inverse_norm = np.empty(len(members.labels))
     for block, points in members.blocks(BLOCK_CELLS):
-        squares[block] = _row_dots(points, points)
-    inverse_norm = np.divide(1.0, np.sqrt(squares), out=np.zeros_like(squares), where=squares > 0)
-    mass = members.weights()
-    directions = _segment_sums(members, inverse_norm * mass)
-    directions /= _cluster_mass(members, mass)[:, None]
-    scores = squares  # not needed any more
+        norm = np.sqrt(_row_dots(points, points))
+        inverse_norm[block] = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
+    directions = _cluster_means(members, members.weigh(inverse_norm))
+    scores = inverse_norm
     for block, points in members.blocks(BLOCK_CELLS):
-        scores[block] = _dots_with_clusters(points, directions, members.labels[block])
-    scores *= inverse_norm
+        scores[block] *= _dots_with_clusters(points, directions, members.labels[block])
     return scores
 
 
@@ -136,13 +142,11 @@ def euclidean_centrality(members: Members) -> FloatArray:
 
     The sum of squared distances to all rows of the cluster differs from it by a constant factor and summand only.
     """
-    mass = members.weights()
-    total = _cluster_mass(members, mass)
-    means = _segment_sums(members, mass) / total[:, None]
+    means = _cluster_means(members, members.weigh(np.ones(len(members.labels))))
     squares = np.empty(len(members.labels))
     for block, points in members.blocks(BLOCK_CELLS):
         squares[block] = _squared_distances_to_clusters(points, means, members.labels[block])
-    spread = np.bincount(members.labels, weights=squares * mass, minlength=members.n_clusters) / total
+    spread = sum_by_label(members.labels, members.weigh(squares), members.n_clusters) / members.cluster_mass()
     unit = spread[members.labels]
     return -np.divide(squares, unit, out=np.zeros_like(squares), where=unit > 0)
 
@@ -203,9 +207,7 @@ def _first_best(scores: FloatArray, labels: IntArray, n_clusters: int) -> IntArr
     return best[first_rows(labels[best], n_clusters)].astype(index_dtype(len(scores)), copy=False)
 
 
-def _parts(
-    X: Any, labels: IntArray, n_clusters: int, mass: FloatArray | None
-) -> Iterator[tuple[IntArray, Members]]:
+def _parts(X: Any, labels: IntArray, n_clusters: int, mass: FloatArray | None) -> Iterator[tuple[IntArray, Members]]:
     """Split the clusters of two rows or more into parts whose sums fit in ``SUM_CELLS``."""
     starts, rows = rows_by_label(labels, n_clusters)
     sizes = np.diff(starts)
@@ -238,31 +240,29 @@ def _sample_candidates(
     return np.concatenate([[0], np.cumsum(n_candidates)]), rows[drawn]
 
 
-def _segment_sums(members: Members, weights: FloatArray) -> FloatArray:
-    """Add up the weighted rows of each cluster, in float64."""
-    n_features = members.X.shape[1]
-    sums = np.zeros((members.n_clusters, n_features))
-    # each block adds to all sums: blocks of no fewer rows than there are clusters keep that linear
-    for block, points in members.blocks(max(16 * BLOCK_CELLS, members.n_clusters * n_features)):
+def _cluster_means(members: Members, weights: FloatArray) -> FloatArray:
+    """Add up the weighted rows of each cluster, in float64, and divide by its mass."""
+    shape = (members.n_clusters, members.X.shape[1])
+    # Each block adds to all sums: blocks of more rows than there are clusters keep that linear.
+    n_cells = len(members.labels) * shape[1] if members.in_place else max(16 * BLOCK_CELLS, 2 * shape[0] * shape[1])
+    sums: FloatArray | None = None
+    for block, points in members.blocks(n_cells):
         n = points.shape[0]
-        one_hot = sparse.csc_array(
-            (weights[block], members.labels[block], np.arange(n + 1, dtype=np.int32)), shape=(members.n_clusters, n)
-        )
-        sums += one_hot @ points
-    return sums
-
-
-def _cluster_mass(members: Members, mass: FloatArray) -> FloatArray:
-    return np.bincount(members.labels, weights=mass, minlength=members.n_clusters)
+        parts = (weights[block], members.labels[block], np.arange(n + 1, dtype=index_dtype(n + 1)))
+        product = sparse.csc_array(parts, shape=(members.n_clusters, n)) @ points
+        dense = product.toarray() if sparse.issparse(product) else product
+        sums = dense if sums is None else np.add(sums, dense, out=sums)
+    assert sums is not None  # a cluster has rows
+    return np.divide(sums, members.cluster_mass()[:, None], out=sums)
 
 
 def _dots_with_clusters(points: Any, vectors: FloatArray, labels: IntArray) -> FloatArray:
     """Return the inner product of each row with the vector of its cluster."""
     if not sparse.issparse(points):
-        return _row_dots(points, vectors[labels])
+        return _row_dots(points, np.take(vectors, labels, axis=0, mode="clip"))  # labels are in range
     row_of = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
     products = points.data * vectors[labels[row_of], points.indices]
-    return np.bincount(row_of, weights=products, minlength=points.shape[0])
+    return sum_by_label(row_of, products, points.shape[0])
 
 
 def _squared_distances_to_clusters(points: Any, means: FloatArray, labels: IntArray) -> FloatArray:
@@ -276,7 +276,7 @@ def _squared_distances_to_clusters(points: Any, means: FloatArray, labels: IntAr
 def _row_dots(left: Any, right: Any) -> FloatArray:
     if sparse.issparse(left):
         return np.asarray(left.multiply(right).sum(axis=1), dtype=np.float64).ravel()
-    dots: FloatArray = np.einsum("...j,...j->...", left, right)
+    dots: FloatArray = np.vecdot(left, right)
     return dots
 
 

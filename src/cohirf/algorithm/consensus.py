@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import IntArray, compress, index_dtype, pair_keys
+from cohirf.algorithm.grouping import IntArray, compress, index_dtype, pair_keys, table_limit
 
 NOISE = -1
 
@@ -27,20 +28,22 @@ class Codes:
     ----------
     distinct : (n_codes, n_views) array
         One label per view; ``NOISE`` where the view called the row noise.
-    counts : (n_codes,) array
-        How many rows carry each code.
     of_row : (n_rows,) array
         The code of each row.
     """
 
     distinct: IntArray
-    counts: IntArray
     of_row: IntArray
 
     @property
     def n_views(self) -> int:
         """How many views the codes are made of."""
         return int(self.distinct.shape[1])
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """How many rows carry each code."""
+        return np.bincount(self.of_row, minlength=len(self.distinct))
 
     def noisy(self, views: Sequence[int]) -> NDArray[np.bool_]:
         """Tell which codes are noise in at least one of ``views``."""
@@ -59,21 +62,24 @@ class Consensus:
 def fold_views(labels_of_views: Iterable[IntArray], n_rows: int) -> Codes:
     """Fold the labels of several views into codes, holding one view's labels at a time.
 
-    After each view the codes are numbered anew without gaps, so their range never exceeds the number of rows: a
-    product of label counts beyond 2**63 cannot overflow.
+    A code is the number whose digits are the labels. Codes are numbered anew, without gaps, before their range
+    outgrows a table of a few entries per row, and at the end: so a product of label counts beyond 2**63 cannot
+    overflow.
     """
-    of_row: IntArray = np.zeros(n_rows, dtype=index_dtype(n_rows))
+    of_row: IntArray = np.zeros(n_rows, dtype=index_dtype(table_limit(n_rows)))
     columns: list[IntArray] = []
+    digits: list[IntArray] = []  # labels that the digits of `of_row` stand for, of views that are not in `columns`
     n_codes = 1
     for labels in labels_of_views:
         symbols, label_of_symbol = _as_symbols(labels)
-        n_symbols = len(label_of_symbol)
-        keys = pair_keys(of_row, n_codes, symbols, n_symbols)
-        distinct, of_row = compress(keys, n_codes * n_symbols)
-        columns = [column[distinct // n_symbols] for column in columns]
-        columns.append(label_of_symbol[distinct % n_symbols])
-        n_codes = len(distinct)
-    return Codes(np.stack(columns, axis=1), np.bincount(of_row, minlength=n_codes), of_row)
+        if digits and n_codes * len(label_of_symbol) > table_limit(n_rows):
+            distinct, of_row = compress(of_row, n_codes)
+            columns, digits, n_codes = _read_digits(distinct, digits, columns), [], len(distinct)
+        of_row = pair_keys(of_row, n_codes, symbols, len(label_of_symbol))
+        n_codes *= len(label_of_symbol)
+        digits.append(label_of_symbol)
+    distinct, of_row = compress(of_row, n_codes)
+    return Codes(np.stack(_read_digits(distinct, digits, columns), axis=1), of_row)
 
 
 def strict_consensus(codes: Codes) -> Consensus:
@@ -148,25 +154,36 @@ Partition = tuple[IntArray, int]  # the group of each distinct code, and how man
 
 
 def _as_symbols(labels: IntArray) -> tuple[IntArray, IntArray]:
-    """Map labels to symbols 0, 1, ... that are few enough to address a table; symbol 0 is noise."""
-    highest = int(labels.max(initial=NOISE))
+    """Map labels to symbols 0, 1, ... that are few enough to address a table.
+
+    Returns the symbol of each row, and the label of each symbol. All negative labels are noise.
+    """
+    lowest, highest = int(labels.min()), max(int(labels.max()), NOISE)
     label_dtype = np.int32 if highest < 2**31 else np.int64
     if highest > 2 * len(labels):
         distinct, symbols = np.unique(np.maximum(labels, NOISE), return_inverse=True)
         return symbols, distinct.astype(label_dtype)
+    if lowest >= 0:
+        return labels, np.arange(highest + 1, dtype=label_dtype)
     return np.maximum(labels, NOISE) + 1, np.arange(NOISE, highest + 1, dtype=label_dtype)
+
+
+def _read_digits(codes: IntArray, digits: list[IntArray], columns: list[IntArray]) -> list[IntArray]:
+    """Return the label of each of ``codes`` in each view: those of ``columns`` first, then those of ``digits``."""
+    labels: list[IntArray] = []
+    for label_of_symbol in reversed(digits):
+        codes, symbol = np.divmod(codes, len(label_of_symbol))
+        labels.append(label_of_symbol[symbol])
+    return [column[codes] for column in columns] + labels[::-1]
 
 
 def _agree(codes: Codes, views: tuple[int, ...]) -> Consensus:
     """Label rows by what ``views`` say of them, each noise row by itself."""
-    if len(views) == codes.n_views:  # distinct codes are distinct groups
-        n_groups = len(codes.counts)
-        group = np.arange(n_groups, dtype=codes.of_row.dtype)
-    else:
-        group, n_groups = _running_partitions(codes, views)[-1]
     noisy = codes.noisy(views)
-    if not noisy.any():
-        return Consensus(group[codes.of_row], n_groups, views)
+    all_views = len(views) == codes.n_views
+    if all_views and not noisy.any():  # distinct codes are distinct groups
+        return Consensus(codes.of_row, len(codes.distinct), views)
+    group, n_groups = _running_partitions(codes, views)[-1]
     _, group[~noisy] = compress(group[~noisy], n_groups)
     n_clean = int(group[~noisy].max(initial=-1)) + 1
     labels = group[codes.of_row]
@@ -177,7 +194,7 @@ def _agree(codes: Codes, views: tuple[int, ...]) -> Consensus:
 
 def _running_partitions(codes: Codes, views: Sequence[int]) -> list[Partition]:
     """Partitions of the codes by no view, by the first, by the first two, ..., by all of ``views``."""
-    partitions: list[Partition] = [(np.zeros(len(codes.counts), dtype=np.int32), 1)]
+    partitions: list[Partition] = [(np.zeros(len(codes.distinct), dtype=index_dtype(len(codes.of_row))), 1)]
     for view in views:
         partitions.append(_join(partitions[-1], _view_partition(codes, view)))
     return partitions

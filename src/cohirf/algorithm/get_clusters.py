@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.algorithm.base_method import label_rows
+from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.consensus import Codes, Consensus, fold_views, mean_agreement
+from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
-
-Result = TypeVar("Result")
-RunTasks = Callable[[Callable[..., Result], Iterable[tuple[Any, ...]]], Iterable[Result]]
-"""Calls a function with each tuple of arguments and gives the results back in order."""
 
 
 @dataclass(frozen=True)
 class Views:
     """How a set of rows is looked at: the base method, and the number and size of its views."""
 
-    estimator: Any
+    method: BaseMethod
     n_views: int
     n_features: int
     entropy: Entropy
@@ -55,15 +52,16 @@ def get_clusters(
     views: Views,
     consensus: Callable[[Codes], Consensus],
     place: tuple[int, int],
-    run_tasks: RunTasks[ViewLabels],
+    engine: Engine,
 ) -> Clusters:
     """Cluster the rows of ``X`` on every view and return what ``consensus`` makes of it.
 
     ``place`` is (level, batch).
     """
     started = perf_counter()
-    tasks = ((X, sample_weight, views, (*place, view)) for view in range(views.n_views))
-    stopwatch = _Stopwatch(run_tasks(label_view, tasks))
+    memory = _view_memory(X, views.n_features) if engine.is_serial else None
+    tasks = ((X, sample_weight, views, (*place, view), memory) for view in range(views.n_views))
+    stopwatch = _Stopwatch(engine.run(label_view, tasks))
     codes = fold_views(stopwatch.labels(), X.shape[0])
     agreement = mean_agreement(codes)
     found = consensus(codes)
@@ -71,13 +69,18 @@ def get_clusters(
     return Clusters(found, agreement, stopwatch.base_seconds, consensus_seconds)
 
 
-def label_view(X: Any, sample_weight: Any, views: Views, place: tuple[int, int, int]) -> ViewLabels:
-    """Label the rows of ``X`` on the view that belongs to ``place``: (level, batch, view)."""
+def label_view(
+    X: Any, sample_weight: Any, views: Views, place: tuple[int, int, int], memory: NDArray[Any] | None = None
+) -> ViewLabels:
+    """Label the rows of ``X`` on the view that belongs to ``place``: (level, batch, view).
+
+    Views that are not labelled at the same time can share the ``memory`` in which they are laid out.
+    """
     rng = generator_at(views.entropy, Draw.VIEW, *place)
     features = sample_features(rng, X.shape[1], views.n_features)
-    view = take_features(X, features)
+    view = take_features(X, features, memory)
     started = perf_counter()
-    labels = label_rows(views.estimator, view, rng, sample_weight, may_overwrite=view is not X)
+    labels = views.method.label_rows(view, rng, sample_weight, may_overwrite=view is not X)
     return ViewLabels(labels, perf_counter() - started)
 
 
@@ -86,15 +89,23 @@ def sample_features(rng: np.random.Generator, n_features: int, n_sampled: int) -
     return np.sort(rng.choice(n_features, size=n_sampled, replace=False))
 
 
-def take_features(X: Any, features: NDArray[np.intp]) -> Any:
-    """Return the given columns of ``X``; all of them are ``X`` itself, not a copy."""
+def take_features(X: Any, features: NDArray[np.intp], out: NDArray[Any] | None = None) -> Any:
+    """Return the given columns of ``X``, in ``out`` if given; all of them are ``X`` itself, not a copy."""
     if len(features) == X.shape[1]:
         return X
     if sparse.issparse(X):
         return X[:, features]
+    if out is None:
+        out = _view_memory(X, len(features))
     # "clip" spares numpy the buffer it needs to leave `out` untouched when an index is out of range
-    out = np.empty((X.shape[0], len(features)), dtype=X.dtype)
     return np.take(X, features, axis=1, out=out, mode="clip")
+
+
+def _view_memory(X: Any, n_features: int) -> NDArray[Any] | None:
+    """Return memory for one view, where a view is a copy of its columns."""
+    if sparse.issparse(X) or n_features == X.shape[1]:
+        return None
+    return np.empty((X.shape[0], n_features), dtype=X.dtype)
 
 
 class _Stopwatch:

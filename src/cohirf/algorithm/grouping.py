@@ -16,13 +16,18 @@ def index_dtype(n_rows: int) -> type[np.signedinteger[Any]]:
     return np.int32 if n_rows < 2**31 else np.int64
 
 
+def table_limit(n_rows: int) -> int:
+    """Return the longest direct-address table that is still cheaper than sorting ``n_rows`` keys."""
+    return 8 * n_rows + 1024
+
+
 def compress(keys: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
-    """Number the distinct ``keys`` (all in ``range(n_keys)``) in rising order.
+    """Give the distinct ``keys`` (all in ``range(n_keys)``) numbers in rising order.
 
     Returns the distinct keys and, for each key, its number. A direct-address table does it in linear time; where
     that table would be much longer than the keys, sorting is cheaper.
     """
-    if n_keys > 8 * len(keys) + 1024:
+    if n_keys > table_limit(len(keys)):
         distinct, numbers = np.unique(keys, return_inverse=True)
         return distinct, numbers.astype(index_dtype(len(keys)), copy=False)
     seen = np.zeros(n_keys, dtype=bool)
@@ -35,9 +40,8 @@ def compress(keys: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
 
 def pair_keys(left: IntArray, n_left: int, right: IntArray, n_right: int) -> IntArray:
     """Encode each pair (left, right) as one integer below ``n_left * n_right``."""
-    dtype = np.int32 if n_left * n_right < 2**31 else np.int64
-    keys: IntArray = np.multiply(left, n_right, dtype=dtype)
-    keys += right
+    keys: IntArray = np.multiply(left, n_right, dtype=index_dtype(n_left * n_right))
+    keys += right.astype(keys.dtype, copy=False)
     return keys
 
 
@@ -47,6 +51,12 @@ def first_rows(labels: IntArray, n_labels: int) -> IntArray:
     # of several rows written to one place the last one stays: backwards, that is the first row
     first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1, dtype=first.dtype)
     return first
+
+
+def sum_by_label(labels: IntArray, values: NDArray[np.float64] | None, n_labels: int) -> NDArray[np.float64]:
+    """Return the sum of ``values`` for each label; of ones if there are none."""
+    sums = np.bincount(labels, weights=values, minlength=n_labels)
+    return np.asarray(sums, dtype=np.float64)
 
 
 def rows_by_label(labels: IntArray, n_labels: int) -> tuple[IntArray, IntArray]:

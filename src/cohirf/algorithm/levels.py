@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from cohirf.algorithm.batches import Batches, split_into_batches
 from cohirf.algorithm.consensus import Codes, Consensus
-from cohirf.algorithm.get_clusters import RunTasks, Views, get_clusters
-from cohirf.algorithm.grouping import IntArray, index_dtype
+from cohirf.algorithm.engine import Engine, SerialEngine
+from cohirf.algorithm.get_clusters import Views, get_clusters
+from cohirf.algorithm.grouping import IntArray, index_dtype, sum_by_label
 from cohirf.algorithm.parents import update_parents
 from cohirf.algorithm.randomness import Draw, generator_at
 
@@ -130,30 +131,29 @@ class ContractedBatch:
 
 
 def contract_levels(
-    source: Rows, state: FitState, contraction: Contraction, max_level: int, run_tasks: RunTasks[Any]
+    source: Rows, state: FitState, contraction: Contraction, max_level: int, engine: Engine
 ) -> Iterator[FitState]:
     """Contract level after level until nothing merges any more, and yield the state after each."""
     while state.level < max_level and not (state.converged or state.stalled):
-        state = contract_level(source, state, contraction, run_tasks)
+        state = contract_level(source, state, contraction, engine)
         yield state
 
 
-def contract_level(
-    source: Rows, state: FitState, contraction: Contraction, run_tasks: RunTasks[Any]
-) -> FitState:
+def contract_level(source: Rows, state: FitState, contraction: Contraction, engine: Engine) -> FitState:
     """Contract each batch of active rows to its medoids."""
     level = state.level + 1
     rng = generator_at(contraction.views.entropy, Draw.SPLIT, level)
     batches = split_into_batches(state.active, contraction.batch_size, rng)
     # One batch runs its views in parallel; several run beside each other, each one view by view.
-    run_batches, run_views = (run_serially, run_tasks) if len(batches.contracted) == 1 else (run_tasks, run_serially)
+    serial = SerialEngine()
+    for_batches, for_views = (serial, engine) if len(batches.contracted) == 1 else (engine, serial)
     tasks = (
-        (source, rows, None if state.mass is None else state.mass[rows], contraction, (level, number), run_views)
+        (source, rows, None if state.mass is None else state.mass[rows], contraction, (level, number), for_views)
         for number, rows in enumerate(batches.contracted)
     )
     outcomes: list[ContractedBatch] = []
     survivors = [batches.held_aside]
-    for rows, outcome in zip(batches.contracted, run_batches(contract_batch, tasks), strict=True):
+    for rows, outcome in zip(batches.contracted, for_batches.run(contract_batch, tasks), strict=True):
         update_parents(state.parents, state.absorbed_at, rows, outcome.medoids, level)
         if state.mass is not None:
             state.mass[outcome.survivors] = outcome.survivor_mass
@@ -177,11 +177,11 @@ def contract_batch(
     mass: Mass | None,
     contraction: Contraction,
     place: tuple[int, int],
-    run_tasks: RunTasks[Any],
+    engine: Engine,
 ) -> ContractedBatch:
     """Run GetClusters and ChooseMedoids on one batch."""
     X = source.take(rows)
-    clusters = get_clusters(X, mass, contraction.views, contraction.consensus, place, run_tasks)
+    clusters = get_clusters(X, mass, contraction.views, contraction.consensus, place, engine)
     started = perf_counter()
     found = clusters.consensus
     rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, *place)
@@ -198,18 +198,13 @@ def contract_batch(
     )
 
 
-def run_serially(function: Callable[..., Any], tasks: Any) -> Iterator[Any]:
-    """Run one task after the other, each when its result is asked for."""
-    return (function(*task) for task in tasks)
-
-
 def _contracted_mass(mass: Mass | None, consensus: Consensus, *, sum_mass: bool) -> Mass | None:
     """Return the mass of each medoid: that of all rows it stands for or, without ``sum_mass``, that of one row."""
     if mass is None:
         return None
     if not sum_mass:
         return np.ones(consensus.n_clusters)
-    return np.bincount(consensus.labels, weights=mass, minlength=consensus.n_clusters)
+    return sum_by_label(consensus.labels, mass, consensus.n_clusters)
 
 
 def _record(level: int, batches: Batches, rows_out: int, outcomes: list[ContractedBatch]) -> LevelRecord:

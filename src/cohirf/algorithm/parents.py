@@ -7,8 +7,9 @@ or 0 if it never did.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import IntArray, compress, first_rows
+from cohirf.algorithm.grouping import IntArray, compress, first_rows, sum_by_label
 
 JUMP_ROWS = 2**16
 
@@ -56,7 +57,7 @@ def join_left_out(
 
 
 def get_final_labels(roots: IntArray) -> tuple[IntArray, IntArray]:
-    """Number the clusters in order of first appearance.
+    """Give the clusters numbers in order of first appearance.
 
     Returns the label of each row, and the medoid of each label.
     """
@@ -67,9 +68,14 @@ def get_final_labels(roots: IntArray) -> tuple[IntArray, IntArray]:
     return new_label[labels], medoids[order]
 
 
-def hide_small_clusters(labels: IntArray, medoids: IntArray, min_size: int) -> tuple[IntArray, IntArray]:
-    """Label the rows of clusters below ``min_size`` -1, and number the others anew in the same order."""
-    keep = np.bincount(labels, minlength=len(medoids)) >= min_size
+def hide_small_clusters(
+    labels: IntArray, medoids: IntArray, weights: NDArray[np.float64] | None, min_size: float
+) -> tuple[IntArray, IntArray]:
+    """Label the rows of clusters below ``min_size`` -1, and number the others anew in the same order.
+
+    The size of a cluster is the sum of its ``weights``, or its number of rows without them.
+    """
+    keep = sum_by_label(labels, weights, len(medoids)) >= min_size
     if keep.all():
         return labels, medoids
     new_label = np.where(keep, np.cumsum(keep) - 1, -1).astype(labels.dtype)

@@ -1,4 +1,4 @@
-"""Where tasks run. An engine calls a function with each tuple of arguments and gives the results back in order."""
+"""Where tasks run: implementations of ``cohirf.algorithm.engine.Engine``."""
 
 from cohirf.engines.local import LocalEngine
 

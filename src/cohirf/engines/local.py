@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
-from cohirf.algorithm.levels import run_serially
+from cohirf.algorithm.engine import SerialEngine
 
 
 @dataclass(frozen=True)
@@ -23,17 +24,27 @@ class LocalEngine:
 
     n_jobs: int | None = None
 
-    def __call__(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        """Call ``function`` with each of ``tasks`` and return the results in order."""
-        if effective_n_jobs(self.n_jobs) == 1:
-            return run_serially(function, tasks)
+    @property
+    def is_serial(self) -> bool:
+        """Whether there is one job at a time."""
+        return bool(effective_n_jobs(self.n_jobs) == 1)
+
+    def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Call ``function`` with each tuple of arguments and give the results back in order."""
+        if self.is_serial:
+            return SerialEngine().run(function, tasks)
         calls = (delayed(_call_on_one_thread)(function, task) for task in tasks)
         return iter(Parallel(n_jobs=self.n_jobs, prefer="threads")(calls))
 
 
 def one_thread() -> Any:
     """Return a context in which BLAS and OpenMP use one thread."""
-    return threadpool_limits(limits=1)
+    return _controller().limit(limits=1)
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # looking for the libraries takes milliseconds, as long as a small batch
 
 
 def _call_on_one_thread(function: Callable[..., Any], task: tuple[Any, ...]) -> Any:

@@ -119,7 +119,7 @@ def _check_forest(parents: IntArray, absorbed_at: IntArray) -> None:
     n = len(parents)
     if len(absorbed_at) != n:
         raise ValueError(f"parents has {n} rows and absorbed_at {len(absorbed_at)}: they must be equally long.")
-    if n and not (0 <= parents.min() and parents.max() < n and absorbed_at.min() >= 0):
+    if n and not (parents.min() >= 0 and parents.max() < n and absorbed_at.min() >= 0):
         raise ValueError(f"parents must be row numbers from 0 to {n - 1}, and absorbed_at must not be negative.")
     absorbed = np.flatnonzero(absorbed_at)
     until = absorbed_at[parents[absorbed]]

@@ -1,0 +1,209 @@
+"""What CoHiRF costs beyond its base method, and its kernels against the obvious way to write them.
+
+Both sides of each ratio run in this process, one thread each, and take the better of two runs. Memory is the rise of
+the peak resident size of a fresh process during ``fit``.
+
+    python benchmarks/core.py [--rows 100000 1000000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import cosine_similarity
+from threadpoolctl import threadpool_limits
+
+from cohirf import CoHiRF
+from cohirf.algorithm.choose_medoids import choose_central_medoids, cosine_centrality
+from cohirf.algorithm.consensus import fold_views, relaxed_consensus, strict_consensus
+from cohirf.algorithm.get_clusters import take_features
+
+N_FEATURES, N_CENTERS, N_VIEWS, FRACTION = 50, 10, 5, 0.3
+SPREAD = {"separated": 1.0, "overlapping": 8.0}
+
+
+class TimedKMeans(KMeans):
+    """K-Means that adds up, over all its clones, the time its calls take."""
+
+    seconds: ClassVar[float] = 0.0
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Cluster, and add the time it took."""
+        started = time.perf_counter()
+        labels = super().fit_predict(X, y, sample_weight)
+        TimedKMeans.seconds += time.perf_counter() - started
+        return labels
+
+
+def blobs(n_rows: int, spread: float) -> np.ndarray:
+    return make_blobs(n_rows, N_FEATURES, centers=N_CENTERS, cluster_std=spread, random_state=0)[0]
+
+
+def model(consensus: str) -> CoHiRF:
+    return CoHiRF(
+        TimedKMeans(n_clusters=N_CENTERS),
+        n_views=N_VIEWS,
+        max_features=FRACTION,
+        consensus=consensus,
+        random_state=0,
+    )
+
+
+def best_time(function: Callable[[], Any], repeats: int = 2) -> float:
+    times = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+def fit_overhead(X: np.ndarray, consensus: str, repeats: int = 3) -> tuple[float, CoHiRF]:
+    """Return the best of a few ratios of the time of a fit to that of its base-method calls."""
+    ratios = []
+    for _ in range(repeats):
+        TimedKMeans.seconds = 0.0
+        started = time.perf_counter()
+        fitted = model(consensus).fit(X)
+        ratios.append((time.perf_counter() - started) / TimedKMeans.seconds)
+    return min(ratios), fitted
+
+
+def view_labels(X: np.ndarray) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    labels = []
+    for view in range(N_VIEWS):
+        features = np.sort(rng.choice(N_FEATURES, size=int(FRACTION * N_FEATURES), replace=False))
+        base = KMeans(n_clusters=N_CENTERS, random_state=view)
+        labels.append(base.fit_predict(take_features(X, features)))
+    return labels
+
+
+def naive_relaxed(codes: np.ndarray, threshold: float = 0.8) -> np.ndarray:
+    kept = list(range(codes.shape[1]))
+    while True:
+        full = np.unique(codes[:, kept], axis=0, return_inverse=True)[1]
+        if len(kept) == 1:
+            return full
+        without = [np.unique(codes[:, [v for v in kept if v != view]], axis=0, return_inverse=True)[1] for view in kept]
+        agreement = [adjusted_rand_score(full, other) for other in without]
+        worst = int(np.argmin(agreement))
+        if agreement[worst] >= threshold:
+            return full
+        del kept[worst]
+
+
+def pairwise_medoids(X: np.ndarray, labels: np.ndarray, n_clusters: int, max_candidates: int = 1000) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    order = np.argsort(labels, kind="stable")
+    bounds = np.searchsorted(labels[order], np.arange(n_clusters + 1))
+    medoids = np.empty(n_clusters, dtype=np.intp)
+    for k in range(n_clusters):
+        rows = order[bounds[k] : bounds[k + 1]]
+        if len(rows) > max_candidates:
+            rows = rng.choice(rows, max_candidates, replace=False)
+        medoids[k] = rows[cosine_similarity(X[rows]).sum(axis=1).argmax()] if len(rows) else -1
+    return medoids
+
+
+def row(what: str, n_rows: int, ratio: float, target: str, detail: str = "") -> None:
+    print(f"{what:<44} {n_rows:>9,} {ratio:>9.2f} x   {target:<10} {detail}", flush=True)
+
+
+def bench_fits(n_rows: int) -> None:
+    for structure, spread in SPREAD.items():
+        X = blobs(n_rows, spread)
+        for consensus, target in (("strict", "<= 1.15"), ("relaxed", "<= 1.20")):
+            ratio, fitted = fit_overhead(X, consensus)
+            counts = " > ".join(str(record.rows_out) for record in fitted.diagnostics_)
+            row(f"{consensus} fit / its base calls, {structure}", n_rows, ratio, target, f"rows: {counts}")
+
+
+def bench_consensus(n_rows: int) -> None:
+    for structure, spread in SPREAD.items():
+        labels = view_labels(blobs(n_rows, spread))
+        matrix = np.stack(labels, axis=1)
+        fast = best_time(lambda labels=labels: strict_consensus(fold_views(labels, n_rows)), 5)
+        slow = best_time(lambda matrix=matrix: np.unique(matrix, axis=0, return_inverse=True), 1)
+        n_codes = strict_consensus(fold_views(labels, n_rows)).n_clusters
+        row(f"np.unique(axis=0) / strict, {structure}", n_rows, slow / fast, ">= 50", f"{n_codes} codes")
+        fast = best_time(lambda labels=labels: relaxed_consensus(fold_views(labels, n_rows), 0.8), 5)
+        slow = best_time(lambda matrix=matrix: naive_relaxed(matrix), 1)
+        row(f"naive leave-one-out / relaxed, {structure}", n_rows, slow / fast, ">= 300")
+
+
+def bench_medoids(n_rows: int) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_rows, N_FEATURES))
+    for n_clusters, target in ((100, ">= 3"), (n_rows // 10, ">= 500")):
+        labels = rng.integers(0, n_clusters, n_rows).astype(np.int32)
+        labels[:n_clusters] = np.arange(n_clusters)
+        fast = best_time(
+            lambda labels=labels, k=n_clusters: choose_central_medoids(
+                X, labels, k, None, rng, centrality=cosine_centrality
+            ),
+            3,
+        )
+        slow = best_time(lambda labels=labels, k=n_clusters: pairwise_medoids(X, labels, k), 1)
+        row(f"pairwise / exact cosine medoids, k={n_clusters}", n_rows, slow / fast, target)
+
+
+def peak_kib() -> int:
+    """Peak resident size of this process; the one that getrusage reports is handed down by the parent."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0])
+
+
+def measure_memory(n_rows: int, consensus: str, spread: float) -> None:
+    """Print the bytes per row by which a fit raises the peak resident size; run in a process of its own."""
+    rng = np.random.default_rng(0)
+    centers = rng.uniform(-10, 10, (N_CENTERS, N_FEATURES))
+    X = np.empty((n_rows, N_FEATURES))
+    for start in range(0, n_rows, 10_000):  # in blocks, so that making the data does not set the peak
+        block = X[start : start + 10_000]
+        block[:] = centers[rng.integers(0, N_CENTERS, len(block))] + spread * rng.standard_normal(block.shape)
+    model(consensus).fit(X[:5000])
+    before = peak_kib()
+    model(consensus).fit(X)
+    print((peak_kib() - before) * 1024 / n_rows)
+
+
+def bench_memory(n_rows: int) -> None:
+    view = int(FRACTION * N_FEATURES) * 8
+    for structure, spread in SPREAD.items():
+        for consensus in ("strict", "relaxed"):
+            arguments = ["--memory", str(n_rows), consensus, str(spread)]
+            done = subprocess.run([sys.executable, __file__, *arguments], capture_output=True, text=True, check=True)
+            beyond = float(done.stdout) - view
+            what = f"bytes a row beyond one view, {consensus}, {structure}"
+            print(f"{what:<44} {n_rows:>9,} {beyond:>9.1f}     <= 40")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--memory", nargs=3, metavar=("ROWS", "CONSENSUS", "SPREAD"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    with threadpool_limits(1):
+        if arguments.memory:
+            n_rows, consensus, spread = arguments.memory
+            measure_memory(int(n_rows), consensus, float(spread))
+            return
+        print(f"{'what':<44} {'rows':>9} {'ratio':>9}     target")
+        for n_rows in arguments.rows:
+            for bench in (bench_fits, bench_memory, bench_consensus, bench_medoids):
+                bench(n_rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""Calling base methods of every interface."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.cluster import DBSCAN, OPTICS, AgglomerativeClustering, KMeans, SpectralClustering
+from sklearn.decomposition import PCA
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
+
+
+def label_rows(estimator, X, seed=0, **options):
+    return BaseMethod.of(estimator).label_rows(X, np.random.default_rng(seed), **options)
+
+
+class Duck:
+    """No get_params, no fit_predict: only fit and labels_."""
+
+    def fit(self, X):
+        self.labels_ = (X[:, 0] > 0).astype(np.uint8)
+        return self
+
+
+class OnlyPredict(BaseEstimator):
+    def fit(self, X):
+        return self
+
+    def predict(self, X):
+        return (X[:, 0] > 0).astype(int)
+
+
+class Recorder(BaseEstimator):
+    """Returns its own seed as label."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit_predict(self, X):
+        return np.full(len(X), self.random_state)
+
+
+class Strict(BaseEstimator):
+    """Wants fewer neighbours than rows, as methods do that do not count a row as its own neighbour."""
+
+    def __init__(self, n_neighbors=5):
+        self.n_neighbors = n_neighbors
+
+    def fit_predict(self, X):
+        if self.n_neighbors >= len(X):
+            raise ValueError("too many neighbours")
+        return np.full(len(X), self.n_neighbors)
+
+
+@pytest.mark.parametrize("estimator", [Duck(), OnlyPredict()])
+def test_labels_come_from_whatever_the_method_has(estimator):
+    X = np.array([[-1.0], [1.0], [2.0]])
+    assert label_rows(estimator, X).tolist() == [0, 1, 1]
+    assert not hasattr(estimator, "labels_")
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        KMeans(8),
+        AgglomerativeClustering(8),
+        GaussianMixture(8),
+        SpectralClustering(2, affinity="nearest_neighbors", n_neighbors=10),
+        SpectralClustering(8, affinity="nearest_neighbors", n_neighbors=10),
+        Strict(10),
+        OPTICS(min_samples=8),
+        make_pipeline(StandardScaler(), PCA(n_components=5), KMeans(8)),
+        make_pipeline(RBFSampler(n_components=20), KMeans(8)),
+    ],
+)
+def test_sizes_are_lowered_for_a_call_with_few_rows_only(estimator, blobs):
+    before = clone(estimator).get_params()
+    few = blobs[0][:5]
+    assert label_rows(estimator, few).shape == (5,)
+    after = estimator.get_params()
+    assert {name: str(value) for name, value in after.items()} == {name: str(value) for name, value in before.items()}
+
+
+def test_sizes_are_lowered_no_further_than_needed():
+    assert label_rows(Strict(10), np.zeros((5, 1))).tolist() == [4] * 5
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("estimator", [KMeans(5), make_pipeline(StandardScaler(with_mean=False), KMeans(9))])
+def test_a_cluster_per_row_means_that_only_equal_rows_are_joined(estimator, container):
+    X = np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0], [2.0, 0.0]])
+    labels = label_rows(estimator, container(X))
+    assert (labels[:, None] == labels).tolist() == (X[:, None] == X).all(axis=2).tolist()
+
+
+def test_sizes_a_method_can_satisfy_are_left_alone():
+    assert label_rows(DBSCAN(eps=1, min_samples=5), np.zeros((3, 2))).tolist() == [-1, -1, -1]
+
+
+def test_an_error_that_sizes_do_not_explain_is_passed_on():
+    with pytest.raises(ValueError, match="eps"):
+        label_rows(DBSCAN(eps=-1), np.zeros((30, 2)))
+
+
+def test_one_row_needs_no_call():
+    assert label_rows(Strict(), np.zeros((1, 2))).tolist() == [0]
+
+
+def test_every_call_is_seeded_by_its_generator():
+    seeds = [label_rows(Recorder(random_state=3), np.zeros((2, 1)), seed)[0] for seed in (0, 0, 1)]
+    assert seeds[0] == seeds[1] != seeds[2]
+
+
+def test_nested_seeds_are_set(blobs):
+    method = BaseMethod.of(make_pipeline(PCA(2, random_state=0), KMeans(3, random_state=0)))
+    assert method.seeds == ("kmeans__random_state", "pca__random_state")
+    fresh = method._fresh({"kmeans__random_state": 7, "pca__random_state": 8})
+    assert fresh[0].random_state == 8
+    assert fresh[-1].random_state == 7
+    assert method.prototype[-1].random_state == 0
+
+
+@pytest.mark.parametrize("estimator", [KMeans(3, copy_x=False), make_pipeline(StandardScaler(copy=False), KMeans(3))])
+def test_data_that_is_not_the_methods_own_is_never_overwritten(estimator, blobs):
+    X = blobs[0].copy()
+    label_rows(estimator, X)
+    assert (blobs[0] == X).all()
+
+
+def test_a_view_of_its_own_is_used_in_place(blobs):
+    assert BaseMethod.of(KMeans()).copies == ("copy_x",)
+    X = blobs[0].copy()
+    assert (label_rows(KMeans(4), X, may_overwrite=True) == label_rows(KMeans(4), blobs[0])).all()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "argument"),
+    [
+        (KMeans(), "sample_weight"),
+        (DBSCAN(), "sample_weight"),
+        (make_pipeline(StandardScaler(), KMeans()), "kmeans__sample_weight"),
+        (GaussianMixture(), None),
+        (make_pipeline(StandardScaler(), AgglomerativeClustering()), None),
+        (Duck(), None),
+    ],
+)
+def test_the_weight_argument_is_found(estimator, argument):
+    assert find_weight_argument(estimator) == argument
+
+
+def test_weights_reach_the_last_step_of_a_pipeline():
+    X = np.array([[0.0], [0.1], [10.0]])
+    pipeline = make_pipeline(StandardScaler(), DBSCAN(eps=0.5, min_samples=4))
+    assert label_rows(pipeline, X, sample_weight=np.array([3.0, 3.0, 3.0])).tolist() == [0, 0, -1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "error", "message"),
+    [
+        (np.zeros(3, dtype=int), ValueError, r"Odd returned labels of shape \(3,\) for 2 rows"),
+        (np.zeros((2, 1), dtype=int), ValueError, r"labels of shape \(2, 1\) for 2 rows: it must return one label"),
+        (np.array([0.0, 1.0]), TypeError, "labels of type float64: they must be integers"),
+        (["a", "b"], TypeError, "they must be integers"),
+        (None, ValueError, r"labels of shape \(\)"),
+    ],
+)
+def test_labels_of_a_wrong_shape_or_type_are_refused(labels, error, message):
+    class Odd(BaseEstimator):
+        def fit_predict(self, X):
+            return labels
+
+    with pytest.raises(error, match=message):
+        label_rows(Odd(), np.zeros((2, 2)))

@@ -1,0 +1,154 @@
+"""Medoids of clusters, compared with all pairwise similarities."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics.pairwise import linear_kernel
+
+import reference
+from cohirf.algorithm import choose_medoids as module
+from cohirf.algorithm.choose_medoids import (
+    CallableSimilarity,
+    choose_central_medoids,
+    choose_sampled_medoids,
+    cosine_centrality,
+    euclidean_centrality,
+    laplacian_similarity,
+    rbf_similarity,
+)
+
+sampled = partial(choose_sampled_medoids, max_candidates=1000, candidate_fraction=None)
+RULES = {
+    "cosine": (partial(choose_central_medoids, centrality=cosine_centrality), reference.cosine),
+    "euclidean": (
+        partial(choose_central_medoids, centrality=euclidean_centrality),
+        reference.negative_squared_distance,
+    ),
+    "rbf": (partial(sampled, similarity=rbf_similarity), reference.rbf),
+    "laplacian": (partial(sampled, similarity=laplacian_similarity), reference.laplacian),
+    "callable": (partial(sampled, similarity=CallableSimilarity(linear_kernel)), linear_kernel),
+}
+
+
+@pytest.fixture
+def clusters():
+    """200 rows in 30 clusters of very different sizes, some of one row."""
+    rng = np.random.default_rng(0)
+    labels = np.concatenate([np.arange(30), np.minimum(rng.geometric(0.15, 170) - 1, 24)])
+    return rng.normal(size=(200, 6)), rng.permutation(labels).astype(np.int32)
+
+
+def expected(X, labels, similarity):
+    return [
+        reference.choose_medoid(X, np.flatnonzero(labels == k).tolist(), similarity) for k in range(labels.max() + 1)
+    ]
+
+
+@pytest.fixture(params=RULES)
+def rule(request):
+    return RULES[request.param]
+
+
+def choose(function, X, labels, mass=None, seed=0):
+    return function(X, labels, int(labels.max()) + 1, mass, np.random.default_rng(seed)).tolist()
+
+
+def test_medoid_has_the_highest_summed_similarity(clusters, rule):
+    X, labels = clusters
+    assert choose(rule[0], X, labels) == expected(X, labels, rule[1])
+
+
+def test_medoids_do_not_depend_on_the_size_of_temporary_arrays(clusters, rule, monkeypatch):
+    X, labels = clusters
+    whole = choose(rule[0], X, labels)
+    monkeypatch.setattr(module, "SUM_CELLS", 40)
+    monkeypatch.setattr(module, "BLOCK_CELLS", 12)
+    assert choose(rule[0], X, labels) == whole
+
+
+def test_sparse_rows_have_the_same_medoids(clusters, rule):
+    X, labels = clusters
+    X = np.where(X > 0.5, X, 0.0)
+    assert choose(rule[0], sparse.csr_array(X), labels) == choose(rule[0], X, labels)
+
+
+def test_float32_is_added_up_in_float64(clusters, rule):
+    X, labels = clusters
+    single = X.astype(np.float32)
+    assert choose(rule[0], single, labels) == choose(rule[0], single.astype(np.float64), labels)
+
+
+def test_mass_counts_as_repeated_rows(clusters, rule):
+    X, labels = clusters
+    mass = np.random.default_rng(1).integers(1, 5, len(X))
+    first_copy = np.concatenate([[0], np.cumsum(mass)[:-1]])
+    repeated = choose(rule[0], np.repeat(X, mass, axis=0), np.repeat(labels, mass))
+    assert first_copy[choose(rule[0], X, labels, mass.astype(float))].tolist() == repeated
+
+
+def test_ties_go_to_the_lowest_row(rule):
+    X = np.array([[1.0, 2.0], [1.0, 2.0], [3.0, 1.0], [1.0, 2.0]])
+    assert choose(rule[0], X[[0, 0, 0]], np.zeros(3, dtype=np.int32)) == [0]
+    assert choose(rule[0], X, np.array([1, 0, 0, 1], dtype=np.int32))[1] == 0
+
+
+def test_a_zero_row_is_a_cosine_medoid_only_where_all_rows_are_zero():
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 0.1], [0.0, 0.0], [0.0, 0.0]])
+    labels = np.array([0, 0, 0, 1, 1], dtype=np.int32)
+    assert choose(RULES["cosine"][0], X, labels) == [1, 3]
+
+
+def test_euclidean_medoid_survives_a_large_offset():
+    X = np.array([[0.0], [1.0], [2.5]]) + 1e9
+    assert choose(RULES["euclidean"][0], X, np.zeros(3, dtype=np.int32)) == [1]
+
+
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [({"max_candidates": 5}, 5), ({"candidate_fraction": 0.1}, 10), ({"candidate_fraction": 1e-9}, 1)],
+)
+def test_no_more_candidates_are_compared_than_asked_for(options, most):
+    seen = []
+
+    def record(X):
+        seen.append(len(X))
+        return linear_kernel(X)
+
+    X = np.random.default_rng(0).normal(size=(150, 3))
+    labels = np.repeat(np.array([0, 1], dtype=np.int32), [100, 50])
+    options = {"max_candidates": 1000, "candidate_fraction": None} | options
+    function = partial(choose_sampled_medoids, similarity=CallableSimilarity(record), **options)
+    medoids = choose(function, X, labels)
+    assert labels[medoids].tolist() == [0, 1]
+    assert max(seen, default=1) == most
+
+
+def test_candidates_are_drawn_at_random_and_without_repetition():
+    labels = np.zeros(100, dtype=np.int32)
+    draws = [
+        module._sample_candidates(labels, 1, np.random.default_rng(seed), 20, None)[1].tolist() for seed in range(50)
+    ]
+    assert all(len(set(draw)) == 20 and draw == sorted(draw) for draw in draws)
+    assert len(set().union(*draws)) == 100
+
+
+def test_large_laplacian_clusters_are_compared_without_a_cube_of_differences(monkeypatch, clusters):
+    X, labels = clusters
+    whole = choose(RULES["laplacian"][0], X, labels)
+    monkeypatch.setattr(module, "SUM_CELLS", 1)
+    assert choose(RULES["laplacian"][0], X, labels) == whole
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda X: X, r"returned an array of shape \(3, 2\) for 3 rows: it must return the 3 x 3 matrix"),
+        (lambda X: np.full((len(X), len(X)), np.nan), "returned NaN or infinity"),
+    ],
+)
+def test_a_callable_with_a_wrong_result_is_refused(function, message):
+    rule = partial(sampled, similarity=CallableSimilarity(function))
+    with pytest.raises(ValueError, match=message):
+        choose(rule, np.ones((3, 2)), np.zeros(3, dtype=np.int32))

@@ -1,0 +1,60 @@
+"""The two vectors of the hierarchy, and labels from them."""
+
+import numpy as np
+
+from cohirf.algorithm import parents as module
+from cohirf.algorithm.parents import find_roots, get_final_labels, hide_small_clusters, join_left_out, update_parents
+
+
+def test_only_absorbed_rows_change_their_level():
+    parents, absorbed_at = np.arange(5), np.zeros(5, dtype=np.uint8)
+    update_parents(parents, absorbed_at, np.array([0, 2, 3]), np.array([2, 2, 3]), level=4)
+    assert parents.tolist() == [2, 1, 2, 3, 4]
+    assert absorbed_at.tolist() == [4, 0, 0, 0, 0]
+
+
+def test_roots_follow_parents_only_up_to_the_level():
+    parents = np.array([1, 2, 3, 3])
+    absorbed_at = np.array([1, 2, 3, 0])
+    assert find_roots(parents, absorbed_at, 0).tolist() == [0, 1, 2, 3]
+    assert find_roots(parents, absorbed_at, 1).tolist() == [1, 1, 2, 3]
+    assert find_roots(parents, absorbed_at, 2).tolist() == [2, 2, 2, 3]
+    assert find_roots(parents, absorbed_at, 3).tolist() == [3, 3, 3, 3]
+
+
+def test_roots_of_long_chains_are_found_across_blocks(monkeypatch):
+    monkeypatch.setattr(module, "JUMP_ROWS", 7)
+    n = 100
+    rng = np.random.default_rng(0)
+    order = rng.permutation(n)
+    parents = np.empty(n, dtype=np.int32)
+    parents[order[:-1]], parents[order[-1]] = order[1:], order[-1]
+    absorbed_at = np.empty(n, dtype=np.uint8)
+    absorbed_at[order] = np.append(np.arange(1, n), 0)
+    assert (find_roots(parents, absorbed_at, n) == order[-1]).all()
+
+
+def test_labels_are_numbered_in_order_of_first_appearance():
+    labels, medoids = get_final_labels(np.array([4, 1, 4, 0, 1]))
+    assert labels.tolist() == [0, 1, 0, 2, 1]
+    assert medoids.tolist() == [4, 1, 0]
+
+
+def test_small_clusters_are_hidden_and_the_others_keep_their_order():
+    labels, medoids = hide_small_clusters(np.array([0, 1, 1, 2, 2]), np.array([0, 1, 3]), None, 2)
+    assert labels.tolist() == [-1, 0, 0, 1, 1]
+    assert medoids.tolist() == [1, 3]
+
+
+def test_the_size_of_a_cluster_is_its_weight():
+    weights = np.array([2.0, 0.5, 0.5, 1.0, 1.0])
+    labels, _ = hide_small_clusters(np.array([0, 1, 1, 2, 2]), np.array([0, 1, 3]), weights, 2)
+    assert labels.tolist() == [0, -1, -1, 1, 1]
+
+
+def test_rows_left_out_join_the_medoid_of_their_nearest_row():
+    # rows 1, 2, 4 took part; 2 was absorbed by 4 at level 1, and 4 by 1 at level 2
+    parents, absorbed_at = np.array([0, 2, 0]), np.array([0, 1, 2])
+    joined, levels = join_left_out(parents, absorbed_at, np.array([1, 2, 4]), np.array([0, 3]), np.array([1, 0]))
+    assert joined.tolist() == [4, 1, 4, 1, 1]
+    assert levels.tolist() == [1, 0, 1, 1, 2]

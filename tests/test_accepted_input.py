@@ -1,0 +1,175 @@
+"""Odd but valid input has a defined result."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.cluster import DBSCAN, HDBSCAN, KMeans
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+
+from cohirf import CoHiRF
+
+BASES = [KMeans(3), DBSCAN(eps=1.0, min_samples=2), GaussianMixture(3)]
+
+
+def fit(X, base=None, **options):
+    return CoHiRF(KMeans(4) if base is None else base, random_state=0, **options).fit(X)
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize(
+    "X",
+    {
+        "one row": np.ones((1, 3)),
+        "two rows": np.array([[0.0, 1.0], [5.0, 2.0]]),
+        "identical rows": np.ones((20, 3)),
+        "zero rows": np.zeros((20, 3)),
+        "one feature": np.arange(10.0)[:, None],
+        "constant feature": np.c_[np.arange(10.0), np.ones(10)],
+        "more features than rows": np.random.default_rng(0).normal(size=(5, 200)),
+        "duplicates": np.repeat(np.eye(3), 5, axis=0),
+    }.items(),
+    ids=lambda item: item[0],
+)
+# identical rows make K-Means and mixtures warn that they found fewer clusters
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_degenerate_data_has_a_defined_result(X, base):
+    X = X[1]
+    model = fit(X, base)
+    assert model.labels_.shape == (len(X),)
+    assert sorted(set(model.labels_.tolist())) == list(range(model.n_clusters_))
+    assert model.n_iter_ >= 1
+    assert (model.predict(X)[model.medoid_indices_] >= 0).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_identical_rows_are_one_cluster():
+    assert fit(np.ones((20, 3))).n_clusters_ == 1
+
+
+def test_one_row_is_one_cluster():
+    model = fit(np.array([[3.0, 4.0]]))
+    assert model.labels_.tolist() == [0]
+    assert model.hierarchy_.n_levels == 0
+    assert model.transform([[0.0, 0.0]]).tolist() == [[5.0]]
+
+
+INTEGERS = np.random.default_rng(0).integers(0, 100, (60, 4))
+
+
+@pytest.mark.parametrize(
+    "convert",
+    {
+        "bool": lambda X: X > 50,
+        "int8": lambda X: X.astype(np.int8),
+        "uint64": lambda X: X.astype(np.uint64),
+        "float16": lambda X: X.astype(np.float16),
+        "big-endian": lambda X: X.astype(">f8"),
+        "Fortran order": np.asfortranarray,
+        "negative strides": lambda X: X[::-1, ::-1][::-1, ::-1],
+        "list": lambda X: X.tolist(),
+        "masked without masked cells": np.ma.masked_array,
+        "object": lambda X: X.astype(object),
+        "pandas": pd.DataFrame,
+        "polars": pl.DataFrame,
+        "arrow": lambda X: pa.table({str(j): X[:, j] for j in range(X.shape[1])}),
+        "csr": lambda X: sparse.csr_array(X.astype(float)),
+    }.items(),
+    ids=lambda item: item[0],
+)
+def test_every_container_gives_the_labels_of_a_float64_array(convert):
+    name, convert = convert
+    plain = (INTEGERS > 50 if name == "bool" else INTEGERS).astype(np.float64)
+    options = {"max_features": 0.5}
+    expected = fit(plain, **options)
+    found = fit(convert(INTEGERS), **options)
+    assert (found.labels_ == expected.labels_).all()
+    assert (found.parents_ == expected.parents_).all()
+
+
+@pytest.mark.parametrize(
+    "make", [pd.DataFrame, pl.DataFrame, lambda d: pa.table(dict(d))], ids=["pandas", "polars", "pa"]
+)
+def test_tables_give_their_column_names(make):
+    frame = make({"a": np.arange(9.0), "b": np.arange(9.0) ** 2})
+    model = fit(frame)
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    assert (model.predict(frame) == model.labels_).all()
+
+
+def test_float32_stays_float32(blobs):
+    X = blobs[0].astype(np.float32)
+    seen = set()
+
+    class Recorder(KMeans):
+        def fit(self, X, y=None, sample_weight=None):
+            seen.add(X.dtype)
+            return super().fit(X, y, sample_weight)
+
+    model = fit(X, Recorder(4))
+    assert seen == {np.dtype(np.float32)}
+    assert model.medoids_.dtype == model.transform(X).dtype == np.float32
+
+
+def test_read_only_and_memory_mapped_data_is_not_touched(blobs, tmp_path):
+    np.save(tmp_path / "X.npy", blobs[0])
+    X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    expected = fit(blobs[0])
+    for max_features in (0.6, 1.0):
+        model = fit(X, KMeans(4, copy_x=False), max_features=max_features)
+        assert adjusted_rand_score(model.labels_, expected.labels_) == 1
+    assert (np.load(tmp_path / "X.npy") == blobs[0]).all()
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_sparse_indices_of_both_sizes_are_taken(blobs, dtype):
+    X = sparse.csr_array(np.maximum(blobs[0], 0))
+    X.indices, X.indptr = X.indices.astype(dtype), X.indptr.astype(dtype)
+    model = fit(X)
+    assert sparse.issparse(model.medoids_)
+    assert (model.labels_ == fit(X.toarray()).labels_).all()
+    assert (model.predict(X) == model.labels_).all()
+    assert np.allclose(model.transform(X), fit(X.toarray()).transform(X.toarray()))
+
+
+def test_missing_values_reach_a_base_that_takes_them(blobs):
+    X = blobs[0].copy()
+    X[::7, 2] = np.nan
+    X[:, 5] = np.nan
+    X[3, 5] = 1.0
+    model = fit(X, make_pipeline(SimpleImputer(), KMeans(4)), max_features=1.0)
+    assert adjusted_rand_score(model.labels_, blobs[1]) == 1
+    assert (model.predict(X) == model.labels_).all()
+    assert np.isfinite(model.transform(X)).all()
+
+
+def test_rows_with_missing_values_may_be_noise(blobs):
+    X = blobs[0].copy()
+    X[5, 0] = np.nan
+    model = fit(X, HDBSCAN(copy=True), max_features=1.0, min_cluster_size=3)
+    assert model.labels_[5] == -1
+    assert adjusted_rand_score(model.labels_, blobs[1]) > 0.9
+
+
+def test_a_missing_value_in_new_rows_counts_as_the_mean_of_its_column(blobs):
+    X = blobs[0].copy()
+    X[0, 0] = np.nan
+    base = make_pipeline(SimpleImputer(), KMeans(4))
+    model = fit(X, base)
+    row = X[[7]].copy()
+    row[0, 3] = np.nan
+    filled = row.copy()
+    filled[0, 3] = X[:, 3].mean()
+    assert (model.transform(row) == model.transform(filled)).all()
+
+
+def test_the_users_estimator_is_never_touched(blobs):
+    base = make_pipeline(SimpleImputer(), KMeans(4, random_state=7))
+    fit(blobs[0], base)
+    assert base[-1].random_state == 7
+    assert not hasattr(base[-1], "labels_")

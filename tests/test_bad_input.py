@@ -1,0 +1,158 @@
+"""Everything that is refused, with the words it is refused in."""
+
+import datetime
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.cluster import DBSCAN, KMeans, SpectralClustering
+from sklearn.exceptions import NotFittedError
+from sklearn.mixture import GaussianMixture
+
+from cohirf import CoHiRF
+
+day = datetime.datetime(2026, 1, 1)
+DATA = {
+    "0 rows": (np.empty((0, 3)), ValueError, r"0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1 is required"),
+    "0 columns": (np.empty((3, 0)), ValueError, r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required"),
+    "1-D": (np.arange(4.0), ValueError, "Expected 2D array, got 1D array instead"),
+    "3-D": (np.zeros((2, 2, 2)), ValueError, "Found array with dim 3"),
+    "None": (None, TypeError, "X=None is no data: give an array or table with one row per sample"),
+    "NaN": (np.array([[1.0], [np.nan]]), ValueError, "contains NaN.*impute them, for instance with .*SimpleImputer"),
+    "infinity": (np.array([[1.0], [np.inf]]), ValueError, "contains infinity: replace infinite values"),
+    "minus infinity": (np.array([[1.0], [-np.inf]]), ValueError, "contains infinity: replace infinite values"),
+    "sparse NaN": (sparse.csr_array([[1.0, np.nan]]), ValueError, "contains NaN"),
+    "complex": (np.array([[1j]]), ValueError, "Complex data not supported"),
+    "strings": (np.array([["a"]]), ValueError, "X holds values of type <U1: turn them into numbers first"),
+    "numbers as strings": ([["1", "2"]], ValueError, "X holds values of type <U1: turn them into numbers first"),
+    "objects": (np.array([[{}]]), TypeError, "float.. argument must be a string or a real number"),
+    "dates": (np.array([["2026-01-01"]], dtype="M8[D]"), ValueError, r"X holds values of type datetime64\[D\]"),
+    "ragged": ([[1, 2], [3]], ValueError, "The rows of X differ in length: give equally many values for each row"),
+    "dict": ({"a": [1]}, TypeError, r"X is a dict: give an array or table.*such as pandas.DataFrame\(X\)"),
+    "masked": (
+        np.ma.masked_array([[1.0, 2.0]], mask=[[False, True]]),
+        ValueError,
+        r"X is a masked array with 1 masked cells: fill them with X.filled\(value\)",
+    ),
+    "float64 squares": (
+        np.array([[1e200], [1.0]]),
+        ValueError,
+        r"up to 1e\+200, whose squares overflow float64: scale",
+    ),
+    "float32 squares": (np.float32([[1e30], [1]]), ValueError, r"up to 1e\+30, whose squares overflow float32: scale"),
+    "path": ("data.parquet", TypeError, "X='data.parquet' is a path: open it with cohirf.open_source"),
+    "Path": (Path("a") / "b.npy", TypeError, "X='a/b.npy' is a path: open it with cohirf.open_source"),
+    "repeated names": (
+        pd.DataFrame([[1, 2]], columns=["a", "a"]),
+        ValueError,
+        "The column name 'a' of X appears more than once: rename the columns",
+    ),
+    "mixed names": (pd.DataFrame({"a": [1.0], 1: [2.0]}), TypeError, "Feature names are only supported if all input"),
+    "pandas dates": (
+        pd.DataFrame({"when": [day]}),
+        ValueError,
+        "Column 'when' of X has type datetime64.*numbers first",
+    ),
+    "pandas strings": (
+        pd.DataFrame({"who": ["a"]}),
+        ValueError,
+        "Column 'who' of X has type str: turn it into numbers",
+    ),
+    "polars dates": (pl.DataFrame({"when": [day]}), ValueError, "Column 'when' of X has type Datetime"),
+    "polars strings": (pl.DataFrame({"who": ["a"]}), ValueError, "Column 'who' of X has type String.*OneHotEncoder"),
+    "arrow dates": (pa.table({"when": [day]}), ValueError, "Column 'when' of X has type timestamp"),
+    "arrow strings": (pa.table({"who": ["a"]}), ValueError, "Column 'who' of X has type string"),
+}
+
+
+@pytest.mark.parametrize(("X", "error", "message"), DATA.values(), ids=DATA)
+def test_data_is_refused(X, error, message):
+    with pytest.raises(error, match=message):
+        CoHiRF().fit(X)
+
+
+PARAMETERS = [
+    ({"max_features": 0}, "'max_features' parameter of CoHiRF must be an int in the range .1, inf. or a float in"),
+    ({"max_features": 0.0}, r"'max_features' .* Got 0.0 instead"),
+    ({"max_features": 1.5}, r"'max_features' .* Got 1.5 instead"),
+    ({"max_features": float("nan")}, "'max_features' .* Got nan instead"),
+    ({"max_features": 4}, "max_features=4 is above the 3 features of X: give an int from 1 to 3 or a fraction in"),
+    ({"n_views": 0}, r"'n_views' parameter of CoHiRF must be an int in the range \[1, inf\). Got 0 instead"),
+    ({"agreement_threshold": 1.1}, r"'agreement_threshold' .* must be a float in the range \[0.0, 1.0\]. Got 1.1"),
+    ({"agreement_threshold": -0.1}, "'agreement_threshold' .* Got -0.1 instead"),
+    ({"batch_size": 1}, r"'batch_size' .* must be None or an int in the range \[2, inf\). Got 1 instead"),
+    ({"max_iter": 0}, "'max_iter' .* Got 0 instead"),
+    ({"min_cluster_size": 0}, "'min_cluster_size' .* Got 0 instead"),
+    ({"max_candidates": 0}, "'max_candidates' .* Got 0 instead"),
+    ({"candidate_fraction": 0.0}, "'candidate_fraction' .* Got 0.0 instead"),
+    ({"consensus": "loose"}, "'consensus' parameter of CoHiRF must be a str among .*'relaxed'"),
+    ({"medoid": "manhattan"}, "'medoid' parameter of CoHiRF must be a str among .*'laplacian'.* or a callable"),
+    ({"medoid_weights": "yes"}, "'medoid_weights' parameter of CoHiRF must be an instance of 'bool'"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "message"), PARAMETERS)
+def test_a_parameter_is_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        CoHiRF(**parameters).fit(np.eye(3))
+
+
+class FitlessBase:
+    def __repr__(self):
+        return "FitlessBase()"
+
+
+@pytest.mark.parametrize(
+    ("base", "error", "message"),
+    [
+        (
+            FitlessBase(),
+            TypeError,
+            r"estimator=FitlessBase\(\) is no clustering method: give an instance with",
+        ),
+        ("kmeans", TypeError, "estimator='kmeans' is no clustering method"),
+        (KMeans, TypeError, r"estimator=KMeans is a class: give an instance, such as KMeans\(\)"),
+        (
+            DBSCAN(metric="precomputed"),
+            ValueError,
+            "works on a precomputed matrix: CoHiRF needs a method",
+        ),
+        (SpectralClustering(affinity="precomputed"), ValueError, "works on a precomputed matrix"),
+    ],
+)
+def test_a_base_method_is_refused(base, error, message):
+    with pytest.raises(error, match=message):
+        CoHiRF(base).fit(np.eye(3))
+
+
+def test_sparse_data_is_refused_where_the_base_does_not_take_it():
+    with pytest.raises(TypeError, match=r"Sparse data was passed.* but dense data is required"):
+        CoHiRF(GaussianMixture()).fit(sparse.csr_array(np.eye(3)))
+
+
+def test_an_unknown_parameter_is_refused():
+    with pytest.raises(TypeError, match="repetitions"):
+        CoHiRF(repetitions=3)
+
+
+@pytest.mark.parametrize("method", ["predict", "transform"])
+def test_an_unfitted_model_says_so(method):
+    with pytest.raises(NotFittedError, match="This CoHiRF instance is not fitted yet"):
+        getattr(CoHiRF(), method)(np.eye(3))
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("method", ["predict", "transform"])
+def test_new_rows_must_have_the_columns_of_the_fit(method):
+    frame = pd.DataFrame(np.eye(4), columns=list("abcd"))
+    model = CoHiRF(random_state=0).fit(frame)
+    with pytest.raises(ValueError, match="X has 3 features, but CoHiRF is expecting 4 features"):
+        getattr(model, method)(np.eye(3))
+    with pytest.raises(ValueError, match="Feature names must be in the same order as they were in fit"):
+        getattr(model, method)(frame[list("badc")])
+    with pytest.raises(TypeError, match="is a path"):
+        getattr(model, method)("rows.npy")

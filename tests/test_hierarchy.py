@@ -1,0 +1,84 @@
+"""Cuts of the fusion hierarchy."""
+
+import numpy as np
+import pytest
+
+from cohirf import FusionHierarchy
+
+
+@pytest.fixture
+def hierarchy():
+    """Five rows: 1 joins 0 and 3 joins 2 at level 1; 2 joins 0 at level 2; 4 stays alone."""
+    return FusionHierarchy(parents=[0, 0, 0, 2, 4], absorbed_at=[0, 1, 2, 1, 0])
+
+
+def test_level_0_leaves_every_row_by_itself(hierarchy):
+    assert hierarchy.cut(level=0).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_the_last_level_is_the_final_partition(hierarchy):
+    assert hierarchy.n_levels == 2
+    assert hierarchy.cut(level=2).tolist() == [0, 0, 0, 0, 1]
+
+
+def test_medoids_and_sizes_are_in_the_order_of_the_labels(hierarchy):
+    assert hierarchy.cut(level=1).tolist() == [0, 0, 1, 1, 2]
+    assert hierarchy.medoids(1).tolist() == [0, 2, 4]
+    assert hierarchy.sizes(1).tolist() == [2, 2, 1]
+
+
+def test_cut_by_number_takes_the_finest_level_with_at_most_that_many(hierarchy):
+    assert hierarchy.cluster_counts().tolist() == [5, 3, 2]
+    assert hierarchy.cut(n_clusters=4).tolist() == hierarchy.cut(level=1).tolist()
+    assert hierarchy.cut(n_clusters=3).tolist() == hierarchy.cut(level=1).tolist()
+    assert hierarchy.cut(n_clusters=2).tolist() == hierarchy.cut(level=2).tolist()
+    assert hierarchy.cut(n_clusters=99).tolist() == hierarchy.cut(level=0).tolist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"level": 3}, ValueError, "level=3 is not in this hierarchy: give a level from 0 to 2"),
+        ({"level": -1}, ValueError, "level=-1 is not in this hierarchy"),
+        ({"n_clusters": 1}, ValueError, "n_clusters=1 is not in this hierarchy: its last level has 2 clusters"),
+        ({}, TypeError, "either level or n_clusters: give exactly one"),
+        ({"level": 1, "n_clusters": 2}, TypeError, "give exactly one"),
+    ],
+)
+def test_an_impossible_cut_is_refused(hierarchy, arguments, error, message):
+    with pytest.raises(error, match=message):
+        hierarchy.cut(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("parents", "absorbed_at", "message"),
+    [
+        ([0, 1], [0], "parents has 2 rows and absorbed_at 1: they must be equally long"),
+        ([0, 2], [0, 1], "parents must be row numbers from 0 to 1"),
+        ([0, 0], [0, -1], "absorbed_at must not be negative"),
+        ([1, 0], [1, 1], "absorbed by one that was not active any more"),
+        ([1, 1], [0, 0], "never absorbed has another row as parent"),
+        ([[0]], [0], "parents must be a one-dimensional array of integers"),
+        ([0.5], [0], "parents must be a one-dimensional array of integers, not float64"),
+    ],
+)
+def test_what_is_no_hierarchy_is_refused(parents, absorbed_at, message):
+    with pytest.raises(ValueError, match=message):
+        FusionHierarchy(parents, absorbed_at)
+
+
+def test_it_shows_its_levels(hierarchy):
+    assert repr(hierarchy) == "FusionHierarchy(5 rows, clusters by level: 5 > 3 > 2)"
+
+
+def test_a_row_alone_has_one_level():
+    hierarchy = FusionHierarchy([0], [0])
+    assert hierarchy.n_levels == 0
+    assert hierarchy.cut(level=0).tolist() == [0]
+
+
+def test_a_million_rows_are_cut():
+    n = 1_000_000
+    parents = np.arange(n) // 1000 * 1000
+    hierarchy = FusionHierarchy(parents, (parents != np.arange(n)).astype(np.uint8))
+    assert (hierarchy.sizes(1) == 1000).all()

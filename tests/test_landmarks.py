@@ -1,0 +1,47 @@
+"""Rows kept for prediction."""
+
+import numpy as np
+from scipy import sparse
+
+from cohirf.landmarks import Landmarks, sample_landmarks
+
+
+def test_small_data_is_kept_whole():
+    rows = sample_landmarks(np.zeros(50, dtype=np.int32), np.array([3]), np.random.default_rng(0), 50)
+    assert rows.tolist() == list(range(50))
+
+
+def test_every_cluster_has_landmarks_and_their_number_is_bounded():
+    labels = np.repeat([0, 1, 2], [100_000, 900, 10]).astype(np.int32)
+    medoids = np.array([5, 100_005, 100_905])
+    rows = sample_landmarks(labels, medoids, np.random.default_rng(0), 1000)
+    assert len(rows) <= 1000
+    assert set(medoids) <= set(rows)
+    counts = np.bincount(labels[rows])
+    assert counts[0] > 500
+    assert counts[1] > 100
+    assert counts[2] == 10
+
+
+def test_more_clusters_than_landmarks_keep_their_medoids():
+    labels = np.repeat(np.arange(50), 2).astype(np.int32)
+    medoids = np.arange(0, 100, 2)
+    assert sample_landmarks(labels, medoids, np.random.default_rng(0), 20).tolist() == medoids.tolist()
+
+
+def test_the_nearest_landmark_is_found_exactly_in_every_dimension():
+    rng = np.random.default_rng(0)
+    for n_features in (2, 15, 16, 100):
+        points = rng.normal(size=(300, n_features)) + 1e8
+        landmarks = Landmarks.build(points)
+        assert (landmarks.tree is not None) == (n_features <= 15)
+        assert landmarks.nearest(points).tolist() == list(range(300))
+
+
+def test_sparse_landmarks_are_found_by_sparse_and_dense_rows():
+    points = np.random.default_rng(0).normal(size=(50, 20))
+    points[points < 1] = 0
+    points = points[points.any(axis=1)]
+    landmarks = Landmarks.build(sparse.csr_array(points))
+    assert landmarks.nearest(sparse.csr_array(points)).tolist() == list(range(len(points)))
+    assert landmarks.nearest(points).tolist() == list(range(len(points)))

@@ -1,0 +1,163 @@
+"""Properties that hold for every fit, and relations between fits (RELIABILITY, rows 8, 9 and 11)."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.metrics import adjusted_rand_score
+
+from cohirf import CoHiRF
+
+options = st.fixed_dictionaries(
+    {
+        "estimator": st.sampled_from([KMeans(3), DBSCAN(eps=1.0, min_samples=2)]),
+        "n_views": st.integers(1, 4),
+        "max_features": st.sampled_from([1, 0.5, 1.0]),
+        "consensus": st.sampled_from(["strict", "relaxed"]),
+        "medoid": st.sampled_from(["cosine", "euclidean", "rbf", "laplacian"]),
+        "medoid_weights": st.booleans(),
+        "batch_size": st.sampled_from([None, 5, 12]),
+        "random_state": st.integers(0, 99),
+    }
+)
+data = st.integers(0, 10_000).map(
+    lambda seed: np.random.default_rng(seed).normal(size=(1 + seed % 40, 1 + seed % 4)).round(1)
+)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # some of these merge nothing in batches
+@settings(max_examples=300)
+@given(data, options)
+def test_every_fit_is_a_forest_of_nested_levels(X, options):
+    model = CoHiRF(**options).fit(X)
+    n = len(X)
+    parents, absorbed_at = model.parents_, model.hierarchy_.absorbed_at
+    roots = parents == np.arange(n)
+    assert (roots == (absorbed_at == 0)).all()
+    until = absorbed_at[parents]
+    assert ((until == 0) | (until > absorbed_at) | roots).all()  # a parent outlives its children: no cycles
+    assert list(dict.fromkeys(model.labels_.tolist())) == list(range(model.n_clusters_))
+    assert model.n_clusters_ == roots.sum() == len(model.medoid_indices_)
+    assert (model.hierarchy_.cut(level=model.hierarchy_.n_levels) == model.labels_).all()
+    finer = np.arange(n)
+    for level in range(model.hierarchy_.n_levels + 1):
+        labels = model.hierarchy_.cut(level=level)
+        assert len(set(zip(finer.tolist(), labels.tolist(), strict=True))) == len(set(finer.tolist()))
+        assert model.hierarchy_.sizes(level).sum() == n
+        assert (labels[model.hierarchy_.medoids(level)] == np.arange(labels.max() + 1)).all()
+        finer = labels
+
+
+# Separated blobs whose base labels do not hang on the order of rows.
+RNG = np.random.default_rng(0)
+CENTERS = RNG.uniform(-20, 20, (5, 6))
+Y = RNG.integers(0, 5, 200)
+X = CENTERS[Y] + RNG.normal(0, 0.3, (200, 6))
+MODELS = {
+    "strict": {"estimator": KMeans(5, n_init=5)},
+    "relaxed": {"estimator": KMeans(5, n_init=5), "consensus": "relaxed"},
+    "dbscan": {"estimator": DBSCAN(eps=3.0, min_samples=3)},
+    "batched": {"estimator": DBSCAN(eps=3.0, min_samples=3), "batch_size": 60},
+}
+
+
+@pytest.fixture(params=MODELS)
+def make(request):
+    return lambda **more: CoHiRF(**{"random_state": 0, "max_features": 1.0} | MODELS[request.param] | more)
+
+
+@pytest.mark.parametrize("power", [-20, -3, 5, 30])
+@pytest.mark.parametrize("medoid", ["cosine", "euclidean", "rbf", "laplacian"])
+def test_scaling_by_a_power_of_two_changes_nothing(make, medoid, power):
+    model = make(medoid=medoid, max_features=0.5).fit(X)
+    labels, parents = model.labels_, model.parents_
+    if hasattr(model.estimator, "eps"):
+        model = make(medoid=medoid, max_features=0.5, estimator=DBSCAN(eps=3.0 * 2.0**power, min_samples=3))
+    model.fit(X * 2.0**power)
+    assert (model.labels_ == labels).all()
+    assert (model.parents_ == parents).all()
+
+
+def test_every_row_twice_gives_the_same_clusters(make):
+    doubled = make().fit(np.repeat(X, 2, axis=0))
+    assert (doubled.labels_[::2] == doubled.labels_[1::2]).all()
+    assert adjusted_rand_score(doubled.labels_[::2], make().fit(X).labels_) == 1
+
+
+def test_the_order_of_rows_does_not_change_the_clusters(make):
+    order = np.random.default_rng(1).permutation(len(X))
+    assert adjusted_rand_score(make().fit(X[order]).labels_, make().fit(X).labels_[order]) == 1
+
+
+def test_the_order_of_columns_does_not_change_the_clusters(make):
+    order = np.random.default_rng(1).permutation(X.shape[1])
+    assert (make().fit(X[:, order]).labels_ == make().fit(X).labels_).all()
+
+
+def test_constant_columns_change_nothing_where_views_have_all_features(make):
+    wider = np.c_[X, np.zeros((len(X), 2))]
+    assert (make().fit(wider).labels_ == make().fit(X).labels_).all()
+
+
+@pytest.mark.parametrize("medoid", ["euclidean", "rbf", "laplacian"])
+def test_a_shift_changes_nothing_for_rules_that_measure_distance(make, medoid):
+    assert (make(medoid=medoid).fit(X + 64).labels_ == make(medoid=medoid).fit(X).labels_).all()
+
+
+def test_a_rotation_changes_nothing_where_views_have_all_features(make):
+    rotation = np.linalg.qr(np.random.default_rng(1).normal(size=(6, 6)))[0]
+    assert adjusted_rand_score(make().fit(X @ rotation).labels_, make().fit(X).labels_) == 1
+
+
+def test_mirroring_changes_nothing(make):
+    assert (make().fit(-X).labels_ == make().fit(X).labels_).all()
+    assert (make().fit(-X).parents_ == make().fit(X).parents_).all()
+
+
+def test_one_large_batch_is_no_batch(make):
+    assert (make(batch_size=200).fit(X).parents_ == make(batch_size=None).fit(X).parents_).all()
+
+
+def test_weights_of_one_are_no_weights(make):
+    assert (make().fit(X, sample_weight=np.ones(len(X))).parents_ == make().fit(X).parents_).all()
+
+
+def test_weights_on_another_scale_change_nothing_for_k_means():
+    model = CoHiRF(KMeans(5, n_init=5), random_state=0)
+    weights = np.random.default_rng(1).integers(1, 5, len(X))
+    assert (model.fit(X, sample_weight=weights).labels_ == model.fit(X, sample_weight=4 * weights).labels_).all()
+
+
+def test_threshold_zero_is_strict(make):
+    relaxed = make(consensus="relaxed", agreement_threshold=0.0).fit(X).parents_
+    assert (relaxed == make(consensus="strict").fit(X).parents_).all()
+
+
+def test_more_levels_than_needed_change_nothing(make):
+    assert (make(max_iter=1000).fit(X).parents_ == make().fit(X).parents_).all()
+
+
+def test_leaving_out_small_clusters_changes_no_other_label(make):
+    loner = np.r_[X, [[1e3] * 6]]
+    labels, hidden = make().fit(loner).labels_, make(min_cluster_size=2).fit(loner).labels_
+    assert adjusted_rand_score(labels[hidden >= 0], hidden[hidden >= 0]) == 1
+
+
+def test_a_far_away_blob_becomes_a_cluster_and_leaves_the_others_alone():
+    model = CoHiRF(DBSCAN(eps=3.0, min_samples=3), max_features=1.0, random_state=0)
+    labels = model.fit(X).labels_
+    more = model.fit(np.r_[X, X[:20] * 0.01 + 1e3]).labels_
+    assert adjusted_rand_score(more[: len(X)], labels) == 1
+    assert len(set(more)) == len(set(labels)) + 1
+
+
+def test_float32_and_float64_find_the_same_clusters(make):
+    assert adjusted_rand_score(make().fit(X.astype(np.float32)).labels_, make().fit(X).labels_) == 1
+
+
+def test_codes_beyond_2_to_the_63_do_not_overflow():
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    model = CoHiRF(KMeans(30), n_views=20, random_state=0).fit(np.repeat(rows, 2, axis=0))  # 30 ** 20 codes
+    assert model.n_clusters_ > 40
+    assert (model.labels_[::2] == model.labels_[1::2]).all()
