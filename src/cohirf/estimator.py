@@ -377,14 +377,14 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 f"Level {state.level} merged nothing in any batch, twice: {len(state.active)} clusters are left. "
                 f"Raise batch_size above {self.batch_size}, or make the base method merge more.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,  # out of scikit-learn's wrapper around fit, to the line that called it
             )
         elif not state.converged:
             warnings.warn(
                 f"Clusters were still merging when max_iter={self.max_iter} was reached: "
                 f"raise it, unless you mean to stop there.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,  # out of scikit-learn's wrapper around fit, to the line that called it
             )
 
     def _set_fitted(
