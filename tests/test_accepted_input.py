@@ -151,7 +151,7 @@ def test_missing_values_reach_a_base_that_takes_them(blobs):
 def test_rows_with_missing_values_may_be_noise(blobs):
     X = blobs[0].copy()
     X[5, 0] = np.nan
-    model = fit(X, HDBSCAN(copy=True), max_features=1.0, min_cluster_size=3)
+    model = fit(X, HDBSCAN(), max_features=1.0, min_cluster_size=3)
     assert model.labels_[5] == -1
     assert adjusted_rand_score(model.labels_, blobs[1]) > 0.9
 

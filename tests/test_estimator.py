@@ -181,7 +181,7 @@ def test_a_mixture_is_a_base_like_any_other(blobs):
 
 def test_stopping_early_is_said():
     X = np.random.default_rng(0).normal(size=(200, 4))
-    with pytest.warns(ConvergenceWarning, match="still merging when max_iter=1 was reached: raise it, unless you mean"):
+    with pytest.warns(ConvergenceWarning, match="still merged clusters when max_iter=1 was reached: raise it"):
         model = CoHiRF(KMeans(3), max_iter=1, random_state=0).fit(X)
     assert model.n_iter_ == 1
     assert model.hierarchy_.n_levels == 1

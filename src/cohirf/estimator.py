@@ -59,13 +59,16 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         The base clustering method: an instance with ``fit_predict``, or with ``fit`` and either ``labels_`` or
         ``predict``. It is cloned for each view and never changed; every ``random_state`` of the clone, nested ones
         included, is seeded anew. Sizes that a small level cannot satisfy (``n_clusters``, ``n_components``,
-        ``n_neighbors``, ``min_samples``, ``min_cluster_size``) are lowered for that call. Negative labels are noise.
+        ``n_neighbors``, ``min_samples``, ``min_cluster_size``) are lowered for a call that fails without it. Negative
+        labels are noise.
         None means :class:`sklearn.cluster.KMeans` with its defaults.
     n_views : int, default=5
-        Number of random feature views at each level (R in the paper).
-    max_features : int or float, default=0.6
+        Number of random feature views at each level (R in the paper). One is enough for a base method without
+        randomness if views have all features.
+    max_features : int or float, default=1.0
         Number of features of a view, or their fraction (q in the paper). With 1.0 every view has all features, and
-        views differ only by the randomness of the base method.
+        views differ only by the randomness of the base method. Fractions of 0.2 to 0.5 make sense where there are
+        many features.
     consensus : {"strict", "relaxed"}, default="strict"
         "strict" fuses rows that all views put together. "relaxed" first drops views that disagree with the others.
     agreement_threshold : float, default=0.8
@@ -125,9 +128,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     Notes
     -----
     With ``sample_weight``, rows count with their weight in the base method, which must take it, and in the choice
-    of medoids. Once fused, a medoid counts as one row, or with its mass if ``medoid_weights=True``. Rows of weight
-    0 take no part: in the end they join the cluster of the nearest row that did. The agreement of the relaxed
-    consensus counts rows, whatever their weight.
+    of medoids, as if they were repeated. From its second level on, a row counts as one, or with the mass it stands for
+    if ``medoid_weights=True``. Rows of weight 0 take no part: in the end they join the cluster of the nearest of the
+    rows that ``predict`` uses. The agreement of the relaxed consensus counts rows, whatever their weight.
 
     Examples
     --------
@@ -165,7 +168,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         estimator: Any = None,
         *,
         n_views: int = 5,
-        max_features: int | float = 0.6,
+        max_features: int | float = 1.0,
         consensus: str = "strict",
         agreement_threshold: float = 0.8,
         medoid: str | Callable[[Any], Any] = "cosine",
@@ -234,8 +237,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def predict(self, X: Any) -> IntArray:
         """Return the cluster of the nearest of the rows that the fit kept as landmarks.
 
-        Landmarks are all rows of small data, else about 10,000 of them, drawn so that every cluster has some. A row
-        that is a landmark gets its own label back.
+        Landmarks are all rows of small data, else at most about 10,000 of them, drawn so that every cluster has some.
+        A row that is a landmark gets its own label back, unless an identical row has another one.
 
         Parameters
         ----------
@@ -381,7 +384,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             )
         elif not state.converged:
             warnings.warn(
-                f"Clusters were still merging when max_iter={self.max_iter} was reached: "
+                f"The last level still merged clusters when max_iter={self.max_iter} was reached: "
                 f"raise it, unless you mean to stop there.",
                 ConvergenceWarning,
                 stacklevel=4,  # out of scikit-learn's wrapper around fit, to the line that called it

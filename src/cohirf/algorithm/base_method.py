@@ -18,8 +18,10 @@ from cohirf.algorithm.grouping import IntArray
 # Sizes that may be bounded by the number of rows. They are lowered only for a call that fails without it: a DBSCAN
 # with min_samples above the number of rows is no error, and means that every row is noise.
 SIZES = ("n_clusters", "n_components", "n_neighbors", "min_samples", "min_cluster_size")
-# Switches that keep a method from overwriting its input.
+# Switches that keep a method from overwriting its input, and what they can be set to; a default of "warn" asks the
+# user to choose, and here there is nothing to choose.
 COPIES = ("copy", "copy_x")
+COPY_VALUES = (True, False, "warn")
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class BaseMethod:
         return cls(
             prototype=prototype,
             seeds=tuple(name for name in last if last[name] == "random_state"),
-            copies=tuple(name for name in last if last[name] in COPIES and isinstance(parameters[name], bool)),
+            copies=tuple(name for name in last if last[name] in COPIES and parameters[name] in COPY_VALUES),
             sizes=sizes,
             n_clusters=sizes.get(f"{clusterer}n_clusters"),
             weight_argument=find_weight_argument(estimator),

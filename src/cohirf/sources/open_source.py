@@ -17,7 +17,8 @@ def open_source(data: Any) -> ArraySource:
     Parameters
     ----------
     data : path or array
-        A ``.npy`` file, which is memory-mapped and read-only, or an array.
+        A ``.npy`` file, or an array. The file is memory-mapped and never written to. C-ordered float64 and float32
+        are read where they are; other types and orders are converted in memory by ``fit``.
 
     Returns
     -------
