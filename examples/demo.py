@@ -30,11 +30,11 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 def experiments():
     """Yield a name, data, true labels, the base method, and how CoHiRF is set up around it."""
     X, y = load_iris(return_X_y=True)
-    yield "iris", StandardScaler().fit_transform(X), y, KMeans(3), {}
+    yield "iris", StandardScaler().fit_transform(X), y, KMeans(3, random_state=0), {}
     X, y = load_digits(return_X_y=True)
-    yield "digits", X, y, KMeans(10), {"max_features": 1.0, "n_views": 3, "medoid_weights": True}
+    yield "digits", X, y, KMeans(10, random_state=0), {"max_features": 1.0, "n_views": 3, "medoid_weights": True}
     X, y = make_blobs(100_000, 50, centers=10, random_state=0)
-    yield "blobs", X, y, KMeans(10), {"max_features": 0.3}
+    yield "blobs", X, y, KMeans(10, random_state=0), {"max_features": 0.3}
     X, y = make_spheres(100_000, random_state=0)
     batched = {"n_views": 1, "max_features": 1.0, "batch_size": 10_000}
     yield "spheres", X, y, DBSCAN(eps=0.12, min_samples=5), batched

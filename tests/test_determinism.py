@@ -11,12 +11,12 @@ from cohirf import CoHiRF
 
 X = make_blobs(1500, 12, centers=6, cluster_std=4.0, random_state=0)[0]
 MODELS = {
-    "strict": CoHiRF(KMeans(6), random_state=0),
-    "relaxed": CoHiRF(KMeans(6), consensus="relaxed", random_state=0),
-    "weighted": CoHiRF(KMeans(6), medoid_weights=True, random_state=0),
-    "rbf, few candidates": CoHiRF(KMeans(6), medoid="rbf", max_candidates=20, random_state=0),
-    "batched": CoHiRF(KMeans(6), batch_size=300, random_state=0),
-    "dbscan": CoHiRF(DBSCAN(eps=8.0), random_state=0),
+    "strict": CoHiRF(KMeans(6), max_features=0.5, random_state=0),
+    "relaxed": CoHiRF(KMeans(6), consensus="relaxed", max_features=0.5, random_state=0),
+    "weighted": CoHiRF(KMeans(6), medoid_weights=True, max_features=0.5, random_state=0),
+    "rbf, few candidates": CoHiRF(KMeans(6), medoid="rbf", max_candidates=20, max_features=0.5, random_state=0),
+    "batched": CoHiRF(KMeans(6), batch_size=300, max_features=0.5, random_state=0),
+    "dbscan": CoHiRF(DBSCAN(eps=8.0), max_features=0.5, random_state=0),
 }
 
 
@@ -56,19 +56,19 @@ def test_a_refitted_object_gives_the_same_as_a_fresh_one(model):
 
 
 def test_another_seed_gives_another_fit():
-    parents = {CoHiRF(KMeans(6), random_state=seed).fit(X).parents_.tobytes() for seed in range(5)}
+    parents = {CoHiRF(KMeans(6), max_features=0.5, random_state=seed).fit(X).parents_.tobytes() for seed in range(5)}
     assert len(parents) == 5
 
 
 def test_a_random_state_instance_moves_on():
     rng = np.random.RandomState(0)
-    model = CoHiRF(KMeans(6), random_state=rng)
+    model = CoHiRF(KMeans(6), max_features=0.5, random_state=rng)
     assert model.fit(X).parents_.tobytes() != model.fit(X).parents_.tobytes()
 
 
 def test_seeds_of_the_base_do_not_matter():
-    first = CoHiRF(KMeans(6, random_state=1), random_state=0).fit(X)
-    assert (first.parents_ == CoHiRF(KMeans(6, random_state=2), random_state=0).fit(X).parents_).all()
+    first = CoHiRF(KMeans(6, random_state=1), max_features=0.5, random_state=0).fit(X)
+    assert (first.parents_ == CoHiRF(KMeans(6, random_state=2), max_features=0.5, random_state=0).fit(X).parents_).all()
 
 
 def test_the_users_thread_limits_are_restored():
