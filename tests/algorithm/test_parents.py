@@ -1,7 +1,9 @@
 """The two vectors of the hierarchy, and labels from them."""
 
 import numpy as np
+import pytest
 
+from cohirf.algorithm import grouping
 from cohirf.algorithm import parents as module
 from cohirf.algorithm.parents import find_roots, get_final_labels, hide_small_clusters, join_left_out, update_parents
 
@@ -23,7 +25,7 @@ def test_roots_follow_parents_only_up_to_the_level():
 
 
 def test_roots_of_long_chains_are_found_across_blocks(monkeypatch):
-    monkeypatch.setattr(module, "JUMP_ROWS", 7)
+    monkeypatch.setattr(grouping, "BLOCK_ROWS", 7)
     n = 100
     rng = np.random.default_rng(0)
     order = rng.permutation(n)
@@ -35,9 +37,22 @@ def test_roots_of_long_chains_are_found_across_blocks(monkeypatch):
 
 
 def test_labels_are_numbered_in_order_of_first_appearance():
-    labels, medoids = get_final_labels(np.array([4, 1, 4, 0, 1]))
-    assert labels.tolist() == [0, 1, 0, 2, 1]
-    assert medoids.tolist() == [4, 1, 0]
+    labels, medoids = get_final_labels(np.array([4, 1, 4, 3, 4, 1, 3]))
+    assert labels.tolist() == [0, 1, 0, 2, 0, 1, 2]
+    assert medoids.tolist() == [4, 1, 3]
+
+
+@pytest.mark.parametrize("few", [0, 100])
+def test_labels_do_not_depend_on_blocks_or_on_how_medoids_are_looked_up(few, monkeypatch):
+    rng = np.random.default_rng(0)
+    roots = rng.integers(0, 40, 300)
+    roots[:40] = np.where(np.isin(np.arange(40), roots[40:]), np.arange(40), roots[40])
+    expected = {root: number for number, root in enumerate(dict.fromkeys(roots.tolist()))}
+    monkeypatch.setattr(grouping, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(module, "FEW_MEDOIDS", few)
+    labels, medoids = get_final_labels(roots.copy())
+    assert labels.tolist() == [expected[root] for root in roots.tolist()]
+    assert medoids.tolist() == list(expected)
 
 
 def test_small_clusters_are_hidden_and_the_others_keep_their_order():

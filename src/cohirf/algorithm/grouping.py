@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 IntArray = NDArray[np.integer[Any]]
+
+BLOCK_ROWS = 2**16
 
 
 def index_dtype(n_rows: int) -> type[np.signedinteger[Any]]:
@@ -51,6 +54,21 @@ def first_rows(labels: IntArray, n_labels: int) -> IntArray:
     # of several rows written to one place the last one stays: backwards, that is the first row
     first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1, dtype=first.dtype)
     return first
+
+
+def row_blocks(n_rows: int, block_rows: int | None = None) -> Iterator[slice]:
+    """Yield slices that cover ``n_rows`` rows, so that temporary arrays stay small."""
+    step = block_rows or BLOCK_ROWS
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def count_by_label(labels: IntArray, n_labels: int) -> NDArray[np.int64]:
+    """Return how many rows carry each label."""
+    counts = np.zeros(n_labels, dtype=np.int64)
+    for block in row_blocks(len(labels), max(BLOCK_ROWS, n_labels)):  # each block adds to all counts
+        counts += np.bincount(labels[block], minlength=n_labels)
+    return counts
 
 
 def sum_by_label(labels: IntArray, values: NDArray[np.float64] | None, n_labels: int) -> NDArray[np.float64]:

@@ -6,12 +6,14 @@ or 0 if it never did.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import IntArray, compress, first_rows, sum_by_label
+from cohirf.algorithm.grouping import IntArray, row_blocks, sum_by_label
 
-JUMP_ROWS = 2**16
+FEW_MEDOIDS = 256
 
 
 def update_parents(parents: IntArray, absorbed_at: IntArray, rows: IntArray, medoids: IntArray, level: int) -> None:
@@ -26,17 +28,17 @@ def find_roots(parents: IntArray, absorbed_at: IntArray, level: int) -> IntArray
     Pointer jumping: every round halves the distance to the root. It works in place, block by block; a pointer that
     was moved already only gets there sooner.
     """
-    active = (absorbed_at == 0) | (absorbed_at > level)
-    roots: IntArray = np.where(active, np.arange(len(parents), dtype=parents.dtype), parents)
-    del active
+    roots = parents.copy()
+    for block in row_blocks(len(roots)):
+        still_active = (absorbed_at[block] == 0) | (absorbed_at[block] > level)
+        roots[block][still_active] = np.arange(block.start, block.stop, dtype=roots.dtype)[still_active]
     moved = True
     while moved:
         moved = False
-        for start in range(0, len(roots), JUMP_ROWS):
-            block = roots[start : start + JUMP_ROWS]
-            further = roots[block]
-            moved = moved or not np.array_equal(further, block)
-            block[:] = further
+        for block in row_blocks(len(roots)):
+            further = roots[roots[block]]
+            moved = moved or not np.array_equal(further, roots[block])
+            roots[block] = further
     return roots
 
 
@@ -59,13 +61,21 @@ def join_left_out(
 def get_final_labels(roots: IntArray) -> tuple[IntArray, IntArray]:
     """Give the clusters numbers in order of first appearance.
 
-    Returns the label of each row, and the medoid of each label.
+    Returns the label of each row, in the memory of ``roots``, and the medoid of each label.
     """
-    medoids, labels = compress(roots, len(roots))
-    order = np.argsort(first_rows(labels, len(medoids)))
-    new_label = np.empty(len(medoids), dtype=labels.dtype)
-    new_label[order] = np.arange(len(medoids), dtype=labels.dtype)
-    return new_label[labels], medoids[order]
+    blocks = list(row_blocks(len(roots)))
+    medoids = np.concatenate([np.flatnonzero(_is_own_root(roots, block)) + block.start for block in blocks])
+    number_of = _numbering(medoids, roots)
+    first = np.empty(len(medoids), dtype=roots.dtype)
+    for block in reversed(blocks):  # of several rows written to one place the last one stays
+        roots[block] = labels = number_of(roots[block])
+        first[labels[::-1]] = np.arange(block.stop - 1, block.start - 1, -1, dtype=first.dtype)
+    order = np.argsort(first)
+    new_label = np.empty(len(medoids), dtype=roots.dtype)
+    new_label[order] = np.arange(len(medoids), dtype=roots.dtype)
+    for block in blocks:
+        roots[block] = new_label[roots[block]]
+    return roots, medoids[order]
 
 
 def hide_small_clusters(
@@ -80,3 +90,16 @@ def hide_small_clusters(
         return labels, medoids
     new_label = np.where(keep, np.cumsum(keep) - 1, -1).astype(labels.dtype)
     return new_label[labels], medoids[keep]
+
+
+def _is_own_root(roots: IntArray, block: slice) -> NDArray[np.bool_]:
+    return np.asarray(roots[block] == np.arange(block.start, block.stop, dtype=roots.dtype))
+
+
+def _numbering(medoids: IntArray, roots: IntArray) -> Callable[[IntArray], IntArray]:
+    """Return the function from a medoid to its number: a search among few, a table as long as the data for many."""
+    if len(medoids) <= FEW_MEDOIDS:
+        return lambda keys: np.asarray(np.searchsorted(medoids, keys))
+    table = np.empty(len(roots), dtype=roots.dtype)
+    table[medoids] = np.arange(len(medoids), dtype=roots.dtype)
+    return table.__getitem__

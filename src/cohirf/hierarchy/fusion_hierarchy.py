@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.grouping import IntArray, count_by_label
 from cohirf.algorithm.parents import find_roots, get_final_labels
+from cohirf.hierarchy import export, html
+from cohirf.hierarchy.merges import Merges, find_merges, lifetimes, subtree_sizes
+
+
+@dataclass(frozen=True)
+class LineageStep:
+    """The cluster a row is in at one level: its medoid and its number of rows."""
+
+    level: int
+    medoid: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Persistence:
+    """How long each fused cluster lasted: one entry per fusion, in the order of ``FusionHierarchy.merges``.
+
+    Attributes
+    ----------
+    medoid, level, size : array of int
+        The cluster: its medoid, the level at which it was made, and its number of rows.
+    lifetime : array of int
+        For how many levels it stayed as it was, until it grew, was absorbed, or the levels ended.
+    """
+
+    medoid: IntArray
+    level: IntArray
+    size: IntArray
+    lifetime: IntArray
 
 
 class FusionHierarchy:
@@ -23,11 +53,15 @@ class FusionHierarchy:
         The row that absorbed each row; the row itself if none did.
     absorbed_at : array of int, shape (n_rows,)
         The level at which each row was absorbed; 0 if it never was.
+    rows : array of int, shape (n_rows,), optional
+        For the top of a larger hierarchy: the row of the data that stands for each leaf, in rising order.
+    row_sizes : array of int, shape (n_rows,), optional
+        For the top of a larger hierarchy: how many rows of the data each leaf stands for.
 
     Attributes
     ----------
     n_rows : int
-        Number of rows.
+        Number of leaves: of rows, unless this is the top of a larger hierarchy.
     n_levels : int
         Number of the last level at which clusters fused.
 
@@ -43,23 +77,51 @@ class FusionHierarchy:
     array([0, 0, 0, 1], dtype=int32)
     >>> hierarchy.sizes(level=2)
     array([3, 1])
+    >>> [(step.level, step.medoid, step.size) for step in hierarchy.lineage(1)]
+    [(0, 1, 1), (1, 0, 2), (2, 0, 3)]
+    >>> hierarchy.merges()[1].absorbed
+    array([2], dtype=int32)
     """
 
-    def __init__(self, parents: ArrayLike, absorbed_at: ArrayLike) -> None:
+    def __init__(
+        self,
+        parents: ArrayLike,
+        absorbed_at: ArrayLike,
+        *,
+        rows: ArrayLike | None = None,
+        row_sizes: ArrayLike | None = None,
+    ) -> None:
         self.parents: IntArray = _as_integers(parents, "parents")
         self.absorbed_at: IntArray = _as_integers(absorbed_at, "absorbed_at")
         _check_forest(self.parents, self.absorbed_at)
         self.n_rows = len(self.parents)
         self.n_levels = int(self.absorbed_at.max(initial=0))
+        self.rows: IntArray | None = None if rows is None else _as_integers(rows, "rows")
+        self.row_sizes: IntArray | None = None if row_sizes is None else _as_integers(row_sizes, "row_sizes")
+        _check_leaves(self.n_rows, self.rows, self.row_sizes)
 
     def __repr__(self) -> str:
-        """Return the size of each level in one line."""
+        """Return the number of clusters of each level in one line."""
         counts = " > ".join(f"{count:,}" for count in self.cluster_counts())
         return f"FusionHierarchy({self.n_rows:,} rows, clusters by level: {counts})"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        sizes = self.sizes(self.n_levels)
+        return html.summarize(self.cluster_counts(), sizes, self.medoids(self.n_levels), int(sizes.sum()))
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether another hierarchy has the same fusions."""
+        if not isinstance(other, FusionHierarchy):
+            return NotImplemented
+        names = ("parents", "absorbed_at", "rows", "row_sizes")
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+
+    __hash__ = None  # type: ignore[assignment]  # it holds arrays, which can change
+
     def cluster_counts(self) -> IntArray:
         """Return the number of clusters at each level, from 0 to ``n_levels``."""
-        absorbed = np.bincount(self.absorbed_at, minlength=self.n_levels + 1)
+        absorbed = count_by_label(self.absorbed_at, self.n_levels + 1)
         absorbed[0] = 0  # rows that were never absorbed
         return self.n_rows - np.cumsum(absorbed)
 
@@ -80,22 +142,146 @@ class FusionHierarchy:
         """
         if (level is None) == (n_clusters is None):
             raise TypeError("cut takes either level or n_clusters: give exactly one of them.")
-        if level is None:
-            level = self._level_with(n_clusters)
-        return self._partition(level)[0]
+        return self._partition(self._level_with(n_clusters) if level is None else level)[0]
 
     def medoids(self, level: int) -> IntArray:
         """Return the row number of each cluster's medoid at ``level``, in the order of ``cut(level=level)``."""
-        return self._partition(level)[1]
+        return self._data_rows(self._partition(level)[1])
 
     def sizes(self, level: int) -> IntArray:
         """Return the number of rows of each cluster at ``level``, in the order of ``cut(level=level)``."""
-        return np.bincount(self.cut(level=level))
+        labels, medoids = self._partition(level)
+        if self.row_sizes is None:
+            return count_by_label(labels, len(medoids))
+        return np.bincount(labels, weights=self.row_sizes).astype(np.int64)
+
+    def members(self, medoid: int, level: int) -> IntArray:
+        """Return the rows of the cluster for which ``medoid`` stands at ``level``, in rising order."""
+        self._check_level(level)
+        leaf = self._leaf(medoid)
+        if 0 < self.absorbed_at[leaf] <= level:
+            raise ValueError(
+                f"medoid={medoid} stands for no cluster at level {level}: it was absorbed at level "
+                f"{self.absorbed_at[leaf]}. lineage({medoid}) says by which medoid."
+            )
+        return self._data_rows(np.flatnonzero(find_roots(self.parents, self.absorbed_at, level) == leaf))
+
+    def lineage(self, row: int) -> list[LineageStep]:
+        """Return the cluster of ``row`` at each level: why it is where it is."""
+        leaf = self._leaf(row)
+        sizes = subtree_sizes(self.parents, self.absorbed_at, self.row_sizes)
+        steps = []
+        for level in range(self.n_levels + 1):
+            while 0 < self.absorbed_at[leaf] <= level:
+                leaf = int(self.parents[leaf])
+            # all rows it ever stands for, less those it absorbs later
+            later = np.flatnonzero((self.parents == leaf) & (self.absorbed_at > level))
+            size = int(sizes[leaf] - sizes[later].sum())
+            steps.append(LineageStep(level, self._data_row(leaf), size))
+        return steps
+
+    def merges(self) -> Merges:
+        """Return all fusions: level, surviving medoid, absorbed medoids, and sizes.
+
+        A fusion of many clusters is one entry. The result is a sequence of ``Merge`` that is held as arrays.
+        """
+        merges = find_merges(self.parents, self.absorbed_at, self.row_sizes)
+        if self.rows is None:
+            return merges
+        parts = vars(merges) | {"medoid": self.rows[merges.medoid], "absorbed": self.rows[merges.absorbed]}
+        return Merges(**parts)
+
+    def persistence(self) -> Persistence:
+        """Return for how many levels each fused cluster stayed as it was."""
+        merges = find_merges(self.parents, self.absorbed_at, self.row_sizes)
+        lifetime = lifetimes(merges, self.absorbed_at, self.n_levels)
+        return Persistence(self._data_rows(merges.medoid), merges.level, merges.size, lifetime)
+
+    def condense(self, max_clusters: int = 50) -> FusionHierarchy:
+        """Return the readable top of the hierarchy.
+
+        Its leaves are the clusters of the finest level with at most ``max_clusters`` of them, or of the last level
+        if all have more. Its level 0 is that level; ``rows`` are the medoids of its leaves, ``row_sizes`` their sizes.
+
+        Parameters
+        ----------
+        max_clusters : int, default=50
+            Largest number of leaves.
+
+        Returns
+        -------
+        top : FusionHierarchy
+            A hierarchy with one leaf per cluster.
+
+        Examples
+        --------
+        >>> from cohirf import FusionHierarchy
+        >>> hierarchy = FusionHierarchy(parents=[0, 0, 0, 2, 4], absorbed_at=[0, 1, 2, 1, 0])
+        >>> top = hierarchy.condense(max_clusters=3)
+        >>> top
+        FusionHierarchy(3 rows, clusters by level: 3 > 2)
+        >>> top.rows, top.row_sizes
+        (array([0, 2, 4], dtype=int32), array([2, 2, 1]))
+        """
+        counts = self.cluster_counts()
+        level = min(int(np.count_nonzero(counts > max_clusters)), self.n_levels)
+        roots = find_roots(self.parents, self.absorbed_at, level)
+        leaves = np.flatnonzero(roots == np.arange(self.n_rows, dtype=roots.dtype))
+        sizes = np.bincount(roots, weights=self.row_sizes, minlength=self.n_rows)[leaves].astype(np.int64)
+        levels = self.absorbed_at[leaves].astype(np.int64)
+        return FusionHierarchy(
+            np.searchsorted(leaves, self.parents[leaves]),
+            np.maximum(levels - level, 0).astype(self.absorbed_at.dtype),
+            rows=self._data_rows(leaves),
+            row_sizes=sizes,
+        )
+
+    def to_frame(self) -> Any:
+        """Return a pandas table with the parent, level of absorption and final cluster of each row."""
+        return export.to_frame(self._columns())
+
+    def to_arrow(self) -> Any:
+        """Return an Arrow table with the row, parent, level of absorption and final cluster of each row."""
+        return export.to_arrow(self._columns())
+
+    def to_linkage(self) -> NDArray[np.float64]:
+        """Return the linkage matrix that scipy's hierarchical clustering works with.
+
+        Heights are levels: cutting it at the height of a level gives the partition of that level. The steps of a
+        multi-way fusion are ties. Final clusters are joined one level above the last. For large data, take that of
+        ``condense()``.
+        """
+        return export.to_linkage(self.parents, self.absorbed_at)
+
+    def to_networkx(self) -> Any:
+        """Return a directed graph in which each absorbed row points to the medoid that absorbed it."""
+        return export.to_networkx(self._columns())
+
+    def to_newick(self) -> str:
+        """Return the tree in Newick's notation, for programs that draw trees; multi-way fusions stay multi-way."""
+        rows = np.arange(self.n_rows) if self.rows is None else self.rows
+        return export.to_newick(self.merges(), rows, self.medoids(self.n_levels), self.n_levels)
+
+    def to_json(self) -> str:
+        """Return the hierarchy as JSON text, from which ``from_json`` makes it again."""
+        names = ("parents", "absorbed_at", "rows", "row_sizes")
+        return export.to_json({name: getattr(self, name) for name in names})
+
+    @classmethod
+    def from_json(cls, text: str) -> FusionHierarchy:
+        """Return the hierarchy that ``to_json`` wrote."""
+        return cls(**export.from_json(text))
+
+    def _columns(self) -> dict[str, IntArray]:
+        return export.table_columns(self.parents, self.absorbed_at, self.rows, self.row_sizes)
 
     def _partition(self, level: int) -> tuple[IntArray, IntArray]:
+        self._check_level(level)
+        return get_final_labels(find_roots(self.parents, self.absorbed_at, level))
+
+    def _check_level(self, level: int) -> None:
         if not 0 <= level <= self.n_levels:
             raise ValueError(f"level={level} is not in this hierarchy: give a level from 0 to {self.n_levels}.")
-        return get_final_labels(find_roots(self.parents, self.absorbed_at, level))
 
     def _level_with(self, n_clusters: Any) -> int:
         counts = self.cluster_counts()
@@ -106,12 +292,27 @@ class FusionHierarchy:
             )
         return int(levels[0])
 
+    def _data_rows(self, leaves: IntArray) -> IntArray:
+        """Return the rows of the data that stand for ``leaves``."""
+        return leaves if self.rows is None else self.rows[leaves]
+
+    def _data_row(self, leaf: int) -> int:
+        return leaf if self.rows is None else int(self.rows[leaf])
+
+    def _leaf(self, row: int) -> int:
+        """Return the leaf for which a row of the data stands."""
+        leaf = int(row) if self.rows is None else int(np.searchsorted(self.rows, row))
+        if not 0 <= leaf < self.n_rows or self._data_row(leaf) != row:
+            raise ValueError(f"row={row} is not in this hierarchy of {self.n_rows} rows.")
+        return leaf
+
 
 def _as_integers(values: ArrayLike, name: str) -> IntArray:
     array = np.asarray(values)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"{name} must be a one-dimensional array of integers, not {array.dtype} {array.shape}.")
-    return array.astype(np.int32) if array.dtype == np.int64 and len(array) < 2**31 else array
+    small = array.dtype == np.int64 and name != "row_sizes" and len(array) < 2**31
+    return array.astype(np.int32) if small and np.abs(array).max(initial=0) < 2**31 else array
 
 
 def _check_forest(parents: IntArray, absorbed_at: IntArray) -> None:
@@ -127,3 +328,13 @@ def _check_forest(parents: IntArray, absorbed_at: IntArray) -> None:
         raise ValueError("parents is not a fusion hierarchy: a row was absorbed by one that was not active any more.")
     if (parents[absorbed_at == 0] != np.flatnonzero(absorbed_at == 0)).any():
         raise ValueError("parents is not a fusion hierarchy: a row that was never absorbed has another row as parent.")
+
+
+def _check_leaves(n_rows: int, rows: IntArray | None, row_sizes: IntArray | None) -> None:
+    for name, values in (("rows", rows), ("row_sizes", row_sizes)):
+        if values is not None and len(values) != n_rows:
+            raise ValueError(f"{name} has {len(values)} entries for {n_rows} leaves: give one for each leaf.")
+    if rows is not None and (np.diff(rows) <= 0).any():
+        raise ValueError("rows must be in rising order, without repetition.")
+    if row_sizes is not None and (row_sizes < 1).any():
+        raise ValueError("row_sizes must be 1 or more: a leaf stands for itself at least.")

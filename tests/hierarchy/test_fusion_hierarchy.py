@@ -82,3 +82,57 @@ def test_a_million_rows_are_cut():
     parents = np.arange(n) // 1000 * 1000
     hierarchy = FusionHierarchy(parents, (parents != np.arange(n)).astype(np.uint8))
     assert (hierarchy.sizes(1) == 1000).all()
+
+
+def test_members_of_an_absorbed_medoid_are_refused(hierarchy):
+    assert hierarchy.members(2, 1).tolist() == [2, 3]
+    with pytest.raises(
+        ValueError, match=r"medoid=3 stands for no cluster at level 1: it was absorbed at level 1. line"
+    ):
+        hierarchy.members(3, 1)
+
+
+@pytest.mark.parametrize("row", [-1, 5])
+def test_a_row_that_is_not_there_is_refused(hierarchy, row):
+    with pytest.raises(ValueError, match=f"row={row} is not in this hierarchy of 5 rows"):
+        hierarchy.lineage(row)
+
+
+def test_merges_are_a_sequence(hierarchy):
+    merges = hierarchy.merges()
+    assert len(merges) == 3
+    assert merges[-1].level == 2
+    assert [merge.medoid for merge in merges[:2]] == [0, 2]
+    with pytest.raises(IndexError):
+        merges[3]
+
+
+def test_a_condensed_hierarchy_speaks_of_rows_of_the_data(hierarchy):
+    top = hierarchy.condense(3)
+    assert top.medoids(0).tolist() == [0, 2, 4]
+    assert top.sizes(0).tolist() == [2, 2, 1]
+    assert top.members(0, 1).tolist() == [0, 2]
+    assert [(step.medoid, step.size) for step in top.lineage(2)] == [(2, 2), (0, 4)]
+    assert top.merges()[0].absorbed.tolist() == [2]
+    assert top.persistence().medoid.tolist() == [0]
+    with pytest.raises(ValueError, match="row=1 is not in this hierarchy"):
+        top.lineage(1)
+
+
+@pytest.mark.parametrize(
+    ("leaves", "message"),
+    [
+        ({"rows": [0]}, "rows has 1 entries for 2 leaves: give one for each leaf"),
+        ({"rows": [3, 1]}, "rows must be in rising order"),
+        ({"row_sizes": [0, 1]}, "row_sizes must be 1 or more"),
+    ],
+)
+def test_impossible_leaves_are_refused(leaves, message):
+    with pytest.raises(ValueError, match=message):
+        FusionHierarchy([0, 1], [0, 0], **leaves)
+
+
+def test_hierarchies_are_compared_by_their_fusions(hierarchy):
+    assert hierarchy == FusionHierarchy(hierarchy.parents, hierarchy.absorbed_at)
+    assert hierarchy != hierarchy.condense(3)
+    assert hierarchy != 3

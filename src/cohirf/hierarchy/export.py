@@ -1,0 +1,130 @@
+"""A hierarchy in the formats of others: tables, scipy linkage, networkx, Newick, JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.parents import find_roots, get_final_labels
+from cohirf.hierarchy.merges import Merges, absorbed_in_order, running_sum, subtree_sizes
+from cohirf.optional import import_optional
+
+JSON_FORMAT = "cohirf.FusionHierarchy"
+JSON_VERSION = 1
+
+
+def table_columns(
+    parents: IntArray, absorbed_at: IntArray, rows: IntArray | None, row_sizes: IntArray | None
+) -> dict[str, IntArray]:
+    """Return the hierarchy as columns, with one entry per leaf."""
+    labels, _ = get_final_labels(find_roots(parents, absorbed_at, int(absorbed_at.max(initial=0))))
+    numbers = np.arange(len(parents), dtype=parents.dtype) if rows is None else rows
+    columns = {"row": numbers, "parent": numbers[parents], "absorbed_at": absorbed_at, "cluster": labels}
+    return columns if row_sizes is None else columns | {"size": row_sizes}
+
+
+def to_frame(columns: dict[str, IntArray]) -> Any:
+    """Return the columns as a pandas table, with rows of the data as its index."""
+    return import_optional("pandas", "frame").DataFrame(columns).set_index("row")
+
+
+def to_arrow(columns: dict[str, IntArray]) -> Any:
+    """Return the columns as an Arrow table."""
+    return import_optional("pyarrow", "arrow").table(columns)
+
+
+def to_linkage(parents: IntArray, absorbed_at: IntArray) -> NDArray[np.float64]:
+    """Return scipy's linkage matrix: one step per absorbed leaf, at the height of its level.
+
+    The steps of a multi-way fusion follow each other at one height. Final clusters are joined one level above the last.
+    The last column counts leaves.
+    """
+    n = len(parents)
+    absorbed = absorbed_in_order(parents, absorbed_at)
+    roots = np.flatnonzero(absorbed_at == 0)
+    absorbed = np.concatenate([absorbed, roots[1:]])
+    into = np.concatenate([parents[absorbed[: n - len(roots)]], np.full(len(roots) - 1, roots[0])])
+    height = absorbed_at[absorbed].astype(np.float64)
+    height[n - len(roots) :] = absorbed_at.max(initial=0) + 1
+    steps = np.arange(len(absorbed))
+    last_step = np.full(n, -1)  # the last step that made each row's cluster: later ones overwrite earlier ones
+    last_step[into] = steps
+    previous = _previous_with_equal(into)
+    left = np.where(previous >= 0, n + previous, into)
+    right_step = last_step[absorbed]
+    right = np.where(right_step >= 0, n + right_step, absorbed)
+    sizes = 1 + running_sum(subtree_sizes(parents, absorbed_at, None)[absorbed], into)
+    return np.stack([np.minimum(left, right), np.maximum(left, right), height, sizes], axis=1)
+
+
+def to_networkx(columns: dict[str, IntArray]) -> Any:
+    """Return a directed graph with an edge from each absorbed row to the medoid that absorbed it."""
+    graph = import_optional("networkx", "networkx").DiGraph()
+    values = {name: column.tolist() for name, column in columns.items()}
+    for row, *attributes in zip(*values.values(), strict=True):
+        graph.add_node(row, **dict(zip(list(values)[1:], attributes, strict=True)))
+    for row, parent, level in zip(values["row"], values["parent"], values["absorbed_at"], strict=True):
+        if level:
+            graph.add_edge(row, parent, level=level)
+    return graph
+
+
+def to_newick(merges: Merges, rows: IntArray, final: IntArray, n_levels: int) -> str:
+    """Return the tree in Newick's notation; a branch is as long as the levels it spans.
+
+    Leaves and clusters carry the number of their row. Several final clusters hang on a root without a name.
+    """
+    text = {row: str(row) for row in rows.tolist()}
+    made_at = dict.fromkeys(text, 0)
+    for merge in merges:
+        parts = [merge.medoid, *merge.absorbed.tolist()]
+        branches = ",".join(f"{text.pop(part)}:{merge.level - made_at[part]}" for part in parts)
+        text[merge.medoid] = f"({branches}){merge.medoid}"
+        made_at[merge.medoid] = merge.level
+    if len(final) == 1:
+        return f"{text[int(final[0])]};"
+    return "(" + ",".join(f"{text[root]}:{n_levels + 1 - made_at[root]}" for root in final.tolist()) + ");"
+
+
+def to_json(vectors: dict[str, IntArray | None]) -> str:
+    """Return the vectors of a hierarchy as JSON text."""
+    content: dict[str, Any] = {"format": JSON_FORMAT, "version": JSON_VERSION}
+    content |= {name: vector.tolist() for name, vector in vectors.items() if vector is not None}
+    return json.dumps(content, separators=(",", ":"))
+
+
+def from_json(text: str) -> dict[str, Any]:
+    """Return the vectors of a hierarchy from JSON text."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"This is not the JSON of a hierarchy: {error}") from error
+    if not isinstance(content, dict) or content.get("format") != JSON_FORMAT:
+        raise ValueError(f'This is not the JSON of a hierarchy: it lacks "format": "{JSON_FORMAT}".')
+    if content.get("version") != JSON_VERSION:
+        raise ValueError(
+            f"This JSON has version {content.get('version')}, and this package reads version {JSON_VERSION}: "
+            f"use the version of cohirf that wrote it."
+        )
+    vectors = {name: content.get(name) for name in ("parents", "absorbed_at", "rows", "row_sizes")}
+    for name in ("parents", "absorbed_at"):
+        if vectors[name] is None:
+            raise ValueError(f"This JSON of a hierarchy lacks {name}: it was cut short or edited.")
+    return {name: _as_vector(values) for name, values in vectors.items()}
+
+
+def _as_vector(values: Any) -> Any:
+    return np.empty(0, dtype=np.int64) if values == [] else values
+
+
+def _previous_with_equal(keys: IntArray) -> NDArray[np.int64]:
+    """Return, for each position, the last one before it with the same key; -1 if there is none."""
+    previous = np.full(len(keys), -1, dtype=np.int64)
+    order = np.argsort(keys, kind="stable")
+    same = keys[order][1:] == keys[order][:-1]
+    previous[order[1:][same]] = order[:-1][same]
+    return previous

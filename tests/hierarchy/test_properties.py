@@ -1,0 +1,107 @@
+"""Properties of every hierarchy: cuts, sizes, lineage, merges, persistence, condensing."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import hierarchies, slow_roots
+
+from cohirf import FusionHierarchy
+
+
+def number_by_first_appearance(values):
+    names = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    return [names[value] for value in values]
+
+
+@given(hierarchies())
+def test_a_cut_follows_parents_up_to_its_level(hierarchy):
+    for level in range(hierarchy.n_levels + 1):
+        roots = slow_roots(hierarchy, level)
+        assert hierarchy.cut(level=level).tolist() == number_by_first_appearance(roots)
+        assert hierarchy.medoids(level).tolist() == list(dict.fromkeys(roots))
+
+
+@given(hierarchies())
+def test_cuts_are_nested_and_sizes_add_up(hierarchy):
+    finer = np.arange(hierarchy.n_rows)
+    for level in range(hierarchy.n_levels + 1):
+        labels = hierarchy.cut(level=level)
+        assert len(set(zip(finer.tolist(), labels.tolist(), strict=True))) == len(set(finer.tolist()))
+        assert hierarchy.sizes(level).tolist() == np.bincount(labels).tolist()
+        assert len(hierarchy.sizes(level)) == hierarchy.cluster_counts()[level]
+        finer = labels
+
+
+@given(hierarchies())
+def test_members_are_the_rows_of_a_cluster(hierarchy):
+    for level in range(hierarchy.n_levels + 1):
+        labels = hierarchy.cut(level=level)
+        for label, medoid in enumerate(hierarchy.medoids(level).tolist()):
+            assert hierarchy.members(medoid, level).tolist() == np.flatnonzero(labels == label).tolist()
+
+
+@given(hierarchies(), st.integers(0, 29))
+def test_lineage_agrees_with_the_cut_at_each_level(hierarchy, row):
+    row %= hierarchy.n_rows
+    steps = hierarchy.lineage(row)
+    assert [step.level for step in steps] == list(range(hierarchy.n_levels + 1))
+    for step in steps:
+        label = hierarchy.cut(level=step.level)[row]
+        assert step.medoid == hierarchy.medoids(step.level)[label]
+        assert step.size == hierarchy.sizes(step.level)[label]
+
+
+@given(hierarchies())
+def test_replaying_the_merges_gives_every_level(hierarchy):
+    cluster = {row: {row} for row in range(hierarchy.n_rows)}
+    merges = list(hierarchy.merges())
+    assert len(merges) == len({(merge.level, merge.medoid) for merge in merges})
+    for level in range(hierarchy.n_levels + 1):
+        for merge in (merge for merge in merges if merge.level == level):
+            assert merge.medoid_size == len(cluster[merge.medoid])
+            assert merge.absorbed_sizes.tolist() == [len(cluster[row]) for row in merge.absorbed.tolist()]
+            assert merge.absorbed.tolist() == sorted(merge.absorbed.tolist())
+            cluster[merge.medoid] = cluster[merge.medoid].union(*(cluster.pop(row) for row in merge.absorbed.tolist()))
+            assert merge.size == len(cluster[merge.medoid])
+        assert {row: len(rows) for row, rows in cluster.items()} == dict(
+            zip(hierarchy.medoids(level).tolist(), hierarchy.sizes(level).tolist(), strict=True)
+        )
+
+
+@given(hierarchies())
+def test_a_cluster_lasts_until_it_changes(hierarchy):
+    found = hierarchy.persistence()
+    for medoid, level, size, lifetime in zip(
+        found.medoid.tolist(), found.level.tolist(), found.size.tolist(), found.lifetime.tolist(), strict=True
+    ):
+        members = hierarchy.members(medoid, level).tolist()
+        assert len(members) == size
+        lasts = 0
+        for later in range(level, hierarchy.n_levels + 1):
+            if medoid not in hierarchy.medoids(later) or hierarchy.members(medoid, later).tolist() != members:
+                break
+            lasts += 1
+        assert lifetime == lasts
+
+
+@given(hierarchies(), st.integers(1, 30))
+def test_a_condensed_hierarchy_has_the_same_upper_levels(hierarchy, max_clusters):
+    top = hierarchy.condense(max_clusters)
+    counts = hierarchy.cluster_counts()
+    first = int(np.argmax(counts <= max_clusters)) if counts[-1] <= max_clusters else hierarchy.n_levels
+    assert top.n_rows == counts[first]
+    assert top.row_sizes.sum() == hierarchy.n_rows
+    for level in range(first, hierarchy.n_levels + 1):
+        expected = dict(zip(hierarchy.medoids(level).tolist(), hierarchy.sizes(level).tolist(), strict=True))
+        above = min(level - first, top.n_levels)
+        found = dict(zip(top.medoids(above).tolist(), top.sizes(above).tolist(), strict=True))
+        if level - first <= top.n_levels:
+            assert found == expected
+    assert all(merge.size <= hierarchy.n_rows for merge in top.merges())
+
+
+@given(hierarchies(), st.integers(1, 30))
+def test_json_round_trips(hierarchy, max_clusters):
+    assert FusionHierarchy.from_json(hierarchy.to_json()) == hierarchy
+    top = hierarchy.condense(max_clusters)
+    assert FusionHierarchy.from_json(top.to_json()) == top
