@@ -38,4 +38,4 @@ format: .venv/installed  ## put the code into shape
 	$(BIN)/ruff format .
 
 clean:  ## remove what the commands above have made
-	rm -rf .venv docs/_build docs/api/generated docs/gallery build dist .coverage* .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv docs/_build docs/api/generated docs/gallery build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

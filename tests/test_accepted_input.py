@@ -168,6 +168,22 @@ def test_a_missing_value_in_new_rows_counts_as_the_mean_of_its_column(blobs):
     assert (model.transform(row) == model.transform(filled)).all()
 
 
+def test_a_missing_value_only_in_new_rows_is_taken(blobs):
+    model = fit(blobs[0], make_pipeline(SimpleImputer(), KMeans(4)))
+    row = blobs[0][[7]].copy()
+    row[0, 3] = np.nan
+    assert model.predict(row).tolist() == [model.labels_[7]]
+    assert np.isfinite(model.transform(row)).all()
+
+
+@pytest.mark.parametrize("n_features", [4, 20])
+def test_new_rows_may_be_sparse_where_the_data_was_not(n_features):
+    X = np.random.default_rng(0).normal(size=(50, n_features))
+    model = fit(X)
+    assert (model.predict(sparse.csr_array(X)) == model.labels_).all()
+    assert model.transform(sparse.csr_array(X)).shape == (50, model.n_clusters_)
+
+
 def test_the_users_estimator_is_never_touched(blobs):
     base = make_pipeline(SimpleImputer(), KMeans(4, random_state=7))
     fit(blobs[0], base)

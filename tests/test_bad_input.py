@@ -11,7 +11,9 @@ import pytest
 from scipy import sparse
 from sklearn.cluster import DBSCAN, KMeans, SpectralClustering
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
 
 from cohirf import CoHiRF
 
@@ -26,6 +28,12 @@ DATA = {
     "infinity": (np.array([[1.0], [np.inf]]), ValueError, "contains infinity: replace infinite values"),
     "minus infinity": (np.array([[1.0], [-np.inf]]), ValueError, "contains infinity: replace infinite values"),
     "sparse NaN": (sparse.csr_array([[1.0, np.nan]]), ValueError, "contains NaN"),
+    "text": (
+        np.array([["1.5", "a"]], dtype=object),
+        ValueError,
+        "X holds values of type object: turn them into numbers",
+    ),
+    "text in pandas": (pd.DataFrame({"a": pd.Categorical(["x", "y"])}), ValueError, "X holds the text 'x': turn text"),
     "complex": (np.array([[1j]]), ValueError, "Complex data not supported"),
     "strings": (np.array([["a"]]), ValueError, "X holds values of type <U1: turn them into numbers first"),
     "numbers as strings": ([["1", "2"]], ValueError, "X holds values of type <U1: turn them into numbers first"),
@@ -127,6 +135,20 @@ class FitlessBase:
 def test_a_base_method_is_refused(base, error, message):
     with pytest.raises(error, match=message):
         CoHiRF(base).fit(np.eye(3))
+
+
+def test_sparse_missing_values_are_refused_for_every_base():
+    X = sparse.csr_array([[1.0, np.nan], [2.0, 3.0]])
+    with pytest.raises(ValueError, match="CoHiRF passes missing values on only in arrays and tables"):
+        CoHiRF(make_pipeline(SimpleImputer(), KMeans(2))).fit(X)
+
+
+def test_a_model_whose_fit_failed_is_not_fitted():
+    model = CoHiRF(DBSCAN(eps=-1))
+    with pytest.raises(ValueError, match="eps"):
+        model.fit(np.eye(3))
+    with pytest.raises(NotFittedError):
+        model.predict(np.eye(3))
 
 
 def test_sparse_data_is_refused_where_the_base_does_not_take_it():

@@ -3,9 +3,10 @@
 import joblib
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from cohirf import CoHiRF
 
@@ -26,7 +27,7 @@ def model(request):
 
 
 def result(model, **options):
-    fitted = model.set_params(**options).fit(X)
+    fitted = clone(model).set_params(**options).fit(X)
     return fitted.labels_.tobytes(), fitted.parents_.tobytes(), fitted.predict(X[::-1]).tobytes()
 
 
@@ -50,9 +51,30 @@ def test_the_number_of_blas_and_openmp_threads_does_not_matter(model):
 
 
 def test_a_refitted_object_gives_the_same_as_a_fresh_one(model):
-    first = result(model)
-    model.fit(X[::2])
-    assert result(model) == first
+    refitted = clone(model).fit(X[::2]).fit(X)
+    fresh = clone(model).fit(X)
+    assert (refitted.parents_ == fresh.parents_).all()
+    assert (refitted.labels_ == fresh.labels_).all()
+
+
+class CountThreads(ClusterMixin, BaseEstimator):
+    """Labels every row by the number of threads that BLAS and OpenMP may use."""
+
+    def fit(self, X, y=None):
+        self.labels_ = np.full(len(X), max(pool["num_threads"] for pool in threadpool_info()))
+        self.labels_[0] = 0
+        if self.labels_[1] != 1:
+            raise AssertionError(f"{self.labels_[1]} threads")
+        return self
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("batch_size", [None, 300])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_base_method_runs_on_one_thread_everywhere(backend, batch_size, n_jobs):
+    model = CoHiRF(CountThreads(), max_features=0.5, batch_size=batch_size, n_jobs=n_jobs, random_state=0)
+    with threadpool_limits(limits=2), joblib.parallel_config(backend=backend):
+        assert model.fit(X).n_clusters_ > 1
 
 
 def test_another_seed_gives_another_fit():
@@ -72,8 +94,6 @@ def test_seeds_of_the_base_do_not_matter():
 
 
 def test_the_users_thread_limits_are_restored():
-    from threadpoolctl import threadpool_info
-
     with threadpool_limits(limits=2):
         before = [pool["num_threads"] for pool in threadpool_info()]
         CoHiRF(n_jobs=2).fit(X)

@@ -174,6 +174,38 @@ def test_a_callable_medoid_and_every_rule_find_the_blobs(blobs):
         assert adjusted_rand_score(model.labels_, blobs[1]) == 1
 
 
+def test_a_method_without_randomness_runs_once_where_all_views_are_the_same(blobs):
+    calls = []
+
+    class Recorder(DBSCAN):
+        def fit(self, X, y=None, sample_weight=None):
+            calls.append(X.shape)
+            return super().fit(X, y, sample_weight)
+
+    model = CoHiRF(Recorder(eps=3.0), n_views=5, random_state=0).fit(blobs[0])
+    assert len(calls) == model.n_iter_
+    assert model.diagnostics_[0].views_kept == 5
+    assert model.diagnostics_[0].agreement == 1
+    calls.clear()
+    CoHiRF(Recorder(eps=3.0), n_views=5, max_features=0.5, random_state=0).fit(blobs[0])
+    assert len(calls) % 5 == 0
+
+
+def test_an_unhashable_callable_is_a_medoid_rule(blobs):
+    class Rule:
+        __hash__ = None
+
+        def __call__(self, X):
+            return X @ X.T
+
+    assert CoHiRF(KMeans(4), medoid=Rule(), random_state=0).fit(blobs[0]).n_clusters_ == 4
+
+
+def test_stopping_after_a_level_that_merged_nothing_is_no_reason_to_warn():
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    assert CoHiRF(DBSCAN(eps=1e-9), batch_size=20, max_iter=1, random_state=0).fit(X).n_clusters_ == 100
+
+
 def test_a_mixture_is_a_base_like_any_other(blobs):
     model = CoHiRF(GaussianMixture(4, n_init=3), random_state=0).fit(blobs[0])
     assert adjusted_rand_score(model.labels_, blobs[1]) == 1

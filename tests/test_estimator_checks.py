@@ -22,8 +22,23 @@ ESTIMATORS = {
 }
 
 
+# Other settings pass all but the two checks on weights. Their clusters have other numbers; and with K-Means, whose
+# random start depends on the number of rows, they can differ, as those of K-Means itself do.
+ON_WEIGHTS = "labels are numbered in order of first appearance"
+NUMBERED = {
+    "check_sample_weight_equivalence_on_dense_data": ON_WEIGHTS,
+    "check_sample_weight_equivalence_on_sparse_data": ON_WEIGHTS,
+}
+
+
 # Data in these checks may have fewer distinct rows than clusters, or merge nothing: scikit-learn's own warnings.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(list(ESTIMATORS.values()))
 def test_estimator_passes_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks([CoHiRF(), CoHiRF(DBSCAN())], expected_failed_checks=lambda estimator: NUMBERED)
+def test_ordinary_settings_pass_all_checks_but_those_on_the_numbers_of_clusters(estimator, check):
     check(estimator)

@@ -29,6 +29,15 @@ def test_more_clusters_than_landmarks_keep_their_medoids():
     assert sample_landmarks(labels, medoids, np.random.default_rng(0), 20).tolist() == medoids.tolist()
 
 
+def test_rows_of_hidden_clusters_are_sampled_as_one_group():
+    labels = np.full(10_000, -1, dtype=np.int32)
+    labels[:50] = 0
+    rows = sample_landmarks(labels, np.array([3]), np.random.default_rng(0), 500)
+    assert len(rows) <= 500
+    assert (labels[rows] == 0).sum() >= 40
+    assert (labels[rows] == -1).sum() > 200
+
+
 def test_the_nearest_landmark_is_found_exactly_in_every_dimension():
     rng = np.random.default_rng(0)
     for n_features in (2, 15, 16, 100):

@@ -26,6 +26,7 @@ from cohirf.algorithm.choose_medoids import (
     choose_sampled_medoids,
     cosine_centrality,
     euclidean_centrality,
+    fill_missing,
     laplacian_similarity,
     rbf_similarity,
 )
@@ -40,7 +41,6 @@ from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks, sample_landmarks
 from cohirf.sources import ArraySource
-from cohirf.sources.array import fill_missing
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
@@ -58,13 +58,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     estimator : object, default=None
         The base clustering method: an instance with ``fit_predict``, or with ``fit`` and either ``labels_`` or
         ``predict``. It is cloned for each view and never changed; every ``random_state`` of the clone, nested ones
-        included, is seeded anew. Sizes that a small level cannot satisfy (``n_clusters``, ``n_components``,
-        ``n_neighbors``, ``min_samples``, ``min_cluster_size``) are lowered for a call that fails without it. Negative
-        labels are noise.
+        included, is seeded anew. Sizes that a small level cannot satisfy (``n_components``, ``n_neighbors``,
+        ``min_samples``, ``min_cluster_size``) are lowered for a call that fails without it; with ``n_clusters`` at or
+        above the number of rows, only equal rows are put together. Negative labels are noise.
         None means :class:`sklearn.cluster.KMeans` with its defaults.
     n_views : int, default=5
-        Number of random feature views at each level (R in the paper). One is enough for a base method without
-        randomness if views have all features.
+        Number of random feature views at each level (R in the paper). For a base method without
+        randomness, views that have all features are the same, and it runs once.
     max_features : int or float, default=1.0
         Number of features of a view, or their fraction (q in the paper). With 1.0 every view has all features, and
         views differ only by the randomness of the base method. Fractions of 0.2 to 0.5 make sense where there are
@@ -221,7 +221,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         mass = weights.copy() if weights is not None else np.ones(X.shape[0]) if self.medoid_weights else None
         self._column_means = self._means_for_missing(X)
         taken = None if weights is None or weights.all() else np.flatnonzero(weights)
-        source = ArraySource(X if taken is None else X[taken], self._column_means)
+        source = ArraySource(X if taken is None else X[taken])
         state = FitState.initial(source.n_rows, mass if taken is None or mass is None else mass[taken], self.max_iter)
         entropy = root_entropy(self.random_state)
         self.diagnostics_: list[LevelRecord] = []
@@ -250,7 +250,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         labels : array of int, shape (n_samples,)
             Cluster of each row, or -1 as in ``labels_``.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "hierarchy_")
         X = fill_missing(self._check_data(X, reset=False), self._column_means)
         return self._landmark_labels[self._landmarks.nearest(X)]
 
@@ -267,7 +267,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         distances : array of float, shape (n_samples, n_clusters_)
             Distances, in the order of the labels.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "hierarchy_")
         X = fill_missing(self._check_data(X, reset=False), self._column_means)
         if self.n_clusters_ == 0:
             return np.empty((X.shape[0], 0), dtype=X.dtype)
@@ -299,23 +299,24 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             X = X.X
         validation.refuse_what_is_no_table(X)
         accept_sparse = "csr" if validation.takes_sparse(estimator) else False
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse=accept_sparse,
-            dtype=(np.float64, np.float32),
-            order="C",
-            ensure_all_finite=False,
-        )
+        with validation.naming_text():
+            X = validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse=accept_sparse,
+                dtype=(np.float64, np.float32),
+                order="C",
+                ensure_all_finite=False,
+            )
         validation.check_finite(X, allow_nan=validation.takes_nan(estimator))
         return validation.narrow_indices(X) if sparse.issparse(X) else X
 
     def _means_for_missing(self, X: Any) -> NDArray[np.floating[Any]] | None:
-        """Return what a missing cell counts as when distances are measured, or None if nothing is missing."""
+        """Return what a missing cell counts as when distances are measured, or None where none can be missing."""
         if sparse.issparse(X) or not validation.takes_nan(self._base_method()):
             return None
-        return validation.column_means_where_missing(X)
+        return validation.column_means(X)
 
     def _check_weights(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
         """Return the sample weights as an array, or None if there are none."""
@@ -344,6 +345,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             choose_medoids=self._medoid_function(),
             batch_size=self.batch_size,
             sum_mass=self.medoid_weights,
+            column_means=self._column_means,
         )
 
     def _consensus_function(self) -> Callable[[Codes], Consensus]:
@@ -352,7 +354,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return partial(relaxed_consensus, threshold=self.agreement_threshold)
 
     def _medoid_function(self) -> ChooseMedoids:
-        if self.medoid in CENTRALITY:
+        if not callable(self.medoid) and self.medoid in CENTRALITY:
             return partial(choose_central_medoids, centrality=CENTRALITY[self.medoid])
         return partial(
             choose_sampled_medoids,
@@ -382,7 +384,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 ConvergenceWarning,
                 stacklevel=4,  # out of scikit-learn's wrapper around fit, to the line that called it
             )
-        elif not state.converged:
+        elif state.idle_levels == 0:
             warnings.warn(
                 f"The last level still merged clusters when max_iter={self.max_iter} was reached: "
                 f"raise it, unless you mean to stop there.",
@@ -395,15 +397,19 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     ) -> None:
         parents, absorbed_at = state.parents, state.absorbed_at
         labels, medoids = get_final_labels(find_roots(parents, absorbed_at, state.level))
-        landmark_rows = sample_landmarks(labels, medoids, generator_at(entropy, Draw.LANDMARKS))
-        self._landmarks = Landmarks.build(source.fill_missing(source.X[landmark_rows]))
-        if taken is not None:
+        taken_weights = weights if taken is None else weights[taken]
+        shown, shown_medoids = hide_small_clusters(labels, medoids, taken_weights, self.min_cluster_size)
+        landmark_rows = sample_landmarks(shown, shown_medoids, generator_at(entropy, Draw.LANDMARKS))
+        self._landmarks = Landmarks.build(fill_missing(source.X[landmark_rows], self._column_means))
+        if taken is None:
+            labels, medoids = shown, shown_medoids
+        else:
             left_out = np.setdiff1d(np.arange(X.shape[0]), taken)
-            nearest = landmark_rows[self._landmarks.nearest(source.fill_missing(X[left_out]))]
+            nearest = landmark_rows[self._landmarks.nearest(fill_missing(X[left_out], self._column_means))]
             parents, absorbed_at = join_left_out(parents, absorbed_at, taken, left_out, nearest)
             labels, medoids = get_final_labels(find_roots(parents, absorbed_at, state.level))
+            labels, medoids = hide_small_clusters(labels, medoids, weights, self.min_cluster_size)
             landmark_rows = taken[landmark_rows]
-        labels, medoids = hide_small_clusters(labels, medoids, weights, self.min_cluster_size)
         self.labels_ = labels
         self.n_clusters_ = len(medoids)
         self.medoid_indices_ = medoids

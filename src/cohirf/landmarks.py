@@ -25,17 +25,17 @@ def sample_landmarks(
 ) -> IntArray:
     """Return rows in rising order: all of them, or a sample in which every cluster has some.
 
-    Half of the sample is shared out equally among clusters, half in proportion to their size. Every medoid is part
-    of it, even where there are more clusters than ``max_landmarks``.
+    Half of the sample is shared out equally among clusters, half in proportion to their size; rows labelled -1 count
+    as one cluster. Every medoid is part of it, even where there are more clusters than ``max_landmarks``.
     """
-    n_rows, n_clusters = len(labels), len(medoids)
+    n_rows, n_groups = len(labels), len(medoids) + 1
     if n_rows <= max_landmarks:
         return np.arange(n_rows)
-    starts, rows = rows_by_label(labels, n_clusters)
+    starts, rows = rows_by_label(np.where(labels < 0, len(medoids), labels), n_groups)
     sizes = np.diff(starts)
-    budget = max(0, max_landmarks - n_clusters)
-    share = (budget * (0.5 / n_clusters + 0.5 * sizes / n_rows)).astype(np.int64)
-    cluster = np.repeat(np.arange(n_clusters), share)
+    budget = max(0, max_landmarks - len(medoids))
+    share = (budget * (0.5 / n_groups + 0.5 * sizes / n_rows)).astype(np.int64) * (sizes > 0)
+    cluster = np.repeat(np.arange(n_groups), share)
     drawn = rows[starts[cluster] + (rng.random(len(cluster)) * sizes[cluster]).astype(np.int64)]
     return np.unique(np.concatenate([drawn, medoids]))
 
@@ -56,7 +56,8 @@ class Landmarks:
     def nearest(self, X: Any) -> IntArray:
         """Return the number of the landmark nearest to each row, in Euclidean distance."""
         if self.tree is not None:
-            return np.asarray(self.tree.query(X, return_distance=False)[:, 0])
+            rows = X.toarray() if sparse.issparse(X) else X
+            return np.asarray(self.tree.query(rows, return_distance=False)[:, 0])
         # Comparison with all points expands the square and loses digits. Shifted to the origin it loses few, and a
         # few close points are compared again, exactly.
         points, rows = self.points, X

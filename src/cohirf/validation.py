@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,21 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 NOT_NUMBERS = ("date", "time", "duration", "str", "string", "large_string", "utf8", "binary")
+
+
+@contextmanager
+def naming_text() -> Iterator[None]:
+    """Say what to do where a cell that should be a number turns out to be text."""
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert string to float" not in str(error):
+            raise
+        value = str(error).partition(": ")[2]
+        raise ValueError(
+            f"X holds the text {value}: turn text into numbers first, for instance with "
+            f"sklearn.preprocessing.OneHotEncoder, or leave its column out."
+        ) from error
 
 
 def refuse_what_is_no_table(X: Any) -> None:
@@ -48,15 +65,18 @@ def check_finite(X: Any, *, allow_nan: bool) -> None:
     values = X.data if sparse.issparse(X) else X
     if np.isfinite(_sum_of_squares(values)):
         return
+    if sparse.issparse(X):
+        allow_nan = False
     if np.isnan(values).any() and not allow_nan:
         raise ValueError(
-            "Input X contains NaN. CoHiRF passes missing values on only to a base estimator that takes them: "
+            "Input X contains NaN. CoHiRF passes missing values on only in arrays and tables, to a base method that "
+            "takes them: "
             "impute them, for instance with sklearn.impute.SimpleImputer, or leave their rows out."
         )
     if np.isinf(values).any():
         raise ValueError("Input X contains infinity: replace infinite values or leave their rows out.")
     largest = float(np.nanmax(np.abs(values), initial=0))
-    if largest > np.sqrt(np.finfo(values.dtype).max / X.shape[1]):
+    if largest > np.sqrt(np.finfo(values.dtype).max / (4 * X.shape[1])):  # differences are up to twice as large
         raise ValueError(
             f"Input X holds values up to {largest:.3g}, whose squares overflow {values.dtype}: scale the data first."
         )
@@ -70,14 +90,9 @@ def narrow_indices(X: Any) -> Any:
     return type(X)(parts, shape=X.shape)
 
 
-def column_means_where_missing(X: NDArray[Any]) -> NDArray[np.floating[Any]] | None:
-    """Return the mean of each column over its present cells, or None if no cell is missing.
-
-    A column without any present cell gets 0.
-    """
+def column_means(X: NDArray[Any]) -> NDArray[np.floating[Any]]:
+    """Return the mean of each column over its present cells; 0 for a column that has none."""
     present = ~np.isnan(X)
-    if present.all():
-        return None
     totals = np.where(present, X, 0).sum(axis=0)
     return np.asarray(totals / np.maximum(present.sum(axis=0), 1), dtype=X.dtype)
 
@@ -131,7 +146,8 @@ def _as_array(X: Any) -> Any:
 
 
 def _refuse_array_type(X: NDArray[Any]) -> None:
-    if X.dtype.kind in "mMSUV":
+    is_text = X.dtype.kind == "O" and any(isinstance(cell, str | bytes) for cell in X.flat)
+    if is_text or X.dtype.kind in "mMSUV":
         raise ValueError(f"X holds values of type {X.dtype}: turn them into numbers first.")
 
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.cluster import DBSCAN, OPTICS, AgglomerativeClustering, KMeans, SpectralClustering
+from sklearn.cluster import DBSCAN, OPTICS, AgglomerativeClustering, Birch, KMeans, SpectralClustering
 from sklearn.decomposition import PCA
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, PowerTransformer, StandardScaler
 
 from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
 
@@ -21,7 +21,7 @@ def label_rows(estimator, X, seed=0, **options):
 class Duck:
     """No get_params, no fit_predict: only fit and labels_."""
 
-    def fit(self, X):
+    def fit(self, X, y=None):
         self.labels_ = (X[:, 0] > 0).astype(np.uint8)
         return self
 
@@ -44,6 +44,14 @@ class Recorder(BaseEstimator):
         return np.full(len(X), self.random_state)
 
 
+class WeightsOnlyInFit(BaseEstimator):
+    def fit(self, X, sample_weight=None):
+        return self
+
+    def fit_predict(self, X):
+        return np.zeros(len(X), dtype=int)
+
+
 class Strict(BaseEstimator):
     """Wants fewer neighbours than rows, as methods do that do not count a row as its own neighbour."""
 
@@ -56,7 +64,7 @@ class Strict(BaseEstimator):
         return np.full(len(X), self.n_neighbors)
 
 
-@pytest.mark.parametrize("estimator", [Duck(), OnlyPredict()])
+@pytest.mark.parametrize("estimator", [Duck(), OnlyPredict(), make_pipeline(MaxAbsScaler(), Duck())])
 def test_labels_come_from_whatever_the_method_has(estimator):
     X = np.array([[-1.0], [1.0], [2.0]])
     assert label_rows(estimator, X).tolist() == [0, 1, 1]
@@ -106,6 +114,22 @@ def test_an_error_that_sizes_do_not_explain_is_passed_on():
         label_rows(DBSCAN(eps=-1), np.zeros((30, 2)))
 
 
+def test_what_has_no_labels_after_fit_is_refused():
+    with pytest.raises(TypeError, match=r"estimator=StandardScaler.* after fit it has neither labels_ nor predict"):
+        label_rows(StandardScaler(), np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint64])
+def test_narrow_labels_are_widened(dtype):
+    class Narrow(BaseEstimator):
+        def fit_predict(self, X):
+            return np.array([127, 0], dtype=dtype)
+
+    labels = label_rows(Narrow(), np.zeros((2, 1)))
+    assert labels.dtype == np.int64
+    assert labels.tolist() == [127, 0]
+
+
 def test_one_row_needs_no_call():
     assert label_rows(Strict(), np.zeros((1, 2))).tolist() == [0]
 
@@ -135,6 +159,25 @@ def test_a_view_of_its_own_is_used_in_place(blobs):
     assert BaseMethod.of(KMeans()).copies == ("copy_x",)
     X = blobs[0].copy()
     assert (label_rows(KMeans(4), X, may_overwrite=True) == label_rows(KMeans(4), blobs[0])).all()
+    label_rows(make_pipeline(StandardScaler(), KMeans(4)), X, may_overwrite=True)
+    assert not np.allclose(X, blobs[0])
+
+
+def test_a_call_that_is_repeated_finds_its_view_as_it_was(blobs):
+    seen = []
+
+    class Picky(Strict):
+        def fit(self, X, y=None):  # a pipeline asks for it
+            raise NotImplementedError
+
+        def fit_predict(self, X, y=None):
+            seen.append(X.copy())
+            return super().fit_predict(X)
+
+    rows = blobs[0][:20]
+    label_rows(make_pipeline(PowerTransformer(), Picky(30)), rows.copy(), may_overwrite=True)
+    assert len(seen) == 3
+    assert all((seen[0] == X).all() for X in seen)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +189,8 @@ def test_a_view_of_its_own_is_used_in_place(blobs):
         (GaussianMixture(), None),
         (make_pipeline(StandardScaler(), AgglomerativeClustering()), None),
         (Duck(), None),
+        (Birch(), None),
+        (WeightsOnlyInFit(), None),
     ],
 )
 def test_the_weight_argument_is_found(estimator, argument):

@@ -94,6 +94,28 @@ def test_ties_go_to_the_lowest_row(rule):
     assert choose(rule[0], X, np.array([1, 0, 0, 1], dtype=np.int32))[1] == 0
 
 
+def test_a_cluster_without_any_score_has_its_first_row_as_medoid():
+    X = np.array([[1.0], [np.nan], [np.nan], [2.0]])
+    labels = np.array([0, 1, 1, 0], dtype=np.int32)
+    assert choose(RULES["cosine"][0], X, labels) == [0, 1]
+
+
+def test_wide_sparse_rows_are_not_made_dense():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((200, 2_000_000), density=1e-6, rng=rng, format="csr")
+    labels = rng.integers(0, 60, 200).astype(np.int32)
+    labels[:60] = np.arange(60)
+    few = np.unique(X.indices)
+    for name in ("cosine", "euclidean"):
+        assert choose(RULES[name][0], X, labels) == choose(RULES[name][0], X[:, few].toarray(), labels)
+
+
+def test_a_callable_may_return_a_sparse_matrix(clusters):
+    X, labels = clusters
+    rule = partial(sampled, similarity=CallableSimilarity(lambda rows: sparse.csr_array(rows @ rows.T)))
+    assert choose(rule, X, labels) == choose(RULES["callable"][0], X, labels)
+
+
 def test_a_zero_row_is_a_cosine_medoid_only_where_all_rows_are_zero():
     X = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 0.1], [0.0, 0.0], [0.0, 0.0]])
     labels = np.array([0, 0, 0, 1, 1], dtype=np.int32)

@@ -39,6 +39,7 @@ def test_cut_by_number_takes_the_finest_level_with_at_most_that_many(hierarchy):
     ("arguments", "error", "message"),
     [
         ({"level": 3}, ValueError, "level=3 is not in this hierarchy: give a level from 0 to 2"),
+        ({"level": 0.5}, TypeError, "'float' object cannot be interpreted as an integer"),
         ({"level": -1}, ValueError, "level=-1 is not in this hierarchy"),
         ({"n_clusters": 1}, ValueError, "n_clusters=1 is not in this hierarchy: its last level has 2 clusters"),
         ({}, TypeError, "either level or n_clusters: give exactly one"),
@@ -59,6 +60,7 @@ def test_an_impossible_cut_is_refused(hierarchy, arguments, error, message):
         ([1, 0], [1, 1], "absorbed by one that was not active any more"),
         ([1, 1], [0, 0], "never absorbed has another row as parent"),
         ([[0]], [0], "parents must be a one-dimensional array of integers"),
+        ([2**32], [0], "parents must be row numbers from 0 to 0"),
         ([0.5], [0], "parents must be a one-dimensional array of integers, not float64"),
     ],
 )

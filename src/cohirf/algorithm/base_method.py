@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
 from cohirf.algorithm.grouping import IntArray
@@ -49,6 +49,11 @@ class BaseMethod:
     sizes: dict[str, int]
     n_clusters: int | None
     weight_argument: str | None
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether two calls on the same rows give the same labels, by scikit-learn's conventions."""
+        return isinstance(self.prototype, BaseEstimator) and not self.seeds
 
     @classmethod
     def of(cls, estimator: Any) -> BaseMethod:
@@ -93,6 +98,8 @@ class BaseMethod:
         if self.n_clusters is not None and self.n_clusters >= n_rows:
             return _label_distinct_rows(view)
         settings: dict[str, Any] = {name: int(rng.integers(2**31 - 1)) for name in self.seeds}
+        # A call that may have to be repeated with lower sizes must find its view as it was.
+        may_overwrite = may_overwrite and all(size < n_rows for size in self.sizes.values())
         settings |= dict.fromkeys(self.copies, not may_overwrite)
         weights = {} if sample_weight is None else {self.weight_argument: sample_weight}
         return _check_labels(self._call(view, settings, weights), n_rows, type(self.prototype).__name__)
@@ -124,8 +131,13 @@ def find_weight_argument(estimator: Any) -> str | None:
         step, last = estimator.steps[-1]
         inner = find_weight_argument(last)
         return None if inner is None else f"{step}__{inner}"
-    fit = estimator.fit if hasattr(estimator, "fit") else estimator.fit_predict
-    return "sample_weight" if "sample_weight" in signature(fit).parameters else None
+    methods = [getattr(estimator, name) for name in ("fit_predict", "fit") if hasattr(estimator, name)]
+    for parameters in (signature(method).parameters for method in methods):
+        if "sample_weight" in parameters:
+            return "sample_weight"
+        if all(parameter.kind != Parameter.VAR_KEYWORD for parameter in parameters.values()):
+            return None  # and what is called first passes nothing on
+    return None
 
 
 def _label_distinct_rows(view: Any) -> IntArray:
@@ -145,7 +157,15 @@ def _fit_labels(method: Any, view: Any, weights: dict[Any, Any]) -> Any:
     if hasattr(method, "fit_predict"):
         return method.fit_predict(view, **weights)
     method.fit(view, **weights)
-    return method.labels_ if hasattr(method, "labels_") else method.predict(view)
+    clusterer = method[-1] if isinstance(method, Pipeline) else method
+    if hasattr(clusterer, "labels_"):
+        return clusterer.labels_
+    if hasattr(method, "predict"):
+        return method.predict(view)
+    raise TypeError(
+        f"estimator={method!r} is no clustering method: after fit it has neither labels_ nor predict. "
+        f"Give one that has, or that has fit_predict."
+    )
 
 
 def _check_labels(labels: Any, n_rows: int, name: str) -> IntArray:
@@ -157,4 +177,5 @@ def _check_labels(labels: Any, n_rows: int, name: str) -> IntArray:
         )
     if not np.issubdtype(labels.dtype, np.integer):
         raise TypeError(f"The base method {name} returned labels of type {labels.dtype}: they must be integers.")
-    return labels.astype(np.int64, copy=False) if labels.dtype.kind == "u" else np.asarray(labels)
+    is_wide = labels.dtype.kind == "i" and labels.dtype.itemsize >= 4
+    return np.asarray(labels if is_wide else labels.astype(np.int64))

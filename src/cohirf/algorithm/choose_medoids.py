@@ -51,7 +51,8 @@ class Members:
 
     def blocks(self, n_cells: int) -> Iterator[tuple[slice, Any]]:
         """Yield slices of the members with their rows of X, in float64, about ``n_cells`` at a time."""
-        step = max(1, n_cells // self.X.shape[1])
+        n_rows, n_features = self.X.shape
+        step = max(1, n_cells * n_rows // (self.X.nnz + n_rows) if sparse.issparse(self.X) else n_cells // n_features)
         for start in range(0, len(self.labels), step):
             block = slice(start, start + step)
             rows = block if self.rows is None else self.rows[block]
@@ -69,6 +70,13 @@ class Members:
 Centrality = Callable[[Members], FloatArray]
 
 
+def fill_missing(X: Any, column_means: NDArray[np.floating[Any]] | None) -> Any:
+    """Return ``X`` as distances need it: with missing cells replaced by the means of their columns."""
+    if column_means is None or not np.isnan(X).any():
+        return X
+    return np.where(np.isnan(X), column_means, X)
+
+
 def choose_central_medoids(
     X: Any,
     labels: IntArray,
@@ -79,7 +87,7 @@ def choose_central_medoids(
     centrality: Centrality,
 ) -> IntArray:
     """Return the row of the exact medoid of each cluster, for a centrality that is linear in the rows."""
-    if n_clusters * X.shape[1] <= SUM_CELLS:
+    if sparse.issparse(X) or n_clusters * X.shape[1] <= SUM_CELLS:
         members = Members(X, None, labels, n_clusters, mass)
         return _first_best(centrality(members), labels, n_clusters)
     medoids = first_rows(labels, n_clusters)
@@ -187,7 +195,8 @@ class CallableSimilarity:
 
     def _of_cluster(self, cluster: Any) -> FloatArray:
         n = cluster.shape[0]
-        matrix = np.asarray(self.function(cluster), dtype=np.float64)
+        matrix = self.function(cluster)
+        matrix = np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix, dtype=np.float64)
         if matrix.shape != (n, n):
             raise ValueError(
                 f"The medoid similarity returned an array of shape {matrix.shape} for {n} rows: "
@@ -199,12 +208,14 @@ class CallableSimilarity:
 
 
 def _first_best(scores: FloatArray, labels: IntArray, n_clusters: int) -> IntArray:
-    """Return the first position of the highest score in each cluster."""
+    """Return the first position of the highest score in each cluster; its first one if it has no score at all."""
     threshold = np.full(n_clusters, -np.inf)
-    np.maximum.at(threshold, labels, scores)
+    np.fmax.at(threshold, labels, scores)
     threshold -= TIE
-    best = np.flatnonzero(scores >= threshold[labels])
-    return best[first_rows(labels[best], n_clusters)].astype(index_dtype(len(scores)), copy=False)
+    medoids = first_rows(labels, n_clusters)
+    best = np.flatnonzero(scores >= threshold[labels])[::-1]  # of several written to one place the last one stays
+    medoids[labels[best]] = best
+    return medoids
 
 
 def _parts(X: Any, labels: IntArray, n_clusters: int, mass: FloatArray | None) -> Iterator[tuple[IntArray, Members]]:
@@ -240,8 +251,14 @@ def _sample_candidates(
     return np.concatenate([[0], np.cumsum(n_candidates)]), rows[drawn]
 
 
-def _cluster_means(members: Members, weights: FloatArray) -> FloatArray:
-    """Add up the weighted rows of each cluster, in float64, and divide by its mass."""
+def _cluster_means(members: Members, weights: FloatArray) -> Any:
+    """Add up the weighted rows of each cluster, in float64, and divide by its mass; CSR rows give a CSR matrix."""
+    if sparse.issparse(members.X):
+        one_hot = sparse.csr_array(
+            (weights, members.labels, np.arange(len(weights) + 1)), shape=(len(weights), members.n_clusters)
+        )
+        scale = sparse.diags_array(1 / members.cluster_mass())
+        return (scale @ (one_hot.T.tocsr() @ members.X.astype(np.float64, copy=False))).tocsr()
     shape = (members.n_clusters, members.X.shape[1])
     # Each block adds to all sums: blocks of more rows than there are clusters keep that linear.
     n_cells = len(members.labels) * shape[1] if members.in_place else max(16 * BLOCK_CELLS, 2 * shape[0] * shape[1])
@@ -250,22 +267,28 @@ def _cluster_means(members: Members, weights: FloatArray) -> FloatArray:
         n = points.shape[0]
         parts = (weights[block], members.labels[block], np.arange(n + 1, dtype=index_dtype(n + 1)))
         product = sparse.csc_array(parts, shape=(members.n_clusters, n)) @ points
-        dense = product.toarray() if sparse.issparse(product) else product
-        sums = dense if sums is None else np.add(sums, dense, out=sums)
+        sums = product if sums is None else np.add(sums, product, out=sums)
     assert sums is not None  # a cluster has rows
     return np.divide(sums, members.cluster_mass()[:, None], out=sums)
 
 
-def _dots_with_clusters(points: Any, vectors: FloatArray, labels: IntArray) -> FloatArray:
-    """Return the inner product of each row with the vector of its cluster."""
+def _dots_with_clusters(points: Any, vectors: Any, labels: IntArray) -> FloatArray:
+    """Return the inner product of each row with the vector of its cluster.
+
+    A CSR row meets the CSR sum of its cluster only where it has entries itself, and the sum has them there, too: each
+    entry finds its partner by bisection in (cluster, feature).
+    """
     if not sparse.issparse(points):
         return _row_dots(points, np.take(vectors, labels, axis=0, mode="clip"))  # labels are in range
+    vectors.sort_indices()
+    n_features = np.int64(points.shape[1])
     row_of = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
-    products = points.data * vectors[labels[row_of], points.indices]
-    return sum_by_label(row_of, products, points.shape[0])
+    cluster_of = np.repeat(np.arange(vectors.shape[0]), np.diff(vectors.indptr))
+    partner = np.searchsorted(cluster_of * n_features + vectors.indices, labels[row_of] * n_features + points.indices)
+    return sum_by_label(row_of, points.data * vectors.data[partner], points.shape[0])
 
 
-def _squared_distances_to_clusters(points: Any, means: FloatArray, labels: IntArray) -> FloatArray:
+def _squared_distances_to_clusters(points: Any, means: Any, labels: IntArray) -> FloatArray:
     if not sparse.issparse(points):
         difference = points - means[labels]
         return _row_dots(difference, difference)

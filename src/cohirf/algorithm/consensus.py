@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from cohirf.algorithm.grouping import IntArray, compress, index_dtype, pair_keys, table_limit
 
 NOISE = -1
+MAX_PAIRS = 50
 
 
 @dataclass(frozen=True)
@@ -118,22 +119,25 @@ def leave_one_out_agreement(codes: Codes, views: Sequence[int]) -> NDArray[np.fl
     and no contingency table is needed. The partitions without one view are joined from those of the views before
     it and after it.
     """
-    before = _running_partitions(codes, views)
-    after = _running_partitions(codes, views[::-1])[::-1]
+    after = _running_partitions(codes, views[::-1])
     noise_votes = (codes.distinct[:, list(views)] == NOISE).sum(axis=1)
     n_pairs = _pairs(codes.counts.sum())
-    together = _pairs_together(*before[-1], codes.counts * (noise_votes == 0))
+    together = _pairs_together(*after.pop(), codes.counts * (noise_votes == 0))
+    before = after[0]  # by no view
     agreement = np.empty(len(views))
     for i, view in enumerate(views):
         clean = noise_votes == (codes.distinct[:, view] == NOISE)
-        together_without = _pairs_together(*_join(before[i], after[i + 1]), codes.counts * clean)
+        together_without = _pairs_together(*_join(before, after.pop()), codes.counts * clean)
         agreement[i] = _adjusted_rand(together, together, together_without, n_pairs)
+        before = _join(before, _view_partition(codes, view))
     return agreement
 
 
 def mean_agreement(codes: Codes) -> float:
-    """Return the mean adjusted Rand index over all pairs of views; NaN for a single view."""
+    """Return the mean adjusted Rand index over pairs of views, about 50 of them at most; NaN for a single view."""
     views = range(codes.n_views)
+    pairs = list(combinations(views, 2))
+    pairs = pairs[:: 1 + len(pairs) // MAX_PAIRS]
     clean = codes.distinct != NOISE
     partitions = [_view_partition(codes, view) for view in views]
     together = [_pairs_together(*partitions[view], codes.counts * clean[:, view]) for view in views]
@@ -145,7 +149,7 @@ def mean_agreement(codes: Codes) -> float:
             together[b],
             n_pairs,
         )
-        for a, b in combinations(views, 2)
+        for a, b in pairs
     ]
     return float(np.mean(agreement)) if agreement else float("nan")
 

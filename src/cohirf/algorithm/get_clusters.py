@@ -27,6 +27,10 @@ class Views:
     n_features: int
     entropy: Entropy
 
+    def n_runs(self, n_features: int) -> int:
+        """Return how often the base method must run: once if all views of ``n_features`` features are the same."""
+        return 1 if self.method.is_deterministic and self.n_features == n_features else self.n_views
+
 
 @dataclass(frozen=True)
 class Clusters:
@@ -60,9 +64,12 @@ def get_clusters(
     """
     started = perf_counter()
     memory = _view_memory(X, views.n_features) if engine.is_serial else None
-    tasks = ((X, sample_weight, views, (*place, view), memory) for view in range(views.n_views))
+    n_runs = views.n_runs(X.shape[1])
+    tasks = ((X, sample_weight, views, (*place, view), memory) for view in range(n_runs))
     stopwatch = _Stopwatch(engine.run(label_view, tasks))
-    codes = fold_views(stopwatch.labels(), X.shape[0])
+    labels = (labels for labels in stopwatch.labels() for _ in range(views.n_views // n_runs))
+    codes = fold_views(labels, X.shape[0])
+    memory = None  # what follows does not need the view
     agreement = mean_agreement(codes)
     found = consensus(codes)
     consensus_seconds = perf_counter() - started - stopwatch.waited

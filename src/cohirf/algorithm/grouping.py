@@ -21,7 +21,7 @@ def index_dtype(n_rows: int) -> type[np.signedinteger[Any]]:
 
 def table_limit(n_rows: int) -> int:
     """Return the longest direct-address table that is still cheaper than sorting ``n_rows`` keys."""
-    return 8 * n_rows + 1024
+    return 2 * n_rows + 1024
 
 
 def compress(keys: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.batches import Batches, split_into_batches
+from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.consensus import Codes, Consensus
 from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.get_clusters import Views, get_clusters
@@ -36,9 +37,6 @@ class Rows(Protocol):
     def take(self, rows: IntArray) -> Any:
         """Return the given rows (distinct, rising) as an array or CSR matrix."""
 
-    def fill_missing(self, X: Any) -> Any:
-        """Return rows from ``take`` with missing cells filled, as distances need them."""
-
 
 @dataclass(frozen=True)
 class Contraction:
@@ -49,6 +47,7 @@ class Contraction:
     choose_medoids: ChooseMedoids
     batch_size: int | None
     sum_mass: bool
+    column_means: NDArray[np.floating[Any]] | None = None  # what missing cells count as when distances are measured
 
 
 @dataclass(frozen=True)
@@ -185,7 +184,8 @@ def contract_batch(
     started = perf_counter()
     found = clusters.consensus
     rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, *place)
-    medoids = contraction.choose_medoids(source.fill_missing(X), found.labels, found.n_clusters, mass, rng)
+    filled = fill_missing(X, contraction.column_means)
+    medoids = contraction.choose_medoids(filled, found.labels, found.n_clusters, mass, rng)
     return ContractedBatch(
         medoids=rows[medoids][found.labels],
         survivors=rows[medoids],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -280,7 +281,7 @@ class FusionHierarchy:
         return get_final_labels(find_roots(self.parents, self.absorbed_at, level))
 
     def _check_level(self, level: int) -> None:
-        if not 0 <= level <= self.n_levels:
+        if not 0 <= index(level) <= self.n_levels:
             raise ValueError(f"level={level} is not in this hierarchy: give a level from 0 to {self.n_levels}.")
 
     def _level_with(self, n_clusters: Any) -> int:
@@ -288,7 +289,8 @@ class FusionHierarchy:
         levels = np.flatnonzero(counts <= n_clusters)
         if len(levels) == 0:
             raise ValueError(
-                f"n_clusters={n_clusters} is not in this hierarchy: its last level has {counts[-1]} clusters."
+                f"n_clusters={n_clusters} is not in this hierarchy: its last level has {counts[-1]} clusters. "
+                f"Ask for at least as many, or make the base method merge more."
             )
         return int(levels[0])
 
