@@ -3,8 +3,10 @@
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.estimator import CoHiRF
 from cohirf.hierarchy import FusionHierarchy
+from cohirf.saving import ModelFileError
+from cohirf.saving import load_model as load
 from cohirf.sources import open_source
 
-__all__ = ["CoHiRF", "FusionHierarchy", "LevelRecord", "open_source"]
+__all__ = ["CoHiRF", "FusionHierarchy", "LevelRecord", "ModelFileError", "load", "open_source"]
 
 __version__ = "0.1.0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -40,6 +41,7 @@ from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks, sample_landmarks
+from cohirf.saving import save_model
 from cohirf.sources import ArraySource
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
@@ -274,6 +276,18 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         medoids = fill_missing(self.medoids_, self._column_means)
         distances: NDArray[np.floating[Any]] = euclidean_distances(X, medoids)
         return distances
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the fitted model to a directory of JSON and numeric arrays, for :func:`cohirf.load`.
+
+        Parameters
+        ----------
+        path : str or path
+            The directory to make.
+        overwrite : bool, default=False
+            Replace a model that is there already.
+        """
+        save_model(self, path, overwrite=overwrite)
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: sparse and missing values are taken where the base method takes them."""

@@ -58,7 +58,7 @@ def test_an_impossible_cut_is_refused(hierarchy, arguments, error, message):
         ([0, 2], [0, 1], "parents must be row numbers from 0 to 1"),
         ([0, 0], [0, -1], "absorbed_at must not be negative"),
         ([1, 0], [1, 1], "absorbed by one that was not active any more"),
-        ([1, 1], [0, 0], "never absorbed has another row as parent"),
+        ([1, 1], [0, 0], "never absorbed has another as parent"),
         ([[0]], [0], "parents must be a one-dimensional array of integers"),
         ([2**32], [0], "parents must be row numbers from 0 to 0"),
         ([0.5], [0], "parents must be a one-dimensional array of integers, not float64"),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cohirf.algorithm.grouping import IntArray, count_by_label
+from cohirf.algorithm.grouping import IntArray, count_by_label, row_blocks
 from cohirf.algorithm.parents import find_roots, get_final_labels
 from cohirf.hierarchy import export, html
 from cohirf.hierarchy.merges import Merges, find_merges, lifetimes, subtree_sizes
@@ -324,12 +324,14 @@ def _check_forest(parents: IntArray, absorbed_at: IntArray) -> None:
         raise ValueError(f"parents has {n} rows and absorbed_at {len(absorbed_at)}: they must be equally long.")
     if n and not (parents.min() >= 0 and parents.max() < n and absorbed_at.min() >= 0):
         raise ValueError(f"parents must be row numbers from 0 to {n - 1}, and absorbed_at must not be negative.")
-    absorbed = np.flatnonzero(absorbed_at)
-    until = absorbed_at[parents[absorbed]]
-    if not ((until == 0) | (until > absorbed_at[absorbed])).all():
-        raise ValueError("parents is not a fusion hierarchy: a row was absorbed by one that was not active any more.")
-    if (parents[absorbed_at == 0] != np.flatnonzero(absorbed_at == 0)).any():
-        raise ValueError("parents is not a fusion hierarchy: a row that was never absorbed has another row as parent.")
+    for block in row_blocks(n):
+        level, until = absorbed_at[block], absorbed_at[parents[block]]
+        if ((level > 0) & (until > 0) & (until <= level)).any():
+            raise ValueError(
+                "parents is not a fusion hierarchy: a row was absorbed by one that was not active any more."
+            )
+        if ((level == 0) & (parents[block] != np.arange(block.start, block.stop))).any():
+            raise ValueError("parents is not a fusion hierarchy: a row that was never absorbed has another as parent.")
 
 
 def _check_leaves(n_rows: int, rows: IntArray | None, row_sizes: IntArray | None) -> None:

@@ -19,7 +19,9 @@ def summarize(counts: IntArray, sizes: IntArray, medoids: IntArray, n_rows: int)
         for level, count in enumerate(counts.tolist())
     ]
     largest = np.argsort(-sizes, kind="stable")[:N_CLUSTERS]
-    clusters = [_bar(f"medoid {medoids[k]}", f"{sizes[k]:,} rows", sizes[k] / n_rows, GREEN) for k in largest.tolist()]
+    clusters = [
+        _bar(f"medoid {medoids[k]}", f"{sizes[k]:,} rows", sizes[k] / sizes.max(), GREEN) for k in largest.tolist()
+    ]
     rest = len(sizes) - len(largest)
     note = f"<div style='opacity:.7'>and {rest:,} smaller ones</div>" if rest else ""
     return (

@@ -1,0 +1,177 @@
+"""How much damage to a saved model is noticed, and what saving and loading cost at large sizes.
+
+Damage is done to a small model: single bits are flipped and files cut short, at random places of all files in turn.
+Processes that save one model over another, again and again, are killed at random instants.
+Time and memory are those of a fresh process each; memory is the rise of its peak resident size, also in units of the
+arrays that make up the model.
+
+    python benchmarks/damage.py [--flips 1000] [--cuts 100] [--kills 100] [--rows 10000000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+
+from cohirf import CoHiRF, FusionHierarchy
+from cohirf.landmarks import Landmarks
+from cohirf.saving import ModelFileError, load_model, save_model
+
+N_LEVELS, N_CLUSTERS, N_FEATURES, N_LANDMARKS = 6, 10, 10, 10_000
+
+
+def small_model() -> CoHiRF:
+    X, _ = make_blobs(60, 3, centers=4, random_state=0)
+    return CoHiRF(KMeans(4), random_state=0).fit(X)
+
+
+def is_noticed(file: Path, damaged: bytes) -> bool:
+    """Put damaged content into a file of a model, see whether the model is refused, and repair the file."""
+    whole = file.read_bytes()
+    file.write_bytes(damaged)
+    try:
+        load_model(file.parent)
+    except ModelFileError:
+        return True
+    finally:
+        file.write_bytes(whole)
+    return False
+
+
+def flip(content: bytes, rng: np.random.Generator) -> bytes:
+    damaged = bytearray(content)
+    damaged[rng.integers(len(damaged))] ^= 1 << rng.integers(8)
+    return bytes(damaged)
+
+
+def cut(content: bytes, rng: np.random.Generator) -> bytes:
+    return content[: rng.integers(len(content))]
+
+
+def bench_damage(n_flips: int, n_cuts: int) -> None:
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        save_model(small_model(), path)
+        files = sorted(path.iterdir())
+        for what, damage, times in (("bit flips", flip, n_flips), ("truncations", cut, n_cuts)):
+            damaged = (files[number % len(files)] for number in range(times))
+            noticed = sum(is_noticed(file, damage(file.read_bytes(), rng)) for file in damaged)
+            print(f"{what:<44} {noticed:>5,} of {times:>5,} noticed")
+
+
+def bench_kills(n_kills: int) -> None:
+    rng = np.random.default_rng(0)
+    models = [small_model(), small_model().set_params(n_views=3)]
+    whole = 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        save_model(models[0], path)
+        for _ in range(n_kills):
+            child = os.fork()
+            if child == 0:
+                while True:
+                    for model in models:
+                        save_model(model, path, overwrite=True)
+            time.sleep(rng.uniform(0.01, 0.05))
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            whole += load_model(path).n_views in (3, 5)
+    print(f"{'kills while one model replaces another':<44} {whole:>5,} of {n_kills:>5,} left a whole model")
+
+
+def large_model(n_rows: int) -> CoHiRF:
+    """Return a model as a fit would leave it, without the fit: six levels, each of which keeps the first rows."""
+    sizes = np.geomspace(n_rows, N_CLUSTERS, N_LEVELS + 1).astype(np.int64)
+    parents = np.arange(n_rows, dtype=np.int32)
+    absorbed_at = np.zeros(n_rows, dtype=np.uint8)
+    for level, (before, after) in enumerate(pairwise(sizes), start=1):
+        parents[after:before] %= after
+        absorbed_at[after:before] = level
+    landmarks = np.random.default_rng(0).normal(size=(N_LANDMARKS, N_FEATURES))
+    model = CoHiRF(KMeans(N_CLUSTERS), random_state=0).fit(landmarks)
+    hierarchy = FusionHierarchy(parents, absorbed_at)
+    labels = hierarchy.cut(level=N_LEVELS)
+    medoids = hierarchy.medoids(N_LEVELS)
+    vars(model).update(
+        labels_=labels,
+        parents_=parents,
+        hierarchy_=hierarchy,
+        n_clusters_=len(medoids),
+        medoid_indices_=medoids,
+        medoids_=landmarks[medoids],
+        n_iter_=N_LEVELS + 1,
+        diagnostics_=[model.diagnostics_[0]] * (N_LEVELS + 1),
+        _landmarks=Landmarks.build(landmarks),
+        _landmark_labels=labels[:N_LANDMARKS].copy(),
+    )
+    return model
+
+
+def peak_bytes() -> int:
+    """Peak resident size of this process; the one that getrusage reports is handed down by the parent."""
+    return 1024 * int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+
+
+def reset_peak() -> None:
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def measure(step: str, path: Path, n_rows: int) -> None:
+    """Print seconds and the rise of the peak resident size; run in a process of its own."""
+    load_model(path / "small")  # imports and caches are no part of it
+    model = large_model(n_rows) if step == "save" else None
+    reset_peak()
+    before, started = peak_bytes(), time.perf_counter()
+    if step == "save":
+        save_model(model, path / "large")
+    else:
+        load_model(path / "large")
+    print(time.perf_counter() - started, peak_bytes() - before)
+
+
+def bench_size(n_rows: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        save_model(small_model(), path / "small")
+        for step in ("save", "load"):
+            arguments = ["--measure", step, folder, "--rows", str(n_rows)]
+            done = subprocess.run([sys.executable, __file__, *arguments], capture_output=True, text=True, check=True)
+            seconds, rise = map(float, done.stdout.split())
+            size = sum(file.stat().st_size for file in (path / "large").iterdir())
+            print(
+                f"{f'{step} {n_rows:,} rows, {size / 1e6:.0f} MB':<44} {seconds:>5.2f} s "
+                f"{rise / 1e6:>6.0f} MB more at the peak, {rise / size:.2f} of the model"
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--flips", type=int, default=1000)
+    parser.add_argument("--cuts", type=int, default=100)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--measure", nargs=2, metavar=("STEP", "PATH"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        step, path = arguments.measure
+        measure(step, Path(path), arguments.rows)
+        return
+    bench_damage(arguments.flips, arguments.cuts)
+    bench_kills(arguments.kills)
+    bench_size(arguments.rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""The distinct rows of a data matrix, in an order that does not depend on the order in which they came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class DistinctRows:
+    """The distinct rows of a matrix, sorted.
+
+    Attributes
+    ----------
+    first : array of int, shape (n_distinct,)
+        For each distinct row, a row of the matrix that equals it.
+    group : array of int, shape (n_rows,)
+        For each row of the matrix, the number of the distinct row that it equals.
+    """
+
+    first: IntArray
+    group: IntArray
+
+
+def find_distinct_rows(X: Any) -> DistinctRows:
+    """Sort the rows of ``X`` and put equal ones together.
+
+    Parameters
+    ----------
+    X : array or CSR matrix, shape (n_rows, n_features)
+        Finite numbers. A CSR matrix has sorted column numbers, each once, and stores no zeros.
+
+    Returns
+    -------
+    distinct : DistinctRows
+        The distinct rows. Their order depends on the set of rows alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.clusterers.canonical_rows import find_distinct_rows
+    >>> distinct = find_distinct_rows(np.array([[2.0, 1.0], [0.0, 5.0], [2.0, 0.0], [2.0, 1.0]]))
+    >>> distinct.group
+    array([2, 0, 1, 2])
+    >>> distinct.first
+    array([1, 2, 0])
+    """
+    order, is_new = sort_sparse_rows(X) if sparse.issparse(X) else sort_rows(X)
+    group = np.empty(len(order), dtype=np.intp)
+    group[order] = np.cumsum(is_new) - 1
+    return DistinctRows(first=order[is_new], group=group)
+
+
+def sort_rows(X: NDArray[Any]) -> tuple[IntArray, NDArray[np.bool_]]:
+    """Return the lexicographic order of the rows, and which of them differ from the one before.
+
+    Rows that one column tells apart are settled; only ties go on to the next column.
+    """
+    order = np.argsort(X[:, 0], kind="stable")
+    is_new = _differs_from_previous(X[order, 0])
+    for column in X.T[1:]:
+        tied = np.flatnonzero(_is_tied(is_new))  # positions in the order
+        if len(tied) == 0:
+            break
+        tie = np.cumsum(is_new)[tied]  # ties are contiguous, so sorting by them first keeps each in its place
+        rows = order[tied]
+        rows = rows[np.lexsort((column[rows], tie))]
+        order[tied] = rows
+        is_new[tied] |= _differs_from_previous(column[rows])
+    return order, is_new
+
+
+def sort_sparse_rows(X: Any) -> tuple[IntArray, NDArray[np.bool_]]:
+    """Return a canonical order of the rows of a CSR matrix, and which of them differ from the one before.
+
+    First columns of sparse data are mostly zero. So rows are sorted by their product with a fixed vector, which
+    tells distinct rows apart but for accidents; only then are rows with equal products compared as a whole.
+    """
+    vector = np.random.default_rng(0).normal(size=X.shape[1])
+    key = np.asarray(X @ vector)  # added up row by row in the order of columns: equal rows have equal keys
+    order = np.argsort(key, kind="stable")
+    is_new = _differs_from_previous(key[order])
+    same = np.flatnonzero(~is_new)
+    if (X[order[same]] != X[order[same - 1]]).nnz > 0:
+        return _sort_sparse_rows_exactly(X, key)
+    return order, is_new
+
+
+def _sort_sparse_rows_exactly(X: Any, key: NDArray[Any]) -> tuple[IntArray, NDArray[np.bool_]]:
+    parts = [slice(start, end) for start, end in zip(X.indptr[:-1], X.indptr[1:], strict=True)]
+    rows = [(key[i], X.indices[part].tobytes(), X.data[part].tobytes()) for i, part in enumerate(parts)]
+    order = sorted(range(len(rows)), key=rows.__getitem__)
+    is_new = [i == 0 or rows[order[i]] != rows[order[i - 1]] for i in range(len(rows))]
+    return np.array(order, dtype=np.intp), np.array(is_new, dtype=np.bool_)
+
+
+def _differs_from_previous(values: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.concatenate([[True], values[1:] != values[:-1]])
+
+
+def _is_tied(is_new: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell which positions of a sorted sequence equal the one before or the one after."""
+    is_last = np.append(is_new[1:], True)
+    return np.asarray(~(is_new & is_last))

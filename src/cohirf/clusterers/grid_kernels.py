@@ -1,0 +1,261 @@
+"""Compiled kernels of DBSCAN on a grid.
+
+Cells have a diagonal of ``eps``, so rows of one cell are neighbours of each other. A cell that holds ``min_samples`` is
+full of core rows without a single distance; two cells are connected as soon as one close pair of core rows is found.
+Cells are found by hashing their coordinates: memory is linear in the rows, whatever the range of the data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+BRUTE_PAIRS = 64
+
+
+@njit(cache=True, nogil=True)
+def _hash(coordinates: Any, mask: Any) -> Any:
+    key = np.uint64(1469598103934665603)
+    for value in coordinates:
+        key = (key ^ np.uint64(value)) * np.uint64(1099511628211)
+        key ^= key >> np.uint64(29)
+    return np.int64(key & mask)
+
+
+@njit(cache=True, nogil=True)
+def _find_cell(coordinates: Any, table: Any, cells: Any) -> Any:
+    """Return the place in ``table`` of a cell, or of the gap where it would stand."""
+    mask = np.uint64(len(table) - 1)
+    place = _hash(coordinates, mask)
+    while table[place] >= 0:
+        same = True
+        for j in range(len(coordinates)):
+            if cells[table[place], j] != coordinates[j]:
+                same = False
+                break
+        if same:
+            return place
+        place = (place + 1) & np.int64(mask)
+    return place
+
+
+@njit(cache=True, nogil=True)
+def number_cells(coordinates: Any, table: Any) -> Any:
+    """Find the occupied cells; returns the cell of each row, and the coordinates of each cell.
+
+    ``table`` has a length that is a power of two, at least twice the rows, and is filled with -1.
+    """
+    n, d = coordinates.shape
+    cell_of = np.empty(n, dtype=np.int32)
+    cells = np.empty((n, d), dtype=np.int64)
+    n_cells = 0
+    for i in range(n):
+        place = _find_cell(coordinates[i], table, cells)
+        if table[place] < 0:
+            table[place] = n_cells
+            cells[n_cells] = coordinates[i]
+            n_cells += 1
+        cell_of[i] = table[place]
+    return cell_of, cells[:n_cells].copy()
+
+
+@njit(cache=True, nogil=True)
+def _squared_distance(left: Any, right: Any) -> Any:
+    total = 0.0
+    for j in range(len(left)):
+        difference = left[j] - right[j]
+        total += difference * difference
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _neighbour(cell: Any, offset: Any, table: Any, cells: Any, buffer: Any) -> Any:
+    """Return the cell that stands at ``offset`` from ``cell``, or -1 if it is empty."""
+    for j in range(len(offset)):
+        buffer[j] = cells[cell, j] + offset[j]
+    return table[_find_cell(buffer, table, cells)]
+
+
+@njit(cache=True, nogil=True)
+def find_core(
+    points: Any, weights: Any, starts: Any, cells: Any, table: Any, offsets: Any, radius2: Any, min_weight: Any
+) -> Any:
+    """Tell which rows, sorted by cell, have neighbours of at least ``min_weight`` in all, themselves included.
+
+    Neighbouring cells are looked up as they are needed: ``offsets`` come nearest first, and most rows need few.
+    """
+    is_core = np.zeros(len(points), dtype=np.bool_)
+    near = np.empty(len(offsets), dtype=np.int64)
+    buffer = np.empty(cells.shape[1], dtype=np.int64)
+    for cell in range(len(cells)):
+        start, end = starts[cell], starts[cell + 1]
+        inside = weights[start:end].sum()
+        if inside >= min_weight:
+            is_core[start:end] = True
+            continue
+        n_near, n_looked_up = 0, 1  # the first offset is the cell itself
+        for i in range(start, end):
+            weight = inside
+            visited = 0
+            while weight < min_weight:
+                if visited == n_near:
+                    if n_looked_up == len(offsets):
+                        break
+                    near[n_near] = _neighbour(cell, offsets[n_looked_up], table, cells, buffer)
+                    n_looked_up += 1
+                    n_near += near[n_near] >= 0
+                    continue
+                for k in range(starts[near[visited]], starts[near[visited] + 1]):
+                    if _squared_distance(points[i], points[k]) <= radius2:
+                        weight += weights[k]
+                visited += 1
+            is_core[i] = weight >= min_weight
+    return is_core
+
+
+@njit(cache=True, nogil=True)
+def _root(parents: Any, cell: Any) -> Any:
+    while parents[cell] != cell:
+        parents[cell] = parents[parents[cell]]
+        cell = parents[cell]
+    return cell
+
+
+@njit(cache=True, nogil=True)
+def _box(points: Any, members: Any, low: Any, high: Any) -> Any:
+    low[:] = points[members[0]]
+    high[:] = points[members[0]]
+    for i in members[1:]:
+        for j in range(points.shape[1]):
+            low[j] = min(low[j], points[i, j])
+            high[j] = max(high[j], points[i, j])
+
+
+@njit(cache=True, nogil=True)
+def _gap2(low_a: Any, high_a: Any, low_b: Any, high_b: Any) -> Any:
+    """Return the squared distance between two boxes."""
+    total = 0.0
+    for j in range(len(low_a)):
+        gap = max(0.0, low_b[j] - high_a[j], low_a[j] - high_b[j])
+        total += gap * gap
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _reach2(low_a: Any, high_a: Any, low_b: Any, high_b: Any) -> Any:
+    """Return the largest squared distance between points of two boxes."""
+    total = 0.0
+    for j in range(len(low_a)):
+        reach = max(high_b[j] - low_a[j], high_a[j] - low_b[j])
+        total += reach * reach
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _split(points: Any, members: Any, low: Any, high: Any) -> Any:
+    """Order ``members`` along the longest side of their box, lower half of the box first; returns where it ends."""
+    side = np.argmax(high - low)
+    middle = (low[side] + high[side]) / 2
+    i, k = 0, len(members) - 1
+    while i <= k:
+        if points[members[i], side] <= middle:
+            i += 1
+        else:
+            members[i], members[k] = members[k], members[i]
+            k -= 1
+    return i
+
+
+@njit(cache=True, nogil=True)
+def has_close_pair(points: Any, left: Any, right: Any, radius2: Any) -> Any:
+    """Tell whether a row of ``left`` is within the radius of one of ``right``.
+
+    Both are halved again and again; halves whose boxes are too far apart are dropped. So two dense cells that face each
+    other across a gap are told apart without comparing all their rows. Reorders ``left`` and ``right``.
+    """
+    d = points.shape[1]
+    low_a, high_a, low_b, high_b = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    stack = [(0, len(left), 0, len(right))]
+    while len(stack) > 0:
+        a0, a1, b0, b1 = stack.pop()
+        a, b = left[a0:a1], right[b0:b1]
+        _box(points, a, low_a, high_a)
+        _box(points, b, low_b, high_b)
+        if _gap2(low_a, high_a, low_b, high_b) > radius2:
+            continue
+        if _reach2(low_a, high_a, low_b, high_b) <= radius2:
+            return True
+        if len(a) * len(b) <= BRUTE_PAIRS:
+            for i in a:
+                for k in b:
+                    if _squared_distance(points[i], points[k]) <= radius2:
+                        return True
+            continue
+        if (high_a - low_a).max() >= (high_b - low_b).max():
+            middle = a0 + _split(points, a, low_a, high_a)
+            stack.append((a0, middle, b0, b1))
+            stack.append((middle, a1, b0, b1))
+        else:
+            middle = b0 + _split(points, b, low_b, high_b)
+            stack.append((a0, a1, b0, middle))
+            stack.append((a0, a1, middle, b1))
+    return False
+
+
+@njit(cache=True, nogil=True)
+def connect_cells(points: Any, starts: Any, cells: Any, table: Any, offsets: Any, radius2: Any) -> Any:
+    """Return the root of each cell after joining cells with a close pair of ``points``, which are core rows.
+
+    ``offsets`` are one of each two opposite ones, nearest first, so that most far pairs are joined already.
+    """
+    parents = np.arange(len(cells))
+    buffer = np.empty(cells.shape[1], dtype=np.int64)
+    low, high = np.empty(cells.shape), np.empty(cells.shape)
+    for cell in range(len(cells)):
+        if starts[cell] < starts[cell + 1]:
+            _box(points, np.arange(starts[cell], starts[cell + 1]), low[cell], high[cell])
+    for cell in range(len(cells)):
+        if starts[cell] == starts[cell + 1]:
+            continue
+        for offset in offsets:
+            other = _neighbour(cell, offset, table, cells, buffer)
+            if other < 0 or starts[other] == starts[other + 1]:
+                continue
+            a, b = _root(parents, cell), _root(parents, other)
+            if a == b or _gap2(low[cell], high[cell], low[other], high[other]) > radius2:
+                continue
+            left = np.arange(starts[cell], starts[cell + 1])
+            right = np.arange(starts[other], starts[other + 1])
+            if has_close_pair(points, left, right, radius2):
+                parents[max(a, b)] = min(a, b)
+    for cell in range(len(cells)):
+        parents[cell] = _root(parents, cell)
+    return parents
+
+
+@njit(cache=True, nogil=True)
+def nearest_core_cell(
+    points: Any, is_core: Any, starts: Any, cells: Any, table: Any, offsets: Any, radius2: Any
+) -> Any:
+    """Return, for each row, the cell of the nearest core row within the radius, or -1 if there is none."""
+    found = np.full(len(points), -1, dtype=np.int64)
+    buffer = np.empty(cells.shape[1], dtype=np.int64)
+    for cell in range(len(cells)):
+        for i in range(starts[cell], starts[cell + 1]):
+            if is_core[i]:
+                found[i] = cell
+                continue
+            best = radius2
+            for offset in offsets:
+                other = _neighbour(cell, offset, table, cells, buffer)
+                if other < 0:
+                    continue
+                for k in range(starts[other], starts[other + 1]):
+                    if is_core[k]:
+                        distance = _squared_distance(points[i], points[k])
+                        if distance < best or (distance == best and found[i] < 0):
+                            best = distance
+                            found[i] = other
+    return found
