@@ -16,27 +16,25 @@ BRUTE_PAIRS = 64
 
 
 @njit(cache=True, nogil=True)
-def _hash(coordinates: Any, mask: Any) -> Any:
-    key = np.uint64(1469598103934665603)
-    for value in coordinates:
-        key = (key ^ np.uint64(value)) * np.uint64(1099511628211)
-        key ^= key >> np.uint64(29)
-    return np.int64(key & mask)
+def _find_cell(origin: Any, row: Any, offsets: Any, step: Any, table: Any, cells: Any) -> Any:
+    """Return the place in ``table`` of the cell at ``origin[row] + offsets[step]``, or of the gap where it would stand.
 
-
-@njit(cache=True, nogil=True)
-def _find_cell(coordinates: Any, table: Any, cells: Any) -> Any:
-    """Return the place in ``table`` of a cell, or of the gap where it would stand."""
+    Numbers are passed instead of slices: making a slice costs more than what is done with it.
+    """
     mask = np.uint64(len(table) - 1)
-    place = _hash(coordinates, mask)
+    key = np.uint64(1469598103934665603)
+    for j in range(origin.shape[1]):
+        key = (key ^ np.uint64(origin[row, j] + offsets[step, j])) * np.uint64(1099511628211)
+        key ^= key >> np.uint64(29)
+    place = np.int64(key & mask)
     while table[place] >= 0:
         same = True
-        for j in range(len(coordinates)):
-            if cells[table[place], j] != coordinates[j]:
+        for j in range(origin.shape[1]):
+            if cells[table[place], j] != origin[row, j] + offsets[step, j]:
                 same = False
                 break
         if same:
-            return place
+            break
         place = (place + 1) & np.int64(mask)
     return place
 
@@ -50,9 +48,10 @@ def number_cells(coordinates: Any, table: Any) -> Any:
     n, d = coordinates.shape
     cell_of = np.empty(n, dtype=np.int32)
     cells = np.empty((n, d), dtype=np.int64)
+    here = np.zeros((1, d), dtype=np.int64)
     n_cells = 0
     for i in range(n):
-        place = _find_cell(coordinates[i], table, cells)
+        place = _find_cell(coordinates, i, here, 0, table, cells)
         if table[place] < 0:
             table[place] = n_cells
             cells[n_cells] = coordinates[i]
@@ -62,20 +61,12 @@ def number_cells(coordinates: Any, table: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _squared_distance(left: Any, right: Any) -> Any:
+def _squared_distance(points: Any, i: Any, k: Any) -> Any:
     total = 0.0
-    for j in range(len(left)):
-        difference = left[j] - right[j]
+    for j in range(points.shape[1]):
+        difference = points[i, j] - points[k, j]
         total += difference * difference
     return total
-
-
-@njit(cache=True, nogil=True)
-def _neighbour(cell: Any, offset: Any, table: Any, cells: Any, buffer: Any) -> Any:
-    """Return the cell that stands at ``offset`` from ``cell``, or -1 if it is empty."""
-    for j in range(len(offset)):
-        buffer[j] = cells[cell, j] + offset[j]
-    return table[_find_cell(buffer, table, cells)]
 
 
 @njit(cache=True, nogil=True)
@@ -88,7 +79,6 @@ def find_core(
     """
     is_core = np.zeros(len(points), dtype=np.bool_)
     near = np.empty(len(offsets), dtype=np.int64)
-    buffer = np.empty(cells.shape[1], dtype=np.int64)
     for cell in range(len(cells)):
         start, end = starts[cell], starts[cell + 1]
         inside = weights[start:end].sum()
@@ -103,12 +93,12 @@ def find_core(
                 if visited == n_near:
                     if n_looked_up == len(offsets):
                         break
-                    near[n_near] = _neighbour(cell, offsets[n_looked_up], table, cells, buffer)
+                    near[n_near] = table[_find_cell(cells, cell, offsets, n_looked_up, table, cells)]
                     n_looked_up += 1
                     n_near += near[n_near] >= 0
                     continue
                 for k in range(starts[near[visited]], starts[near[visited] + 1]):
-                    if _squared_distance(points[i], points[k]) <= radius2:
+                    if _squared_distance(points, i, k) <= radius2:
                         weight += weights[k]
                 visited += 1
             is_core[i] = weight >= min_weight
@@ -124,41 +114,51 @@ def _root(parents: Any, cell: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _box(points: Any, members: Any, low: Any, high: Any) -> Any:
-    low[:] = points[members[0]]
-    high[:] = points[members[0]]
-    for i in members[1:]:
-        for j in range(points.shape[1]):
-            low[j] = min(low[j], points[i, j])
-            high[j] = max(high[j], points[i, j])
+def _box(points: Any, members: Any, start: Any, end: Any, low: Any, high: Any, box: Any) -> Any:
+    """Write the box around ``members[start:end]``."""
+    for j in range(points.shape[1]):
+        lowest = highest = points[members[start], j]
+        for m in range(start + 1, end):
+            value = points[members[m], j]
+            lowest = min(lowest, value)
+            highest = max(highest, value)
+        low[box, j] = lowest
+        high[box, j] = highest
 
 
 @njit(cache=True, nogil=True)
-def _gap2(low_a: Any, high_a: Any, low_b: Any, high_b: Any) -> Any:
-    """Return the squared distance between two boxes."""
+def _gap2(low_a: Any, high_a: Any, a: Any, low_b: Any, high_b: Any, b: Any) -> Any:
+    """Return the squared distance between box ``a`` of some boxes and box ``b`` of others."""
     total = 0.0
-    for j in range(len(low_a)):
-        gap = max(0.0, low_b[j] - high_a[j], low_a[j] - high_b[j])
+    for j in range(low_a.shape[1]):
+        gap = max(0.0, low_b[b, j] - high_a[a, j], low_a[a, j] - high_b[b, j])
         total += gap * gap
     return total
 
 
 @njit(cache=True, nogil=True)
-def _reach2(low_a: Any, high_a: Any, low_b: Any, high_b: Any) -> Any:
-    """Return the largest squared distance between points of two boxes."""
+def _reach2(low_a: Any, high_a: Any, a: Any, low_b: Any, high_b: Any, b: Any) -> Any:
+    """Return the largest squared distance between points of two such boxes."""
     total = 0.0
-    for j in range(len(low_a)):
-        reach = max(high_b[j] - low_a[j], high_a[j] - low_b[j])
+    for j in range(low_a.shape[1]):
+        reach = max(high_b[b, j] - low_a[a, j], high_a[a, j] - low_b[b, j])
         total += reach * reach
     return total
 
 
 @njit(cache=True, nogil=True)
-def _split(points: Any, members: Any, low: Any, high: Any) -> Any:
-    """Order ``members`` along the longest side of their box, lower half of the box first; returns where it ends."""
-    side = np.argmax(high - low)
-    middle = (low[side] + high[side]) / 2
-    i, k = 0, len(members) - 1
+def _longest_side(low: Any, high: Any) -> Any:
+    side = 0
+    for j in range(1, low.shape[1]):
+        if high[0, j] - low[0, j] > high[0, side] - low[0, side]:
+            side = j
+    return side
+
+
+@njit(cache=True, nogil=True)
+def _split(points: Any, members: Any, start: Any, end: Any, side: Any, middle: Any) -> Any:
+    """Order ``members[start:end]``, those below ``middle`` along ``side`` first; returns where these end."""
+    i, k = start, end - 1
     while i <= k:
         if points[members[i], side] <= middle:
             i += 1
@@ -175,30 +175,30 @@ def has_close_pair(points: Any, left: Any, right: Any, radius2: Any) -> Any:
     Both are halved again and again; halves whose boxes are too far apart are dropped. So two dense cells that face each
     other across a gap are told apart without comparing all their rows. Reorders ``left`` and ``right``.
     """
-    d = points.shape[1]
-    low_a, high_a, low_b, high_b = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    shape = (1, points.shape[1])
+    low_a, high_a, low_b, high_b = np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape)
     stack = [(0, len(left), 0, len(right))]
     while len(stack) > 0:
         a0, a1, b0, b1 = stack.pop()
-        a, b = left[a0:a1], right[b0:b1]
-        _box(points, a, low_a, high_a)
-        _box(points, b, low_b, high_b)
-        if _gap2(low_a, high_a, low_b, high_b) > radius2:
+        _box(points, left, a0, a1, low_a, high_a, 0)
+        _box(points, right, b0, b1, low_b, high_b, 0)
+        if _gap2(low_a, high_a, 0, low_b, high_b, 0) > radius2:
             continue
-        if _reach2(low_a, high_a, low_b, high_b) <= radius2:
+        if _reach2(low_a, high_a, 0, low_b, high_b, 0) <= radius2:
             return True
-        if len(a) * len(b) <= BRUTE_PAIRS:
-            for i in a:
-                for k in b:
-                    if _squared_distance(points[i], points[k]) <= radius2:
+        if (a1 - a0) * (b1 - b0) <= BRUTE_PAIRS:
+            for i in range(a0, a1):
+                for k in range(b0, b1):
+                    if _squared_distance(points, left[i], right[k]) <= radius2:
                         return True
             continue
-        if (high_a - low_a).max() >= (high_b - low_b).max():
-            middle = a0 + _split(points, a, low_a, high_a)
+        side_a, side_b = _longest_side(low_a, high_a), _longest_side(low_b, high_b)
+        if high_a[0, side_a] - low_a[0, side_a] >= high_b[0, side_b] - low_b[0, side_b]:
+            middle = _split(points, left, a0, a1, side_a, (low_a[0, side_a] + high_a[0, side_a]) / 2)
             stack.append((a0, middle, b0, b1))
             stack.append((middle, a1, b0, b1))
         else:
-            middle = b0 + _split(points, b, low_b, high_b)
+            middle = _split(points, right, b0, b1, side_b, (low_b[0, side_b] + high_b[0, side_b]) / 2)
             stack.append((a0, a1, b0, middle))
             stack.append((a0, a1, middle, b1))
     return False
@@ -211,23 +211,24 @@ def connect_cells(points: Any, starts: Any, cells: Any, table: Any, offsets: Any
     ``offsets`` are one of each two opposite ones, nearest first, so that most far pairs are joined already.
     """
     parents = np.arange(len(cells))
-    buffer = np.empty(cells.shape[1], dtype=np.int64)
     low, high = np.empty(cells.shape), np.empty(cells.shape)
+    rows = np.arange(len(points))
     for cell in range(len(cells)):
         if starts[cell] < starts[cell + 1]:
-            _box(points, np.arange(starts[cell], starts[cell + 1]), low[cell], high[cell])
+            _box(points, rows, starts[cell], starts[cell + 1], low, high, cell)
     for cell in range(len(cells)):
         if starts[cell] == starts[cell + 1]:
             continue
-        for offset in offsets:
-            other = _neighbour(cell, offset, table, cells, buffer)
+        for step in range(len(offsets)):
+            other = table[_find_cell(cells, cell, offsets, step, table, cells)]
             if other < 0 or starts[other] == starts[other + 1]:
                 continue
             a, b = _root(parents, cell), _root(parents, other)
-            if a == b or _gap2(low[cell], high[cell], low[other], high[other]) > radius2:
+            if a == b or _gap2(low, high, cell, low, high, other) > radius2:
                 continue
-            left = np.arange(starts[cell], starts[cell + 1])
-            right = np.arange(starts[other], starts[other + 1])
+            # slices of `rows`: reordered within a cell, they stay the rows of that cell
+            left = rows[starts[cell] : starts[cell + 1]]
+            right = rows[starts[other] : starts[other + 1]]
             if has_close_pair(points, left, right, radius2):
                 parents[max(a, b)] = min(a, b)
     for cell in range(len(cells)):
@@ -241,20 +242,19 @@ def nearest_core_cell(
 ) -> Any:
     """Return, for each row, the cell of the nearest core row within the radius, or -1 if there is none."""
     found = np.full(len(points), -1, dtype=np.int64)
-    buffer = np.empty(cells.shape[1], dtype=np.int64)
     for cell in range(len(cells)):
         for i in range(starts[cell], starts[cell + 1]):
             if is_core[i]:
                 found[i] = cell
                 continue
             best = radius2
-            for offset in offsets:
-                other = _neighbour(cell, offset, table, cells, buffer)
+            for step in range(len(offsets)):
+                other = table[_find_cell(cells, cell, offsets, step, table, cells)]
                 if other < 0:
                     continue
                 for k in range(starts[other], starts[other + 1]):
                     if is_core[k]:
-                        distance = _squared_distance(points[i], points[k])
+                        distance = _squared_distance(points, i, k)
                         if distance < best or (distance == best and found[i] < 0):
                             best = distance
                             found[i] = other
