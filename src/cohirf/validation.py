@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.cluster import FeatureAgglomeration
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
@@ -118,6 +119,8 @@ def check_base_method(estimator: Any) -> None:
             f"estimator={estimator!r} is no clustering method: give an instance with fit_predict, "
             f"or with fit and either labels_ or predict."
         )
+    if isinstance(estimator, FeatureAgglomeration):
+        raise TypeError(f"estimator={estimator!r} clusters features, not rows: try AgglomerativeClustering.")
     if getattr(estimator, "metric", None) == "precomputed" or getattr(estimator, "affinity", None) == "precomputed":
         raise ValueError(
             f"estimator={estimator!r} works on a precomputed matrix: CoHiRF needs a method that works on features."
