@@ -1,5 +1,8 @@
-"""Every clusterer of scikit-learn, mixtures, pipelines and our own work as base methods."""
+"""Every clusterer of scikit-learn, mixtures, pipelines, our own and some of others work as base methods."""
 
+import fast_hdbscan
+import genieclust
+import hdbscan
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -22,6 +25,9 @@ BASES |= {
     "KernelKMeans": KernelKMeans(3, gamma=0.1, n_components=50),
     "SCSRGF": SCSRGF(3, n_affinities=3),
     "GridDBSCAN": GridDBSCAN(1.0),
+    "hdbscan": hdbscan.HDBSCAN(),
+    "fast_hdbscan": fast_hdbscan.HDBSCAN(),
+    "genieclust": genieclust.Genie(n_clusters=3),
 }
 MODES = {"strict": {}, "relaxed": {"consensus": "relaxed"}, "batched": {"batch_size": 40}}
 BLOBS = make_blobs(120, 3, centers=3, cluster_std=0.3, random_state=0)[0]
