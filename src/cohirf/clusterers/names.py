@@ -1,0 +1,165 @@
+"""Short names of base methods, and their parameters as text: for the command line and for searches.
+
+One table. To add a method, add a line: its parameters come from the signature of its class, and what values they take
+from scikit-learn's parameter constraints where it has them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from inspect import Parameter, signature
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.utils._param_validation import Interval, Options
+
+NAMES: dict[str, tuple[str, str]] = {
+    "affinity-propagation": ("sklearn.cluster", "AffinityPropagation"),
+    "agglomerative": ("sklearn.cluster", "AgglomerativeClustering"),
+    "birch": ("sklearn.cluster", "Birch"),
+    "bisecting-kmeans": ("sklearn.cluster", "BisectingKMeans"),
+    "dbscan": ("sklearn.cluster", "DBSCAN"),
+    "gmm": ("sklearn.mixture", "GaussianMixture"),
+    "grid-dbscan": ("cohirf.clusterers", "GridDBSCAN"),
+    "hdbscan": ("sklearn.cluster", "HDBSCAN"),
+    "kernel-kmeans": ("cohirf.clusterers", "KernelKMeans"),
+    "kmeans": ("sklearn.cluster", "KMeans"),
+    "mean-shift": ("sklearn.cluster", "MeanShift"),
+    "minibatch-kmeans": ("sklearn.cluster", "MiniBatchKMeans"),
+    "optics": ("sklearn.cluster", "OPTICS"),
+    "sc-srgf": ("cohirf.clusterers", "SCSRGF"),
+    "spectral": ("sklearn.cluster", "SpectralClustering"),
+}
+
+
+@dataclass(frozen=True)
+class BaseParameter:
+    """A parameter of a base method that can be written as text.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    default : object
+        Its default.
+    types : tuple of type
+        What it can be: of bool, int, float, str and NoneType.
+    options : tuple of str
+        The texts it can be; empty if any.
+    """
+
+    name: str
+    default: Any
+    types: tuple[type, ...]
+    options: tuple[str, ...] = ()
+
+    def parse(self, text: str) -> Any:
+        """Return the value that ``text`` stands for.
+
+        Examples
+        --------
+        >>> from cohirf.clusterers.names import base_parameters
+        >>> base_parameters("dbscan")["eps"].parse("0.2")
+        0.2
+        """
+        if text in self.options:
+            return text
+        for kind in (type(None), bool, int, float):
+            value = _READERS[kind](text) if kind in self.types else _NO_VALUE
+            if value is not _NO_VALUE:
+                return value
+        if str in self.types and not self.options:
+            return text
+        raise ValueError(f"{self.name}={text!r} is not valid: give {self._expected()}.")
+
+    def _expected(self) -> str:
+        words = {bool: "true or false", int: "an int", float: "a number", str: "a text", type(None): "none"}
+        given = [words[kind] for kind in self.types if not (kind is str and self.options)]
+        return " or ".join([*given, *map(repr, self.options)])
+
+
+def base_class(name: str) -> Any:
+    """Return the class that a short name stands for."""
+    if name not in NAMES:
+        raise ValueError(f"{name!r} is not the name of a base method: give one of {', '.join(NAMES)}.")
+    module, attribute = NAMES[name]
+    return getattr(import_module(module), attribute)
+
+
+def base_parameters(name: str) -> dict[str, BaseParameter]:
+    """Return the parameters of a base method that can be written as text."""
+    cls = base_class(name)
+    constraints = getattr(cls, "_parameter_constraints", {})
+    found = {}
+    for parameter in signature(cls).parameters.values():
+        if parameter.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY):
+            described = _describe(parameter, constraints.get(parameter.name))
+            if described.types:
+                found[parameter.name] = described
+    return found
+
+
+def make_base_method(name: str, **texts: str) -> Any:
+    """Return a base method by its short name, with parameters given as text.
+
+    Examples
+    --------
+    >>> from cohirf.clusterers.names import make_base_method
+    >>> make_base_method("dbscan", eps="0.2", min_samples="10")
+    DBSCAN(eps=0.2, min_samples=10)
+    """
+    parameters = base_parameters(name)
+    unknown = [key for key in texts if key not in parameters]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is not a parameter of {name}: give some of {', '.join(parameters)}.")
+    return base_class(name)(**{key: parameters[key].parse(text) for key, text in texts.items()})
+
+
+_NO_VALUE = object()
+
+
+def _read_number(kind: type) -> Any:
+    def read(text: str) -> Any:
+        try:
+            return kind(text)
+        except ValueError:
+            return _NO_VALUE
+
+    return read
+
+
+_READERS: dict[type, Any] = {
+    type(None): lambda text: None if text.lower() == "none" else _NO_VALUE,
+    bool: lambda text: {"true": True, "false": False}.get(text.lower(), _NO_VALUE),
+    int: _read_number(int),
+    float: _read_number(float),
+}
+
+
+def _describe(parameter: Parameter, constraints: Any) -> BaseParameter:
+    types: set[type] = set()
+    options: set[str] = set()
+    for constraint in constraints if isinstance(constraints, list) else [parameter.default]:
+        types |= _types_of(constraint)
+        if isinstance(constraint, Options):
+            options |= {option for option in constraint.options if isinstance(option, str)}
+    ordered = tuple(kind for kind in (bool, int, float, str, type(None)) if kind in types)
+    return BaseParameter(parameter.name, parameter.default, ordered, tuple(sorted(options)))
+
+
+def _types_of(constraint: Any) -> set[type]:
+    """Return the types of text that satisfy one of scikit-learn's constraints; none for arrays, callables, ..."""
+    named: dict[Any, set[type]] = {
+        None: {type(None)},
+        Integral: {int},
+        "boolean": {bool},
+        "random_state": {int, type(None)},
+        "verbose": {bool, int},
+    }
+    if isinstance(constraint, Interval | Options):
+        numbers: dict[Any, set[type]] = {Integral: {int}, Real: {int, float}, str: {str}}
+        return numbers.get(constraint.type, set())
+    if isinstance(constraint, str | None) or constraint is Integral:
+        return named.get(constraint, set())
+    return {kind for kind in (bool, int, float) if type(constraint) is kind}

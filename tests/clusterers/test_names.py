@@ -1,0 +1,61 @@
+"""Short names of base methods."""
+
+import numpy as np
+import pytest
+from sklearn.cluster import DBSCAN
+
+from cohirf import CoHiRF
+from cohirf.clusterers.names import NAMES, base_class, base_parameters, make_base_method
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.filterwarnings("ignore")  # base methods warn on such little data
+def test_every_name_is_a_base_method_that_works(name):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    assert len(CoHiRF(make_base_method(name), n_views=1, max_iter=2, random_state=0).fit(X).labels_) == 40
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_have_the_defaults_of_the_class(name):
+    parameters = base_parameters(name)
+    defaults = base_class(name)().get_params()
+    assert parameters
+    assert all(parameter.default == defaults[key] for key, parameter in parameters.items())
+    for key, parameter in parameters.items():
+        if isinstance(parameter.default, int | float | str | None) and parameter.default not in ("deprecated", "warn"):
+            assert parameter.parse(str(parameter.default)) == parameter.default, key
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "expected"),
+    [
+        ("dbscan", {"eps": "0.2", "min_samples": "7", "algorithm": "kd_tree", "p": "none"}, {"eps": 0.2, "p": None}),
+        ("kmeans", {"n_clusters": "3", "n_init": "auto", "copy_x": "false"}, {"n_init": "auto", "copy_x": False}),
+        ("kmeans", {"n_init": "5", "tol": "1e-3"}, {"n_init": 5, "tol": 1e-3}),
+        ("agglomerative", {"n_clusters": "none", "distance_threshold": "2"}, {"distance_threshold": 2}),
+        ("kernel-kmeans", {"gamma": "0.5", "n_components": "100"}, {"gamma": 0.5, "n_components": 100}),
+        ("hdbscan", {"max_cluster_size": "None"}, {"max_cluster_size": None}),
+    ],
+)
+def test_text_becomes_what_the_parameter_takes(name, texts, expected):
+    parameters = make_base_method(name, **texts).get_params()
+    assert {key: parameters[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "message"),
+    [
+        ("k-means", {}, "'k-means' is not the name of a base method: give one of .*kmeans"),
+        ("dbscan", {"epsilon": "1"}, "'epsilon' is not a parameter of dbscan: give some of eps, min_samples"),
+        ("dbscan", {"eps": "wide"}, "eps='wide' is not valid: give an int or a number"),
+        ("dbscan", {"algorithm": "fast"}, "algorithm='fast' is not valid: give 'auto' or 'ball_tree'"),
+        ("dbscan", {"min_samples": "2.5"}, "min_samples='2.5' is not valid: give an int"),
+    ],
+)
+def test_what_is_not_valid_is_named_with_what_is(name, texts, message):
+    with pytest.raises(ValueError, match=message):
+        make_base_method(name, **texts)
+
+
+def test_a_method_by_name_is_the_method():
+    assert isinstance(make_base_method("dbscan"), DBSCAN)
