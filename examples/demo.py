@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 
 import matplotlib as mpl
-import numpy as np
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score
@@ -20,11 +19,9 @@ from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF, FusionHierarchy
 from cohirf.datasets import make_spheres
+from cohirf.plotting import plot_icicle
 
 mpl.use("Agg")
-import matplotlib.pyplot as plt
-
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#6A51A3", "#8C564B", "#7F7F7F")
 
 
 def experiments():
@@ -54,26 +51,9 @@ def describe(options: dict) -> str:
 
 def draw_hierarchy(hierarchy: FusionHierarchy, title: str, path: Path) -> None:
     """Draw each level as a row of clusters, each as wide as it has rows, above the clusters it was made of."""
-    levels = range(1, hierarchy.n_levels + 1)
-    cuts = {level: hierarchy.cut(level=level) for level in levels}
-    order = np.lexsort([cuts[level] for level in levels])  # the coarsest level decides first
-    final = cuts[hierarchy.n_levels]
-    counts = hierarchy.cluster_counts()
-    figure, ax = plt.subplots(figsize=(9, 0.55 * hierarchy.n_levels + 1.6), layout="constrained")
-    for level in levels:
-        labels = cuts[level][order]
-        starts = np.flatnonzero(np.r_[True, labels[1:] != labels[:-1]])
-        widths = np.diff(np.r_[starts, len(labels)])
-        colours = [COLOURS[cluster % len(COLOURS)] for cluster in final[order][starts]]
-        bars = list(zip(starts, widths, strict=True))
-        ax.broken_barh(bars, (level - 0.46, 0.92), facecolors=colours, edgecolors="white", linewidth=0.4)
-    ax.set_yticks(list(levels), [f"level {level}: {counts[level]:,} clusters" for level in levels])
-    ax.set_xlim(0, hierarchy.n_rows)
-    ax.set_xlabel("rows, ordered so that each cluster stands above the ones it was made of")
-    ax.set_title(title, loc="left")
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    figure.savefig(path, dpi=150)
+    ax = plot_icicle(hierarchy, max_clusters=100)
+    ax.set_title(title, loc="left", pad=18)
+    ax.figure.savefig(path, dpi=150)
 
 
 def main() -> None:

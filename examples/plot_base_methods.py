@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from cohirf import CoHiRF
+from cohirf.plotting import plot_scatter
 
 # %%
 # The data
@@ -59,7 +60,7 @@ def seeded(method):
     return method.set_params(random_state=0) if "random_state" in method.get_params() else method
 
 
-def fit_labels(X, method, n_views):
+def fit(X, method, n_views):
     model = CoHiRF(
         method,
         n_views=n_views,
@@ -69,7 +70,7 @@ def fit_labels(X, method, n_views):
         min_cluster_size=20,
         random_state=0,
     )
-    return model.fit_predict(X)
+    return model.fit(X)
 
 
 # %%
@@ -78,24 +79,23 @@ def fit_labels(X, method, n_views):
 #
 # Below each panel stands the adjusted Rand index against the groups the data was drawn from: 1 is perfect, and 0 is no
 # better than chance. In brackets, the same for the base method alone on all rows at once. Grey rows are in clusters of
-# fewer than 20 rows and have the label -1.
-
-COLORS = np.array(["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#BBBBBB"])  # the last one is that of -1
+# fewer than 20 rows and have the label -1. A disc is the medoid of its cluster.
 
 figure, axes = plt.subplots(3, 4, figsize=(10, 7.4), layout="constrained")
 for row, (data_name, (X, y)) in zip(axes, data.items(), strict=True):
     for ax, (name, method, n_views) in zip(row, base_methods(n_clusters=y.max() + 1), strict=True):
-        labels = fit_labels(X, method, n_views)
+        model = fit(X, method, n_views)
         alone = seeded(method).fit_predict(X)
-        ax.scatter(*X.T, s=4, c=COLORS[labels], linewidths=0)
-        score, score_alone = (round(adjusted_rand_score(y, found), 2) + 0.0 for found in (labels, alone))
+        plot_scatter(model, X, ax=ax)
+        score, score_alone = (round(adjusted_rand_score(y, found), 2) + 0.0 for found in (model.labels_, alone))
         ax.set_xlabel(f"{score:.2f}  (alone {score_alone:.2f})", fontsize=10)
+        ax.set_ylabel("")
         if ax in axes[0]:
             ax.set_title(name, fontsize=11)
         if ax is row[0]:
             ax.set_ylabel(data_name, fontsize=11)
         ax.set(xticks=[], yticks=[])
-        ax.spines[:].set_color("#DDDDDD")
+        ax.spines[:].set(color="#DDDDDD", visible=True)
 plt.show()
 
 # %%

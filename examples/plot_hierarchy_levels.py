@@ -8,11 +8,12 @@ suits you.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.colors import to_rgb
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF
+from cohirf.plotting import plot_dendrogram, plot_levels
+from cohirf.plotting.colours import cluster_colours
 
 # %%
 # Fit
@@ -42,7 +43,7 @@ print(hierarchy)
 # Dots of one shade are one cluster of that level, and the large dot is its medoid. The colour tells to which *final*
 # cluster it will belong. A line leads from each medoid that the next level absorbs to the one that takes it in.
 
-PALETTE = np.array([to_rgb(c) for c in ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")])
+PALETTE = cluster_colours(range(model.n_clusters_))
 
 
 def shades(level):
@@ -76,19 +77,23 @@ for level, ax in enumerate(axes.flat, start=1):
 plt.show()
 
 # %%
-# Count the clusters
+# The same as a tree
 # ------------------
 #
-# The first level does most of the work: it turns 600 rows into a few groups. The levels after it fuse the rest.
+# Without coordinates, the fusions make a tree. A bar is a fusion, and its height is its level. The wedges below stand
+# for the rows that were fused before: the first level turns 600 rows into a few groups.
 
-counts = hierarchy.cluster_counts()
-figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
-ax.plot(counts, color="#0072B2", marker="o", clip_on=False)
-for level, count in enumerate(counts):
-    ax.annotate(f"{count}", (level, count), xytext=(6, 6), textcoords="offset points", color="#0072B2")
-ax.set(yscale="log", ylim=(4, 1000), xlabel="level", ylabel="clusters (log scale)", xticks=range(len(counts)))
-ax.set_yticks([10, 100, 1000], labels=["10", "100", "1,000"])
-ax.spines[["top", "right"]].set_visible(False)
+plot_dendrogram(hierarchy)
+plt.show()
+
+# %%
+# What each level did
+# -------------------
+#
+# Below, the rows that are still active; above, how much the views agreed on them. As long as they disagree, only part
+# of the rows fuses. The last level fused nothing, and that is how a fit ends.
+
+plot_levels(model)
 plt.show()
 
 # %%

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
-from cohirf.clusterers.affinity import Affinity, FloatMatrix, blocks_of_rows, normalise
+from cohirf.clusterers.affinity import Affinity, FloatMatrix, blocks_of_rows, fill_diagonal
 
 
 def fuse_affinities(affinities: Sequence[Affinity], n_iter: int, n_jobs: int | None = None) -> FloatMatrix:
@@ -45,14 +47,52 @@ def fuse_affinities(affinities: Sequence[Affinity], n_iter: int, n_jobs: int | N
            [0. , 0. , 0.5, 0.5],
            [0. , 0. , 0.5, 0.5]], dtype=float32)
     """
+    workers = [Worker.of(part) for part in divide(affinities, effective_n_jobs(n_jobs))]
     total = np.empty_like(affinities[0].status)
     add_up(affinities, total)
-    with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:  # tasks write into the status matrices
+    with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:  # workers write into the status matrices
         for _ in range(n_iter):
-            parallel(delayed(diffuse)(affinity, total, alone=len(affinities) == 1) for affinity in affinities)
+            parallel(delayed(worker.diffuse)(total, alone=len(affinities) == 1) for worker in workers)
             add_up(affinities, total)
     symmetrise(total, 0.5 / len(affinities))
     return total
+
+
+@dataclass(frozen=True)
+class Worker:
+    """The affinities of one thread, with what it needs to work on them in every iteration.
+
+    Attributes
+    ----------
+    affinities : sequence of Affinity
+        Those it updates.
+    neighbor_blocks : list of list of CSR matrix
+        For each affinity, its neighbours by blocks of rows.
+    others : array of float32, shape (n_rows, n_rows)
+        Room for the sum of the other status matrices.
+    """
+
+    affinities: Sequence[Affinity]
+    neighbor_blocks: list[list[Any]]
+    others: FloatMatrix
+
+    @classmethod
+    def of(cls, affinities: Sequence[Affinity]) -> Worker:
+        """Cut the neighbours into blocks and make room."""
+        cut = [[a.neighbors[block] for block in blocks_of_rows(len(a.status))] for a in affinities]
+        return cls(affinities, cut, np.empty_like(affinities[0].status))
+
+    def diffuse(self, total: FloatMatrix, *, alone: bool) -> None:
+        """Take one step with each affinity; ``total`` is the sum of all status matrices before it."""
+        for affinity, neighbor_blocks in zip(self.affinities, self.neighbor_blocks, strict=True):
+            np.subtract(total, 0 if alone else affinity.status, out=self.others)
+            diffuse(affinity, neighbor_blocks, self.others)
+
+
+def divide(affinities: Sequence[Affinity], n_parts: int) -> list[Sequence[Affinity]]:
+    """Divide the affinities into at most so many parts of about the same size."""
+    n_parts = min(n_parts, len(affinities))
+    return [affinities[part::n_parts] for part in range(n_parts)]
 
 
 def add_up(affinities: Sequence[Affinity], total: FloatMatrix) -> None:
@@ -63,24 +103,30 @@ def add_up(affinities: Sequence[Affinity], total: FloatMatrix) -> None:
             total[block] += affinity.status[block]
 
 
-def diffuse(affinity: Affinity, total: FloatMatrix, *, alone: bool) -> None:
-    """Replace the status matrix by the others' one, spread along its own neighbours; one step of one affinity.
+def diffuse(affinity: Affinity, neighbor_blocks: Sequence[Any], others: FloatMatrix) -> None:
+    """Replace a status matrix by ``neighbors @ others @ neighbors.T``, normalised.
 
-    The others are ``total`` less the status matrix itself. Their number need not be known, since rows are
-    normalised in the end.
+    ``others`` may be the sum or the mean of the other status matrices, since rows are normalised in the end. Blocks
+    of rows are small enough for both products and the transpose between them to stay in the cache.
     """
     status, neighbors = affinity.status, affinity.neighbors
-    others = total if alone else total - status
-    for block in blocks_of_rows(len(status)):
-        status[block] = spread(neighbors, block, others)
-        normalise(status[block], block.start)
+    for block, neighbor_rows in zip(blocks_of_rows(len(status)), neighbor_blocks, strict=True):
+        rows = neighbor_rows @ others
+        columns = neighbors @ np.ascontiguousarray(rows.T)  # a sparse matrix multiplies fast from the left only
+        normalise_transposed(columns, block.start, out=status[block])
 
 
-def spread(neighbors: Any, block: slice, others: FloatMatrix) -> FloatMatrix:
-    """Return a block of the rows of ``neighbors @ others @ neighbors.T``."""
-    rows = neighbors[block] @ others
-    spread_rows: FloatMatrix = (neighbors @ np.ascontiguousarray(rows.T)).T  # a sparse matrix wants the left side
-    return spread_rows
+def normalise_transposed(columns: FloatMatrix, start: int, out: FloatMatrix) -> None:
+    """Transpose a block into ``out``, with one half on the diagonal and one half on the rest of each row.
+
+    The block itself is overwritten.
+    ``start`` is the row number at which the block of rows ``out`` starts.
+    """
+    fill_diagonal(columns.T, start, 0)
+    rest = np.ones(len(columns), dtype=columns.dtype) @ columns
+    columns *= 0.5 / rest  # before the transpose: along rows in memory it is several times as fast
+    out[:] = columns.T
+    fill_diagonal(out, start, 0.5)
 
 
 def symmetrise(matrix: FloatMatrix, factor: float) -> None:

@@ -240,7 +240,7 @@ def repeat_rows(
 
 
 def _check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
-    weights: NDArray[np.float64] = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if not weights.any():
+    if sample_weight is not None and not np.asarray(sample_weight).any():
         raise ValueError("All sample weights are zero: give at least one row a positive weight.")
+    weights: NDArray[np.float64] = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     return weights

@@ -1,0 +1,176 @@
+"""KernelKMeans against a pipeline, SCSRGF against its formulas written plainly, GridDBSCAN against DBSCAN.
+
+Both sides of each ratio run in this process, one thread each, so that processor time, which is what is measured, is
+the time either takes on an idle machine. Memory is the peak resident size of a fresh process.
+The plain transcription is float64 and dense, and adds up the other matrices anew for each product; "running sum" is
+the same with the sum of all matrices kept.
+
+    python benchmarks/clusterers.py [--only dbscan] [--rows 1000] [--memory-rows 4000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.cluster import DBSCAN, KMeans, SpectralClustering
+from sklearn.datasets import make_blobs
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+from threadpoolctl import threadpool_limits
+
+from cohirf.clusterers import SCSRGF, GridDBSCAN, KernelKMeans
+from cohirf.datasets import make_spheres
+
+N_FEATURES, N_CENTERS, N_AFFINITIES, N_ITER, N_NEIGHBORS = 100, 5, 20, 20, 5
+
+
+def timed(function: Callable[[], Any]) -> tuple[float, Any]:
+    started = time.process_time()
+    result = function()
+    return time.process_time() - started, result
+
+
+def kernel_k_means(n_rows: int, repeats: int) -> None:
+    # Rows without clusters: K-Means then uses all its iterations, whatever its random start, and both do equal work.
+    X = np.random.default_rng(0).uniform(size=(n_rows, 20))
+    settings = {"n_init": 1, "max_iter": 20, "tol": 0}
+    print(
+        f"KernelKMeans, n={n_rows:,}, p=20, 500 features, k=10: median of {repeats} pairs of fits, 20 iterations each"
+    )
+    for dtype in (np.float64, np.float32):
+        data, ratios, times = X.astype(dtype), [], []
+        for seed in range(repeats):
+            ours = KernelKMeans(10, **settings, random_state=seed)
+            features = RBFSampler(n_components=500, random_state=seed)
+            theirs = make_pipeline(features, KMeans(10, **settings, random_state=seed))
+            pair = [timed(lambda: model.fit(data))[0] for model in (ours, theirs)]  # noqa: B023 - called at once
+            assert ours.n_iter_ == theirs[-1].n_iter_ == 20
+            times.append(pair)
+            ratios.append(pair[0] / pair[1])
+        ours_s, theirs_s = np.median(times, axis=0)
+        print(
+            f"  {np.dtype(dtype).name}: {ours_s:.2f} s, pipeline {theirs_s:.2f} s, ratio {np.median(ratios):.2f} "
+            f"(from {min(ratios):.2f} to {max(ratios):.2f})"
+        )
+
+
+def plain_affinity(view: np.ndarray) -> np.ndarray:
+    distances = cdist(view, view)
+    nearest = np.sort(distances, axis=1)[:, 1 : N_NEIGHBORS + 1].mean(axis=1)
+    width = 0.5 * (nearest[:, None] + nearest + distances) / 3
+    return np.exp(-(distances**2) / (2 * width**2))
+
+
+def plain_normalise(matrix: np.ndarray) -> np.ndarray:
+    off_diagonal = matrix * (1 - np.eye(len(matrix)))
+    return off_diagonal / (2 * off_diagonal.sum(axis=1, keepdims=True)) + np.eye(len(matrix)) / 2
+
+
+def plain_neighbors(affinity: np.ndarray, view: np.ndarray) -> np.ndarray:
+    distances = cdist(view, view)
+    np.fill_diagonal(distances, np.inf)
+    nearest = np.argsort(distances, axis=1)[:, :N_NEIGHBORS]
+    kernel = np.zeros_like(affinity)
+    np.put_along_axis(kernel, nearest, np.take_along_axis(affinity, nearest, axis=1), axis=1)
+    return kernel / kernel.sum(axis=1, keepdims=True)
+
+
+def plain_sc_srgf(X: np.ndarray, *, running_sum: bool) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    views = [X[:, rng.choice(X.shape[1], X.shape[1] // 2, replace=False)] for _ in range(N_AFFINITIES)]
+    affinities = [plain_affinity(view) for view in views]
+    local = [plain_neighbors(affinity, view) for affinity, view in zip(affinities, views, strict=True)]
+    status = [plain_normalise(affinity) for affinity in affinities]
+    for _ in range(N_ITER):
+        total = sum(status) if running_sum else None
+        following = []
+        for v, kernel in enumerate(local):
+            others = total - status[v] if running_sum else sum(status[u] for u in range(N_AFFINITIES) if u != v)
+            following.append(plain_normalise(kernel @ (others / (N_AFFINITIES - 1)) @ kernel.T))
+        status = following
+    fused = sum(status) / N_AFFINITIES
+    graph = (fused + fused.T) / 2
+    return SpectralClustering(N_CENTERS, affinity="precomputed", random_state=0).fit_predict(graph)
+
+
+def sc_srgf_model() -> SCSRGF:
+    return SCSRGF(N_CENTERS, n_affinities=N_AFFINITIES, n_neighbors=N_NEIGHBORS, n_fusion_iter=N_ITER, random_state=0)
+
+
+def sc_srgf(n_rows: int) -> None:
+    X, y = make_blobs(n_rows, N_FEATURES, centers=N_CENTERS, cluster_std=8.0, random_state=0)
+    print(f"SCSRGF, n={n_rows:,}, p={N_FEATURES}, {N_AFFINITIES} affinities, {N_ITER} iterations")
+    seconds, model = timed(lambda: sc_srgf_model().fit(X))
+    print(f"  cohirf: {seconds:.2f} s, ARI {adjusted_rand_score(y, model.labels_):.3f}")
+    for name, running_sum in {"plain": False, "plain, running sum": True}.items():
+        plain, labels = timed(lambda: plain_sc_srgf(X, running_sum=running_sum))  # noqa: B023 - called at once
+        print(f"  {name}: {plain:.2f} s, ARI {adjusted_rand_score(y, labels):.3f}, ratio {plain / seconds:.1f}")
+
+
+def peak_mb() -> float:
+    status = Path("/proc/self/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1000
+
+
+def fit_alone(n_rows: int) -> None:
+    X, y = make_blobs(n_rows, N_FEATURES, centers=N_CENTERS, cluster_std=8.0, random_state=0)
+    before = peak_mb()
+    seconds, model = timed(lambda: sc_srgf_model().fit(X))
+    quality = adjusted_rand_score(y, model.labels_)
+    print(f"  {peak_mb():,.0f} MB peak ({before:,.0f} MB before the fit), {seconds:.1f} s, ARI {quality:.3f}")
+
+
+def memory(n_rows: int) -> None:
+    print(f"Memory of SCSRGF, n={n_rows:,}, p={N_FEATURES}, a fresh process", flush=True)
+    subprocess.run([sys.executable, __file__, "--fit-alone", str(n_rows)], check=True)
+
+
+def dbscan(sizes: list[int]) -> None:
+    print("GridDBSCAN against scikit-learn's DBSCAN on two spheres, best of 5 against 1")
+    GridDBSCAN(0.2).fit(make_spheres(1000, random_state=0)[0])  # compiles
+    for n_rows in sizes:
+        X, _ = make_spheres(n_rows, random_state=0)
+        for eps in (0.1, 0.2, 0.4):
+            ours = min(timed(lambda: GridDBSCAN(eps).fit(X))[0] for _ in range(5))  # noqa: B023 - called at once
+            line = f"  n={n_rows:>9,}, eps={eps}: {ours:.3f} s, {ours / n_rows * 1e9:.0f} ns a row"
+            if n_rows <= 20_000 or (n_rows <= 200_000 and eps == 0.2):
+                theirs = timed(lambda: DBSCAN(eps=eps).fit(X))[0]  # noqa: B023
+                line += f", scikit-learn {theirs:.2f} s, {theirs / ours:.0f} x"
+            print(line, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kernel-rows", type=int, default=50_000, help="rows for KernelKMeans")
+    parser.add_argument("--repeats", type=int, default=5, help="pairs of fits for KernelKMeans")
+    parser.add_argument("--rows", type=int, default=1000, help="rows for SCSRGF")
+    parser.add_argument("--memory-rows", type=int, default=4000, help="rows for the memory of SCSRGF")
+    parser.add_argument("--dbscan-rows", type=int, nargs="+", default=[20_000, 200_000, 2_000_000])
+    parser.add_argument("--only", choices=["dbscan", "kernel-kmeans", "sc-srgf"], help="run one part")
+    parser.add_argument("--fit-alone", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    with threadpool_limits(1):
+        if arguments.fit_alone:
+            fit_alone(arguments.fit_alone)
+            return
+        if arguments.only in (None, "dbscan"):
+            dbscan(arguments.dbscan_rows)
+        if arguments.only in (None, "kernel-kmeans"):
+            kernel_k_means(arguments.kernel_rows, arguments.repeats)
+        if arguments.only in (None, "sc-srgf"):
+            sc_srgf(arguments.rows)
+            memory(arguments.memory_rows)
+
+
+if __name__ == "__main__":
+    main()

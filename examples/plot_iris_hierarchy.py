@@ -1,0 +1,116 @@
+"""
+The hierarchy of the Iris flowers
+=================================
+
+The paper shows the Cluster Fusion Hierarchy of the Iris data, made by CoHiRF with relaxed consensus and kernel K-Means
+as base method. *Setosa* forms a stable cluster early in it, while *versicolor* and *virginica*, which overlap, fuse
+step by step. This script draws such a hierarchy and counts whether that is so.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from cohirf import CoHiRF
+from cohirf.plotting import plot_dendrogram, plot_scatter
+
+# %%
+# Fit
+# ---
+#
+# Kernel K-Means is K-Means on 500 random Fourier features of an RBF kernel, as in the paper. Its ``gamma`` is not
+# tuned: one over the number of features is what scikit-learn's kernel methods take for standardised data. Ten views
+# leave more pieces after the first level than five would, and so a hierarchy with more to look at.
+
+iris = load_iris()
+X = StandardScaler().fit_transform(iris.data)
+species = iris.target_names[iris.target]
+
+
+def fit(seed):
+    kernel_kmeans = make_pipeline(RBFSampler(gamma=1 / 4, n_components=500), KMeans(3))
+    return CoHiRF(kernel_kmeans, n_views=10, consensus="relaxed", random_state=seed).fit(X)
+
+
+# %%
+# Is it so for any seed?
+# ----------------------
+#
+# Before looking at one picture, look at six seeds. Over how many clusters is each species spread, after the first
+# level and after the second? And does any cluster of any level hold a setosa and another species?
+
+
+def count_pieces(labels):
+    """Return over how many clusters each species is spread."""
+    return [len(np.unique(labels[species == name])) for name in iris.target_names]
+
+
+def is_setosa_apart(labels):
+    return len(np.intersect1d(labels[species == "setosa"], labels[species != "setosa"])) == 0
+
+
+print("clusters that hold setosa, versicolor, virginica")
+models = [fit(seed) for seed in range(6)]
+for seed, model in enumerate(models):
+    cuts = [model.hierarchy_.cut(level=level) for level in range(1, model.hierarchy_.n_levels + 1)]
+    apart = all(is_setosa_apart(labels) for labels in cuts)
+    first, second, *_, last = (count_pieces(labels) for labels in [*cuts, cuts[-1]])
+    verdict = "always apart" if apart else "mixed with others"
+    print(f"seed {seed}: level 1 {first}, level 2 {second}, last level {last}; setosa {verdict}")
+
+# %%
+# It is so for all six. No cluster of any level holds a setosa together with another species, and one level is enough
+# to gather the setosas in at most three clusters. The other two species are spread over five clusters or more by then,
+# and some of these hold both.
+#
+# The end is another matter. The base method is asked for three clusters, and it depends on the seed what it makes of
+# the few medoids that are left. For seeds 1 to 4 it keeps some unusual setosas apart, and fuses all of *versicolor* and
+# *virginica* instead.
+#
+# The hierarchy
+# -------------
+#
+# Seed 5 has all setosas together after the first level, and the others fuse in small steps. Leaves are the clusters of
+# the first level, and below them stands which flowers they hold. The green cluster is made of flowers that lie between
+# the two species.
+
+model = models[5]
+hierarchy = model.hierarchy_
+print(hierarchy)
+print(f"adjusted Rand index with the species: {adjusted_rand_score(iris.target, model.labels_):.2f}")
+
+
+def list_flowers(medoid, size):
+    members = hierarchy.members(medoid, level=1)
+    names, counts = np.unique(species[members], return_counts=True)
+    return "\n".join(f"{count} {name}" for name, count in zip(names, counts, strict=True))
+
+
+figure, ax = plt.subplots(figsize=(7.5, 4.6), layout="constrained")
+plot_dendrogram(model, leaf_labels=list_flowers, ax=ax)
+ax.set_xlabel("clusters of level 1 and the flowers they hold")
+plt.show()
+
+# %%
+# Where the fusions happen
+# ------------------------
+#
+# On the left, the clusters of the first level; on the right, the final ones. *Setosa* is the cloud that lies by itself.
+# The views disagree, and small clusters are left, where the other two species overlap.
+
+figure, axes = plt.subplots(1, 2, figsize=(8.5, 4), layout="constrained", sharex=True, sharey=True)
+plot_scatter(model, X, level=1, ax=axes[0])
+plot_scatter(model, X, ax=axes[1])
+axes[0].set_title("after level 1")
+axes[1].set_title("in the end")
+axes[1].set_ylabel("")
+plt.show()
+
+# %%
+# The paper reports an adjusted Rand index of 0.90 for this method on this data, with its options searched for; here
+# none of them is. The shape of the hierarchy is what this page is about.

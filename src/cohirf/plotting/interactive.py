@@ -1,0 +1,95 @@
+"""Interactive pictures, drawn with plotly from the numbers of ``layout``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.optional import import_optional
+from cohirf.plotting import layout
+from cohirf.plotting.colours import PAPER, cluster_colours, mix, readable_on, to_hex
+from cohirf.plotting.subject import find_subject
+
+RINGS = 4  # with the disc in the middle
+HEIGHT = 600  # pixels
+HOVER = "<b>%{customdata[0]}</b>%{customdata[1]}<br>%{value:,} rows (%{percentRoot:.1%})<extra></extra>"
+
+
+def plot_sunburst(hierarchy_or_model: Any, *, max_clusters: int = 300) -> Any:
+    """Draw the top of a hierarchy as rings: final clusters inside, around them what they were made of.
+
+    An angle is a number of rows, and a colour a final cluster; noise is grey. Point at a cluster to see its medoid, its
+    size and the level at which it was made. Click it to see what it was made of, and click the middle to go back.
+
+    Parameters
+    ----------
+    hierarchy_or_model : FusionHierarchy or fitted CoHiRF
+        What to draw.
+    max_clusters : int, default=300
+        Largest number of clusters on the outside. They are those of the finest level with at most so many. If even the
+        last level has more, its largest ones are drawn, and the others are left blank.
+
+    Returns
+    -------
+    figure : plotly.graph_objects.Figure
+        The figure.
+
+    Examples
+    --------
+    >>> from cohirf import FusionHierarchy
+    >>> from cohirf.plotting import plot_sunburst
+    >>> hierarchy = FusionHierarchy(parents=[0, 0, 0, 0, 4, 4], absorbed_at=[0, 1, 1, 2, 0, 1])
+    >>> figure = plot_sunburst(hierarchy, max_clusters=3)
+    >>> figure.data[0].values
+    array([6, 4, 3, 1, 2])
+    """
+    graph_objects = import_optional("plotly.graph_objects", "plotting")
+    subject = find_subject(hierarchy_or_model)
+    top = layout.readable_top(subject, max_clusters, largest_only=True)
+    tree = layout.fusion_tree(top)
+    order = layout.preorder(tree)
+    is_final = tree.parent[order] < 0
+    n_rows = layout.count_rows(subject.hierarchy)
+    colours = mix(cluster_colours(tree.cluster[order]), np.minimum(0.14 * layout.rings(tree)[order], 0.6))
+    sunburst = graph_objects.Sunburst(
+        ids=["all", *map(str, order)],
+        parents=["", *("all" if parent < 0 else str(parent) for parent in tree.parent[order].tolist())],
+        labels=[f"{n_rows:,} rows", *_labels(tree, order, is_final)],
+        values=np.concatenate([[n_rows], tree.size[order]]),
+        customdata=[("all rows", ""), *_hovers(tree, order, is_final)],
+        marker={"colors": [PAPER, *to_hex(colours)], "line": {"color": "white", "width": 0.7}},
+        insidetextfont={"color": ["black", *readable_on(colours)]},
+        leaf={"opacity": 1},
+        branchvalues="total",
+        sort=False,
+        maxdepth=RINGS,
+        insidetextorientation="auto",
+        hovertemplate=HOVER,
+    )
+    figure = graph_objects.Figure(sunburst)
+    # text that does not fit is left out, not shrunk until nobody can read it
+    margin = dict.fromkeys("tlrb", 10)
+    figure.update_layout(height=HEIGHT, margin=margin, uniformtext={"minsize": 10, "mode": "hide"})
+    return figure
+
+
+def _labels(tree: layout.FusionTree, order: IntArray, is_final: NDArray[np.bool_]) -> list[str]:
+    """Return what stands on each sector: the number of a final cluster, the medoid of the others."""
+    parts = zip(is_final.tolist(), tree.cluster[order].tolist(), tree.medoid[order].tolist(), strict=True)
+    return [_name(cluster) if final else f"row {medoid}" for final, cluster, medoid in parts]
+
+
+def _hovers(tree: layout.FusionTree, order: IntArray, is_final: NDArray[np.bool_]) -> list[tuple[str, str]]:
+    """Return what a sector tells when pointed at: what it is, and the row of its medoid."""
+    levels, clusters, medoids = (values[order].tolist() for values in (tree.level, tree.cluster, tree.medoid))
+    return [
+        (f"{_name(cluster) if final else 'part of ' + _name(cluster)}, level {level}", f"<br>medoid: row {medoid}")
+        for final, cluster, level, medoid in zip(is_final.tolist(), clusters, levels, medoids, strict=True)
+    ]
+
+
+def _name(cluster: int) -> str:
+    return "noise" if cluster < 0 else f"cluster {cluster}"

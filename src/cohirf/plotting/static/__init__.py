@@ -1,0 +1,9 @@
+"""Static pictures, drawn with matplotlib from the numbers of ``layout``: one file per picture."""
+
+from cohirf.plotting.static.dendrogram import plot_dendrogram
+from cohirf.plotting.static.icicle import plot_icicle
+from cohirf.plotting.static.levels import plot_levels
+from cohirf.plotting.static.medoids import plot_medoids
+from cohirf.plotting.static.scatter import plot_scatter
+
+__all__ = ["plot_dendrogram", "plot_icicle", "plot_levels", "plot_medoids", "plot_scatter"]

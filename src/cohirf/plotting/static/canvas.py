@@ -1,0 +1,115 @@
+"""Axes to draw on: made where none are given, and measured so that text fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.optional import import_optional
+from cohirf.plotting.colours import Colours, cluster_colours, readable_on_white
+from cohirf.plotting.layout import Floats, choose_apart
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+POINTS_PER_INCH = 72
+FONT = 8.0  # points
+LETTER = 0.6  # width of a letter, in font sizes
+MAX_ARRANGED = 4  # axes
+LINE = 1.4  # height of a line, in font sizes
+
+
+def make_axes(ax: Axes | None, width: float, height: float, **options: Any) -> Axes:
+    """Return ``ax``, or new axes in a figure of so many inches."""
+    pyplot = import_optional("matplotlib.pyplot", "plotting")
+    if ax is not None:
+        return ax
+    _, made = pyplot.subplots(figsize=(width, height), layout="constrained", subplot_kw=options)
+    axes: Axes = made
+    return axes
+
+
+def settle(ax: Axes) -> None:
+    """Let the figure arrange its axes, so that they have the size that they will be drawn in.
+
+    Where there are many axes this takes long, and their sizes are taken as they are.
+    """
+    figure: Any = ax.figure.figure  # the whole one, if the axes are in a part of it
+    engine = figure.get_layout_engine()
+    if engine is not None and len(figure.axes) <= MAX_ARRANGED:
+        engine.execute(figure)
+
+
+def inches(ax: Axes) -> tuple[float, float]:
+    """Return the width and height of the axes."""
+    box = ax.get_window_extent()
+    dpi = ax.figure.dpi
+    return box.width / dpi, box.height / dpi
+
+
+def text_width(texts: Sequence[str]) -> float:
+    """Return the width of the longest line among the texts in inches, nearly."""
+    longest = max((len(line) for text in texts for line in text.split("\n")), default=0)
+    return longest * LETTER * FONT / POINTS_PER_INCH
+
+
+def line_height() -> float:
+    """Return the height of a line of text in inches."""
+    return LINE * FONT / POINTS_PER_INCH
+
+
+def units_per_inch(ax: Axes) -> float:
+    """Return how much of the x axis an inch takes."""
+    start, end = ax.get_xlim()
+    return abs(end - start) / inches(ax)[0]
+
+
+def label_x(ax: Axes, places: Floats, texts: Sequence[str], priority: IntArray) -> None:
+    """Label places on the x axis: along it if all fit, upright otherwise, the foremost only if these do not fit."""
+    unit = units_per_inch(ax)
+    slot = np.diff(np.sort(places)).min(initial=np.inf)
+    upright = text_width(texts) * unit > 0.95 * slot
+    chosen = choose_apart(places, priority, 0.85 * line_height() * unit) if upright else np.arange(len(places))
+    ax.set_xticks(places[chosen], [texts[i] for i in chosen.tolist()], rotation=90 if upright else 0, fontsize=FONT)
+    ax.tick_params(axis="x", length=0)
+
+
+def number_clusters(ax: Axes, places: Floats, height: float, clusters: IntArray, priority: IntArray) -> None:
+    """Write the numbers of clusters side by side, leaving out noise and those that would meet one before them."""
+    known = np.flatnonzero(clusters >= 0)
+    texts = [str(cluster) for cluster in clusters[known].tolist()]
+    gap = 1.5 * text_width(texts) * units_per_inch(ax)
+    colours = readable_on_white(cluster_colours(clusters[known]))
+    for i in choose_apart(places[known], priority[known], gap).tolist():
+        ax.annotate(
+            texts[i],
+            (places[known[i]], height),
+            xytext=(0, 3),
+            textcoords="offset points",
+            color=colours[i],
+            fontsize=FONT + 1,
+            weight="bold",
+            ha="center",
+        )
+
+
+def add_lines(ax: Axes, x: Floats, y: Floats, colours: Colours) -> None:
+    """Draw lines, each from and to a place in a row of ``x`` and ``y``; thinner where one unit of x is little."""
+    collections = import_optional("matplotlib.collections", "plotting")
+    width = float(np.clip(0.3 * POINTS_PER_INCH / units_per_inch(ax), 0.3, 1.6))
+    ax.add_collection(collections.LineCollection(np.stack([x, y], axis=2), colors=colours, linewidths=width))
+
+
+def add_polygons(ax: Axes, corners: Floats, colours: Colours, edges: Floats | float = 0.0) -> None:
+    """Draw filled polygons, with white edges of some width."""
+    collections = import_optional("matplotlib.collections", "plotting")
+    ax.add_collection(collections.PolyCollection(corners, facecolors=colours, edgecolors="white", linewidths=edges))
+
+
+def hide_spines(ax: Axes, *names: str) -> None:
+    """Hide the named sides of the frame."""
+    for name in names:
+        ax.spines[name].set_visible(False)

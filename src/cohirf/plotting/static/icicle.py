@@ -1,0 +1,124 @@
+"""The icicle: clusters as wide as their rows, each above those it was made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.plotting import layout
+from cohirf.plotting.colours import FAINT, NOISE, cluster_colours, mix, readable_on, to_rgb
+from cohirf.plotting.layout import Rectangles
+from cohirf.plotting.static.canvas import (
+    FONT,
+    add_polygons,
+    hide_spines,
+    inches,
+    line_height,
+    make_axes,
+    number_clusters,
+    settle,
+    text_width,
+    units_per_inch,
+)
+from cohirf.plotting.subject import find_subject
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PIXELS_PER_INCH = 100
+MIN_PIXELS = 0.5  # thinner rectangles cannot be seen
+HALF = 0.46  # of the height of a rectangle, in levels
+
+
+def plot_icicle(hierarchy_or_model: Any, *, max_clusters: int = 5000, ax: Axes | None = None) -> Axes:
+    """Draw each level as a row of clusters, each as wide as it has rows, above the clusters it was made of.
+
+    A colour is a final cluster, whose number stands on top; noise is grey. Finer levels are paler. Wide rectangles
+    carry the row of their medoid. Where clusters are too thin to see, only the pale ground shows.
+
+    Parameters
+    ----------
+    hierarchy_or_model : FusionHierarchy or fitted CoHiRF
+        What to draw.
+    max_clusters : int, default=5000
+        The finest level drawn is the first with at most so many clusters, or the last one if all have more.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; new axes by default.
+
+    Returns
+    -------
+    ax : matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> from cohirf import FusionHierarchy
+    >>> from cohirf.plotting import plot_icicle
+    >>> hierarchy = FusionHierarchy(parents=[0, 0, 0, 0, 4, 4], absorbed_at=[0, 1, 1, 2, 0, 1])
+    >>> ax = plot_icicle(hierarchy)
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['level 1: 3 clusters', 'level 2: 2 clusters']
+    """
+    top = layout.readable_top(find_subject(hierarchy_or_model), max_clusters, largest_only=False)
+    rectangles = layout.icicle(top)
+    first_level, n_rows = int(rectangles.level[0]), int(rectangles.end.max())
+    n_levels = top.last_level - first_level + 1
+    ax = make_axes(ax, 7.5, float(np.clip(1.5 + 0.42 * n_levels, 2.2, 8)))
+    ax.set_xlim(0, n_rows)
+    ax.set_ylim(first_level - 0.5, top.last_level + 0.5)
+    _frame(ax, top, first_level)
+    settle(ax)
+    pixel = units_per_inch(ax) / PIXELS_PER_INCH
+    seen = rectangles.where(rectangles.size >= MIN_PIXELS * pixel)
+    final = seen.where(seen.level == top.last_level)
+    _draw_ground(ax, final, first_level, top.last_level)
+    _draw_rectangles(ax, seen, pixel)
+    number_clusters(ax, (final.start + final.end) / 2, top.last_level + 0.5, final.cluster, final.size)
+    return ax
+
+
+def _draw_rectangles(ax: Axes, seen: Rectangles, pixel: float) -> None:
+    depth = seen.level.max() - seen.level
+    colours = mix(cluster_colours(seen.cluster), 0.4 * depth / max(depth.max(), 1))
+    edges = np.clip(seen.size / pixel / 10, 0, 0.8)  # edges must not hide what is thin
+    add_polygons(ax, _corners(seen.start, seen.end, seen.level - HALF, seen.level + HALF), colours, edges)
+    inks = readable_on(colours)
+    unit = units_per_inch(ax)
+    fits_height = line_height() < 2 * HALF * inches(ax)[1] / abs(np.diff(ax.get_ylim())[0])
+    for i, (row, level, start, end) in enumerate(zip(seen.medoid, seen.level, seen.start, seen.end, strict=True)):
+        text = f"row {row}"
+        if fits_height and text_width([text]) * unit < 0.95 * (end - start):
+            ax.text((start + end) / 2, level, text, color=inks[i], fontsize=FONT, ha="center", va="center")
+
+
+def _draw_ground(ax: Axes, final: Rectangles, first_level: int, last_level: int) -> None:
+    """Draw what shows where clusters are too thin: grey, and the pale colours of the final clusters below them."""
+    levels = np.arange(first_level, last_level + 1)
+    x_end = np.full(len(levels), ax.get_xlim()[1])
+    grey = np.broadcast_to(mix(to_rgb(NOISE), 0.6), (len(levels), 3))
+    add_polygons(ax, _corners(0 * x_end, x_end, levels - HALF, levels + HALF), grey)
+    start, end = np.tile(final.start, len(levels)), np.tile(final.end, len(levels))
+    level = np.repeat(levels, len(final.start))
+    pale = np.tile(mix(cluster_colours(final.cluster), 0.75), (len(levels), 1))
+    add_polygons(ax, _corners(start, end, level - HALF, level + HALF), pale)
+
+
+def _corners(left: Any, right: Any, bottom: Any, top: Any) -> layout.Floats:
+    return np.stack([left, bottom, left, top, right, top, right, bottom], axis=1).reshape(-1, 4, 2).astype(np.float64)
+
+
+def _frame(ax: Axes, top: layout.Top, first_level: int) -> None:
+    counts = top.hierarchy.cluster_counts()
+    step = int(np.ceil((top.last_level - first_level + 1) * 1.3 * line_height() / inches(ax)[1]))
+    levels: IntArray = np.arange(first_level, top.last_level + 1)[::-step][::-1]
+    ax.set_yticks(levels, [_describe_level(level, counts[level - top.first_level]) for level in levels.tolist()])
+    ax.tick_params(length=0, labelsize=FONT + 1)
+    ax.xaxis.set_major_formatter("{x:,.0f}")
+    ax.set_xlabel("rows, ordered so that each cluster stands above those it was made of", color=FAINT)
+    hide_spines(ax, "top", "right", "bottom", "left")
+
+
+def _describe_level(level: int, count: int) -> str:
+    return f"level {level}: {count:,} cluster{'' if count == 1 else 's'}"

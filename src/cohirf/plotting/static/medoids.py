@@ -1,0 +1,252 @@
+"""The medoids: the rows that stand for the clusters, as images, lines or a heat map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.estimator import CoHiRF
+from cohirf.optional import import_optional
+from cohirf.plotting import layout
+from cohirf.plotting.colours import FAINT, NOISE, PAPER, cluster_colours, to_hex
+from cohirf.plotting.layout import Floats
+from cohirf.plotting.static.canvas import FONT, hide_spines, inches, label_x, line_height, make_axes, settle, text_width
+from cohirf.plotting.subject import check_model
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MAX_LINES = 6  # more profiles than this are told apart more easily in a heat map
+MAX_CRISP = 400  # more cells than this share pixels: then these show their mean
+
+
+@dataclass(frozen=True)
+class Medoids:
+    """The medoids of the largest clusters: number, size and features of each, and the number of all clusters."""
+
+    cluster: IntArray
+    size: IntArray
+    features: Floats
+    n_clusters: int
+
+
+def plot_medoids(
+    model: Any,
+    *,
+    image_shape: tuple[int, ...] | None = None,
+    feature_names: Sequence[str] | None = None,
+    max_clusters: int = 50,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the rows that stand for the clusters: as images, as lines if they are few, as a heat map otherwise.
+
+    Parameters
+    ----------
+    model : fitted CoHiRF
+        The model whose medoids to draw.
+    image_shape : tuple of int, optional
+        Draw each medoid as an image of this height and width, or of this height, width and 3 colour channels.
+    feature_names : sequence of str, optional
+        Names of the features; those seen by ``fit`` by default.
+    max_clusters : int, default=50
+        Draw the largest so many clusters.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; new axes by default.
+
+    Returns
+    -------
+    ax : matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import load_iris
+    >>> from cohirf import CoHiRF
+    >>> from cohirf.plotting import plot_medoids
+    >>> model = CoHiRF(KMeans(3), random_state=0).fit(load_iris(as_frame=True).data)
+    >>> ax = plot_medoids(model)
+    >>> [label.get_text() for label in ax.get_xticklabels()][0]
+    'sepal length (cm)'
+    """
+    medoids = _largest_medoids(check_model(model), max_clusters)
+    if image_shape is not None:
+        return _draw_images(ax, medoids, image_shape)
+    names = _feature_names(model, feature_names)
+    draw = _draw_lines if len(medoids.cluster) <= MAX_LINES else _draw_heat_map
+    return draw(ax, medoids, names)
+
+
+def _largest_medoids(model: CoHiRF, max_clusters: int) -> Medoids:
+    if max_clusters < 1:
+        raise ValueError(f"max_clusters={max_clusters} is not valid: give an int >= 1.")
+    if model.n_clusters_ == 0:
+        raise ValueError(f"The model has no clusters to draw: lower min_cluster_size={model.min_cluster_size}.")
+    sizes = np.bincount(model.labels_[model.labels_ >= 0])
+    chosen = layout.largest_clusters(sizes, max_clusters)
+    features = model.medoids_[chosen]
+    if sparse.issparse(features):
+        features = features.toarray()
+    return Medoids(chosen, sizes[chosen], np.asarray(features, dtype=np.float64), model.n_clusters_)
+
+
+def _feature_names(model: CoHiRF, given: Sequence[str] | None) -> list[str]:
+    n_features = model.n_features_in_
+    if given is not None and len(given) != n_features:
+        raise ValueError(f"feature_names has {len(given)} names for {n_features} features: give one for each.")
+    names = getattr(model, "feature_names_in_", range(n_features)) if given is None else given
+    return [str(name) for name in names]
+
+
+def _draw_lines(ax: Axes | None, medoids: Medoids, names: list[str]) -> Axes:
+    n_features = len(names)
+    ax = make_axes(ax, float(np.clip(3 + 0.4 * n_features, 6, 8)), 4)
+    colours = cluster_colours(medoids.cluster)
+    marker = "o" if n_features <= 30 else ""
+    for i, (cluster, size) in enumerate(zip(medoids.cluster.tolist(), medoids.size.tolist(), strict=True)):
+        label = f"cluster {cluster} ({size:,})"
+        ax.plot(medoids.features[i], color=colours[i], marker=marker, markersize=5, linewidth=1.8, label=label)
+    ax.set_xlim(-0.5, n_features - 0.5)
+    settle(ax)
+    _label_features(ax, names)
+    ax.grid(axis="x", color=PAPER)
+    ax.set_axisbelow(True)
+    ax.set_ylabel("value at the medoid")
+    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=FONT + 1, borderaxespad=0)
+    ax.tick_params(axis="y", labelsize=FONT + 1)
+    hide_spines(ax, "top", "right")
+    _say_how_many(ax, medoids)
+    return ax
+
+
+def _draw_heat_map(ax: Axes | None, medoids: Medoids, names: list[str]) -> Axes:
+    n_clusters, n_features = medoids.features.shape
+    height = float(np.clip(1.2 + 0.17 * n_clusters, 3, 9.5))
+    ax = make_axes(ax, float(np.clip(3 + 0.25 * n_features, 5, 8)), height)
+    name, low, high = _colour_scale(medoids.features)
+    cells = ax.imshow(
+        medoids.features,
+        aspect="auto",
+        cmap=import_optional("matplotlib", "plotting").colormaps[name].with_extremes(bad=NOISE),
+        vmin=low,
+        vmax=high,
+        interpolation="nearest" if max(n_clusters, n_features) <= MAX_CRISP else "auto",
+    )
+    settle(ax)
+    _label_features(ax, names)
+    _label_clusters(ax, medoids)
+    bar = ax.figure.colorbar(cells, ax=ax, label="value at the medoid", fraction=0.05, pad=0.02, aspect=30)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=FONT)
+    hide_spines(ax, "top", "right", "bottom", "left")
+    _say_how_many(ax, medoids)
+    return ax
+
+
+def _colour_scale(features: Floats) -> tuple[str, float, float]:
+    """Return a colour map and the values at its ends: if there are both signs, its middle is 0."""
+    low, high = float(np.nanmin(features)), float(np.nanmax(features))
+    if low < 0 < high:
+        limit = max(-low, high)
+        return "RdBu_r", -limit, limit
+    return "cividis", low, high
+
+
+def _label_clusters(ax: Axes, medoids: Medoids) -> None:
+    """Name the clusters on the y axis, with a patch of the colour that each has in the other pictures."""
+    n_clusters = len(medoids.cluster)
+    places = np.arange(n_clusters, dtype=np.float64)
+    gap = 0.9 * line_height() * n_clusters / inches(ax)[1]
+    chosen = layout.choose_apart(places, -np.arange(n_clusters), gap)
+    ax.set_yticks(chosen, [f"cluster {medoids.cluster[i]} ({medoids.size[i]:,})" for i in chosen], fontsize=FONT)
+    ax.tick_params(axis="y", length=0, pad=12)
+    beside = ax.get_yaxis_transform() + _shift(ax, -0.08)
+    colours = to_hex(cluster_colours(medoids.cluster))
+    ax.vlines(0 * places, places - 0.42, places + 0.42, colours, linewidth=6, transform=beside, clip_on=False)
+
+
+def _shift(ax: Axes, x: float) -> Any:
+    transforms = import_optional("matplotlib.transforms", "plotting")
+    return transforms.ScaledTranslation(x, 0, ax.figure.dpi_scale_trans)
+
+
+def _label_features(ax: Axes, names: list[str]) -> None:
+    # the first feature goes before the others, and so on: where not all fit, every so many are named
+    places = np.arange(len(names), dtype=np.float64)
+    label_x(ax, places, names, -np.arange(len(names)))
+
+
+def _draw_images(ax: Axes | None, medoids: Medoids, shape: tuple[int, ...]) -> Axes:
+    images = _as_images(medoids, shape)
+    n_images, height, width = images.shape[:3]
+    ax, n_columns = _image_axes(ax, n_images, height / width)
+    room = inches(ax)[0] / n_columns
+    captions = _captions(medoids, room)
+    caption = (captions[0].count("\n") + 1.6) * line_height() / room * layout.IMAGE_STEP * width
+    grid = layout.image_grid(n_images, n_columns, height=height, width=width, caption=caption)
+    low, high = float(np.nanmin(images)), float(np.nanmax(images))
+    colours = cluster_colours(medoids.cluster)
+    for image, left, bottom, text, colour in zip(images, grid.left, grid.bottom, captions, colours, strict=True):
+        extent = (left, left + width, bottom, bottom + height)
+        ax.imshow(image, cmap="gray_r", extent=extent, interpolation="nearest", vmin=low, vmax=high)
+        ax.plot([left, left + width], [bottom - 0.1 * caption] * 2, color=colour, linewidth=2, solid_capstyle="butt")
+        ax.text(left + width / 2, bottom - 0.22 * caption, text, fontsize=FONT, ha="center", va="top")
+    ax.set_xlim(-0.01 * grid.width, 1.01 * grid.width)
+    ax.set_ylim(0, grid.height)
+    ax.set_axis_off()
+    _say_how_many(ax, medoids)
+    return ax
+
+
+def _image_axes(ax: Axes | None, n_images: int, shape: float) -> tuple[Axes, int]:
+    """Return axes for images that are ``shape`` times as high as wide, and the number of columns."""
+    if ax is not None:
+        settle(ax)
+        wide, high = inches(ax)
+        return ax, layout.count_columns(n_images, 1 / (shape + 0.4), wide / high)
+    n_columns = layout.count_columns(n_images, 1 / (shape + 0.4), 5 if n_images <= 5 else 1.8)
+    width = min(12, 1 + 0.9 * n_columns)
+    n_lines = -(-n_images // n_columns)
+    caption = 0.35 if width / n_columns > 0.85 else 0.2
+    ax = make_axes(None, width, float(np.clip(n_lines * (width / n_columns * shape + caption), 1.5, 12)))
+    settle(ax)
+    return ax, n_columns
+
+
+def _as_images(medoids: Medoids, shape: tuple[int, ...]) -> Floats:
+    """Return the medoids as images: grey ones as they are, those in colour from 0 to 1."""
+    n_features = medoids.features.shape[1]
+    if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] != 3) or np.prod(shape) != n_features:
+        raise ValueError(
+            f"image_shape={shape} does not fit {n_features} features: give (height, width) or (height, width, 3) "
+            f"whose product is {n_features}."
+        )
+    images = medoids.features.reshape(-1, *shape)
+    if len(shape) == 2:
+        return images
+    low, high = np.nanmin(images), np.nanmax(images)
+    return (images - low) / max(high - low, np.finfo(np.float64).tiny)
+
+
+def _captions(medoids: Medoids, room: float) -> list[str]:
+    """Return as much about each medoid as has room below its image."""
+    clusters, sizes = medoids.cluster.tolist(), medoids.size.tolist()
+    both = [
+        f"cluster {cluster}\n{size:,} row{'' if size == 1 else 's'}"
+        for cluster, size in zip(clusters, sizes, strict=True)
+    ]
+    short = [f"{cluster} ({size:,})" for cluster, size in zip(clusters, sizes, strict=True)]
+    numbers = [f"{cluster}" for cluster in clusters]
+    fitting = (texts for texts in (both, short, numbers) if text_width(texts) < 0.95 * room)
+    return next(fitting, [""] * len(clusters))
+
+
+def _say_how_many(ax: Axes, medoids: Medoids) -> None:
+    shown = len(medoids.cluster)
+    if shown < medoids.n_clusters:
+        ax.set_title(f"{shown:,} largest of {medoids.n_clusters:,} clusters", loc="right", fontsize=FONT, color=FAINT)

@@ -1,0 +1,159 @@
+"""The scatter plot: rows as points, coloured by cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import _get_feature_names, _num_samples
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.optional import import_optional
+from cohirf.plotting.colours import FAINT, INK, cluster_colours, readable_on
+from cohirf.plotting.layout import Floats, choose_apart, largest_clusters
+from cohirf.plotting.projection import Projection, draw_rows, project
+from cohirf.plotting.static.canvas import FONT, POINTS_PER_INCH, hide_spines, inches, make_axes, settle
+from cohirf.plotting.subject import find_subject
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MAX_NUMBERED = 40  # medoids that carry the number of their cluster
+DISC = 11.0  # points: the diameter of a medoid with a number
+MAX_MEDOIDS = 300
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The cluster of each row, and number, medoid and size of the largest clusters."""
+
+    labels: IntArray
+    number: IntArray
+    medoid: IntArray
+    size: IntArray
+
+
+def plot_scatter(
+    model: Any,
+    X: Any,
+    *,
+    level: int | None = None,
+    max_points: int = 10_000,
+    random_state: Any = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw rows as points coloured by cluster, and mark the medoids.
+
+    Two features are drawn as they are, and so are three, in space. More are projected on their first principal
+    components. Rows of noise are grey. Medoids have a dark rim, and the number of their cluster where there is room.
+
+    Parameters
+    ----------
+    model : fitted CoHiRF or FusionHierarchy
+        What gives each row its cluster.
+    X : array, table or sparse matrix, shape (n_samples, n_features)
+        The data of the fit.
+    level : int, optional
+        Colour by the clusters of this level; by the final ones by default.
+    max_points : int, default=10000
+        Of larger data, draw so many rows at random. The medoids of the 300 largest clusters are always drawn.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the draw.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw, flat or with ``projection="3d"``; new axes by default.
+
+    Returns
+    -------
+    ax : matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import load_iris
+    >>> from cohirf import CoHiRF
+    >>> from cohirf.plotting import plot_scatter
+    >>> X = load_iris().data
+    >>> model = CoHiRF(KMeans(3), random_state=0).fit(X)
+    >>> ax = plot_scatter(model, X)
+    >>> ax.get_xlabel()
+    'principal component 1 (92% of variance)'
+    """
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    clusters = _clusters(model, X, level)
+    if ax is None:
+        in_space = {"projection": "3d", "computed_zorder": False} if X.shape[1] == 3 else {}
+        ax = make_axes(None, 6, 5, **in_space)
+        if X.shape[1] > 3:  # principal components share a unit, features need not
+            ax.set_aspect("equal", adjustable="datalim")
+    n_axes = 3 if hasattr(ax, "get_zlim") else 2
+    rows = draw_rows(len(clusters.labels), max_points, random_state)
+    projection = project(X, np.concatenate([rows, clusters.medoid]), n_axes, _get_feature_names(X))
+    _draw_points(ax, projection.points[: len(rows)], clusters.labels[rows])
+    _frame(ax, projection)
+    _draw_medoids(ax, projection.points[len(rows) :], clusters)
+    if len(rows) < len(clusters.labels):
+        ax.set_title(f"{len(rows):,} of {len(clusters.labels):,} rows", loc="right", fontsize=FONT, color=FAINT)
+    return ax
+
+
+def _clusters(given: Any, X: Any, level: int | None) -> Clusters:
+    subject = find_subject(given)
+    hierarchy = subject.hierarchy
+    if hierarchy.rows is not None:
+        raise ValueError(f"{hierarchy!r} is the top of a larger one: give the hierarchy of all rows of X.")
+    if _num_samples(X) != hierarchy.n_rows:
+        raise ValueError(
+            f"X has {_num_samples(X):,} rows, and the hierarchy has {hierarchy.n_rows:,}: give the data of the fit."
+        )
+    labels = subject.labels if level is None else hierarchy.cut(level=level)
+    medoids = hierarchy.medoids(hierarchy.n_levels if level is None else level)
+    medoids = medoids[labels[medoids] >= 0]  # these are in the order of their labels
+    sizes = np.bincount(labels[labels >= 0])
+    largest = largest_clusters(sizes, MAX_MEDOIDS)
+    return Clusters(labels, largest, medoids[largest], sizes[largest])
+
+
+def _draw_points(ax: Any, points: Floats, labels: IntArray) -> None:
+    wide, high = inches(ax)
+    area = float(np.clip(800 * wide * high / max(len(points), 1), 3, 24))
+    is_noise = labels < 0
+    for chosen in (is_noise, ~is_noise):  # noise first, so that it lies below
+        if chosen.any():
+            colours = cluster_colours(labels[chosen])
+            ax.scatter(*points[chosen].T, s=area, c=colours, linewidths=0, alpha=0.75, zorder=2)
+
+
+def _frame(ax: Any, projection: Projection) -> None:
+    for axis, name in zip("xyz", projection.names, strict=False):
+        getattr(ax, f"set_{axis}label")(name)
+    ax.tick_params(labelsize=FONT)
+    if len(projection.names) == 2:
+        hide_spines(ax, "top", "right")
+
+
+def _draw_medoids(ax: Any, points: Floats, clusters: Clusters) -> None:
+    """Draw the medoids, those that carry a number larger than the others."""
+    numbered = np.zeros(len(points), dtype=bool)
+    if len(points) <= MAX_NUMBERED:
+        settle(ax)
+        numbered[choose_apart(_on_screen(ax, points), clusters.size, 1.3 * DISC)] = True
+    colours = cluster_colours(clusters.number)
+    small = float(np.clip(4000 / max(len(points), 1), 12, 36))
+    areas = np.where(numbered, DISC**2, small)
+    in_space = {"depthshade": False} if points.shape[1] == 3 else {}
+    ax.scatter(*points.T, s=areas, c=colours, edgecolors=INK, linewidths=0.8, alpha=1, zorder=3, **in_space)
+    inks = readable_on(colours)
+    for i in np.flatnonzero(numbered).tolist():
+        text = str(clusters.number[i])
+        ax.text(*points[i], text, color=inks[i], fontsize=FONT - 1, ha="center", va="center_baseline", zorder=4)
+
+
+def _on_screen(ax: Any, points: Floats) -> Floats:
+    """Return where points are on the screen, in typographic points."""
+    if points.shape[1] == 3:
+        x, y, _ = import_optional("mpl_toolkits.mplot3d.proj3d", "plotting").proj_transform(*points.T, ax.get_proj())
+        points = np.column_stack([x, y])
+    pixels = ax.transData.transform(points)
+    return np.asarray(pixels * POINTS_PER_INCH / ax.figure.dpi)

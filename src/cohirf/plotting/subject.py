@@ -1,0 +1,45 @@
+"""What a picture is drawn of: a fitted model or a hierarchy, and what is refused."""
+
+from __future__ import annotations
+
+import reprlib
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.estimator import CoHiRF
+from cohirf.hierarchy import FusionHierarchy
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A hierarchy, and the final cluster of each of its leaves: -1 for those that the model calls noise."""
+
+    hierarchy: FusionHierarchy
+    labels: IntArray
+
+
+def find_subject(given: Any) -> Subject:
+    """Return the hierarchy of a fitted model, or the hierarchy itself, with its final clusters."""
+    if isinstance(given, FusionHierarchy):
+        if given.n_rows == 0:
+            raise ValueError(f"{given!r} has no rows to draw: give a hierarchy with at least one.")
+        return Subject(given, given.cut(level=given.n_levels))
+    if isinstance(given, CoHiRF):
+        check_is_fitted(given)
+        return Subject(given.hierarchy_, given.labels_)
+    raise TypeError(f"{_describe(given)} has no hierarchy to draw: give a fitted CoHiRF or a FusionHierarchy.")
+
+
+def check_model(given: Any) -> CoHiRF:
+    """Return ``given`` if it is a fitted model."""
+    if isinstance(given, CoHiRF):
+        check_is_fitted(given)
+        return given
+    raise TypeError(f"{_describe(given)} does not hold what this picture shows: give a fitted CoHiRF.")
+
+
+def _describe(given: Any) -> str:
+    return f"{' '.join(reprlib.repr(given).split())} of type {type(given).__name__}"

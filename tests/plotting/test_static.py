@@ -1,0 +1,454 @@
+"""Pictures drawn with matplotlib: what is on them, where they go, and what is refused."""
+
+import subprocess
+import sys
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.collections import LineCollection, PolyCollection
+from scipy import sparse
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import NotFittedError
+
+from cohirf import CoHiRF, FusionHierarchy
+from cohirf.plotting import layout, plot_dendrogram, plot_icicle, plot_levels, plot_medoids, plot_scatter
+from cohirf.plotting.colours import cluster_colours
+from cohirf.plotting.subject import find_subject
+
+OF_HIERARCHIES = [plot_dendrogram, plot_icicle]
+OF_MODELS = [plot_levels, plot_medoids]
+SIZES = [1, 3, 30, 300]
+
+
+@pytest.fixture(params=SIZES)
+def hierarchy(request, hierarchies_by_size):
+    return hierarchies_by_size[request.param]
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """A model with two clusters and some noise."""
+    X, _ = make_blobs(200, 2, centers=[(0, 0), (9, 9)], cluster_std=0.5, random_state=0)
+    X[:3] = [(20, 0), (0, 20), (20, 20)]
+    model = CoHiRF(DBSCAN(eps=0.8), n_views=1, min_cluster_size=5, random_state=0).fit(X)
+    assert set(model.labels_.tolist()) == {-1, 0, 1}
+    return model, X
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Models by their number of clusters."""
+    X = np.random.default_rng(0).normal(size=(600, 12))
+    return {k: CoHiRF(KMeans(k, n_init=1), n_views=1, random_state=0).fit(X) for k in SIZES}
+
+
+def texts_of(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def collections_of(ax, kind):
+    return [collection for collection in ax.collections if type(collection) is kind]
+
+
+def boxes_overlap(texts):
+    boxes = [text.get_window_extent() for text in texts if text.get_text()]
+    return any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
+def scatter_labels(ax):
+    """Return the number of points in each cloud, from the first drawn to the last."""
+    return [len(cloud.get_offsets()) for cloud in ax.collections]
+
+
+@pytest.mark.parametrize("plot", [*OF_HIERARCHIES, *OF_MODELS])
+def test_axes_are_made_or_taken_as_given(plot, model):
+    made = plot(model)
+    figure, (left, right) = plt.subplots(1, 2)
+    assert plot(model, ax=right) is right
+    assert made.figure is not figure
+    assert not left.has_data()
+
+
+@pytest.mark.parametrize("plot", [*OF_HIERARCHIES, *OF_MODELS])
+def test_settings_of_matplotlib_stay_as_they_are(plot, model):
+    before = dict(mpl.rcParams)
+    plot(model).figure.canvas.draw()
+    assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.parametrize("plot", OF_HIERARCHIES)
+def test_a_model_and_its_hierarchy_give_the_same_picture(plot, model):
+    of_model, of_hierarchy = plot(model), plot(model.hierarchy_)
+    assert texts_of(of_model) == texts_of(of_hierarchy)
+    assert len(of_model.collections) == len(of_hierarchy.collections)
+
+
+@pytest.mark.parametrize("plot", OF_HIERARCHIES)
+@pytest.mark.parametrize("given", [[0, 0, 1], None, KMeans()])
+def test_what_has_no_hierarchy_is_refused(plot, given):
+    with pytest.raises(TypeError, match=r"has no hierarchy to draw: give a fitted CoHiRF or a FusionHierarchy"):
+        plot(given)
+
+
+@pytest.mark.parametrize("plot", OF_MODELS)
+def test_a_hierarchy_does_not_do_where_a_model_is_needed(plot, model):
+    with pytest.raises(
+        TypeError, match=r"FusionHierarchy.* does not hold what this picture shows: give a fitted CoHiRF"
+    ):
+        plot(model.hierarchy_)
+
+
+@pytest.mark.parametrize("plot", [*OF_HIERARCHIES, *OF_MODELS])
+def test_a_model_must_be_fitted(plot):
+    with pytest.raises(NotFittedError):
+        plot(CoHiRF())
+
+
+@pytest.mark.parametrize("plot", OF_HIERARCHIES)
+def test_a_hierarchy_without_rows_is_refused(plot):
+    empty = FusionHierarchy(np.empty(0, dtype=int), np.empty(0, dtype=int))
+    with pytest.raises(ValueError, match="has no rows to draw"):
+        plot(empty)
+
+
+def test_importing_the_package_imports_no_drawing_library():
+    code = "import sys, cohirf.plotting; print(sorted({'matplotlib', 'plotly'} & set(sys.modules)))"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
+
+
+class TestDendrogram:
+    def test_it_has_a_stem_per_cluster_and_a_bar_per_fusion(self, hierarchy):
+        top = hierarchy.condense(1000)
+        ax = plot_dendrogram(hierarchy, max_clusters=1000)
+        stems, bars = (len(lines.get_segments()) for lines in collections_of(ax, LineCollection))
+        assert bars == len(top.merges())
+        assert stems == top.n_rows + bars
+
+    def test_labels_do_not_overlap(self, hierarchy):
+        for max_clusters in (50, 500):
+            ax = plot_dendrogram(hierarchy, max_clusters=max_clusters)
+            ax.figure.canvas.draw()
+            assert not boxes_overlap(ax.get_xticklabels())
+            assert not boxes_overlap(ax.texts)
+
+    def test_all_fifty_leaves_are_labelled(self, make_hierarchy):
+        ax = plot_dendrogram(make_hierarchy(900, 48, 5))
+        assert len(ax.get_xticklabels()) == 48
+
+    def test_few_labels_lie_flat_and_many_stand_upright(self, make_hierarchy):
+        few, many = plot_dendrogram(make_hierarchy(90, 4, 2)), plot_dendrogram(make_hierarchy(90, 40, 2))
+        assert {label.get_rotation() for label in few.get_xticklabels()} == {0}
+        assert {label.get_rotation() for label in many.get_xticklabels()} == {90}
+
+    def test_heights_are_levels_of_the_whole_hierarchy(self, make_hierarchy):
+        ax = plot_dendrogram(make_hierarchy(900, 100, 40, 9, 3))
+        assert sorted(ax.get_yticks()) == [2, 3, 4]
+
+    def test_many_levels_have_few_ticks(self):
+        ax = plot_dendrogram(FusionHierarchy(np.zeros(40, dtype=int), np.arange(40)))
+        assert len(ax.get_yticks()) <= 12
+
+    def test_leaves_are_named_by_medoid_and_size(self, make_hierarchy):
+        hierarchy = make_hierarchy(90, 4, 2)
+        wanted = {f"row {row} ({size})" for row, size in zip(hierarchy.medoids(1), hierarchy.sizes(1), strict=True)}
+        assert {label.get_text() for label in plot_dendrogram(hierarchy).get_xticklabels()} == wanted
+
+    def test_names_of_rows_replace_their_numbers(self):
+        hierarchy = FusionHierarchy([0, 0, 2], [0, 1, 0])
+        ax = plot_dendrogram(hierarchy, leaf_labels=["ant", "bee", "cat"])
+        assert [label.get_text() for label in ax.get_xticklabels()] == ["ant", "bee", "cat"]
+        ax = plot_dendrogram(hierarchy, leaf_labels=np.array(["ant", "bee", "cat"]), max_clusters=2)
+        assert [label.get_text() for label in ax.get_xticklabels()] == ["ant (2)", "cat (1)"]
+
+    def test_names_must_be_as_many_as_rows(self):
+        with pytest.raises(ValueError, match="leaf_labels has 2 names, and there is a row 2: give one for each row"):
+            plot_dendrogram(FusionHierarchy([0, 0, 2], [0, 1, 0]), leaf_labels=["ant", "bee"])
+
+    def test_a_function_makes_labels(self):
+        ax = plot_dendrogram(FusionHierarchy([0, 0, 2], [0, 1, 0]), leaf_labels="{}:{}".format, max_clusters=2)
+        assert [label.get_text() for label in ax.get_xticklabels()] == ["0:2", "2:1"]
+
+    def test_it_says_when_it_leaves_clusters_out(self, hierarchies_by_size):
+        ax = plot_dendrogram(hierarchies_by_size[300])
+        assert ax.get_xlabel() == "50 largest of 300 clusters of level 3: medoid (number of rows)"
+
+    def test_noise_is_grey_and_has_no_number(self, noisy):
+        ax = plot_dendrogram(noisy[0])
+        assert sorted(texts_of(ax)) == ["0", "1"]
+        colours = collections_of(ax, LineCollection)[0].get_colors()[:, :3]
+        assert (colours == cluster_colours([-1])).all(axis=1).any()
+
+    def test_a_hierarchy_without_fusions_is_drawn(self):
+        ax = plot_dendrogram(FusionHierarchy([0, 1, 2], [0, 0, 0]))
+        assert texts_of(ax) == ["0", "1", "2"]
+
+    def test_a_condensed_hierarchy_is_drawn(self, hierarchies_by_size):
+        ax = plot_dendrogram(hierarchies_by_size[30].condense(60))
+        assert len(collections_of(ax, LineCollection)[0].get_segments()) > 48
+
+
+class TestIcicle:
+    def test_it_draws_what_can_be_seen(self, hierarchy):
+        rectangles = layout.icicle(layout.readable_top(find_subject(hierarchy), 5000, largest_only=False))
+        ax = plot_icicle(hierarchy)
+        drawn = collections_of(ax, PolyCollection)[-1].get_paths()
+        assert 0 < len(drawn) <= len(rectangles.level)
+
+    def test_rectangles_are_as_wide_as_their_rows(self, hierarchies_by_size):
+        hierarchy = hierarchies_by_size[3]
+        paths = collections_of(plot_icicle(hierarchy), PolyCollection)[-1].get_paths()
+        widths = [np.ptp(path.vertices[:, 0]) for path in paths]
+        assert widths == [size for level in (1, 2, 3) for size in self.sizes_in_order(hierarchy, level)]
+
+    def sizes_in_order(self, hierarchy, level):
+        rectangles = layout.icicle(layout.readable_top(find_subject(hierarchy), 5000, largest_only=False))
+        return rectangles.size[rectangles.level == level].tolist()
+
+    def test_too_thin_rectangles_are_dropped_and_the_others_stay(self):
+        n = 20_000
+        parents, absorbed_at = np.arange(n), np.zeros(n, dtype=int)
+        parents[1 : n // 2], absorbed_at[1 : n // 2] = 0, 1  # one cluster of half the rows, and many single rows
+        ax = plot_icicle(FusionHierarchy(parents, absorbed_at))
+        (path,) = collections_of(ax, PolyCollection)[-1].get_paths()
+        assert (path.vertices[:, 0].min(), path.vertices[:, 0].max()) == (0, n // 2)
+        assert ax.get_xlim() == (0, n)
+
+    def test_texts_do_not_overlap(self, hierarchy):
+        ax = plot_icicle(hierarchy)
+        ax.figure.canvas.draw()
+        assert not boxes_overlap(ax.texts)
+
+    def test_levels_name_the_number_of_their_clusters(self, hierarchies_by_size):
+        ax = plot_icicle(hierarchies_by_size[1])
+        assert [label.get_text() for label in ax.get_yticklabels()] == ["level 1: 5 clusters", "level 2: 1 cluster"]
+
+    def test_many_levels_have_labels_that_do_not_overlap(self):
+        ax = plot_icicle(FusionHierarchy(np.zeros(80, dtype=int), np.arange(80)))
+        ax.figure.canvas.draw()
+        assert not boxes_overlap(ax.get_yticklabels())
+
+    def test_the_finest_level_has_at_most_so_many_clusters(self, hierarchies_by_size):
+        ax = plot_icicle(hierarchies_by_size[30], max_clusters=100)
+        assert ax.get_yticklabels()[0].get_text() == "level 2: 48 clusters"
+
+    def test_noise_is_grey(self, noisy):
+        colours = collections_of(plot_icicle(noisy[0]), PolyCollection)[1].get_facecolors()[:, :3]
+        assert np.isclose(colours[:, 0], colours[:, 1]).any()
+
+
+class TestLevels:
+    def test_it_shows_active_rows_and_agreement(self, model):
+        ax = plot_levels(model)
+        (panel,) = ax.child_axes
+        assert ax.lines[0].get_ydata().tolist() == [300, *(record.rows_out for record in model.diagnostics_)]
+        assert panel.lines[0].get_ydata().tolist() == [record.agreement for record in model.diagnostics_]
+        assert [bar.get_height() for bar in panel.patches] == [record.views_kept / 3 for record in model.diagnostics_]
+
+    def test_a_single_view_has_no_agreement_to_show(self, noisy):
+        ax = plot_levels(noisy[0])
+        assert ax.child_axes == []
+
+    def test_levels_without_agreement_leave_a_gap(self, model, monkeypatch):
+        records = [*model.diagnostics_]
+        records[0] = type(records[0])(**(vars(records[0]) | {"agreement": np.nan}))
+        monkeypatch.setattr(model, "diagnostics_", records)
+        ax = plot_levels(model)
+        ax.figure.canvas.draw()
+        assert np.isnan(ax.child_axes[0].lines[0].get_ydata()[0])
+
+    def test_the_scale_is_logarithmic_where_needed(self, model, blobs):
+        few = CoHiRF(KMeans(4), random_state=0).fit(blobs[0][:10])
+        assert plot_levels(model).get_yscale() == "log"
+        assert plot_levels(few).get_yscale() == "linear"
+
+    def test_values_are_written_where_there_is_room(self, model):
+        assert texts_of(plot_levels(model))[0] == "300"
+        _, ax = plt.subplots(figsize=(0.8, 2))
+        assert texts_of(plot_levels(model, ax=ax)) == []
+
+    def test_worse_than_chance_stays_on_the_picture(self, model, monkeypatch):
+        records = [type(record)(**(vars(record) | {"agreement": -0.3})) for record in model.diagnostics_]
+        monkeypatch.setattr(model, "diagnostics_", records)
+        assert plot_levels(model).child_axes[0].get_ylim()[0] < -0.3
+
+
+class TestMedoids:
+    @pytest.mark.parametrize("k", [1, 3])
+    def test_few_are_lines(self, many, k):
+        ax = plot_medoids(many[k])
+        assert [line.get_ydata().tolist() for line in ax.lines] == many[k].medoids_.tolist()
+        assert len(ax.get_legend().texts) == k
+
+    @pytest.mark.parametrize("k", [30, 300])
+    def test_many_are_a_heat_map_of_the_largest(self, many, k):
+        ax = plot_medoids(many[k])
+        assert ax.images[0].get_array().shape == (min(k, 50), 12)
+        ax.figure.canvas.draw()
+        assert not boxes_overlap(ax.get_yticklabels())
+        assert ax.get_title(loc="right") == ("" if k == 30 else "50 largest of 300 clusters")
+
+    @pytest.mark.parametrize("k", SIZES)
+    def test_images_lie_in_a_grid_with_captions(self, many, k):
+        ax = plot_medoids(many[k], image_shape=(3, 4), max_clusters=300)
+        assert len(ax.images) == len(ax.texts) == k
+        ax.figure.canvas.draw()
+        assert not boxes_overlap(ax.texts)
+
+    def test_captions_name_cluster_and_size(self, many):
+        sizes = np.bincount(many[3].labels_)
+        wanted = [f"cluster {k}\n{size} rows" for k, size in enumerate(sizes)]
+        assert texts_of(plot_medoids(many[3], image_shape=(3, 4))) == wanted
+
+    def test_images_fit_into_given_axes(self, many):
+        _, ax = plt.subplots(figsize=(3, 6))
+        assert len(plot_medoids(many[30], image_shape=(3, 4), ax=ax).images) == 30
+
+    def test_images_have_no_captions_where_there_is_no_room(self, many):
+        _, ax = plt.subplots(figsize=(1, 1))
+        assert set(texts_of(plot_medoids(many[30], image_shape=(3, 4), ax=ax))) == {""}
+
+    def test_images_in_colour_go_from_0_to_1(self, many):
+        images = [image.get_array() for image in plot_medoids(many[30], image_shape=(2, 2, 3)).images]
+        assert (np.min(images), np.max(images)) == (0, 1)
+
+    @pytest.mark.parametrize("shape", [(3, 3), (12,), (2, 3, 2)])
+    def test_an_image_shape_that_does_not_fit_is_refused(self, many, shape):
+        with pytest.raises(ValueError, match=r"does not fit 12 features: give \(height, width\)"):
+            plot_medoids(many[3], image_shape=shape)
+
+    def test_names_come_from_the_fit_or_are_given(self, blobs):
+        names = [f"feature {letter}" for letter in "abcdefghij"]
+        table = pd.DataFrame(blobs[0], columns=names)
+        model = CoHiRF(KMeans(4), random_state=0).fit(table)
+        assert [label.get_text() for label in plot_medoids(model).get_xticklabels()] == names
+        given = plot_medoids(model, feature_names=list("jihgfedcba"))
+        assert "".join(label.get_text() for label in given.get_xticklabels()) == "jihgfedcba"
+
+    def test_names_must_be_as_many_as_features(self, model):
+        with pytest.raises(ValueError, match="feature_names has 2 names for 10 features: give one for each"):
+            plot_medoids(model, feature_names=["a", "b"])
+
+    def test_sparse_medoids_are_drawn_as_dense_ones(self, blobs):
+        X = np.round(np.abs(blobs[0]))
+        model = CoHiRF(KMeans(8, n_init=1), random_state=0).fit(sparse.csr_matrix(X))
+        assert sparse.issparse(model.medoids_)
+        assert (plot_medoids(model).images[0].get_array() == model.medoids_.toarray()).all()
+
+    def test_missing_values_are_left_blank(self, many, monkeypatch):
+        medoids = many[30].medoids_.copy()
+        medoids[0, 0] = np.nan
+        monkeypatch.setattr(many[30], "medoids_", medoids)
+        assert plot_medoids(many[30]).images[0].get_array().mask[0, 0]
+
+    def test_values_of_one_sign_have_a_scale_without_a_middle(self, many, monkeypatch):
+        monkeypatch.setattr(many[30], "medoids_", np.abs(many[30].medoids_))
+        image = plot_medoids(many[30]).images[0]
+        assert image.get_cmap().name == "cividis"
+        assert image.get_clim()[0] == np.abs(many[30].medoids_).min()
+
+    def test_a_model_without_clusters_is_refused(self, noisy):
+        X = noisy[1]
+        model = CoHiRF(DBSCAN(eps=0.8), n_views=1, min_cluster_size=500, random_state=0).fit(X)
+        with pytest.raises(ValueError, match="has no clusters to draw: lower min_cluster_size=500"):
+            plot_medoids(model)
+
+    def test_at_least_one_cluster_is_drawn(self, model):
+        with pytest.raises(ValueError, match="max_clusters=0 is not valid"):
+            plot_medoids(model, max_clusters=0)
+
+
+class TestScatter:
+    def test_axes_are_made_or_taken_as_given(self, model, blobs):
+        _, (left, right) = plt.subplots(1, 2, sharex=True, sharey=True)
+        assert plot_scatter(model, blobs[0], ax=right) is right
+        right.figure.canvas.draw()
+        assert not left.collections
+        assert plot_scatter(model, blobs[0]).figure is not right.figure
+
+    def test_rows_and_medoids_are_drawn_and_numbered(self, model, blobs):
+        ax = plot_scatter(model, blobs[0])
+        assert scatter_labels(ax) == [300, 4]
+        assert sorted(texts_of(ax)) == ["0", "1", "2", "3"]
+        assert "principal component 1" in ax.get_xlabel()
+
+    @pytest.mark.parametrize("k", SIZES)
+    def test_a_hierarchy_gives_clusters_as_well(self, k, hierarchies_by_size):
+        hierarchy = hierarchies_by_size[k]
+        X = np.random.default_rng(0).normal(size=(hierarchy.n_rows, 2))
+        ax = plot_scatter(hierarchy, X)
+        assert scatter_labels(ax) == [hierarchy.n_rows, k]
+        ax.figure.canvas.draw()
+        assert not boxes_overlap(ax.texts)
+
+    def test_points_have_the_colour_of_their_cluster(self, noisy):
+        model, X = noisy
+        ax = plot_scatter(model, X)
+        noise, points, medoids = ax.collections
+        assert (noise.get_facecolors()[:, :3] == cluster_colours([-1])).all()
+        assert (points.get_facecolors()[:, :3] == cluster_colours(model.labels_[model.labels_ >= 0])).all()
+        assert (medoids.get_offsets() == X[model.medoid_indices_]).all()
+
+    def test_a_level_has_its_own_clusters(self, hierarchies_by_size):
+        hierarchy = hierarchies_by_size[3]
+        X = np.random.default_rng(0).normal(size=(200, 2))
+        points, medoids = plot_scatter(hierarchy, X, level=2).collections
+        assert (points.get_facecolors()[:, :3] == cluster_colours(hierarchy.cut(level=2))).all()
+        assert (medoids.get_offsets() == X[hierarchy.medoids(2)]).all()
+
+    def test_three_features_are_drawn_in_space(self, blobs):
+        X = blobs[0][:, :3]
+        model = CoHiRF(KMeans(4), random_state=0).fit(X)
+        ax = plot_scatter(model, X)
+        ax.figure.canvas.draw()
+        assert (ax.name, ax.get_zlabel()) == ("3d", "feature 2")
+        assert texts_of(ax)
+
+    def test_many_features_fit_into_given_space(self, model, blobs):
+        _, ax = plt.subplots(subplot_kw={"projection": "3d"})
+        assert "principal component 3" in plot_scatter(model, blobs[0], ax=ax).get_zlabel()
+
+    def test_names_of_columns_are_on_the_axes(self, noisy):
+        model, X = noisy
+        ax = plot_scatter(model, pd.DataFrame(X, columns=["width", "height"]))
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("width", "height")
+
+    def test_lists_of_lists_are_data_too(self, noisy):
+        model, X = noisy
+        assert scatter_labels(plot_scatter(model, X.tolist())) == scatter_labels(plot_scatter(model, X))
+
+    def test_large_data_is_sampled_and_all_medoids_are_drawn(self, model, blobs):
+        ax = plot_scatter(model, blobs[0], max_points=50, random_state=0)
+        assert scatter_labels(ax) == [50, 4]
+        assert ax.get_title(loc="right") == "50 of 300 rows"
+
+    def test_the_sample_is_seeded(self, model, blobs):
+        first, second = (plot_scatter(model, blobs[0], max_points=50, random_state=0) for _ in range(2))
+        assert (first.collections[0].get_offsets() == second.collections[0].get_offsets()).all()
+
+    def test_a_model_of_noise_alone_is_drawn(self, noisy):
+        X = noisy[1]
+        model = CoHiRF(DBSCAN(eps=0.8), n_views=1, min_cluster_size=500, random_state=0).fit(X)
+        ax = plot_scatter(model, X)
+        ax.figure.canvas.draw()
+        assert scatter_labels(ax) == [200, 0]
+
+    def test_other_data_is_refused(self, model, blobs):
+        with pytest.raises(ValueError, match="X has 10 rows, and the hierarchy has 300: give the data of the fit"):
+            plot_scatter(model, blobs[0][:10])
+
+    def test_the_top_of_a_hierarchy_is_refused(self, model, blobs):
+        with pytest.raises(ValueError, match="is the top of a larger one: give the hierarchy of all rows"):
+            plot_scatter(model.hierarchy_.condense(), blobs[0])
+
+    def test_a_model_must_be_fitted(self, blobs):
+        with pytest.raises(NotFittedError):
+            plot_scatter(CoHiRF(), blobs[0])
+
+    def test_what_has_no_hierarchy_is_refused(self, blobs):
+        with pytest.raises(TypeError, match="'labels' of type str has no hierarchy to draw"):
+            plot_scatter("labels", blobs[0])
