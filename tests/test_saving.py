@@ -828,7 +828,11 @@ HOSTILE_ARRAYS = {
     "parents out of range": ("parents", np.full(12, 12, ints), "parents must be row numbers from 0 to 11"),
     "parents negative": ("parents", np.full(12, -1, ints), "parents must be row numbers from 0 to 11"),
     "parents in a circle": ("parents", np.roll(np.arange(12, dtype=ints), 1), "parents is not a fusion hierarchy"),
-    "levels": ("absorbed_at", np.arange(12, dtype=np.uint64) << 58, "parents is not|and the fit ended with"),
+    "levels": (
+        "absorbed_at",
+        np.arange(12, dtype=np.uint64) << 58,
+        "parents is not|and the fit ended with|so many levels",
+    ),
     "labels": ("labels", np.full(12, 3, ints), "labels.npy has labels outside of -1 to 2"),
     "labels below": ("labels", np.full(12, -2, ints), "labels.npy has labels outside of -1 to 2"),
     "landmark labels": ("landmark_labels", np.full(12, 3, ints), "landmark_labels.npy has labels outside of -1 to 2"),
@@ -855,8 +859,8 @@ def test_hostile_arrays_are_refused(path, name):
 
 
 def test_a_level_beyond_the_last_is_refused(path):
-    absorbed_at = np.load(path / "absorbed_at.npy").astype(np.uint64)
-    forge_array(path, "absorbed_at", absorbed_at * 2**60)
+    absorbed_at = np.load(path / "absorbed_at.npy")
+    forge_array(path, "absorbed_at", absorbed_at * 3)
     assert_refused(path, r"absorbed_at.npy has level \d+, and the fit ended with 2")
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 def import_optional(name: str, extra: str) -> Any:
     """Return the module ``name``, or say how to install it."""
+    package = name.partition(".")[0]
     try:
         return import_module(name)
-    except ImportError as error:
-        package = name.partition(".")[0]
+    except ModuleNotFoundError as error:
+        if error.name is not None and error.name.partition(".")[0] != package:
+            raise  # it is there, and lacks something itself
         raise ImportError(f'This needs {package}: install it with pip install "cohirf[{extra}]".') from error

@@ -90,6 +90,27 @@ def test_a_radius_that_is_tiny_against_the_range_goes_to_scikit_learn():
     assert model.labels_.tolist() == [0, 0, -1]
 
 
+@pytest.mark.parametrize(
+    ("X", "eps"),
+    [
+        (1.7e18 + np.random.default_rng(0).integers(0, 40, (2000, 1)) * 256.0, 600.0),  # times in nanoseconds
+        (np.random.default_rng(0).integers(0, 10, (2000, 2)) * 0.125 + 1e15, 0.3),
+        (np.repeat(1e16 + 2 * np.indices((6, 6)).reshape(2, -1).T.astype(float), 20, axis=0), 4.0),
+    ],
+)
+def test_rows_as_close_as_floating_point_can_tell_are_clustered(X, eps):
+    model = GridDBSCAN(eps).fit(X)
+    assert model.algorithm_ == "grid"
+    assert set(model.labels_) == {0}
+
+
+def test_weights_that_are_no_counts_go_to_scikit_learn():
+    X = np.zeros((10, 2))
+    model = GridDBSCAN(0.5, min_samples=1).fit(X, sample_weight=np.full(10, 0.1))
+    assert model.algorithm_ == "scikit-learn"
+    assert set(model.labels_) == {0}
+
+
 def test_float32_is_compared_in_float64():
     X, y = make_spheres(5000, random_state=0)
     assert adjusted_rand_score(GridDBSCAN(0.2).fit(X.astype(np.float32)).labels_, y) == 1

@@ -35,6 +35,7 @@ def test_parameters_have_the_defaults_of_the_class(name):
         ("agglomerative", {"n_clusters": "none", "distance_threshold": "2"}, {"distance_threshold": 2}),
         ("kernel-kmeans", {"gamma": "0.5", "n_components": "100"}, {"gamma": 0.5, "n_components": 100}),
         ("hdbscan", {"max_cluster_size": "None"}, {"max_cluster_size": None}),
+        ("optics", {"min_samples": "0.1", "min_cluster_size": "7"}, {"min_samples": 0.1, "min_cluster_size": 7}),
     ],
 )
 def test_text_becomes_what_the_parameter_takes(name, texts, expected):

@@ -59,6 +59,9 @@ def test_an_impossible_cut_is_refused(hierarchy, arguments, error, message):
         ([0, 0], [0, -1], "absorbed_at must not be negative"),
         ([1, 0], [1, 1], "absorbed by one that was not active any more"),
         ([1, 1], [0, 0], "never absorbed has another as parent"),
+        (np.empty(0, dtype=int), np.empty(0, dtype=int), "parents has 0 rows: a hierarchy has at least one"),
+        ([0, 0], [0, 2_000_000_000], "absorbed_at goes up to 2000000000: 2 rows cannot have so many levels"),
+        ([-(2**63), 1], [0, 0], "parents must be row numbers from 0 to 1"),
         ([[0]], [0], "parents must be a one-dimensional array of integers"),
         ([2**32], [0], "parents must be row numbers from 0 to 0"),
         ([0.5], [0], "parents must be a one-dimensional array of integers, not float64"),
@@ -132,6 +135,23 @@ def test_a_condensed_hierarchy_speaks_of_rows_of_the_data(hierarchy):
 def test_impossible_leaves_are_refused(leaves, message):
     with pytest.raises(ValueError, match=message):
         FusionHierarchy([0, 1], [0, 0], **leaves)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint16, np.int64, np.uint64])
+def test_every_integer_type_is_taken(dtype):
+    n = 100
+    hierarchy = FusionHierarchy(np.zeros(n, dtype=dtype), np.r_[0, np.ones(n - 1)].astype(dtype))
+    assert hierarchy.cut(level=0).tolist() == list(range(n))
+    assert hierarchy.to_linkage().shape == (n - 1, 4)
+
+
+def test_rows_of_unsigned_type_must_rise_too():
+    with pytest.raises(ValueError, match="rows must be in rising order"):
+        FusionHierarchy([0, 1], [0, 0], rows=np.array([5, 3], dtype=np.uint32))
+
+
+def test_merges_are_compared_as_objects_not_as_arrays(hierarchy):
+    assert hierarchy.merges()[0] not in hierarchy.merges()
 
 
 def test_hierarchies_are_compared_by_their_fusions(hierarchy):

@@ -108,13 +108,6 @@ def test_a_model_must_be_fitted(plot):
         plot(CoHiRF())
 
 
-@pytest.mark.parametrize("plot", OF_HIERARCHIES)
-def test_a_hierarchy_without_rows_is_refused(plot):
-    empty = FusionHierarchy(np.empty(0, dtype=int), np.empty(0, dtype=int))
-    with pytest.raises(ValueError, match="has no rows to draw"):
-        plot(empty)
-
-
 def test_importing_the_package_imports_no_drawing_library():
     code = "import sys, cohirf.plotting; print(sorted({'matplotlib', 'plotly'} & set(sys.modules)))"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

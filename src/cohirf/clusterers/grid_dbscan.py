@@ -25,8 +25,9 @@ class GridDBSCAN(ClusterMixin, BaseEstimator):
 
     Core rows, their clusters and noise are those of :class:`sklearn.cluster.DBSCAN` with the Euclidean metric. A border
     row that touches several clusters joins that of the nearest core row, where scikit-learn takes the first cluster.
-    With more than three features, or where ``eps`` is tiny against the range of the data, a grid does not pay and
-    scikit-learn's DBSCAN does the work; ``algorithm_`` says which one did.
+    With more than three features, or where ``eps`` is tiny against the range of the data, a grid does not pay, and with
+    weights that are not whole numbers, sums depend on their order: then scikit-learn's DBSCAN does the work.
+    ``algorithm_`` says which one did.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ class GridDBSCAN(ClusterMixin, BaseEstimator):
         """
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-        if not grid_pays(X, self.eps) or (weights is not None and weights.min() < 0):
+        if not (grid_pays(X, self.eps) and are_counts(weights)):
             model = DBSCAN(eps=self.eps, min_samples=self.min_samples).fit(X, sample_weight=weights)
             self.labels_, self.core_sample_indices_ = model.labels_, model.core_sample_indices_
             self.algorithm_ = "scikit-learn"
@@ -103,7 +104,13 @@ def grid_pays(X: NDArray[Any], eps: float) -> bool:
     n_features = X.shape[1]
     if n_features > MAX_GRID_FEATURES:
         return False
-    return bool(np.ptp(X.astype(np.float64), axis=0).max() / cell_side(eps, n_features) < MAX_CELLS_A_SIDE)
+    with np.errstate(over="ignore"):
+        return bool(np.ptp(X.astype(np.float64), axis=0).max() / cell_side(eps, n_features) < MAX_CELLS_A_SIDE)
+
+
+def are_counts(weights: NDArray[np.float64] | None) -> bool:
+    """Tell whether weights add up to the same sum in any order, as whole numbers do."""
+    return weights is None or bool((weights >= 0).all() and (weights == np.floor(weights)).all())
 
 
 def cell_side(eps: float, n_features: int) -> float:

@@ -156,6 +156,13 @@ def _longest_side(low: Any, high: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
+def _middle(low: Any, high: Any) -> Any:
+    """Return a number between two, below the higher one: between neighbouring floats the mean may round up to it."""
+    middle = low + (high - low) / 2
+    return middle if middle < high else low
+
+
+@njit(cache=True, nogil=True)
 def _split(points: Any, members: Any, start: Any, end: Any, side: Any, middle: Any) -> Any:
     """Order ``members[start:end]``, those below ``middle`` along ``side`` first; returns where these end."""
     i, k = start, end - 1
@@ -194,11 +201,11 @@ def has_close_pair(points: Any, left: Any, right: Any, radius2: Any) -> Any:
             continue
         side_a, side_b = _longest_side(low_a, high_a), _longest_side(low_b, high_b)
         if high_a[0, side_a] - low_a[0, side_a] >= high_b[0, side_b] - low_b[0, side_b]:
-            middle = _split(points, left, a0, a1, side_a, (low_a[0, side_a] + high_a[0, side_a]) / 2)
+            middle = _split(points, left, a0, a1, side_a, _middle(low_a[0, side_a], high_a[0, side_a]))
             stack.append((a0, middle, b0, b1))
             stack.append((middle, a1, b0, b1))
         else:
-            middle = _split(points, right, b0, b1, side_b, (low_b[0, side_b] + high_b[0, side_b]) / 2)
+            middle = _split(points, right, b0, b1, side_b, _middle(low_b[0, side_b], high_b[0, side_b]))
             stack.append((a0, a1, b0, middle))
             stack.append((a0, a1, middle, b1))
     return False

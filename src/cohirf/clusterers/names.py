@@ -12,7 +12,7 @@ from inspect import Parameter, signature
 from numbers import Integral, Real
 from typing import Any
 
-from sklearn.utils._param_validation import Interval, Options
+from sklearn.utils._param_validation import Interval, Options, RealNotInt
 
 NAMES: dict[str, tuple[str, str]] = {
     "affinity-propagation": ("sklearn.cluster", "AffinityPropagation"),
@@ -158,7 +158,7 @@ def _types_of(constraint: Any) -> set[type]:
         "verbose": {bool, int},
     }
     if isinstance(constraint, Interval | Options):
-        numbers: dict[Any, set[type]] = {Integral: {int}, Real: {int, float}, str: {str}}
+        numbers: dict[Any, set[type]] = {Integral: {int}, Real: {int, float}, RealNotInt: {float}, str: {str}}
         return numbers.get(constraint.type, set())
     if isinstance(constraint, str | None) or constraint is Integral:
         return named.get(constraint, set())

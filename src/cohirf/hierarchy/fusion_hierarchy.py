@@ -24,7 +24,7 @@ class LineageStep:
     size: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Persistence:
     """How long each fused cluster lasted: one entry per fusion, in the order of ``FusionHierarchy.merges``.
 
@@ -96,7 +96,7 @@ class FusionHierarchy:
         self.absorbed_at: IntArray = _as_integers(absorbed_at, "absorbed_at")
         _check_forest(self.parents, self.absorbed_at)
         self.n_rows = len(self.parents)
-        self.n_levels = int(self.absorbed_at.max(initial=0))
+        self.n_levels = int(self.absorbed_at.max())
         self.rows: IntArray | None = None if rows is None else _as_integers(rows, "rows")
         self.row_sizes: IntArray | None = None if row_sizes is None else _as_integers(row_sizes, "row_sizes")
         _check_leaves(self.n_rows, self.rows, self.row_sizes)
@@ -104,7 +104,10 @@ class FusionHierarchy:
     def __repr__(self) -> str:
         """Return the number of clusters of each level in one line."""
         counts = " > ".join(f"{count:,}" for count in self.cluster_counts())
-        return f"FusionHierarchy({self.n_rows:,} rows, clusters by level: {counts})"
+        leaves = f"{self.n_rows:,} rows"
+        if self.row_sizes is not None:
+            leaves = f"{self.n_rows:,} clusters of {self.row_sizes.sum():,} rows"
+        return f"FusionHierarchy({leaves}, clusters by level: {counts})"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
@@ -220,7 +223,7 @@ class FusionHierarchy:
         >>> hierarchy = FusionHierarchy(parents=[0, 0, 0, 2, 4], absorbed_at=[0, 1, 2, 1, 0])
         >>> top = hierarchy.condense(max_clusters=3)
         >>> top
-        FusionHierarchy(3 rows, clusters by level: 3 > 2)
+        FusionHierarchy(3 clusters of 5 rows, clusters by level: 3 > 2)
         >>> top.rows, top.row_sizes
         (array([0, 2, 4], dtype=int32), array([2, 2, 1]))
         """
@@ -305,16 +308,25 @@ class FusionHierarchy:
         """Return the leaf for which a row of the data stands."""
         leaf = int(row) if self.rows is None else int(np.searchsorted(self.rows, row))
         if not 0 <= leaf < self.n_rows or self._data_row(leaf) != row:
-            raise ValueError(f"row={row} is not in this hierarchy of {self.n_rows} rows.")
+            raise ValueError(
+                f"row={row} is not in this hierarchy of {self.n_rows} rows: give one of them"
+                f"{'.' if self.rows is None else ', as rows lists them, or ask the whole hierarchy.'}"
+            )
         return leaf
 
 
 def _as_integers(values: ArrayLike, name: str) -> IntArray:
+    """Return signed row numbers, or levels in as few bytes as they have; what is out of range becomes negative."""
     array = np.asarray(values)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"{name} must be a one-dimensional array of integers, not {array.dtype} {array.shape}.")
-    small = array.dtype == np.int64 and name != "row_sizes" and len(array) < 2**31
-    return array.astype(np.int32) if small and np.abs(array).max(initial=0) < 2**31 else array
+    highest = int(array.max(initial=0))
+    if highest >= 2**63 or int(array.min(initial=0)) < 0:
+        return np.full(len(array), -1)
+    if name == "absorbed_at" and array.dtype.itemsize <= 4:
+        return array
+    small = name != "row_sizes" and max(highest, len(array)) < 2**31
+    return array.astype(np.int32 if small else np.int64, copy=False)
 
 
 def _check_forest(parents: IntArray, absorbed_at: IntArray) -> None:
@@ -322,8 +334,12 @@ def _check_forest(parents: IntArray, absorbed_at: IntArray) -> None:
     n = len(parents)
     if len(absorbed_at) != n:
         raise ValueError(f"parents has {n} rows and absorbed_at {len(absorbed_at)}: they must be equally long.")
-    if n and not (parents.min() >= 0 and parents.max() < n and absorbed_at.min() >= 0):
+    if n == 0:
+        raise ValueError("parents has 0 rows: a hierarchy has at least one.")
+    if not (parents.min() >= 0 and parents.max() < n and absorbed_at.min() >= 0):
         raise ValueError(f"parents must be row numbers from 0 to {n - 1}, and absorbed_at must not be negative.")
+    if absorbed_at.max() > 2 * n:  # a fit has at most one level without a fusion between two that have some
+        raise ValueError(f"absorbed_at goes up to {absorbed_at.max()}: {n} rows cannot have so many levels.")
     for block in row_blocks(n):
         level, until = absorbed_at[block], absorbed_at[parents[block]]
         if ((level > 0) & (until > 0) & (until <= level)).any():
@@ -338,7 +354,9 @@ def _check_leaves(n_rows: int, rows: IntArray | None, row_sizes: IntArray | None
     for name, values in (("rows", rows), ("row_sizes", row_sizes)):
         if values is not None and len(values) != n_rows:
             raise ValueError(f"{name} has {len(values)} entries for {n_rows} leaves: give one for each leaf.")
-    if rows is not None and (np.diff(rows) <= 0).any():
+    if rows is not None and (rows[1:] <= rows[:-1]).any():
         raise ValueError("rows must be in rising order, without repetition.")
+    if rows is not None and (rows < 0).any():
+        raise ValueError("rows must not be negative: give row numbers of the data.")
     if row_sizes is not None and (row_sizes < 1).any():
         raise ValueError("row_sizes must be 1 or more: a leaf stands for itself at least.")

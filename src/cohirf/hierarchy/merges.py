@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cohirf.algorithm.grouping import IntArray, rows_by_label
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Merge:
     """One fusion of two clusters or more.
 
@@ -43,7 +43,7 @@ class Merge:
         return self.medoid_size + int(self.absorbed_sizes.sum())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Merges(Sequence[Merge]):
     """All fusions, in order of level and then of medoid: a sequence of ``Merge`` that is held as arrays.
 

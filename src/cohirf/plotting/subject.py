@@ -24,8 +24,6 @@ class Subject:
 def find_subject(given: Any) -> Subject:
     """Return the hierarchy of a fitted model, or the hierarchy itself, with its final clusters."""
     if isinstance(given, FusionHierarchy):
-        if given.n_rows == 0:
-            raise ValueError(f"{given!r} has no rows to draw: give a hierarchy with at least one.")
         return Subject(given, given.cut(level=given.n_levels))
     if isinstance(given, CoHiRF):
         check_is_fitted(given)
