@@ -831,7 +831,7 @@ HOSTILE_ARRAYS = {
     "levels": (
         "absorbed_at",
         np.arange(12, dtype=np.uint64) << 58,
-        "parents is not|and the fit ended with|so many levels",
+        "parents is not|the fit ended with|so many levels",
     ),
     "labels": ("labels", np.full(12, 3, ints), "labels.npy has labels outside of -1 to 2"),
     "labels below": ("labels", np.full(12, -2, ints), "labels.npy has labels outside of -1 to 2"),
