@@ -144,7 +144,7 @@ def dbscan(sizes: list[int]) -> None:
             ours = min(timed(lambda: GridDBSCAN(eps).fit(X))[0] for _ in range(5))  # noqa: B023 - called at once
             line = f"  n={n_rows:>9,}, eps={eps}: {ours:.3f} s, {ours / n_rows * 1e9:.0f} ns a row"
             if n_rows <= 20_000 or (n_rows <= 200_000 and eps == 0.2):
-                theirs = timed(lambda: DBSCAN(eps=eps).fit(X))[0]  # noqa: B023
+                theirs = timed(lambda: DBSCAN(eps=eps).fit(X))[0]  # noqa: B023 - called at once
                 line += f", scikit-learn {theirs:.2f} s, {theirs / ours:.0f} x"
             print(line, flush=True)
 

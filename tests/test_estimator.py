@@ -147,7 +147,7 @@ def test_transform_gives_a_table_where_asked(blobs):
 def test_it_works_in_a_pipeline_and_a_grid_search(blobs):
     X, y = blobs
     pipeline = make_pipeline(StandardScaler(), CoHiRF(KMeans(), random_state=0))
-    scoring = lambda fitted, X, y: adjusted_rand_score(y, fitted.predict(X))  # noqa: E731
+    scoring = lambda fitted, X, y: adjusted_rand_score(y, fitted.predict(X))  # noqa: E731 - shorter than a def
     search = GridSearchCV(pipeline, {"cohirf__estimator__n_clusters": [2, 4]}, scoring=scoring, cv=3).fit(X, y)
     assert search.best_params_ == {"cohirf__estimator__n_clusters": 4}
     assert search.best_score_ == 1

@@ -940,7 +940,7 @@ def attempt(function, *arguments, **options):
         function(*arguments, **options)
     except OSError as error:
         assert error.errno == errno.EIO  # noqa: PT017 - it need not fail
-        assert f"The model was not saved: {os.strerror(errno.EIO)}: '{arguments[1]}'" in str(error)  # noqa: PT017
+        assert f"The model was not saved: {os.strerror(errno.EIO)}: '{arguments[1]}'" in str(error)  # noqa: PT017 - likewise
         return False
     return True
 

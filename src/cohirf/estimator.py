@@ -200,7 +200,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of ``X``.
 

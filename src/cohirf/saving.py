@@ -614,7 +614,7 @@ def _read_array(path: Path, entry: ArrayEntry) -> NDArray[Any]:
         digest = hashlib.sha256(header)
         array = np.empty(entry.shape, dtype=entry.dtype)
         for chunk in _chunks(array):
-            if file.readinto(chunk) != len(chunk):  # type: ignore[attr-defined]
+            if file.readinto(chunk) != len(chunk):  # type: ignore[attr-defined]  # binary files have it
                 raise ValueError("it is cut short")
             digest.update(chunk)
         if digest.hexdigest() != entry.sha256:

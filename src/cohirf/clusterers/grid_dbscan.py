@@ -68,7 +68,7 @@ class GridDBSCAN(ClusterMixin, BaseEstimator):
         self.eps = eps
         self.min_samples = min_samples
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of ``X``.
 

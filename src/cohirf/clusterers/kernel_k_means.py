@@ -112,7 +112,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         self.tol = tol
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster the rows of ``X``.
 

@@ -119,7 +119,7 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any = None) -> Self:
         """Cluster the rows of ``X``.
 
