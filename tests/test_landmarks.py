@@ -7,14 +7,14 @@ from cohirf.landmarks import Landmarks, sample_landmarks
 
 
 def test_small_data_is_kept_whole():
-    rows = sample_landmarks(np.zeros(50, dtype=np.int32), np.array([3]), np.random.default_rng(0), 50)
+    rows = sample_landmarks(np.zeros(50, dtype=np.int32), np.array([3]), np.random.default_rng(0), max_landmarks=50)
     assert rows.tolist() == list(range(50))
 
 
 def test_every_cluster_has_landmarks_and_their_number_is_bounded():
     labels = np.repeat([0, 1, 2], [100_000, 900, 10]).astype(np.int32)
     medoids = np.array([5, 100_005, 100_905])
-    rows = sample_landmarks(labels, medoids, np.random.default_rng(0), 1000)
+    rows = sample_landmarks(labels, medoids, np.random.default_rng(0), max_landmarks=1000)
     assert len(rows) <= 1000
     assert set(medoids) <= set(rows)
     counts = np.bincount(labels[rows])
@@ -26,13 +26,13 @@ def test_every_cluster_has_landmarks_and_their_number_is_bounded():
 def test_more_clusters_than_landmarks_keep_their_medoids():
     labels = np.repeat(np.arange(50), 2).astype(np.int32)
     medoids = np.arange(0, 100, 2)
-    assert sample_landmarks(labels, medoids, np.random.default_rng(0), 20).tolist() == medoids.tolist()
+    assert sample_landmarks(labels, medoids, np.random.default_rng(0), max_landmarks=20).tolist() == medoids.tolist()
 
 
 def test_rows_of_hidden_clusters_are_sampled_as_one_group():
     labels = np.full(10_000, -1, dtype=np.int32)
     labels[:50] = 0
-    rows = sample_landmarks(labels, np.array([3]), np.random.default_rng(0), 500)
+    rows = sample_landmarks(labels, np.array([3]), np.random.default_rng(0), max_landmarks=500)
     assert len(rows) <= 500
     assert (labels[rows] == 0).sum() >= 40
     assert (labels[rows] == -1).sum() > 200

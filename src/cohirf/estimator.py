@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -21,6 +23,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from cohirf import validation
 from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
+from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.choose_medoids import (
     CallableSimilarity,
     choose_central_medoids,
@@ -32,17 +35,45 @@ from cohirf.algorithm.choose_medoids import (
     rbf_similarity,
 )
 from cohirf.algorithm.consensus import Codes, Consensus, relaxed_consensus, strict_consensus
+from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.get_clusters import Views
-from cohirf.algorithm.grouping import IntArray
-from cohirf.algorithm.levels import ChooseMedoids, Contraction, FitState, LevelRecord, contract_levels
-from cohirf.algorithm.parents import find_roots, get_final_labels, hide_small_clusters, join_left_out
+from cohirf.algorithm.grouping import IntArray, row_blocks
+from cohirf.algorithm.levels import (
+    ChooseMedoids,
+    Contraction,
+    FitState,
+    LevelRecord,
+    Resources,
+    RowsAtHand,
+    contract_levels,
+)
+from cohirf.algorithm.parents import (
+    find_roots,
+    get_final_labels,
+    hide_small_clusters,
+    roots_after_first_level,
+    update_parents,
+)
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
+from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, Storage
+from cohirf.checkpoint import ResumableEngine, describe_fit, open_checkpoint
 from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks, sample_landmarks
+from cohirf.progress import WatchedEngine, describe_level
 from cohirf.saving import save_model
-from cohirf.sources import ArraySource
+from cohirf.scratch import ScratchStorage
+from cohirf.sources import ArraySource, Source
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What the parameters leave open: the entropy of the fit, and the batch size."""
+
+    entropy: Entropy
+    batch_size: int | None
+
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
@@ -96,13 +127,18 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         keeps them.
     max_iter : int, default=100
         Largest number of levels.
+    checkpoint : str or path, default=None
+        A directory in which the fit writes down what became of each batch. The same fit, called again after it was
+        killed, goes on where it stood, and gives the labels it would have given. A checkpoint of other data, another
+        seed or other parameters is refused; only ``n_jobs``, ``verbose``, ``max_iter`` and ``min_cluster_size`` may
+        change.
     n_jobs : int, default=None
         Number of views or batches that run at the same time. Each of them uses one thread, so that labels do not
         depend on the number of cores. None means 1 unless in a :func:`joblib.parallel_config` context.
     random_state : int, RandomState instance or None, default=None
         Seeds views, batches, the base method and the draw of candidates. Pass an int for the same result each time.
     verbose : int, default=0
-        If positive, print a line after each level.
+        If positive, show a bar while the batches of a level are contracted, and print a line after each level.
 
     Attributes
     ----------
@@ -160,6 +196,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         "batch_size": [None, Interval(Integral, 2, None, closed="left")],
         "min_cluster_size": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "checkpoint": [None, str, os.PathLike],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -180,6 +217,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         batch_size: int | None = None,
         min_cluster_size: int = 1,
         max_iter: int = 100,
+        checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -196,6 +234,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.batch_size = batch_size
         self.min_cluster_size = min_cluster_size
         self.max_iter = max_iter
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -207,7 +246,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         Parameters
         ----------
         X : array, table, CSR matrix or source, shape (n_samples, n_features)
-            The data. float32 stays float32. CSR where the base method takes it.
+            The data. float32 stays float32. CSR where the base method takes it. What :func:`cohirf.open_source`
+            returns is read once, in order, batch by batch; what grows with the number of rows is then kept on disk,
+            and ``labels_`` and ``parents_`` are memory-maps.
         y : ignored
             Present by convention.
         sample_weight : array, shape (n_samples,), optional
@@ -218,22 +259,23 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self : CoHiRF
             The fitted estimator.
         """
-        X = self._check_data(X, reset=True)
-        weights = self._check_weights(sample_weight, X)
-        mass = weights.copy() if weights is not None else np.ones(X.shape[0]) if self.medoid_weights else None
-        self._column_means = self._means_for_missing(X)
-        taken = None if weights is None or weights.all() else np.flatnonzero(weights)
-        source = ArraySource(X if taken is None else X[taken])
-        state = FitState.initial(source.n_rows, mass if taken is None or mass is None else mass[taken], self.max_iter)
-        entropy = root_entropy(self.random_state)
-        self.diagnostics_: list[LevelRecord] = []
-        engine = LocalEngine(self.n_jobs)
-        with one_thread():
-            for after in contract_levels(source, state, self._contraction(entropy), self.max_iter, engine):
+        at_hand = self._open(X)
+        weights = self._check_weights(sample_weight, at_hand.values.n_rows)
+        with ExitStack() as stack:
+            settled, engine = self._begin(at_hand, weights, stack)
+            if at_hand.in_order and count_batches(at_hand.values.n_rows, settled.batch_size) == 1:
+                # a single batch sees all rows at once anyway
+                at_hand = RowsAtHand(ArrayRows(at_hand.values.take(np.arange(at_hand.values.n_rows))))
+            resources = self._resources(engine, in_order=at_hand.in_order)
+            contraction = self._contraction(settled, weighted=weights is not None or self.medoid_weights)
+            state = FitState.initial(at_hand, weights, self.max_iter, resources.storage)
+            self.diagnostics_: list[LevelRecord] = []
+            stack.enter_context(one_thread())
+            for after in contract_levels(state, contraction, self.max_iter, resources):
                 self._consume(after)
                 state = after
         self._warn_if_unfinished(state)
-        self._set_fitted(X, weights, source, taken, state, entropy)
+        self._set_fitted(at_hand, weights, state, settled.entropy, resources.storage)
         return self
 
     def predict(self, X: Any) -> IntArray:
@@ -244,8 +286,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
         Parameters
         ----------
-        X : array, table or CSR matrix, shape (n_samples, n_features)
-            Rows to label.
+        X : array, table, CSR matrix or source, shape (n_samples, n_features)
+            Rows to label. A source is read block by block.
 
         Returns
         -------
@@ -253,6 +295,10 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             Cluster of each row, or -1 as in ``labels_``.
         """
         check_is_fitted(self, "hierarchy_")
+        if isinstance(X, Source):
+            validation.check_columns(self, X.n_features, X.feature_names)
+            blocks = (X.take(np.arange(block.start, block.stop)) for block in row_blocks(X.n_rows))
+            return np.concatenate([self._landmark_labels[self._landmarks.nearest(block)] for block in blocks])
         X = fill_missing(self._check_data(X, reset=False), self._column_means)
         return self._landmark_labels[self._landmarks.nearest(X)]
 
@@ -304,13 +350,51 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _base_method(self) -> Any:
         return KMeans() if self.estimator is None else self.estimator
 
+    def _open(self, X: Any) -> RowsAtHand:
+        """Check the data; what a source holds is checked as it is read."""
+        validation.check_base_method(self._base_method())
+        self._column_means = None
+        if isinstance(X, Source):
+            validation.set_columns(self, X.n_features, X.feature_names)
+            return RowsAtHand(X, in_order=True)
+        X = self._check_data(X, reset=True)
+        self._column_means = self._means_for_missing(X)
+        return RowsAtHand(ArrayRows(X))
+
+    def _begin(
+        self, at_hand: RowsAtHand, weights: NDArray[np.float64] | None, stack: ExitStack
+    ) -> tuple[Settled, Engine]:
+        """Settle what the parameters leave open, or take it over from a checkpoint; and say where batches run."""
+        entropy = root_entropy(self.random_state)
+        engine: Engine = LocalEngine(self.n_jobs)
+        if self.checkpoint is None:
+            settled = self._settle(at_hand, entropy)
+        else:
+            fit = describe_fit(
+                self,
+                rows=at_hand.values.n_rows,
+                features=self.n_features_in_,
+                data=self._fingerprint(at_hand.values),
+                sample_weight=weights,
+                random_state=None if self.random_state is None else entropy,
+            )
+            checkpoint = stack.enter_context(
+                open_checkpoint(self.checkpoint, fit, lambda: asdict(self._settle(at_hand, entropy)))
+            )
+            settled = Settled(tuple(checkpoint.settled["entropy"]), checkpoint.settled["batch_size"])
+            engine = ResumableEngine(engine, checkpoint.journal)
+        return settled, WatchedEngine(engine) if self.verbose else engine
+
+    def _settle(self, at_hand: RowsAtHand, entropy: Entropy) -> Settled:
+        return Settled(entropy, self.batch_size)
+
+    def _fingerprint(self, values: Rows) -> str:
+        source = values if isinstance(values, Source) else ArraySource(values.take(np.arange(values.n_rows)))
+        return source.fingerprint()
+
     def _check_data(self, X: Any, *, reset: bool) -> Any:
         """Return ``X`` as a finite C-ordered array or CSR matrix of float64 or float32."""
         estimator = self._base_method()
-        if reset:
-            validation.check_base_method(estimator)
-        if isinstance(X, ArraySource):
-            X = X.X
         validation.refuse_what_is_no_table(X)
         accept_sparse = "csr" if validation.takes_sparse(estimator) else False
         with validation.naming_text():
@@ -332,7 +416,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             return None
         return validation.column_means(X)
 
-    def _check_weights(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
+    def _check_weights(self, sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
         """Return the sample weights as an array, or None if there are none."""
         if sample_weight is None and not self.medoid_weights:
             return None
@@ -345,19 +429,24 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             )
         if sample_weight is None:
             return None
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = _check_sample_weight(sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True)
         if not weights.any():
             raise ValueError("All sample weights are zero: give at least one row a positive weight.")
         return np.asarray(weights)
 
-    def _contraction(self, entropy: Entropy) -> Contraction:
+    def _resources(self, engine: Engine, *, in_order: bool) -> Resources:
+        """Return where tasks run, and where what grows with the data is kept: on disk, if the data is."""
+        return Resources(engine, LocalEngine(self.n_jobs), ScratchStorage() if in_order else MemoryStorage())
+
+    def _contraction(self, settled: Settled, *, weighted: bool) -> Contraction:
         """Turn the options into the functions they stand for."""
         n_features = validation.count_view_features(self.max_features, self.n_features_in_)
         return Contraction(
-            views=Views(BaseMethod.of(self._base_method()), self.n_views, n_features, entropy),
+            views=Views(BaseMethod.of(self._base_method()), self.n_views, n_features, settled.entropy),
             consensus=self._consensus_function(),
             choose_medoids=self._medoid_function(),
-            batch_size=self.batch_size,
+            batch_size=settled.batch_size,
+            weighted=weighted,
             sum_mass=self.medoid_weights,
             column_means=self._column_means,
         )
@@ -383,17 +472,12 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         assert record is not None  # a state that comes out of a level has its record
         self.diagnostics_.append(record)
         if self.verbose:
-            seconds = record.base_seconds + record.consensus_seconds + record.medoid_seconds
-            print(  # noqa: T201 - what verbose asks for
-                f"[CoHiRF] level {record.level}: {record.rows_in:,} -> {record.rows_out:,} rows "
-                f"in {record.n_batches:,} batch(es), {record.views_kept:.3g} of {self.n_views} views kept, "
-                f"agreement {record.agreement:.2f}, {seconds:.2f} s"
-            )
+            print(describe_level(record, self.n_views), flush=True)  # noqa: T201 - what verbose asks for
 
     def _warn_if_unfinished(self, state: FitState) -> None:
         if state.stalled:
             warnings.warn(
-                f"Level {state.level} merged nothing in any batch, twice: {len(state.active)} clusters are left. "
+                f"Level {state.level} merged nothing in any batch, twice: {state.n_active} clusters are left. "
                 f"Raise batch_size above {self.batch_size}, or make the base method merge more.",
                 ConvergenceWarning,
                 stacklevel=4,  # out of scikit-learn's wrapper around fit, to the line that called it
@@ -407,28 +491,41 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             )
 
     def _set_fitted(
-        self, X: Any, weights: Any, source: ArraySource, taken: IntArray | None, state: FitState, entropy: Entropy
+        self,
+        at_hand: RowsAtHand,
+        weights: NDArray[np.float64] | None,
+        state: FitState,
+        entropy: Entropy,
+        storage: Storage,
     ) -> None:
-        parents, absorbed_at = state.parents, state.absorbed_at
-        labels, medoids = get_final_labels(find_roots(parents, absorbed_at, state.level))
-        taken_weights = weights if taken is None else weights[taken]
-        shown, shown_medoids = hide_small_clusters(labels, medoids, taken_weights, self.min_cluster_size)
-        landmark_rows = sample_landmarks(shown, shown_medoids, generator_at(entropy, Draw.LANDMARKS))
-        self._landmarks = Landmarks.build(fill_missing(source.X[landmark_rows], self._column_means))
-        if taken is None:
-            labels, medoids = shown, shown_medoids
-        else:
-            left_out = np.setdiff1d(np.arange(X.shape[0]), taken)
-            nearest = landmark_rows[self._landmarks.nearest(fill_missing(X[left_out], self._column_means))]
-            parents, absorbed_at = join_left_out(parents, absorbed_at, taken, left_out, nearest)
-            labels, medoids = get_final_labels(find_roots(parents, absorbed_at, state.level))
-            labels, medoids = hide_small_clusters(labels, medoids, weights, self.min_cluster_size)
-            landmark_rows = taken[landmark_rows]
+        taken = None if weights is None or weights.all() else np.flatnonzero(weights)
+        labels = storage.vector(len(state.parents), state.parents.dtype)
+        medoids = self._label_rows(state, weights, labels)
+        # Values are at hand of all rows or, where they were read once and in order, of those the first level left.
+        candidates = state.at_hand.numbers if state.at_hand.numbers is not None else taken
+        landmark_rows = sample_landmarks(labels, medoids, generator_at(entropy, Draw.LANDMARKS), candidates=candidates)
+        self._landmarks = Landmarks.build(fill_missing(state.at_hand.take(landmark_rows), self._column_means))
+        if weights is not None and taken is not None:
+            self._join_left_out(at_hand.values, np.flatnonzero(weights == 0), state, landmark_rows)
+            medoids = self._label_rows(state, weights, labels)
         self.labels_ = labels
         self.n_clusters_ = len(medoids)
         self.medoid_indices_ = medoids
-        self.medoids_ = X[medoids]
-        self.hierarchy_ = FusionHierarchy(parents, absorbed_at)
+        self.medoids_ = state.at_hand.take(medoids)
+        self.hierarchy_ = FusionHierarchy(state.parents, state.absorbed_at)
         self.parents_ = self.hierarchy_.parents
         self.n_iter_ = state.level
         self._landmark_labels = labels[landmark_rows]
+
+    def _label_rows(self, state: FitState, weights: NDArray[np.float64] | None, labels: IntArray) -> IntArray:
+        """Write the final label of each row to ``labels`` and return the medoid of each label."""
+        roots = find_roots(state.parents, state.absorbed_at, state.level, out=labels)
+        return hide_small_clusters(*get_final_labels(roots), weights, self.min_cluster_size)[1]
+
+    def _join_left_out(self, values: Rows, left_out: IntArray, state: FitState, landmark_rows: IntArray) -> None:
+        """Let the first-level cluster of the nearest landmark absorb each row that took no part in the fit."""
+        medoids = roots_after_first_level(state.parents, state.absorbed_at, landmark_rows)
+        for block in row_blocks(len(left_out)):
+            rows = left_out[block]
+            nearest = self._landmarks.nearest(fill_missing(values.take(rows), self._column_means))
+            update_parents(state.parents, state.absorbed_at, rows, medoids[nearest], level=1)

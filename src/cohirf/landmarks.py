@@ -21,13 +21,22 @@ N_CLOSE = 4
 
 
 def sample_landmarks(
-    labels: IntArray, medoids: IntArray, rng: np.random.Generator, max_landmarks: int = MAX_LANDMARKS
+    labels: IntArray,
+    medoids: IntArray,
+    rng: np.random.Generator,
+    *,
+    candidates: IntArray | None = None,
+    max_landmarks: int = MAX_LANDMARKS,
 ) -> IntArray:
-    """Return rows in rising order: all of them, or a sample in which every cluster has some.
+    """Return rows in rising order: all ``candidates``, or a sample of them in which every cluster has some.
 
     Half of the sample is shared out equally among clusters, half in proportion to their size; rows labelled -1 count
-    as one cluster. Every medoid is part of it, even where there are more clusters than ``max_landmarks``.
+    as one cluster. Every medoid is part of it, even where there are more clusters than ``max_landmarks``. Without
+    ``candidates``, any row can be drawn.
     """
+    if candidates is not None:
+        among_candidates = np.searchsorted(candidates, medoids)
+        return candidates[sample_landmarks(labels[candidates], among_candidates, rng, max_landmarks=max_landmarks)]
     n_rows, n_groups = len(labels), len(medoids) + 1
     if n_rows <= max_landmarks:
         return np.arange(n_rows)

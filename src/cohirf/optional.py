@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 
@@ -15,3 +16,8 @@ def import_optional(name: str, extra: str) -> Any:
         if error.name is not None and error.name.partition(".")[0] != package:
             raise  # it is there, and lacks something itself
         raise ImportError(f'This needs {package}: install it with pip install "cohirf[{extra}]".') from error
+
+
+def is_installed(name: str) -> bool:
+    """Tell whether there is a module ``name``, without importing it."""
+    return find_spec(name) is not None

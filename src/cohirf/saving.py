@@ -36,6 +36,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cohirf import base_registry, validation
 from cohirf.algorithm.levels import LevelRecord
+from cohirf.durable import sync_directory, sync_file, write_new_file
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks
 
@@ -389,9 +390,9 @@ def _write_files(directory: Path, model: Any, description: dict[str, Any]) -> No
     arrays = _collect_arrays(model)
     entries = {name: _write_array(_array_path(directory, name), array) for name, array in arrays.items()}
     text = _compose_manifest(model, description, entries)
-    _write_bytes(directory / MANIFEST, text)
-    _write_bytes(directory / MANIFEST_DIGEST, _digest_line(text))
-    _sync_directory(directory)
+    write_new_file(directory / MANIFEST, text)
+    write_new_file(directory / MANIFEST_DIGEST, _digest_line(text))
+    sync_directory(directory)
 
 
 def _compose_manifest(model: Any, description: dict[str, Any], entries: dict[str, ArrayEntry]) -> bytes:
@@ -601,7 +602,7 @@ def _write_array(path: Path, array: NDArray[Any]) -> ArrayEntry:
         for chunk in _chunks(array):
             digest.update(chunk)
             file.write(chunk)
-        _sync_file(file)
+        sync_file(file)
     return ArrayEntry(len(header) + array.nbytes, array.dtype.str, array.shape, digest.hexdigest())
 
 
@@ -684,27 +685,6 @@ def _read_bytes(path: Path, limit: int) -> bytes:
     return content
 
 
-def _write_bytes(path: Path, content: bytes) -> None:
-    with path.open("xb") as file:
-        file.write(content)
-        _sync_file(file)
-
-
-def _sync_file(file: Any) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _sync_directory(directory: Path) -> None:
-    if os.name != "posix":  # elsewhere a directory cannot be opened, and renaming is durable
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _refuse_target(target: Path, *, overwrite: bool) -> None:
     if not target.exists():
         return
@@ -724,7 +704,7 @@ def _publish(temporary: Path, target: Path) -> None:
     swap = _exchange if target.exists() else Path.replace
     swap(temporary, target)
     try:
-        _sync_directory(target.parent)
+        sync_directory(target.parent)
     except OSError:
         if temporary.exists():
             _exchange(temporary, target)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -108,6 +108,31 @@ def takes_nan(estimator: Any) -> bool:
     if isinstance(estimator, Pipeline):
         return takes_nan(estimator.steps[0][1])
     return hasattr(estimator, "__sklearn_tags__") and bool(get_tags(estimator).input_tags.allow_nan)
+
+
+def set_columns(estimator: Any, n_features: int, names: Sequence[str] | None) -> None:
+    """Keep the number and names of a source's columns, as scikit-learn does for a table."""
+    estimator.n_features_in_ = n_features
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def check_columns(estimator: Any, n_features: int, names: Sequence[str] | None) -> None:
+    """Raise for a source whose columns are not those of the fit."""
+    if n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"The source has {n_features} columns, and the fit had {estimator.n_features_in_}: "
+            f"select the same ones with open_source(..., columns=...)."
+        )
+    fitted = getattr(estimator, "feature_names_in_", None)
+    if names is not None and fitted is not None and list(names) != list(fitted):
+        other = next(pair for pair in zip(names, fitted, strict=True) if pair[0] != pair[1])
+        raise ValueError(
+            f"Column {other[0]!r} of the source stands where the fit had {other[1]!r}: "
+            f"select the same columns in the same order with open_source(..., columns=...)."
+        )
 
 
 def check_base_method(estimator: Any) -> None:

@@ -5,7 +5,13 @@ import pytest
 
 from cohirf.algorithm import grouping
 from cohirf.algorithm import parents as module
-from cohirf.algorithm.parents import find_roots, get_final_labels, hide_small_clusters, join_left_out, update_parents
+from cohirf.algorithm.parents import (
+    find_roots,
+    get_final_labels,
+    hide_small_clusters,
+    roots_after_first_level,
+    update_parents,
+)
 
 
 def test_only_absorbed_rows_change_their_level():
@@ -67,9 +73,12 @@ def test_the_size_of_a_cluster_is_its_weight():
     assert labels.tolist() == [0, -1, -1, 1, 1]
 
 
-def test_rows_left_out_join_the_medoid_of_their_nearest_row():
-    # rows 1, 2, 4 took part; 2 was absorbed by 4 at level 1, and 4 by 1 at level 2
-    parents, absorbed_at = np.array([0, 2, 0]), np.array([0, 1, 2])
-    joined, levels = join_left_out(parents, absorbed_at, np.array([1, 2, 4]), np.array([0, 3]), np.array([1, 0]))
-    assert joined.tolist() == [4, 1, 4, 1, 1]
-    assert levels.tolist() == [1, 0, 1, 1, 2]
+def test_a_row_is_its_own_medoid_after_the_first_level_unless_it_was_absorbed_there():
+    parents, absorbed_at = np.array([0, 4, 2, 0, 2]), np.array([0, 1, 0, 2, 2])
+    assert roots_after_first_level(parents, absorbed_at, np.array([0, 1, 3])).tolist() == [0, 4, 3]
+
+
+def test_roots_are_written_where_asked():
+    out = np.empty(3, dtype=np.int64)
+    assert find_roots(np.array([1, 2, 2]), np.array([1, 2, 0]), 2, out=out) is out
+    assert out.tolist() == [2, 2, 2]

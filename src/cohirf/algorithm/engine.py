@@ -14,8 +14,12 @@ class Engine(Protocol):
     def is_serial(self) -> bool:
         """Whether a task starts only after the result of the one before was asked for."""
 
-    def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        """Call ``function`` with each tuple of arguments and give the results back in order."""
+    def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
+        """Call ``function`` with each of ``n_tasks`` tuples of arguments and give the results back in order.
+
+        Tasks are made as they are needed, and results can be taken while others are still computed. A single task
+        runs where it is asked for, so that what it starts itself can run in parallel.
+        """
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,6 @@ class SerialEngine:
 
     is_serial: bool = True
 
-    def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
         """Call ``function`` with each tuple of arguments and give the results back in order."""
         return (function(*task) for task in tasks)

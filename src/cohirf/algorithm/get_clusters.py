@@ -66,7 +66,7 @@ def get_clusters(
     memory = _view_memory(X, views.n_features) if engine.is_serial else None
     n_runs = views.n_runs(X.shape[1])
     tasks = ((X, sample_weight, views, (*place, view), memory) for view in range(n_runs))
-    stopwatch = _Stopwatch(engine.run(label_view, tasks))
+    stopwatch = _Stopwatch(engine.run(label_view, tasks, n_runs))
     labels = (labels for labels in stopwatch.labels() for _ in range(views.n_views // n_runs))
     codes = fold_views(labels, X.shape[0])
     memory = None  # what follows does not need the view

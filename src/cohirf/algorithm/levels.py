@@ -1,41 +1,38 @@
 """Algorithm 1 and the batching levels: the only loop.
 
 Plain CoHiRF is the case of one batch. ``contract_levels`` yields a small state after each level; progress, logs,
-diagnostics and checkpoints consume it and none of them enters the algorithm.
+diagnostics and checkpoints consume it, or stand between the loop and the engine, and none of them enters the
+algorithm.
+
+Rows have three kinds of numbers: their *row number* in the data; their *index* in what is at hand, from which values
+are read; and their *position* among the active ones.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.batches import Batches, split_into_batches
+from cohirf.algorithm.batches import Batch, Batches, split_into_batches
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.consensus import Codes, Consensus
 from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.get_clusters import Views, get_clusters
-from cohirf.algorithm.grouping import IntArray, index_dtype, sum_by_label
+from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks, sum_by_label
 from cohirf.algorithm.parents import update_parents
 from cohirf.algorithm.randomness import Draw, generator_at
+from cohirf.algorithm.storage import MemoryStorage, Rows, Storage
+
+RELEASE_ROWS = 2**22  # as many entries of the vectors may be held in memory that could be elsewhere
 
 Mass = NDArray[np.float64]
 ChooseMedoids = Callable[[Any, IntArray, int, Mass | None, np.random.Generator], IntArray]
-
-
-class Rows(Protocol):
-    """Where rows are read from."""
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-
-    def take(self, rows: IntArray) -> Any:
-        """Return the given rows (distinct, rising) as an array or CSR matrix."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +43,49 @@ class Contraction:
     consensus: Callable[[Codes], Consensus]
     choose_medoids: ChooseMedoids
     batch_size: int | None
-    sum_mass: bool
+    weighted: bool = False  # whether rows count with their mass
+    sum_mass: bool = False  # whether a medoid has the mass of all rows it stands for, or that of one row
     column_means: NDArray[np.floating[Any]] | None = None  # what missing cells count as when distances are measured
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Where batches run, where the views of a single batch run, and where what grows with the data is kept."""
+
+    batch_engine: Engine = field(default_factory=SerialEngine)
+    view_engine: Engine = field(default_factory=SerialEngine)
+    storage: Storage = field(default_factory=MemoryStorage)
+
+
+@dataclass(frozen=True)
+class RowsAtHand:
+    """Rows whose values can be read.
+
+    Attributes
+    ----------
+    values : Rows
+        What is read from.
+    numbers : array of int or None
+        Row number of each of them in the data, rising; None if they are the whole data.
+    in_order : bool
+        Whether they are best read once and in order. Their level then carries the values of the rows that stay
+        active along, and these are at hand from there on.
+    """
+
+    values: Rows
+    numbers: IntArray | None = None
+    in_order: bool = False
+
+    def number(self, index: IntArray) -> IntArray:
+        """Return the row numbers of the rows at ``index``."""
+        return index if self.numbers is None else self.numbers[index]
+
+    def take(self, numbers: IntArray) -> Any:
+        """Return the values of the rows with the given row numbers, in their order."""
+        order = np.argsort(numbers)
+        rising = numbers[order]
+        values = self.values.take(rising if self.numbers is None else np.searchsorted(self.numbers, rising))
+        return values[np.argsort(order)]
 
 
 @dataclass(frozen=True)
@@ -86,23 +124,47 @@ class LevelRecord:
 class FitState:
     """The state between two levels.
 
-    ``parents``, ``absorbed_at`` and ``mass`` are the same arrays from level to level and are updated in place: a
-    consumer that keeps them must copy them.
+    ``parents`` and ``absorbed_at`` are the same arrays from level to level and are updated in place: a consumer that
+    keeps them must copy them.
+
+    Attributes
+    ----------
+    at_hand : RowsAtHand
+        What values are read from.
+    active : array of int or None
+        Index of each active row in what is at hand, rising; None if all of it is active.
+    mass : array of float or None
+        Mass of each active row; None if each counts as one.
+    parents, absorbed_at : array of int
+        The hierarchy so far; see ``parents.py``.
     """
 
-    active: IntArray
+    at_hand: RowsAtHand
+    active: IntArray | None
+    mass: Mass | None
     parents: IntArray
     absorbed_at: IntArray
-    mass: Mass | None
     level: int = 0
     idle_levels: int = 0  # how many levels in a row merged nothing
     record: LevelRecord | None = None
 
     @classmethod
-    def initial(cls, n_rows: int, mass: Mass | None, max_level: int) -> FitState:
-        """Return the state in which every row stands for itself."""
-        rows = np.arange(n_rows, dtype=index_dtype(n_rows))
-        return cls(rows, rows.copy(), np.zeros(n_rows, dtype=np.min_scalar_type(max_level)), mass)
+    def initial(cls, at_hand: RowsAtHand, weights: Mass | None, max_level: int, storage: Storage) -> FitState:
+        """Return the state in which every row stands for itself; rows of weight 0 are not active."""
+        n_rows = at_hand.values.n_rows
+        parents = storage.vector(n_rows, index_dtype(n_rows))
+        absorbed_at = storage.vector(n_rows, np.min_scalar_type(max_level))
+        for block in row_blocks(n_rows):
+            parents[block] = np.arange(block.start, block.stop, dtype=parents.dtype)
+            absorbed_at[block] = 0
+        active = None if weights is None or weights.all() else np.flatnonzero(weights)
+        mass = weights if weights is None or active is None else weights[active]
+        return cls(at_hand, active, mass, parents, absorbed_at)
+
+    @property
+    def n_active(self) -> int:
+        """Number of active rows."""
+        return self.at_hand.values.n_rows if self.active is None else len(self.active)
 
     @property
     def converged(self) -> bool:
@@ -114,14 +176,47 @@ class FitState:
         """Whether several batches merged nothing twice, the second time after a reshuffle."""
         return self.idle_levels > 1
 
+    def index(self, positions: IntArray) -> IntArray:
+        """Return where the values of the active rows at ``positions`` are at hand."""
+        return positions if self.active is None else self.active[positions]
+
+    def row_numbers(self, positions: IntArray) -> IntArray:
+        """Return the row numbers, in the data, of the active rows at ``positions``."""
+        return self.at_hand.number(self.index(positions))
+
+
+@dataclass(frozen=True)
+class BatchTask:
+    """One batch: what to read, the mass of the rows to contract, and the place (level, batch) that seeds it."""
+
+    values: Rows
+    contracted: IntArray
+    held_aside: IntArray
+    mass: Mass | None
+    place: tuple[int, int]
+    carry_values: bool
+
 
 @dataclass(frozen=True)
 class ContractedBatch:
-    """The medoid of each row of a batch, the rows that are medoids with their new mass, and what it took."""
+    """What became of a batch.
 
+    Attributes
+    ----------
+    labels : array of int
+        The consensus cluster of each contracted row.
+    medoids : array of int
+        The medoid of each cluster, as a number among the contracted rows.
+    mass : array of float or None
+        Mass of each medoid.
+    values : array or None
+        Values of the medoids and the rows held aside, in rising order of these rows, if they are to be carried along.
+    """
+
+    labels: IntArray
     medoids: IntArray
-    survivors: IntArray
-    survivor_mass: Mass | None
+    mass: Mass | None
+    values: Any
     views_kept: int
     agreement: float
     base_seconds: float
@@ -130,72 +225,156 @@ class ContractedBatch:
 
 
 def contract_levels(
-    source: Rows, state: FitState, contraction: Contraction, max_level: int, engine: Engine
+    state: FitState, contraction: Contraction, max_level: int, resources: Resources
 ) -> Iterator[FitState]:
     """Contract level after level until nothing merges any more, and yield the state after each."""
     while state.level < max_level and not (state.converged or state.stalled):
-        state = contract_level(source, state, contraction, engine)
+        state = contract_level(state, contraction, resources)
         yield state
 
 
-def contract_level(source: Rows, state: FitState, contraction: Contraction, engine: Engine) -> FitState:
+def contract_level(state: FitState, contraction: Contraction, resources: Resources) -> FitState:
     """Contract each batch of active rows to its medoids."""
     level = state.level + 1
     rng = generator_at(contraction.views.entropy, Draw.SPLIT, level)
-    batches = split_into_batches(state.active, contraction.batch_size, rng)
-    # One batch runs its views in parallel; several run beside each other, each one view by view.
-    serial = SerialEngine()
-    for_batches, for_views = (serial, engine) if len(batches.contracted) == 1 else (engine, serial)
-    tasks = (
-        (source, rows, None if state.mass is None else state.mass[rows], contraction, (level, number), for_views)
-        for number, rows in enumerate(batches.contracted)
-    )
-    outcomes: list[ContractedBatch] = []
-    survivors = [batches.held_aside]
-    for rows, outcome in zip(batches.contracted, for_batches.run(contract_batch, tasks), strict=True):
-        update_parents(state.parents, state.absorbed_at, rows, outcome.medoids, level)
-        if state.mass is not None:
-            state.mass[outcome.survivors] = outcome.survivor_mass
-        survivors.append(outcome.survivors)
-        outcomes.append(outcome)
-    active = np.sort(np.concatenate(survivors))
-    return FitState(
-        active=active,
-        parents=state.parents,
-        absorbed_at=state.absorbed_at,
-        mass=state.mass,
-        level=level,
-        idle_levels=state.idle_levels + 1 if len(active) == len(state.active) else 0,
-        record=_record(level, batches, len(active), outcomes),
-    )
+    batches = split_into_batches(state.n_active, contraction.batch_size, rng, in_order=state.at_hand.in_order)
+    after = _LevelOutcome(state, contraction, resources.storage, batches)
+    rows_held = 0
+    for batch, outcome in _contract_batches(state, batches, contraction, resources):
+        after.add(batch, outcome)
+        rows_held += len(batch.contracted)
+        if rows_held > RELEASE_ROWS:
+            resources.storage.release()
+            rows_held = 0
+    return after.state()
 
 
-def contract_batch(
-    source: Rows,
-    rows: IntArray,
-    mass: Mass | None,
-    contraction: Contraction,
-    place: tuple[int, int],
-    engine: Engine,
-) -> ContractedBatch:
+def contract_batch(task: BatchTask, contraction: Contraction, engine: Engine) -> ContractedBatch:
     """Run GetClusters and ChooseMedoids on one batch."""
-    X = source.take(rows)
-    clusters = get_clusters(X, mass, contraction.views, contraction.consensus, place, engine)
+    together = _merge(task.contracted, task.held_aside)
+    block = task.values.take(together)
+    X = block if len(task.held_aside) == 0 else block[np.searchsorted(together, task.contracted)]
+    clusters = get_clusters(X, task.mass, contraction.views, contraction.consensus, task.place, engine)
     started = perf_counter()
     found = clusters.consensus
-    rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, *place)
+    rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, *task.place)
     filled = fill_missing(X, contraction.column_means)
-    medoids = contraction.choose_medoids(filled, found.labels, found.n_clusters, mass, rng)
+    medoids = contraction.choose_medoids(filled, found.labels, found.n_clusters, task.mass, rng)
+    staying = _merge(np.sort(task.contracted[medoids]), task.held_aside)
     return ContractedBatch(
-        medoids=rows[medoids][found.labels],
-        survivors=rows[medoids],
-        survivor_mass=_contracted_mass(mass, found, sum_mass=contraction.sum_mass),
+        labels=found.labels,
+        medoids=medoids,
+        mass=_contracted_mass(task.mass, found, sum_mass=contraction.sum_mass),
+        values=block[np.searchsorted(together, staying)] if task.carry_values else None,
         views_kept=len(found.views_kept),
         agreement=clusters.agreement,
         base_seconds=clusters.base_seconds,
         consensus_seconds=clusters.consensus_seconds,
         medoid_seconds=perf_counter() - started,
     )
+
+
+def _contract_batches(
+    state: FitState, batches: Batches, contraction: Contraction, resources: Resources
+) -> Iterator[tuple[Batch, ContractedBatch]]:
+    """Yield each batch with its outcome, in order; batches are made no sooner than the engine asks for them."""
+    # One batch runs its views in parallel; several run beside each other, each one view by view.
+    view_engine = resources.view_engine if batches.n_batches == 1 else SerialEngine()
+    under_way: deque[Batch] = deque()
+
+    def tasks() -> Iterator[tuple[BatchTask, Contraction, Engine]]:
+        for number, batch in enumerate(batches):
+            under_way.append(batch)
+            task = BatchTask(
+                values=state.at_hand.values,
+                contracted=state.index(batch.contracted),
+                held_aside=state.index(batch.held_aside),
+                mass=_mass_at(state, batch.contracted, contraction),
+                place=(state.level + 1, number),
+                carry_values=state.at_hand.in_order,
+            )
+            yield task, contraction, view_engine
+
+    for outcome in resources.batch_engine.run(contract_batch, tasks(), batches.n_batches):
+        yield under_way.popleft(), outcome
+
+
+class _LevelOutcome:
+    """Adds up what the batches of a level give, and becomes the state after it."""
+
+    def __init__(self, before: FitState, contraction: Contraction, storage: Storage, batches: Batches) -> None:
+        self.before = before
+        self.contraction = contraction
+        self.level = before.level + 1
+        self.positions = [batches.held_aside]
+        self.mass: list[Any] = [_mass_at(before, batches.held_aside, contraction)]
+        self.gatherer = storage.gather() if before.at_hand.in_order else None
+        self.sizes: list[int] = []
+        self.costs: list[tuple[float, ...]] = []
+
+    def add(self, batch: Batch, outcome: ContractedBatch) -> None:
+        rows = self.before.row_numbers(batch.contracted)
+        medoids = rows[outcome.medoids]
+        update_parents(self.before.parents, self.before.absorbed_at, rows, medoids[outcome.labels], self.level)
+        self.positions += [batch.contracted[outcome.medoids], batch.held_aside]
+        self.mass += [outcome.mass, _mass_at(self.before, batch.held_aside, self.contraction)]
+        if self.gatherer is not None:
+            self.gatherer.add(outcome.values)
+        self.sizes.append(len(rows))
+        self.costs.append(
+            (
+                outcome.views_kept,
+                outcome.agreement,
+                outcome.base_seconds,
+                outcome.consensus_seconds,
+                outcome.medoid_seconds,
+            )
+        )
+
+    def state(self) -> FitState:
+        positions = np.concatenate(self.positions)
+        order = np.argsort(positions, kind="stable")
+        positions = positions[order]
+        at_hand = self.before.at_hand
+        active: IntArray | None = self.before.index(positions)
+        if self.gatherer is not None:
+            numbers = self.before.row_numbers(positions)
+            at_hand, active = RowsAtHand(self.gatherer.rows(), numbers), None
+        return FitState(
+            at_hand=at_hand,
+            active=active,
+            mass=np.concatenate(self.mass)[order] if self.contraction.weighted else None,
+            parents=self.before.parents,
+            absorbed_at=self.before.absorbed_at,
+            level=self.level,
+            idle_levels=self.before.idle_levels + 1 if len(positions) == self.before.n_active else 0,
+            record=self._record(len(positions)),
+        )
+
+    def _record(self, rows_out: int) -> LevelRecord:
+        views_kept, agreement, *seconds = np.array(self.costs).T
+        return LevelRecord(
+            self.level,
+            len(self.sizes),
+            self.before.n_active,
+            self.before.n_active - sum(self.sizes),
+            rows_out,
+            float(np.average(views_kept, weights=self.sizes)),
+            float(np.average(agreement, weights=self.sizes)),
+            *(float(of_step.sum()) for of_step in seconds),
+        )
+
+
+def _merge(left: IntArray, right: IntArray) -> IntArray:
+    """Return the entries of two rising arrays in rising order."""
+    return left if len(right) == 0 else np.sort(np.concatenate([left, right]))
+
+
+def _mass_at(state: FitState, positions: IntArray, contraction: Contraction) -> Mass | None:
+    """Return the mass of the active rows at ``positions``, or None where rows have none."""
+    if not contraction.weighted:
+        return None
+    return np.ones(len(positions)) if state.mass is None else state.mass[positions]
 
 
 def _contracted_mass(mass: Mass | None, consensus: Consensus, *, sum_mass: bool) -> Mass | None:
@@ -205,19 +384,3 @@ def _contracted_mass(mass: Mass | None, consensus: Consensus, *, sum_mass: bool)
     if not sum_mass:
         return np.ones(consensus.n_clusters)
     return sum_by_label(consensus.labels, mass, consensus.n_clusters)
-
-
-def _record(level: int, batches: Batches, rows_out: int, outcomes: list[ContractedBatch]) -> LevelRecord:
-    sizes = [len(rows) for rows in batches.contracted]
-    return LevelRecord(
-        level=level,
-        n_batches=len(outcomes),
-        rows_in=sum(sizes) + len(batches.held_aside),
-        rows_held_aside=len(batches.held_aside),
-        rows_out=rows_out,
-        views_kept=float(np.average([outcome.views_kept for outcome in outcomes], weights=sizes)),
-        agreement=float(np.average([outcome.agreement for outcome in outcomes], weights=sizes)),
-        base_seconds=sum(outcome.base_seconds for outcome in outcomes),
-        consensus_seconds=sum(outcome.consensus_seconds for outcome in outcomes),
-        medoid_seconds=sum(outcome.medoid_seconds for outcome in outcomes),
-    )

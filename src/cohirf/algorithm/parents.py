@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import IntArray, row_blocks, sum_by_label
+from cohirf.algorithm.grouping import IntArray, count_by_label, row_blocks, sum_by_label
 
 FEW_MEDOIDS = 256
 
@@ -22,14 +22,15 @@ def update_parents(parents: IntArray, absorbed_at: IntArray, rows: IntArray, med
     absorbed_at[rows[rows != medoids]] = level
 
 
-def find_roots(parents: IntArray, absorbed_at: IntArray, level: int) -> IntArray:
-    """Return, for each row, the medoid that stands for it after ``level`` levels.
+def find_roots(parents: IntArray, absorbed_at: IntArray, level: int, out: IntArray | None = None) -> IntArray:
+    """Return, for each row, the medoid that stands for it after ``level`` levels; in ``out`` if given.
 
     Pointer jumping: every round halves the distance to the root. It works in place, block by block; a pointer that
     was moved already only gets there sooner.
     """
-    roots = parents.copy()
+    roots = np.empty(len(parents), dtype=parents.dtype) if out is None else out
     for block in row_blocks(len(roots)):
+        roots[block] = parents[block]
         still_active = (absorbed_at[block] == 0) | (absorbed_at[block] > level)
         roots[block][still_active] = np.arange(block.start, block.stop, dtype=roots.dtype)[still_active]
     moved = True
@@ -42,20 +43,9 @@ def find_roots(parents: IntArray, absorbed_at: IntArray, level: int) -> IntArray
     return roots
 
 
-def join_left_out(
-    parents: IntArray, absorbed_at: IntArray, taken: IntArray, left_out: IntArray, nearest: IntArray
-) -> tuple[IntArray, IntArray]:
-    """Extend the vectors of the ``taken`` rows by rows that were left out of the fit.
-
-    Each of those is absorbed at level 1 by the medoid that stands for its ``nearest`` taken row after that level.
-    """
-    n_rows = len(taken) + len(left_out)
-    all_parents = np.empty(n_rows, dtype=parents.dtype)
-    all_absorbed_at = np.ones(n_rows, dtype=absorbed_at.dtype)
-    all_parents[taken] = taken[parents]
-    all_absorbed_at[taken] = absorbed_at
-    all_parents[left_out] = taken[find_roots(parents, absorbed_at, level=1)[nearest]]
-    return all_parents, all_absorbed_at
+def roots_after_first_level(parents: IntArray, absorbed_at: IntArray, rows: IntArray) -> IntArray:
+    """Return the medoid that stands for each of ``rows`` after the first level, where nothing is deep yet."""
+    return np.where(absorbed_at[rows] == 1, parents[rows], rows)
 
 
 def get_final_labels(roots: IntArray) -> tuple[IntArray, IntArray]:
@@ -81,15 +71,18 @@ def get_final_labels(roots: IntArray) -> tuple[IntArray, IntArray]:
 def hide_small_clusters(
     labels: IntArray, medoids: IntArray, weights: NDArray[np.float64] | None, min_size: float
 ) -> tuple[IntArray, IntArray]:
-    """Label the rows of clusters below ``min_size`` -1, and number the others anew in the same order.
+    """Label the rows of clusters below ``min_size`` -1, and number the others anew in the same order, in place.
 
     The size of a cluster is the sum of its ``weights``, or its number of rows without them.
     """
-    keep = sum_by_label(labels, weights, len(medoids)) >= min_size
-    if keep.all():
-        return labels, medoids
-    new_label = np.where(keep, np.cumsum(keep) - 1, -1).astype(labels.dtype)
-    return new_label[labels], medoids[keep]
+    n_labels = len(medoids)
+    sizes = count_by_label(labels, n_labels) if weights is None else sum_by_label(labels, weights, n_labels)
+    keep = sizes >= min_size
+    if not keep.all():
+        new_label = np.where(keep, np.cumsum(keep) - 1, -1).astype(labels.dtype)
+        for block in row_blocks(len(labels)):
+            labels[block] = new_label[labels[block]]
+    return labels, medoids[keep]
 
 
 def _is_own_root(roots: IntArray, block: slice) -> NDArray[np.bool_]:

@@ -29,12 +29,12 @@ class LocalEngine:
         """Whether there is one job at a time."""
         return bool(effective_n_jobs(self.n_jobs) == 1)
 
-    def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        """Call ``function`` with each tuple of arguments and give the results back in order."""
-        if self.is_serial:
-            return SerialEngine().run(function, tasks)
+    def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
+        """Call ``function`` with each tuple of arguments and give the results back in order, as they are ready."""
+        if self.is_serial or n_tasks == 1:
+            return SerialEngine().run(function, tasks, n_tasks)
         calls = (delayed(_call_on_one_thread)(function, task) for task in tasks)
-        return iter(Parallel(n_jobs=self.n_jobs, prefer="threads")(calls))
+        return iter(Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(calls))
 
 
 def one_thread() -> Any:

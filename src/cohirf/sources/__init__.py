@@ -2,5 +2,6 @@
 
 from cohirf.sources.array import ArraySource
 from cohirf.sources.open_source import open_source
+from cohirf.sources.source import Source
 
-__all__ = ["ArraySource", "open_source"]
+__all__ = ["ArraySource", "Source", "open_source"]
