@@ -136,6 +136,8 @@ def leave_one_out_agreement(codes: Codes, views: Sequence[int]) -> NDArray[np.fl
 def mean_agreement(codes: Codes) -> float:
     """Return the mean adjusted Rand index over pairs of views, about 50 of them at most; NaN for a single view."""
     views = range(codes.n_views)
+    if len(views) == 1:
+        return float("nan")
     pairs = list(combinations(views, 2))
     pairs = pairs[:: 1 + len(pairs) // MAX_PAIRS]
     clean = codes.distinct != NOISE
@@ -151,7 +153,7 @@ def mean_agreement(codes: Codes) -> float:
         )
         for a, b in pairs
     ]
-    return float(np.mean(agreement)) if agreement else float("nan")
+    return float(np.mean(agreement))
 
 
 Partition = tuple[IntArray, int]  # the group of each distinct code, and how many groups there are
