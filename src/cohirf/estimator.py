@@ -42,7 +42,7 @@ from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks, sample_landmarks
 from cohirf.saving import save_model
-from cohirf.sources import ArraySource
+from cohirf.sources import ArraySource, CheckedArray, Source
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
@@ -223,7 +223,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         mass = weights.copy() if weights is not None else np.ones(X.shape[0]) if self.medoid_weights else None
         self._column_means = self._means_for_missing(X)
         taken = None if weights is None or weights.all() else np.flatnonzero(weights)
-        source = ArraySource(X if taken is None else X[taken])
+        source = CheckedArray(X if taken is None else X[taken])
         state = FitState.initial(source.n_rows, mass if taken is None or mass is None else mass[taken], self.max_iter)
         entropy = root_entropy(self.random_state)
         self.diagnostics_: list[LevelRecord] = []
@@ -311,6 +311,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             validation.check_base_method(estimator)
         if isinstance(X, ArraySource):
             X = X.X
+        elif isinstance(X, Source):
+            X = X.take(np.arange(X.n_rows))
         validation.refuse_what_is_no_table(X)
         accept_sparse = "csr" if validation.takes_sparse(estimator) else False
         with validation.naming_text():

@@ -1,6 +1,8 @@
 """Where rows come from: one adapter per kind of storage, all with the same small interface."""
 
-from cohirf.sources.array import ArraySource
+from cohirf.sources.array import ArraySource, CheckedArray
+from cohirf.sources.files import SourceChangedError
 from cohirf.sources.open_source import open_source
+from cohirf.sources.source import Source
 
-__all__ = ["ArraySource", "open_source"]
+__all__ = ["ArraySource", "CheckedArray", "Source", "SourceChangedError", "open_source"]

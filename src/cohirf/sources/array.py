@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cohirf.algorithm.grouping import IntArray
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cohirf.algorithm.grouping import IntArray, row_blocks
+from cohirf.sources.source import Source
 
 
-@dataclass(frozen=True)
-class ArraySource:
-    """A two-dimensional array or CSR matrix. It is never written to."""
+class ArraySource(Source):
+    """A two-dimensional array or CSR matrix, ``X``. It is never written to."""
 
-    X: Any
+    def __init__(self, X: Any, feature_names: Sequence[str] | None = None) -> None:
+        name = "The CSR matrix" if sparse.issparse(X) else "The array"
+        super().__init__(name, X.shape, X.dtype, feature_names=feature_names)
+        self.X = X
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.X.shape[0])
+    def _fill(self, start: int, out: NDArray[Any]) -> None:
+        out[...] = self.X[start : start + len(out)]
+
+    def _pick(self, rows: IntArray, out: NDArray[Any]) -> None:
+        out[...] = self.X[rows]
+
+    def _gather(self, rows: IntArray) -> Any:
+        if sparse.issparse(self.X):
+            return self.X[rows].astype(self.dtype, copy=False)
+        return super()._gather(rows)
+
+    def _content(self) -> Iterator[Any]:
+        parts = (self.X.data, self.X.indices, self.X.indptr) if sparse.issparse(self.X) else (self.X,)
+        for part in parts:
+            yield part.dtype.str.encode()
+            for block in row_blocks(len(part)):
+                yield np.ascontiguousarray(part[block])
+
+
+class CheckedArray(ArraySource):
+    """An array that ``fit`` has checked: its rows are handed out as they are, all of them without a copy."""
 
     def take(self, rows: IntArray) -> Any:
-        """Return the given rows, which are distinct and rising; all of them are the data itself, not a copy."""
+        """Return the given rows, which are distinct and rising; all of them are the data itself."""
         return self.X if len(rows) == self.n_rows else self.X[rows]
