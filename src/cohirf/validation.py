@@ -19,6 +19,8 @@ from sklearn.cluster import FeatureAgglomeration
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from cohirf.finite import find_fault
+
 NOT_NUMBERS = ("date", "time", "duration", "str", "string", "large_string", "utf8", "binary")
 
 
@@ -59,28 +61,10 @@ def refuse_what_is_no_table(X: Any) -> None:
 
 
 def check_finite(X: Any, *, allow_nan: bool) -> None:
-    """Raise for NaN (unless allowed), infinities, and values whose squares overflow.
-
-    One pass over the data in the ordinary case: if the sum of all squares is finite, so is everything.
-    """
-    values = X.data if sparse.issparse(X) else X
-    if np.isfinite(_sum_of_squares(values)):
-        return
-    if sparse.issparse(X):
-        allow_nan = False
-    if np.isnan(values).any() and not allow_nan:
-        raise ValueError(
-            "Input X contains NaN. CoHiRF passes missing values on only in arrays and tables, to a base method that "
-            "takes them: "
-            "impute them, for instance with sklearn.impute.SimpleImputer, or leave their rows out."
-        )
-    if np.isinf(values).any():
-        raise ValueError("Input X contains infinity: replace infinite values or leave their rows out.")
-    largest = float(np.nanmax(np.abs(values), initial=0))
-    if largest > np.sqrt(np.finfo(values.dtype).max / (4 * X.shape[1])):  # differences are up to twice as large
-        raise ValueError(
-            f"Input X holds values up to {largest:.3g}, whose squares overflow {values.dtype}: scale the data first."
-        )
+    """Raise for NaN (unless allowed), infinities, and values whose squares overflow."""
+    fault = find_fault(X, allow_nan=allow_nan)
+    if fault is not None:
+        raise ValueError(f"Input X {fault}")
 
 
 def narrow_indices(X: Any) -> Any:
@@ -198,9 +182,3 @@ def _refuse_columns(columns: list[tuple[Any, str]]) -> None:
                 f"Column {name!r} of X has type {dtype}: turn it into numbers first, "
                 f"for instance with sklearn.preprocessing.OneHotEncoder, or leave it out."
             )
-
-
-def _sum_of_squares(values: NDArray[Any]) -> Any:
-    flat = values.reshape(-1) if values.flags.c_contiguous else values.ravel("K")
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.dot(flat, flat)

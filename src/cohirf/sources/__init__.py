@@ -1,7 +1,8 @@
 """Where rows come from: one adapter per kind of storage, all with the same small interface."""
 
 from cohirf.sources.array import ArraySource
+from cohirf.sources.files import SourceChangedError
 from cohirf.sources.open_source import open_source
 from cohirf.sources.source import Source
 
-__all__ = ["ArraySource", "Source", "open_source"]
+__all__ = ["ArraySource", "Source", "SourceChangedError", "open_source"]

@@ -1,37 +1,40 @@
-"""STUB until the branch `sources` lands."""
+"""Rows of an array or CSR matrix in memory, or of a memory-mapped array."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cohirf.algorithm.grouping import IntArray
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.sources.source import Source
 
 
-@dataclass(frozen=True)
 class ArraySource(Source):
-    """A two-dimensional array or CSR matrix. It is never written to."""
+    """A two-dimensional array or CSR matrix, ``X``. It is never written to."""
 
-    X: Any
-    feature_names = None
+    def __init__(self, X: Any, feature_names: Sequence[str] | None = None) -> None:
+        name = "The CSR matrix" if sparse.issparse(X) else "The array"
+        super().__init__(name, X.shape, X.dtype, feature_names=feature_names)
+        self.X = X
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.X.shape[0])
+    def _fill(self, start: int, out: NDArray[Any]) -> None:
+        out[...] = self.X[start : start + len(out)]
 
-    @property
-    def n_features(self) -> int:
-        return int(self.X.shape[1])
+    def _pick(self, rows: IntArray, out: NDArray[Any]) -> None:
+        out[...] = self.X[rows]
 
-    @property
-    def dtype(self):
-        return self.X.dtype
+    def _gather(self, rows: IntArray) -> Any:
+        if sparse.issparse(self.X):
+            return self.X[rows].astype(self.dtype, copy=False)
+        return super()._gather(rows)
 
-    def take(self, rows: IntArray) -> Any:
-        """Return the given rows."""
-        return self.X[rows]
-
-    def fingerprint(self):
-        return "x"
+    def _content(self) -> Iterator[Any]:
+        parts = (self.X.data, self.X.indices, self.X.indptr) if sparse.issparse(self.X) else (self.X,)
+        for part in parts:
+            yield part.dtype.str.encode()
+            for block in row_blocks(len(part)):
+                yield np.ascontiguousarray(part[block])

@@ -1,0 +1,42 @@
+"""Columns of Arrow data as numbers: which types are taken, and how a batch becomes rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.sources.columns import choose_names, refuse_type
+
+NUMBERS = {"bool": "bool", "halffloat": "float16", "float": "float32", "double": "float64"} | {
+    name: name for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+}
+
+
+def choose_fields(source: str, schema: Any, columns: Sequence[str] | None) -> dict[str, str]:
+    """Return the chosen columns of an Arrow schema with their types; an index that pandas stored is no column."""
+    index = [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
+    names = choose_names(source, schema.names, columns)
+    if columns is None:
+        names = [name for name in names if name not in index]
+    types = {name: str(schema.field(name).type) for name in names}
+    for name, stored in types.items():
+        if stored not in NUMBERS:
+            raise refuse_type(source, name, stored)
+    return types
+
+
+def common_type(types: dict[str, str]) -> np.dtype[Any]:
+    """Return the type in which a table of such columns is an array."""
+    return np.result_type(*(np.dtype(NUMBERS[stored]) for stored in types.values()))
+
+
+def copy_batch(batch: Any, names: Sequence[str], start: int, out: NDArray[Any]) -> None:
+    """Write the rows of a batch from its row ``start`` on into ``out``, column by column; nulls become NaN."""
+    for place, name in enumerate(names):
+        column = batch.column(name).slice(start, len(out))
+        if column.null_count:
+            column = column.cast("double")
+        out[:, place] = column.to_numpy(zero_copy_only=False)

@@ -1,0 +1,116 @@
+"""Rows of a CSV file: converted once, in a stream, to an Arrow file, which is then read."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cohirf.optional import import_optional
+from cohirf.sources.arrow_ipc import ArrowSource
+from cohirf.sources.columns import choose_names, refuse_type
+from cohirf.sources.conversion import MADE_FROM, is_made, temporary_file, writing
+from cohirf.sources.files import FileStamp, one_line
+
+BLOCK_BYTES = 2**23
+TYPES = {"null": "double", "int64": "double", "double": "double", "bool": "bool"}  # what is found: what it becomes
+
+
+def open_csv(
+    path: str | os.PathLike[str],
+    columns: Sequence[str] | None = None,
+    *,
+    converted: str | os.PathLike[str] | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+) -> ArrowSource:
+    """Open the Arrow file that a CSV file was converted to; convert it first, unless that was done before."""
+    file = FileStamp.of(path)
+    csv = CsvFile(file, delimiter or ("\t" if ".tsv" in file.path.suffixes else ","), header)
+    made_from = {"name": file.path.name, "size": file.size, "modified_ns": file.modified_ns}
+    made_from |= {"delimiter": csv.delimiter, "header": header, "columns": columns and list(columns)}
+    target = temporary_file() if converted is None else Path(converted).absolute()
+    if not is_made(target, made_from):
+        types = csv.find_types(columns)
+        with writing(target) as unfinished:
+            csv.convert(types, unfinished, made_from)
+            file.refuse_changes()
+    return ArrowSource(target, columns, origin=file)
+
+
+@dataclass(frozen=True)
+class CsvFile:
+    """A CSV file and how to read it."""
+
+    file: FileStamp
+    delimiter: str
+    header: bool | None
+
+    def find_types(self, columns: Sequence[str] | None) -> dict[str, str]:
+        """Return the chosen columns and the type that each becomes, judged by the beginning of the file."""
+        with self._naming(), self._read() as reader:
+            schema = reader.schema
+        if self.header is None and all(_is_number(name) for name in schema.names):
+            raise ValueError(
+                f"{self.file.name} has only numbers in its first line: give header=False if they are data, "
+                f"header=True if they are names."
+            )
+        found = {name: str(schema.field(name).type) for name in choose_names(self.file.name, schema.names, columns)}
+        for name, type_found in found.items():
+            if type_found not in TYPES:
+                hint = f" Or is the delimiter not {self.delimiter!r}?" if len(schema.names) == 1 else ""
+                raise ValueError(f"{refuse_type(self.file.name, name, type_found)}{hint}")
+        return {name: TYPES[type_found] for name, type_found in found.items()}
+
+    def convert(self, types: dict[str, str], target: Path, made_from: dict[str, Any]) -> None:
+        """Write the columns to an Arrow file, block by block."""
+        arrow = import_optional("pyarrow", "arrow")
+        with self._naming(), self._read(types) as reader:
+            schema = reader.schema.with_metadata({MADE_FROM: json.dumps(made_from)})
+            with arrow.OSFile(str(target), "wb") as sink, arrow.ipc.new_file(sink, schema) as writer:
+                for batch in reader:
+                    writer.write_batch(batch.replace_schema_metadata(schema.metadata))
+
+    def _read(self, types: dict[str, str] | None = None) -> Any:
+        csv = import_optional("pyarrow.csv", "arrow")
+        return csv.open_csv(
+            str(self.file.path),
+            csv.ReadOptions(block_size=BLOCK_BYTES, autogenerate_column_names=self.header is False),
+            csv.ParseOptions(delimiter=self.delimiter),
+            csv.ConvertOptions(column_types=types, include_columns=list(types or ())),
+        )
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Let an error of reading name the file, and the column and value where it is about one."""
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # the system's, not the content's
+                raise
+            raise ValueError(self._explain(one_line(error))) from error
+
+    def _explain(self, message: str) -> str:
+        if message == "Empty CSV file":
+            return f"{self.file.name} is empty: give a line of column names and a line for each sample."
+        if found := re.search(r"In CSV column #(\d+): .*invalid value '(.*)'", message):
+            with self._read() as reader:
+                name = reader.schema.names[int(found[1])]
+            return (
+                f"{self.file.name}: column {name!r} holds {found[2]!r}, which is no number: turn it into numbers "
+                f"first, or leave it out by giving the others as columns=[...]."
+            )
+        return f"{self.file.name} cannot be read as CSV: {message}. Mend it, or give its delimiter=."
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,86 @@
+"""Rows of a Zarr array, version 2 or 3: a folder, a zip file, or an array in a store of another kind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cohirf.optional import import_optional
+from cohirf.sources.files import FileStamp, naming, shown
+from cohirf.sources.source import PIECE_BYTES, rows_within
+from cohirf.sources.streamed import StreamedSource
+from cohirf.sources.zarr_chunks import ChunkStamp
+
+METADATA = (".zarray", "zarr.json", ".zgroup")  # every folder that Zarr makes has one of them
+
+
+class ZarrSource(StreamedSource):
+    """A two-dimensional Zarr array, decoded some rows of chunks at a time."""
+
+    def __init__(self, data: str | os.PathLike[str] | Any, columns: Sequence[int] | None = None) -> None:
+        self._path = _path_of(data)
+        self._array = data if self._path is None else None
+        self._file = None if self._path is None else FileStamp.of(_metadata_file(self._path))
+        array = self._open()
+        n_rows, n_columns = array.shape if array.ndim == 2 else (1, 1)  # others are refused in a moment
+        chunk_rows = array.chunks[0] if array.ndim else 1
+        self._piece_rows = chunk_rows * rows_within(PIECE_BYTES, chunk_rows * n_columns * array.dtype.itemsize)
+        super().__init__(
+            "The Zarr array" if self._path is None else shown(self._path),
+            array.shape,
+            array.dtype,
+            columns=columns,
+            starts=range(0, n_rows, self._piece_rows),
+        )
+        self._chunks = None if self._path is None or self._path.is_file() else ChunkStamp.of(self._path, array)
+
+    def _refuse_changes(self) -> None:
+        if self._file is not None:
+            self._file.refuse_changes()
+
+    def _content(self) -> Iterator[Any]:
+        if self._file is not None:
+            yield from self._file.content(64)
+        if self._chunks is not None:
+            yield str(self._chunks.newest_ns).encode()
+        yield from super()._content()
+
+    def _pieces(self, number: int) -> Iterator[Any]:
+        array = self._open()
+        for start in range(int(self._starts[number]), self.n_rows, self._piece_rows):
+            stop = min(start + self._piece_rows, self.n_rows)
+            with naming(self.name, "a Zarr array"):
+                piece = np.asarray(array[start:stop])
+            if self._chunks is not None:
+                self._chunks.refuse_changes(array, start, stop)
+            yield piece if self._columns is None else piece[:, self._columns]
+
+    def _open(self) -> Any:
+        if self._path is None:
+            return self._array
+        zarr = import_optional("zarr", "zarr")
+        with naming(shown(self._path), "a Zarr array"):
+            return zarr.open_array(self._path if self._path.is_dir() else zarr.storage.ZipStore(self._path), mode="r")
+
+
+def _path_of(data: Any) -> Path | None:
+    """Return the path of an array in the file system, or None for one in another store."""
+    if isinstance(data, str | os.PathLike):
+        return Path(data).absolute()
+    if type(data.store).__name__ == "LocalStore":  # the path is a smaller handle than the array
+        return Path(data.store.root, data.path).absolute()
+    return None
+
+
+def _metadata_file(path: Path) -> Path:
+    """Return the file whose change means that the whole array is another one."""
+    if path.is_file():
+        return path
+    for name in METADATA[:2]:
+        if (path / name).is_file():
+            return path / name
+    raise ValueError(f"{shown(path)} holds no Zarr array, but perhaps a group: give the path of an array in it.")
