@@ -56,7 +56,8 @@ from cohirf.algorithm.parents import (
 )
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, Storage
-from cohirf.checkpoint import ResumableEngine, describe_fit, open_checkpoint
+from cohirf.checkpoint import ResumableEngine, open_checkpoint
+from cohirf.describe import describe_fit
 from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
@@ -376,7 +377,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 features=self.n_features_in_,
                 data=self._fingerprint(at_hand.values),
                 sample_weight=weights,
-                random_state=None if self.random_state is None else entropy,
+                random_state=entropy if isinstance(self.random_state, np.random.RandomState) else self.random_state,
             )
             checkpoint = stack.enter_context(
                 open_checkpoint(self.checkpoint, fit, lambda: asdict(self._settle(at_hand, entropy)))

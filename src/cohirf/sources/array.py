@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
 from typing import Any
+
+import numpy as np
+from scipy import sparse
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.sources.source import Source
 
 
-@dataclass(frozen=True)
 class ArraySource(Source):
     """A two-dimensional array or CSR matrix. It is never written to."""
 
-    X: Any
-    feature_names = None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.X.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        return int(self.X.shape[1])
-
-    @property
-    def dtype(self):
-        return self.X.dtype
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        self.n_rows, self.n_features = map(int, X.shape)
+        self.feature_names = None
 
     def take(self, rows: IntArray) -> Any:
         """Return the given rows."""
         return self.X[rows]
 
-    def fingerprint(self):
-        return "x"
+    def fingerprint(self) -> str:
+        """Return text that is the same for the same data."""
+        parts = (self.X.data, self.X.indices, self.X.indptr) if sparse.issparse(self.X) else (self.X,)
+        hasher = hashlib.sha256()
+        for part in parts:
+            hasher.update(np.ascontiguousarray(part).data)
+        return hasher.hexdigest()[:32]
