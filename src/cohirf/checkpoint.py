@@ -2,49 +2,46 @@
 
 A checkpoint is a directory with three files. ``manifest.json`` says which fit it belongs to, and what was settled when
 that began. ``journal`` holds what became of each batch, in the order of the fit. ``lock`` keeps a second process out.
+The manifest is written last: where it is, the journal is, too.
 
 What a fit does is a function of its input and of its place, so nothing else is needed. To resume, the fit runs again
 from its beginning; a batch that is in the journal is read from there instead of being computed.
 
 A record of the journal carries a SHA-256 over itself and over the digest of the record before, the first one over
-that of the manifest. A record that was cut short by a kill ends the journal; so does a damaged one, after a warning:
-its batch and those behind it are computed again.
+that of the manifest; and a checksum over its own length, which tells a record that was cut short by a kill from a
+damaged one. Both end the journal, the latter with a warning: their batch and those behind it are computed again.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
-import re
 import struct
 import time
 import warnings
+import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
-from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import sklearn
 from scipy import sparse
-from sklearn.base import BaseEstimator
 
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.levels import BatchTask, ContractedBatch
-from cohirf.durable import replace_file, sync_directory, sync_file
+from cohirf.durable import replace_file, sync_directory, sync_file, write_all
 
 FORMAT, FORMAT_VERSION = "cohirf-checkpoint", 1
 MANIFEST, JOURNAL, LOCK = "manifest.json", "journal", "lock"
 SYNC_SECONDS = 1.0  # a power failure costs at most the batches of the last moments, a kill none
 
-# What may differ when a fit goes on: it changes neither what a batch becomes nor which batches there are.
-FREE_PARAMETERS = {"checkpoint", "max_iter", "memory_limit", "min_cluster_size", "n_jobs", "random_state", "verbose"}
-
-FRAME = struct.Struct("<4sIQ")  # mark, length of the header, length of the arrays
 MARK = b"cBat"
+LENGTHS, CHECKSUM = struct.Struct("<4sIQ"), struct.Struct("<I")  # mark, length of the header, length of the arrays
 DIGEST_BYTES = 32
 CSR_PARTS = ("data", "indices", "indptr")
 
@@ -89,13 +86,20 @@ def open_checkpoint(
         Decides what the fit needs to know beyond that; called only when a checkpoint begins.
     """
     path = Path(directory)
-    with _naming(path):
-        path.mkdir(exist_ok=True)
-        with _locked(path):
-            text = _manifest_text(path, fit, settle)
-            content = json.loads(text)
-            with Journal(path / JOURNAL, hashlib.sha256(text).digest()) as journal:
-                yield Checkpoint(content["settled"], journal)
+    with ExitStack() as stack:
+        with _naming(path, "opened"):
+            _make_directory(path)
+            _refuse_strangers(path)
+            stack.enter_context(_locked(path))
+            is_new = not (path / MANIFEST).exists()
+        settled = settle() if is_new else {}
+        with _naming(path, "opened"):
+            if is_new:
+                _begin(path, fit, settled)
+            text = (path / MANIFEST).read_bytes()
+            content = _check_manifest(path, text, fit)
+            journal = stack.enter_context(Journal(path / JOURNAL, hashlib.sha256(text).digest()))
+        yield Checkpoint(content["settled"], journal)
 
 
 @dataclass(frozen=True)
@@ -118,9 +122,9 @@ class ResumableEngine:
             n_tasks -= 1
             yield outcome.batch
         if n_tasks > 0:
-            places: list[tuple[int, int]] = []
+            places: deque[tuple[int, int]] = deque()
             for outcome in self.engine.run(function, _noting_places(tasks, places), n_tasks):
-                self.journal.append(JournalEntry(places.pop(0), outcome))
+                self.journal.append(JournalEntry(places.popleft(), outcome))
                 yield outcome
 
 
@@ -138,16 +142,19 @@ class Journal:
     def __init__(self, path: Path, digest: bytes) -> None:
         self.path = path
         self._digest = digest  # of the last good record
-        self._file: IO[bytes] = path.open("r+b" if path.exists() else "x+b", buffering=0)
         self._at_end = False
         self._synced = time.monotonic()
-        sync_directory(path.parent)
+        if not path.exists():
+            warnings.warn(f"{path} is missing: all it held is computed again.", CheckpointWarning, stacklevel=2)
+            path.touch()
+            sync_directory(path.parent)
+        self._file: IO[bytes] = path.open("r+b", buffering=0)
 
     def __enter__(self) -> Journal:
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        with self._file:
+        with _naming(self.path, "written"), self._file:
             if error is None:
                 sync_file(self._file)
 
@@ -155,19 +162,21 @@ class Journal:
         """Return the next batch, or None at the end of what can be used."""
         if self._at_end:
             return None
-        start = self._file.tell()
-        record, is_whole = _read_record(self._file)
+        with _naming(self.path, "read"):
+            start = self._file.tell()
+            record = _read_record(self._file)
         if record is not None and record.digest(self._digest) == record.expected:
             self._digest = record.expected
             return _decode(record)
-        if is_whole:
+        if record is not None:
             warnings.warn(
                 f"{self.path} is damaged at byte {start}: what it holds from there on is computed again.",
                 CheckpointWarning,
                 stacklevel=2,
             )
-        self._file.seek(start)
-        self._file.truncate()
+        with _naming(self.path, "written"):
+            os.ftruncate(self._file.fileno(), start)
+            self._file.seek(start)
         self._at_end = True
         return None
 
@@ -175,81 +184,83 @@ class Journal:
         """Write a batch down."""
         record = _encode(entry)
         self._digest = record.digest(self._digest)
-        _write_all(self._file, b"".join([record.frame, record.header, *record.arrays, self._digest]))
-        if time.monotonic() - self._synced > SYNC_SECONDS:
-            sync_file(self._file)
-            self._synced = time.monotonic()
+        with _naming(self.path, "written"):
+            for part in (record.frame + record.header, *record.arrays, self._digest):
+                write_all(self._file, part)
+            if time.monotonic() - self._synced > SYNC_SECONDS:
+                sync_file(self._file)
+                self._synced = time.monotonic()
 
 
-def describe_fit(model: BaseEstimator, **facts: Any) -> dict[str, Any]:
-    """Return everything the result of a fit depends on, by name: versions, ``facts`` and parameters."""
-    versions = {"cohirf": _package_version(), "numpy": np.__version__, "scikit-learn": sklearn.__version__}
-    parameters = {name: value for name, value in model.get_params().items() if name not in FREE_PARAMETERS}
-    return {name: _describe(value) for name, value in (versions | facts | parameters).items()}
-
-
-def _describe(value: Any) -> str:
-    """Return text that is the same for the same value in another process."""
-    if isinstance(value, np.ndarray):
-        return f"array {value.dtype} {value.shape} {hashlib.sha256(np.ascontiguousarray(value).data).hexdigest()}"
-    if isinstance(value, BaseEstimator):  # its parameters have entries of their own
-        return f"{type(value).__module__}.{type(value).__qualname__}"
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
-
-
-def _package_version() -> str:
+def _make_directory(path: Path) -> None:
     try:
-        return metadata.version("cohirf")
-    except metadata.PackageNotFoundError:  # run from a source tree
-        return "unknown"
+        path.mkdir()
+    except FileExistsError as error:
+        if not path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error
+    else:
+        sync_directory(path.parent)
 
 
-def _manifest_text(path: Path, fit: dict[str, Any], settle: Callable[[], dict[str, Any]]) -> bytes:
-    """Return the manifest of the checkpoint, which is written now if there is none."""
-    manifest = path / MANIFEST
-    strangers = {entry.name for entry in path.iterdir()} - {MANIFEST, f"{MANIFEST}.new", JOURNAL, LOCK}
+def _refuse_strangers(path: Path) -> None:
+    """Refuse a directory that holds anything but the files of a checkpoint."""
+    own = {MANIFEST, f"{MANIFEST}.new", JOURNAL, LOCK}
+    with os.scandir(path) as entries:
+        strangers = [entry.name for entry in entries if entry.name not in own or not _is_plain(entry)]
     if strangers:
         raise CheckpointError(
-            f"checkpoint={str(path)!r} holds other files, such as {min(strangers)!r}: give an empty or new directory."
+            f"checkpoint={str(path)!r} holds something else, {min(strangers)!r}: give an empty or new directory."
         )
-    if manifest.exists():
-        text = manifest.read_bytes()
-        _check_fit(path, text, fit)
-        return text
-    if (path / JOURNAL).exists():
+
+
+def _is_plain(entry: os.DirEntry[str]) -> bool:
+    return entry.is_file(follow_symlinks=False)
+
+
+def _begin(path: Path, fit: dict[str, Any], settled: dict[str, Any]) -> None:
+    """Make an empty journal, then the manifest."""
+    journal = path / JOURNAL
+    if journal.exists() and journal.stat().st_size > 0:
         raise CheckpointError(f"{path} has a journal and no {MANIFEST}: delete the directory to begin anew.")
-    body = {"format": FORMAT, "version": FORMAT_VERSION, "fit": fit, "settled": settle()}
-    text = json.dumps(body | {"sha256": _body_digest(body)}, indent=1).encode()
-    replace_file(manifest, text)
-    return text
+    journal.touch()
+    replace_file(
+        path / MANIFEST,
+        _manifest_text({"format": FORMAT, "version": FORMAT_VERSION, "fit": fit, "settled": settled}),
+    )
 
 
-def _check_fit(path: Path, text: bytes, fit: dict[str, Any]) -> None:
-    """Refuse a manifest that is damaged, too new, or of another fit."""
+def _manifest_text(body: dict[str, Any]) -> bytes:
+    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    return json.dumps(body | {"sha256": digest}, indent=1).encode()
+
+
+def _check_manifest(path: Path, text: bytes, fit: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a manifest; refuse one that is damaged, of another version, or of another fit."""
     try:
         content = json.loads(text)
-        digest = content.pop("sha256")
-        whole = digest == _body_digest(content)
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
-        whole = False
-    if not whole:
-        raise CheckpointError(f"{path / MANIFEST} is damaged: delete {path} to begin anew.")
-    if (content.get("format"), content.get("version")) != (FORMAT, FORMAT_VERSION):
+        found = content.get("format"), content.get("version")
+        body = {name: value for name, value in content.items() if name != "sha256"}
+        is_whole = _manifest_text(body) == text
+    except (ValueError, AttributeError, RecursionError):
+        is_whole, found = False, (FORMAT, FORMAT_VERSION)
+    if found != (FORMAT, FORMAT_VERSION):
         raise CheckpointError(
-            f"{path / MANIFEST} is {content.get('format')} version {content.get('version')}, and this release reads "
-            f"{FORMAT} version {FORMAT_VERSION}: use the release that wrote it, or another directory."
+            f"{path / MANIFEST} is {found[0]} version {found[1]}, and this release reads {FORMAT} version "
+            f"{FORMAT_VERSION}: use the release that wrote it, or another directory."
         )
-    was = content["fit"]
-    for name in dict.fromkeys([*was, *fit]):
-        if was.get(name) != fit.get(name):
+    if not is_whole:
+        raise CheckpointError(f"{path / MANIFEST} is damaged: delete {path} to begin anew.")
+    _refuse_another_fit(path, body["fit"], fit)
+    return body
+
+
+def _refuse_another_fit(path: Path, was: dict[str, str], now: dict[str, str]) -> None:
+    for name in dict.fromkeys([*was, *now]):
+        if was.get(name) != now.get(name):
             raise CheckpointError(
                 f"checkpoint={str(path)!r} belongs to another fit: {name} was {was.get(name, 'not given')} and is "
-                f"{fit.get(name, 'not given')}. Give another directory, or repeat the fit it belongs to."
+                f"{now.get(name, 'not given')}. Give another directory, or repeat the fit it belongs to."
             )
-
-
-def _body_digest(body: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 @contextmanager
@@ -269,22 +280,27 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
+REMEDY = {
+    "opened": "give a directory that can be written to, or a new one in a directory that exists",
+    "read": "nothing in it was changed",
+    "written": "what it held before is intact, and the same fit goes on from there",
+}
+
+
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Let an error of the system name the checkpoint; of writing to an open file, it names none."""
+def _naming(path: Path, deed: str) -> Iterator[None]:
+    """Let an error of the system say what it means for the checkpoint, and name the path."""
     try:
         yield
     except OSError as error:
-        if error.filename is not None:
-            raise
         raise OSError(
             error.errno,
-            f"The checkpoint was not written ({error.strerror or error}); what it held before is intact",
-            str(path),
+            f"The checkpoint was not {deed} ({error.strerror or error}): {REMEDY[deed]}",
+            os.fspath(error.filename or path),
         ) from error
 
 
-def _noting_places(tasks: Iterable[tuple[Any, ...]], places: list[tuple[int, int]]) -> Iterator[tuple[Any, ...]]:
+def _noting_places(tasks: Iterable[tuple[Any, ...]], places: deque[tuple[int, int]]) -> Iterator[tuple[Any, ...]]:
     for task in tasks:
         places.append(task[0].place)
         yield task
@@ -305,7 +321,7 @@ def _check_place(entry: JournalEntry, task: BatchTask, path: Path) -> None:
 class _Record:
     frame: bytes
     header: bytes
-    arrays: list[bytes]
+    arrays: list[Any]
     expected: bytes = b""
 
     def digest(self, previous: bytes) -> bytes:
@@ -319,13 +335,14 @@ def _encode(entry: JournalEntry) -> _Record:
     parts = {field.name: getattr(entry.batch, field.name) for field in fields(entry.batch)}
     if sparse.issparse(parts["values"]):
         matrix = parts.pop("values")
-        parts |= {"shape": matrix.shape} | {name: getattr(matrix, name) for name in CSR_PARTS}
+        parts |= {"csr": (type(matrix).__name__, matrix.shape)} | {name: getattr(matrix, name) for name in CSR_PARTS}
     arrays = {name: np.ascontiguousarray(part) for name, part in parts.items() if isinstance(part, np.ndarray)}
     layout = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
     scalars = {name: part for name, part in parts.items() if name not in arrays}
     header = json.dumps({"place": entry.place, "arrays": layout, "scalars": scalars}).encode()
-    data = [array.tobytes() for array in arrays.values()]
-    return _Record(FRAME.pack(MARK, len(header), sum(map(len, data))), header, data)
+    data = [array.reshape(-1).view(np.uint8) for array in arrays.values()]
+    lengths = LENGTHS.pack(MARK, len(header), sum(map(len, data)))
+    return _Record(lengths + CHECKSUM.pack(zlib.crc32(lengths)), header, data)
 
 
 def _decode(record: _Record) -> JournalEntry:
@@ -333,39 +350,36 @@ def _decode(record: _Record) -> JournalEntry:
     parts, start = content["scalars"], 0
     for name, (dtype, shape) in content["arrays"].items():
         count = int(np.prod(shape, dtype=np.int64))
-        parts[name] = np.frombuffer(record.arrays[0], dtype=dtype, count=count, offset=start).reshape(shape)
-        start += parts[name].nbytes
-    if "shape" in parts:
-        shape = tuple(parts.pop("shape"))
-        parts["values"] = sparse.csr_array(tuple(parts.pop(name) for name in CSR_PARTS), shape=shape)
+        stored = np.frombuffer(record.arrays[0], dtype=dtype, count=count, offset=start)
+        parts[name] = stored.reshape(shape).copy()  # else each of them would keep all of the record in memory
+        start += stored.nbytes
+    if "csr" in parts:
+        kind, shape = parts.pop("csr")
+        make = sparse.csr_matrix if kind == "csr_matrix" else sparse.csr_array
+        parts["values"] = make(tuple(parts.pop(name) for name in CSR_PARTS), shape=tuple(shape))
     level, batch = content["place"]
     return JournalEntry((level, batch), ContractedBatch(**parts))
 
 
-def _read_record(file: IO[bytes]) -> tuple[_Record | None, bool]:
-    """Return the next record, if it can be read, and whether the file holds as much as it should, the end aside."""
+def _read_record(file: IO[bytes]) -> _Record | None:
+    """Return the next record, however damaged; None where the file ends before it does."""
     rest = os.fstat(file.fileno()).st_size - file.tell()
-    frame = file.read(FRAME.size)
-    if len(frame) < FRAME.size:
-        return None, False
-    mark, header_bytes, array_bytes = FRAME.unpack(frame)
-    if mark != MARK:
-        return None, True
-    if FRAME.size + header_bytes + array_bytes + DIGEST_BYTES > rest:
-        return None, False
+    frame = _read_all(file, LENGTHS.size + CHECKSUM.size)
+    if len(frame) < LENGTHS.size + CHECKSUM.size:
+        return None
+    lengths = frame[: LENGTHS.size]
+    mark, header_bytes, array_bytes = LENGTHS.unpack(lengths)
+    if mark != MARK or CHECKSUM.pack(zlib.crc32(lengths)) != frame[LENGTHS.size :]:
+        return _Record(frame, b"", [])
+    if len(frame) + header_bytes + array_bytes + DIGEST_BYTES > rest:
+        return None
     header, arrays, expected = (_read_all(file, size) for size in (header_bytes, array_bytes, DIGEST_BYTES))
-    return _Record(frame, header, [arrays], expected), True
+    return _Record(frame, header, [arrays], expected)
 
 
 def _read_all(file: IO[bytes], size: int) -> bytes:
     parts = []
-    while size > 0 and (part := file.read(size)):
+    while size > 0 and (part := os.read(file.fileno(), size)):
         parts.append(part)
         size -= len(part)
     return b"".join(parts)
-
-
-def _write_all(file: IO[bytes], data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[file.write(rest) :]

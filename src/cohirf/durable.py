@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 
 def write_new_file(path: Path, content: bytes) -> None:
     """Write a file that must not exist yet."""
-    with path.open("xb") as file:
-        file.write(content)
+    with path.open("xb", buffering=0) as file:
+        write_all(file, content)
         sync_file(file)
 
 
@@ -18,12 +20,25 @@ def replace_file(path: Path, content: bytes) -> None:
     """Write a file in one step: whoever reads it sees the old content or the new one."""
     temporary = path.with_name(f"{path.name}.new")
     temporary.unlink(missing_ok=True)
-    write_new_file(temporary, content)
-    temporary.replace(path)
+    try:
+        write_new_file(temporary, content)
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):  # what went wrong first is what matters
+            temporary.unlink(missing_ok=True)
+        raise
     sync_directory(path.parent)
 
 
-def sync_file(file: Any) -> None:
+def write_all(file: IO[bytes], content: Any) -> None:
+    """Write all bytes to an unbuffered file, however many the system takes at a time."""
+    whole = memoryview(content)
+    rest = whole.cast("B") if whole.nbytes else whole  # an empty view cannot be cast
+    while rest.nbytes:
+        rest = rest[os.write(file.fileno(), rest) :]
+
+
+def sync_file(file: IO[Any]) -> None:
     """Wait until what was written to an open file is on disk."""
     file.flush()
     os.fsync(file.fileno())
@@ -36,5 +51,8 @@ def sync_directory(directory: Path) -> None:
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some network file systems have no such thing
+            raise
     finally:
         os.close(descriptor)

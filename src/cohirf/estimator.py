@@ -56,7 +56,8 @@ from cohirf.algorithm.parents import (
 )
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, Storage
-from cohirf.checkpoint import ResumableEngine, describe_fit, open_checkpoint
+from cohirf.checkpoint import ResumableEngine, open_checkpoint
+from cohirf.describe import describe_fit
 from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
@@ -376,7 +377,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 features=self.n_features_in_,
                 data=self._fingerprint(at_hand.values),
                 sample_weight=weights,
-                random_state=None if self.random_state is None else entropy,
+                random_state=entropy if isinstance(self.random_state, np.random.RandomState) else self.random_state,
             )
             checkpoint = stack.enter_context(
                 open_checkpoint(self.checkpoint, fit, lambda: asdict(self._settle(at_hand, entropy)))
@@ -513,7 +514,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.medoid_indices_ = medoids
         self.medoids_ = state.at_hand.take(medoids)
         self.hierarchy_ = FusionHierarchy(state.parents, state.absorbed_at)
-        self.parents_ = self.hierarchy_.parents
+        self.parents_ = state.parents
         self.n_iter_ = state.level
         self._landmark_labels = labels[landmark_rows]
 

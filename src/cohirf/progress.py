@@ -71,7 +71,7 @@ class Bar(Protocol):
 
 def open_bar(level: int, n_batches: int) -> Bar:
     """Return tqdm's bar where somebody watches, and lines for a log elsewhere."""
-    if is_installed("tqdm") and (sys.stderr.isatty() or _in_notebook()):
+    if is_installed("tqdm") and (_on_terminal() or _in_notebook()):
         return LiveBar(level, n_batches)
     return LogBar(level, n_batches)
 
@@ -118,8 +118,9 @@ class LogBar:
     """Writes a line every few seconds."""
 
     def __init__(self, level: int, n_batches: int) -> None:
-        self._level, self._n_batches, self._done = level, n_batches, 0
-        self._started = self._written = time.monotonic()
+        self._level, self._n_batches = level, n_batches
+        self._done = self._done_before = 0
+        self._written = time.monotonic()
         self._rows = RowCount()
 
     def __enter__(self) -> LogBar:
@@ -135,8 +136,9 @@ class LogBar:
         now = time.monotonic()
         if now - self._written < LOG_SECONDS:
             return
-        self._written = now
-        rate = self._done / (now - self._started)
+        # since the line before: at the start of a level, batches may have come from a checkpoint, in no time
+        rate = (self._done - self._done_before) / (now - self._written)
+        self._written, self._done_before = now, self._done
         left = (self._n_batches - self._done) / rate
         print(  # noqa: T201 - what verbose asks for
             f"[CoHiRF] level {self._level}: {self._done:,} of {self._n_batches:,} batches, {self._rows}, "
@@ -144,6 +146,10 @@ class LogBar:
             file=sys.stderr,
             flush=True,
         )
+
+
+def _on_terminal() -> bool:
+    return hasattr(sys.stderr, "isatty") and sys.stderr.isatty()  # what replaces it may lack that, or be None
 
 
 def _in_notebook() -> bool:

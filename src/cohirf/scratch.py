@@ -10,6 +10,9 @@ import math
 import mmap
 import os
 import tempfile
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -20,6 +23,10 @@ from scipy import sparse
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.storage import ArrayRows, MemoryGatherer
+from cohirf.durable import write_all
+
+ZEROS = bytes(2**20)
+NOT_SUPPORTED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # by the file system, or by the C library
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,8 @@ class ScratchStorage:
 
     def vector(self, n_rows: int, dtype: Any) -> IntArray:
         """Return a vector with an entry for each row, to be written to."""
-        vector = _map(_open_file(self.directory), np.dtype(dtype), (n_rows,), self.directory)
+        with _naming(self.directory), _open_file(self.directory) as file:
+            vector = _map(file, np.dtype(dtype), (n_rows,))
         self.mappings.append(vector._mmap)  # type: ignore[attr-defined]  # numpy names it for this use only
         return vector
 
@@ -49,58 +57,82 @@ class ScratchStorage:
                 mapping.madvise(mmap.MADV_DONTNEED)
 
 
-@dataclass
 class ScratchGatherer:
-    """Appends blocks of rows to an unnamed file. CSR blocks stay in memory."""
+    """Appends blocks of rows to an unnamed file of ``directory``. CSR blocks stay in memory."""
 
-    directory: Path
-    n_rows: int = 0
-    sparse_blocks: MemoryGatherer = field(default_factory=MemoryGatherer)
-    file: IO[bytes] | None = None
-    first: NDArray[Any] | None = None
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._sparse_blocks = MemoryGatherer()
+        self._file: IO[bytes] | None = None
+        self._empty: NDArray[Any] = np.empty((0, 0))  # tells type and number of columns
+        self._n_rows = 0
 
     def add(self, values: Any) -> None:
         """Append a block of rows."""
         if sparse.issparse(values):
-            self.sparse_blocks.add(values)
+            self._sparse_blocks.add(values)
             return
-        if self.file is None or self.first is None:
-            self.file, self.first = _open_file(self.directory), values[:0]
-        try:
-            self.file.write(np.ascontiguousarray(values).data)
-        except OSError as error:
-            raise _no_room(error, self.directory) from error
-        self.n_rows += len(values)
+        with _naming(self._directory):
+            if self._file is None:
+                self._file, self._empty = _open_file(self._directory), values[:0]
+                weakref.finalize(self, self._file.close)  # also if the fit fails before all rows are gathered
+            write_all(self._file, np.ascontiguousarray(values))
+        self._n_rows += len(values)
 
     def rows(self) -> ArrayRows:
         """Return the rows of all blocks."""
-        if self.file is None or self.first is None:
-            return self.sparse_blocks.rows()
-        self.file.flush()
-        return ArrayRows(_map(self.file, self.first.dtype, (self.n_rows, *self.first.shape[1:]), self.directory))
+        if self._file is None:
+            return self._sparse_blocks.rows()
+        with _naming(self._directory):
+            return ArrayRows(_map(self._file, self._empty.dtype, (self._n_rows, *self._empty.shape[1:])))
 
 
 def _open_file(directory: Path) -> IO[bytes]:
+    return tempfile.TemporaryFile(dir=directory, buffering=0)
+
+
+def _map(file: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    _reserve(file, max(1, dtype.itemsize * math.prod(shape)))
+    array = np.memmap(file, dtype=dtype, mode="r+", shape=shape)
+    _name_for_workers(array, os.dup(file.fileno()))
+    return array
+
+
+def _name_for_workers(array: Any, descriptor: int) -> None:
+    """Give a memory-map the name under which other processes find its file as long as it is in use here.
+
+    joblib sends a memory-map to its workers by name.
+    """
+    weakref.finalize(array._mmap, os.close, descriptor)
+    array.filename = f"/proc/{os.getpid()}/fd/{descriptor}"
+
+
+def _reserve(file: IO[bytes], n_bytes: int) -> None:
+    """Take room on the disk: if it ran full under a mapping, the system would kill the process."""
     try:
-        return tempfile.TemporaryFile(dir=directory)
+        os.posix_fallocate(file.fileno(), 0, n_bytes)
+    except AttributeError:  # not on this system
+        _append_zeros(file, n_bytes)
     except OSError as error:
-        raise _no_room(error, directory) from error
+        if error.errno not in NOT_SUPPORTED:
+            raise
+        _append_zeros(file, n_bytes)
 
 
-def _map(file: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...], directory: Path) -> NDArray[Any]:
-    n_bytes = dtype.itemsize * math.prod(shape)
-    if hasattr(os, "posix_fallocate"):
-        try:  # a disk that runs full under a mapping would kill the process
-            os.posix_fallocate(file.fileno(), 0, max(n_bytes, 1))
-        except OSError as error:
-            raise _no_room(error, directory) from error
-    return np.memmap(file, dtype=dtype, mode="r+", shape=shape)
+def _append_zeros(file: IO[bytes], n_bytes: int) -> None:
+    for start in range(file.seek(0, os.SEEK_END), n_bytes, len(ZEROS)):
+        write_all(file, ZEROS[: n_bytes - start])
 
 
-def _no_room(error: OSError, directory: Path) -> OSError:
-    reason = "is full" if error.errno == errno.ENOSPC else f"cannot be written to ({error.strerror})"
-    return OSError(
-        error.errno,
-        f"{directory}, where the fit keeps what grows with the data, {reason}: "
-        f"make room, or name another directory in the environment variable TMPDIR",
-    )
+@contextmanager
+def _naming(directory: Path) -> Iterator[None]:
+    """Let an error of the system say what the directory is for, and how to have another."""
+    try:
+        yield
+    except OSError as error:
+        reason = "is full" if error.errno == errno.ENOSPC else f"cannot be written to ({error.strerror or error})"
+        raise OSError(
+            error.errno,
+            f"{directory}, where the fit keeps what grows with the data, {reason}: "
+            f"make room, or name another directory in the environment variable TMPDIR",
+        ) from error

@@ -1,0 +1,119 @@
+"""Which fit is this: everything its result depends on, as text that is the same in another process."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from functools import partial
+from importlib import metadata
+from types import CodeType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+# What may differ when a fit goes on: it changes neither what a batch becomes nor which batches there are.
+FREE_PARAMETERS = {"checkpoint", "max_iter", "memory_limit", "min_cluster_size", "n_jobs", "random_state", "verbose"}
+NO_TEXT: Any = object.__repr__  # it tells no more than an address
+
+
+def describe_fit(model: BaseEstimator, **facts: Any) -> dict[str, str]:
+    """Return everything the result of a fit depends on, by name: versions, ``facts`` and parameters."""
+    parameters = {name: value for name, value in model.get_params().items() if name not in FREE_PARAMETERS}
+    return {name: describe(value) for name, value in (_versions(parameters) | facts | parameters).items()}
+
+
+def describe(value: Any) -> str:
+    """Return text that is the same for the same value in another process, and another one for another value.
+
+    Of an estimator it is the name alone: its parameters are described by themselves.
+    """
+    try:
+        return _describe(value)
+    except (RecursionError, ValueError):  # it refers to itself, or to what is not there yet
+        return _name(type(value))
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, np.generic):
+        return _describe(value.item())
+    if isinstance(value, np.ndarray):
+        return f"array {value.dtype} {value.shape} {_digest(value)}"
+    if sparse.issparse(value):
+        coordinates = value.tocoo()
+        return f"sparse {value.dtype} {value.shape} {_digest(coordinates.data, *coordinates.coords)}"
+    if isinstance(value, BaseEstimator):
+        return _name(type(value))
+    if isinstance(value, dict | list | tuple | set | frozenset):
+        return _describe_collection(value)
+    if isinstance(value, FunctionType | MethodType | partial | CodeType):
+        return _describe_function(value)
+    if type(value).__repr__ is NO_TEXT:
+        return f"{_name(type(value))}({_describe(getattr(value, '__dict__', {}))})"
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+
+
+def _describe_collection(value: Any) -> str:
+    """Describe what is inside: the text of the whole leaves out parts of long arrays, and has sets in any order."""
+    if isinstance(value, dict):
+        inside = [f"{_describe(key)}: {_describe(item)}" for key, item in value.items()]
+    else:
+        inside = [_describe(item) for item in value]
+    if isinstance(value, set | frozenset):
+        inside.sort()
+    return f"{type(value).__name__}({', '.join(inside)})"
+
+
+def _describe_function(value: Any) -> str:
+    """Describe what a function does, as far as it says so itself: many are called <lambda>."""
+    if isinstance(value, partial):
+        return f"partial({_describe(value.func)}, {_describe(value.args)}, {_describe(value.keywords)})"
+    if isinstance(value, MethodType):
+        return f"{_describe(value.__self__)}.{_describe(value.__func__)}"
+    if isinstance(value, CodeType):
+        parts = (value.co_code.hex(), value.co_names, value.co_varnames, value.co_consts)
+        return hashlib.sha256(_describe(parts).encode()).hexdigest()[:16]
+    enclosed = [cell.cell_contents for cell in value.__closure__ or ()]
+    given = (value.__defaults__, value.__kwdefaults__, enclosed)
+    return f"{_name(value)} {_describe(value.__code__)} {_describe(given)}"
+
+
+def _versions(parameters: dict[str, Any]) -> dict[str, str]:
+    """Return the versions of this package, of what it is built on, and of the packages that parameters come from."""
+    versions = {
+        "cohirf": _own_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
+    packages = {type(value).__module__.partition(".")[0] for value in parameters.values()} - {"cohirf", "sklearn"}
+    for package in sorted(packages):
+        version = getattr(sys.modules.get(package), "__version__", None)
+        if isinstance(version, str):
+            versions[package] = version
+    return versions
+
+
+def _own_version() -> str:
+    try:
+        return metadata.version("cohirf")
+    except metadata.PackageNotFoundError:  # run from a source tree
+        return "unknown"
+
+
+def _digest(*arrays: Any) -> str:
+    hasher = hashlib.sha256()
+    for array in arrays:
+        if array.dtype.hasobject:
+            hasher.update(_describe(array.tolist()).encode())
+        else:
+            hasher.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return hasher.hexdigest()[:32]
+
+
+def _name(thing: Any) -> str:
+    return f"{thing.__module__}.{thing.__qualname__}"
