@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
+
+from cohirf.algorithm.grouping import row_blocks
+
+FILE_BLOCK_CELLS = 2**24
 
 
 def make_spheres(
@@ -50,3 +57,58 @@ def make_spheres(
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     radius = np.asarray(radii)[y] + noise * rng.standard_normal(n_samples)
     return directions * radius[:, None], y
+
+
+def write_spheres(
+    path: str | os.PathLike[str],
+    n_samples: int,
+    *,
+    radii: Sequence[float] = (0.5, 1.0),
+    noise: float = 0.01,
+    random_state: Any = None,
+) -> Path:
+    """Write points on concentric spheres to a ``.npy`` file of float32, block by block, for data beyond memory.
+
+    Parameters
+    ----------
+    path : str or path
+        The file to write.
+    n_samples, radii, noise, random_state
+        As in :func:`make_spheres`. The points are other ones than those it draws.
+
+    Returns
+    -------
+    labels_path : path
+        A second file beside the first, ``*_labels.npy``, with the sphere of each point as uint8.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tempfile
+    >>> from cohirf.datasets import write_spheres
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "spheres.npy"
+    >>> labels = write_spheres(path, 1000, random_state=0)
+    >>> np.load(path).shape, np.load(labels).dtype
+    ((1000, 3), dtype('uint8'))
+    """
+
+    def draw(n: int, rng: np.random.RandomState) -> tuple[NDArray[Any], NDArray[Any]]:
+        return make_spheres(n, radii=radii, noise=noise, random_state=rng)
+
+    return _write_blocks(Path(path), n_samples, 3, draw, random_state)
+
+
+def _write_blocks(
+    path: Path,
+    n_samples: int,
+    n_features: int,
+    draw: Callable[[int, np.random.RandomState], tuple[NDArray[Any], NDArray[Any]]],
+    random_state: Any,
+) -> Path:
+    """Write rows and labels to two files, block by block; returns the path of the labels."""
+    rng = check_random_state(random_state)
+    labels_path = path.with_name(f"{path.stem}_labels.npy")
+    X = open_memmap(path, mode="w+", dtype=np.float32, shape=(n_samples, n_features))
+    y = open_memmap(labels_path, mode="w+", dtype=np.uint8, shape=(n_samples,))
+    for block in row_blocks(n_samples, max(1, FILE_BLOCK_CELLS // n_features)):
+        X[block], y[block] = draw(block.stop - block.start, rng)
+    return labels_path
