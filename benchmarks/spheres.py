@@ -6,7 +6,7 @@
     python benchmarks/spheres.py --overhead           what 10,000 batches of 2,000 rows cost beyond the base method
     python benchmarks/spheres.py --billion            1e9 rows; takes 12 GB for the data and 10 GB of scratch
 
-Files go to the directory that ``--folder`` names. Every fit runs in a process of its own: peak memory is that of the fit.
+Files go to the directory that ``--folder`` names. Every fit runs in a process of its own, to measure its peak memory.
 """
 
 from __future__ import annotations
