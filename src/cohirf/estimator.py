@@ -37,6 +37,8 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ChooseMedoids, Contraction, FitState, LevelRecord, contract_levels
 from cohirf.algorithm.parents import find_roots, get_final_labels, hide_small_clusters, join_left_out
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
+from cohirf.algorithm.redraw import redraw_rounds
+from cohirf.algorithm.thin_batches import ThinBatchesWarning, judge_first_level
 from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
@@ -91,6 +93,11 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     batch_size : int, default=None
         Contract about this many rows together, so that the base method never sees more than one and a half times
         as many. None contracts all of them together.
+    redraws : int, default=0
+        After the levels, up to this many rounds in which rows are drawn anew from the data, and clusters fuse that
+        the base method puts together by rows of theirs. Rounds end after two that fuse nothing. They mend what thin
+        batches left apart. They are for base methods whose clusters are connected sets, such as DBSCAN, and not
+        part of the paper.
     min_cluster_size : int, default=1
         Final clusters with fewer rows, or with a smaller sum of ``sample_weight``, are labelled -1. The hierarchy
         keeps them.
@@ -158,6 +165,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         "candidate_fraction": [None, Interval(Real, 0, 1, closed="right")],
         "medoid_weights": ["boolean"],
         "batch_size": [None, Interval(Integral, 2, None, closed="left")],
+        "redraws": [Interval(Integral, 0, None, closed="left")],
         "min_cluster_size": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [None, Integral],
@@ -178,6 +186,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         candidate_fraction: float | None = None,
         medoid_weights: bool = False,
         batch_size: int | None = None,
+        redraws: int = 0,
         min_cluster_size: int = 1,
         max_iter: int = 100,
         n_jobs: int | None = None,
@@ -194,6 +203,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.candidate_fraction = candidate_fraction
         self.medoid_weights = medoid_weights
         self.batch_size = batch_size
+        self.redraws = redraws
         self.min_cluster_size = min_cluster_size
         self.max_iter = max_iter
         self.n_jobs = n_jobs
@@ -224,15 +234,24 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self._column_means = self._means_for_missing(X)
         taken = None if weights is None or weights.all() else np.flatnonzero(weights)
         source = ArraySource(X if taken is None else X[taken])
-        state = FitState.initial(source.n_rows, mass if taken is None or mass is None else mass[taken], self.max_iter)
+        max_level = self.max_iter + self.redraws
+        state = FitState.initial(source.n_rows, mass if taken is None or mass is None else mass[taken], max_level)
         entropy = root_entropy(self.random_state)
+        contraction = self._contraction(entropy)
         self.diagnostics_: list[LevelRecord] = []
         engine = LocalEngine(self.n_jobs)
+        taken_weights = weights if taken is None or weights is None else weights[taken]
         with one_thread():
-            for after in contract_levels(source, state, self._contraction(entropy), self.max_iter, engine):
+            for after in contract_levels(source, state, contraction, self.max_iter, engine):
                 self._consume(after)
                 state = after
-        self._warn_if_unfinished(state)
+                if state.level == 1 and self._must_stop(source, state, contraction, taken_weights, engine):
+                    break
+            else:
+                self._warn_if_unfinished(state)
+                for after in redraw_rounds(source, state, contraction, taken_weights, self.redraws, engine):
+                    self._consume(after)
+                    state = after
         self._set_fitted(X, weights, source, taken, state, entropy)
         return self
 
@@ -353,8 +372,14 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _contraction(self, entropy: Entropy) -> Contraction:
         """Turn the options into the functions they stand for."""
         n_features = validation.count_view_features(self.max_features, self.n_features_in_)
+        method = BaseMethod.of(self._base_method())
+        if self.redraws and method.n_clusters is not None:
+            raise ValueError(
+                f"redraws={self.redraws} needs a base method that finds the number of clusters by itself, such as "
+                f"DBSCAN, and {type(method.prototype).__name__} is told it: neighbours would all fuse. Set redraws=0."
+            )
         return Contraction(
-            views=Views(BaseMethod.of(self._base_method()), self.n_views, n_features, entropy),
+            views=Views(method, self.n_views, n_features, entropy),
             consensus=self._consensus_function(),
             choose_medoids=self._medoid_function(),
             batch_size=self.batch_size,
@@ -390,15 +415,27 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 f"agreement {record.agreement:.2f}, {seconds:.2f} s"
             )
 
+    def _must_stop(
+        self, source: ArraySource, state: FitState, contraction: Contraction, weights: Any, engine: LocalEngine
+    ) -> bool:
+        """Warn if batches are too thin, and tell whether further levels would be of no use."""
+        assert state.record is not None  # a state that comes out of a level has its record
+        verdict = judge_first_level(source, state.record, contraction, weights, engine)
+        if verdict is None:
+            return False
+        if verdict.is_hopeless or not self.redraws:  # which mend what is not hopeless
+            warnings.warn(verdict.message, ThinBatchesWarning, stacklevel=4)  # as in _warn_if_unfinished
+        return verdict.is_hopeless
+
     def _warn_if_unfinished(self, state: FitState) -> None:
-        if state.stalled:
+        if state.stalled and not self.redraws:
             warnings.warn(
                 f"Level {state.level} merged nothing in any batch, twice: {len(state.active)} clusters are left. "
                 f"Raise batch_size above {self.batch_size}, or make the base method merge more.",
                 ConvergenceWarning,
                 stacklevel=4,  # out of scikit-learn's wrapper around fit, to the line that called it
             )
-        elif state.idle_levels == 0:
+        elif state.idle_levels == 0 and not self.redraws:
             warnings.warn(
                 f"The last level still merged clusters when max_iter={self.max_iter} was reached: "
                 f"raise it, unless you mean to stop there.",
