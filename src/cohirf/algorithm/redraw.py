@@ -140,8 +140,6 @@ def _fuse(source: Rows, state: FitState, contraction: Contraction, bonds: list[B
     X = fill_missing(source.take(roots), contraction.column_means)
     rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, level)
     chosen = roots[contraction.choose_medoids(X, labels, len(names), n_rows[fused], rng)]
-    if state.mass is not None and contraction.sum_mass:
-        state.mass[chosen] = sum_by_label(labels, state.mass[roots], len(names))
     update_parents(state.parents, state.absorbed_at, roots, chosen[labels], level)
     return np.setdiff1d(roots, chosen)
 

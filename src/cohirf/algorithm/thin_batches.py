@@ -133,10 +133,16 @@ def judge_first_level(
     rng = generator_at(contraction.views.entropy, Draw.PROBE)
     rows = rng.choice(source.n_rows, min(source.n_rows, MAX_GROWTH * batch_size), replace=False)
     probe = Probe(source, rows, contraction, weights, eps_name, engine)
-    largest = Setting(len(rows), now.eps)
-    if probe.serves(now) or (probe.share_left(now) <= ALL and probe.is_noise(now, largest)):
+    if probe.serves(now):
         return None
-    return ThinBatches(now, share_left, advise(probe, now), len(rows), probe.share_left(largest), eps_name)
+    largest = Setting(len(rows), now.eps)
+    fuses_more = not probe.is_noise(now, largest)
+    if not fuses_more and probe.share_left(now) <= ALL:
+        return None
+    advised = advise(probe, now)
+    if not (fuses_more or advised):
+        return None  # the base method fuses nothing, and that is not for want of rows
+    return ThinBatches(now, share_left, advised, len(rows), probe.share_left(largest), eps_name)
 
 
 def advise(probe: Probe, now: Setting) -> tuple[Setting, ...]:
