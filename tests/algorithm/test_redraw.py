@@ -97,7 +97,7 @@ class Weighed(Islands):
 
 
 def test_rows_count_with_their_own_weight_in_a_round_and_not_with_the_mass_of_a_medoid():
-    X = np.random.default_rng(0).uniform(0, 5, (200, 1))
+    X = np.random.default_rng(0).uniform(0, 5, (200, 1)) + 10 * np.arange(2).repeat(100)[:, None]
     options = {"n_views": 1, "batch_size": 100, "redraws": 1, "random_state": 0, "medoid_weights": True}
     CoHiRF(Weighed(), **options).fit(X, sample_weight=np.full(200, 3.0))
     assert (Weighed.seen[-1] == 3).all()

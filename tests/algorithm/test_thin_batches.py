@@ -98,6 +98,11 @@ def test_noise_is_not_thinness():
     assert judge(DBSCAN(eps=0.2), 2200, np.concatenate([SPHERES[0], noise])) is None
 
 
+def test_clusters_of_small_batches_are_not_thinness():
+    X = np.concatenate([SPHERES[0][:300] + 10 * shift for shift in range(6)])
+    assert judge(DBSCAN(eps=2.5), 60, X) is None
+
+
 def test_a_method_that_fuses_nothing_at_any_size_is_not_thinness():
     assert judge(DBSCAN(eps=1e-9), 500) is None
 
@@ -156,7 +161,8 @@ def test_the_message_admits_that_nothing_was_found():
     verdict = ThinBatches(Setting(200, None), 0.97, (), 3200, 0.4, None)
     assert verdict.message == (
         "Batches of 200 rows are too thin for the base method: the first level left 97% of their rows active, and "
-        "larger batches would fuse more of them. Even of 3,200 rows together 40% would stay active: raise batch_size. "
+        "larger batches would fuse more of them. Even of 3,200 rows together 40% would fuse with no other: raise "
+        "batch_size. "
         "The fit stops here."
     )
 

@@ -23,11 +23,11 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import Contraction, LevelRecord, Mass, Rows
 from cohirf.algorithm.randomness import Draw, generator_at
 
-FEW = 0.02  # a batch that leaves a smaller share of its rows is not thin, whatever the rest is
+FEW = 0.02  # a batch that leaves a smaller share of its rows, or leaves it alone, is not thin
 MOST = 0.5  # where the first level left more than this share, no setting that was measured came to anything
 SAME = 0.95  # adjusted Rand index from which two results count as the same
-LEVELLED = 0.7  # where a larger sample leaves at least this share of what a smaller one left, the rest is noise
-ALL = 0.9  # a sample that leaves more than this share says nothing of what is noise
+LEVELLED = 0.7  # where a larger sample leaves at least this share of what a smaller one left alone, that is noise
+ALL = 0.9  # a sample that leaves more than this share alone says nothing of what is noise
 LARGE = 0.01  # share of the rows from which on a cluster is more than a crumb
 MAX_GROWTH = 16  # the largest sample that is looked at, in batches
 FACTORS = (1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)  # by which the radius is raised
@@ -58,8 +58,8 @@ class ThinBatches:
         Share of the rows of its batches that the first level left active.
     advised : tuple of Setting
         What was tried instead and served on samples of the data.
-    largest_sample, largest_sample_left : int, float
-        The largest sample that was clustered as it is set now, and the share of its rows that would stay active.
+    largest_sample, largest_sample_alone : int, float
+        The largest sample that was clustered as it is set now, and the share of its rows that fuse with no other.
     eps_name : str or None
         The parameter of the base method that is its radius.
     """
@@ -68,7 +68,7 @@ class ThinBatches:
     share_left: float
     advised: tuple[Setting, ...]
     largest_sample: int
-    largest_sample_left: float
+    largest_sample_alone: float
     eps_name: str | None
 
     @property
@@ -91,8 +91,8 @@ class ThinBatches:
         else:
             parameters = "batch_size" if self.eps_name is None else f"batch_size, {self.eps_name} or both"
             advice = (
-                f"Even of {self.largest_sample:,} rows together {self.largest_sample_left:.0%} would stay active: "
-                f"raise {parameters}{', or use ' + ways[0] if ways else ''}."
+                f"Even of {self.largest_sample:,} rows together {self.largest_sample_alone:.0%} would fuse with no "
+                f"other: raise {parameters}{', or use ' + ways[0] if ways else ''}."
             )
         return f"{finding} {advice}{' The fit stops here.' if self.is_hopeless else ''}"
 
@@ -137,12 +137,12 @@ def judge_first_level(
         return None
     largest = Setting(len(rows), now.eps)
     fuses_more = not probe.is_noise(now, largest)
-    if not fuses_more and probe.share_left(now) <= ALL:
+    if not fuses_more and probe.share_alone(now) <= ALL:
         return None
     advised = advise(probe, now)
     if not (fuses_more or advised):
         return None  # the base method fuses nothing, and that is not for want of rows
-    return ThinBatches(now, share_left, advised, len(rows), probe.share_left(largest), eps_name)
+    return ThinBatches(now, share_left, advised, len(rows), probe.share_alone(largest), eps_name)
 
 
 def advise(probe: Probe, now: Setting) -> tuple[Setting, ...]:
@@ -210,22 +210,22 @@ class Probe:
             self._known[setting] = labels
         return self._known[setting]
 
-    def share_left(self, setting: Setting) -> float:
-        """Return the share of a batch that would stay active."""
+    def share_alone(self, setting: Setting) -> float:
+        """Return the share of the rows of a batch that fuse with no other."""
         labels = self.labels(setting)
-        return (int(labels.max()) + 1) / len(labels)
+        return float((np.bincount(labels) == 1).sum() / len(labels))
 
     def serves(self, setting: Setting) -> bool:
-        """Tell whether a batch shows what twice as many rows show, and leaves few rows or those that are noise."""
+        """Tell whether a batch shows what twice as many rows show, and leaves few rows alone, or only noise."""
         double = Setting(2 * setting.batch_size, setting.eps)
         if double.batch_size > self.n_rows:
-            return self.share_left(setting) <= FEW
-        few_or_noise = self.share_left(setting) <= FEW or self.is_noise(setting, double)
-        return self.share_left(setting) <= ALL and few_or_noise and self.agree(setting, double)
+            return self.share_alone(setting) <= FEW
+        few_or_noise = self.share_alone(setting) <= FEW or self.is_noise(setting, double)
+        return self.share_alone(setting) <= ALL and few_or_noise and self.agree(setting, double)
 
     def is_noise(self, setting: Setting, larger: Setting) -> bool:
-        """Tell whether a larger batch leaves about as large a share of its rows."""
-        return self.share_left(larger) >= LEVELLED * self.share_left(setting)
+        """Tell whether a larger batch leaves about as large a share of its rows alone."""
+        return self.share_alone(larger) >= LEVELLED * self.share_alone(setting)
 
     def agree(self, setting: Setting, other: Setting) -> bool:
         """Tell whether two batches say the same of the rows that are in both."""
