@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -54,8 +54,11 @@ from cohirf.algorithm.parents import (
     roots_after_first_level,
     update_parents,
 )
+from cohirf.algorithm.population import Population
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
+from cohirf.algorithm.redraw import redraw_rounds
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, Storage
+from cohirf.algorithm.thin_batches import ThinBatchesWarning, judge_first_level
 from cohirf.checkpoint import ResumableEngine, open_checkpoint
 from cohirf.describe import describe_fit
 from cohirf.engines import LocalEngine
@@ -75,6 +78,8 @@ class Settled:
     entropy: Entropy
     batch_size: int | None
 
+
+FIT_CALLER = 5  # stack frames out of the levels, fit and scikit-learn's wrapper, to the line that called it
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
@@ -123,6 +128,11 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     batch_size : int, default=None
         Contract about this many rows together, so that the base method never sees more than one and a half times
         as many. None contracts all of them together.
+    redraws : int, default=0
+        After the levels, up to this many rounds in which rows are drawn anew from the data, and clusters fuse that
+        the base method puts together by rows of theirs. Rounds end after two that fuse nothing. They mend what thin
+        batches left apart. They are for base methods whose clusters are connected sets, such as DBSCAN, and not
+        part of the paper.
     min_cluster_size : int, default=1
         Final clusters with fewer rows, or with a smaller sum of ``sample_weight``, are labelled -1. The hierarchy
         keeps them.
@@ -195,6 +205,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         "candidate_fraction": [None, Interval(Real, 0, 1, closed="right")],
         "medoid_weights": ["boolean"],
         "batch_size": [None, Interval(Integral, 2, None, closed="left")],
+        "redraws": [Interval(Integral, 0, None, closed="left")],
         "min_cluster_size": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "checkpoint": [None, str, os.PathLike],
@@ -216,6 +227,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         candidate_fraction: float | None = None,
         medoid_weights: bool = False,
         batch_size: int | None = None,
+        redraws: int = 0,
         min_cluster_size: int = 1,
         max_iter: int = 100,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -233,6 +245,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.candidate_fraction = candidate_fraction
         self.medoid_weights = medoid_weights
         self.batch_size = batch_size
+        self.redraws = redraws
         self.min_cluster_size = min_cluster_size
         self.max_iter = max_iter
         self.checkpoint = checkpoint
@@ -269,13 +282,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 at_hand = RowsAtHand(ArrayRows(at_hand.values.take(np.arange(at_hand.values.n_rows))))
             resources = self._resources(engine, in_order=at_hand.in_order)
             contraction = self._contraction(settled, weighted=weights is not None or self.medoid_weights)
-            state = FitState.initial(at_hand, weights, self.max_iter, resources.storage)
+            population = Population(at_hand.values, weights)
+            state = FitState.initial(at_hand, weights, self.max_iter + self.redraws, resources.storage)
             self.diagnostics_: list[LevelRecord] = []
             stack.enter_context(one_thread())
-            for after in contract_levels(state, contraction, self.max_iter, resources):
-                self._consume(after)
+            for after in self._levels(population, state, contraction, resources):
                 state = after
-        self._warn_if_unfinished(state)
+                self._consume(state)
         self._set_fitted(at_hand, weights, state, settled.entropy, resources.storage)
         return self
 
@@ -442,8 +455,14 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _contraction(self, settled: Settled, *, weighted: bool) -> Contraction:
         """Turn the options into the functions they stand for."""
         n_features = validation.count_view_features(self.max_features, self.n_features_in_)
+        method = BaseMethod.of(self._base_method())
+        if self.redraws and method.n_clusters is not None:
+            raise ValueError(
+                f"redraws={self.redraws} needs a base method that finds the number of clusters by itself, such as "
+                f"DBSCAN, and {type(method.prototype).__name__} is told it: neighbours would all fuse. Set redraws=0."
+            )
         return Contraction(
-            views=Views(BaseMethod.of(self._base_method()), self.n_views, n_features, settled.entropy),
+            views=Views(method, self.n_views, n_features, settled.entropy),
             consensus=self._consensus_function(),
             choose_medoids=self._medoid_function(),
             batch_size=settled.batch_size,
@@ -467,6 +486,29 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             candidate_fraction=self.candidate_fraction,
         )
 
+    def _levels(
+        self, population: Population, state: FitState, contraction: Contraction, resources: Resources
+    ) -> Iterator[FitState]:
+        """Yield the state after each level and each redraw, and warn of what may have gone wrong."""
+        for after in contract_levels(state, contraction, self.max_iter, resources):
+            state = after
+            yield state
+            if state.level == 1 and self._is_hopeless(population, state, contraction, resources.view_engine):
+                return
+        if not self.redraws:
+            self._warn_if_unfinished(state)
+        yield from redraw_rounds(population, state, contraction, self.redraws, resources.view_engine)
+
+    def _is_hopeless(self, population: Population, state: FitState, contraction: Contraction, engine: Engine) -> bool:
+        """Warn if batches are too thin, and tell whether further levels would be of no use."""
+        assert state.record is not None  # a state that comes out of a level has its record
+        verdict = judge_first_level(population, state.record, contraction, engine)
+        if verdict is None:
+            return False
+        if verdict.is_hopeless or not self.redraws:  # which mend what is not hopeless
+            warnings.warn(verdict.message, ThinBatchesWarning, stacklevel=FIT_CALLER)
+        return verdict.is_hopeless
+
     def _consume(self, state: FitState) -> None:
         """Keep the record of a level, and print it where asked."""
         record = state.record
@@ -481,14 +523,14 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 f"Level {state.level} merged nothing in any batch, twice: {state.n_active} clusters are left. "
                 f"Raise batch_size above {self.batch_size}, or make the base method merge more.",
                 ConvergenceWarning,
-                stacklevel=4,  # out of scikit-learn's wrapper around fit, to the line that called it
+                stacklevel=FIT_CALLER,
             )
         elif state.idle_levels == 0:
             warnings.warn(
                 f"The last level still merged clusters when max_iter={self.max_iter} was reached: "
                 f"raise it, unless you mean to stop there.",
                 ConvergenceWarning,
-                stacklevel=4,  # out of scikit-learn's wrapper around fit, to the line that called it
+                stacklevel=FIT_CALLER,
             )
 
     def _set_fitted(

@@ -22,6 +22,8 @@ class Draw(IntEnum):
     VIEW = 1
     MEDOIDS = 2
     LANDMARKS = 3
+    REDRAW = 4
+    PROBE = 5
 
 
 def root_entropy(random_state: Any) -> Entropy:

@@ -1,0 +1,181 @@
+"""Thin batches: the levels alone, with medoid weights, with redraws; the warning, and what following it gives.
+
+Two spheres in three dimensions, DBSCAN on a grid (min_samples=5), one view with all features. Figures are medians of
+the adjusted Rand index with the spheres over seeds. "left" is the share of its rows that the first level left active.
+"levels" goes on where the warning would stop the fit, for at most 20 levels. "batch_size" and "eps" are fits that
+follow one or the other advice of the warning; "-" where it gave none. Another table has other data and other base
+methods, with the index against the labels of the base method on all rows at once.
+
+    python benchmarks/thin_batches.py [--seeds 3] [--largest 200000] [--other]
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.cluster import HDBSCAN, KMeans
+from sklearn.datasets import make_blobs, make_moons
+from sklearn.metrics import adjusted_rand_score
+
+from cohirf import CoHiRF
+from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.choose_medoids import choose_central_medoids, cosine_centrality
+from cohirf.algorithm.consensus import strict_consensus
+from cohirf.algorithm.engine import SerialEngine
+from cohirf.algorithm.get_clusters import Views
+from cohirf.algorithm.levels import Contraction, FitState, LevelRecord, contract_levels
+from cohirf.algorithm.parents import find_roots
+from cohirf.algorithm.randomness import root_entropy
+from cohirf.algorithm.thin_batches import ThinBatches, judge_first_level
+from cohirf.clusterers import GridDBSCAN
+from cohirf.datasets import make_spheres
+from cohirf.sources import ArraySource
+
+GRID = [
+    *((2_000, b, eps) for b in (200, 500) for eps in (0.1, 0.2, 0.3)),
+    *((20_000, b, eps) for b in (500, 1000, 2000, 5000) for eps in (0.1, 0.2)),
+    (20_000, 250, 0.3),
+    (20_000, 1000, 0.3),
+    *((200_000, b, eps) for b in (2000, 10_000) for eps in (0.1, 0.2)),
+]
+MAX_LEVELS = 20
+GOOD = 0.95
+
+
+def contraction(base: Any, batch_size: int, n_features: int, seed: int) -> Contraction:
+    medoids = partial(choose_central_medoids, centrality=cosine_centrality)
+    views = Views(BaseMethod.of(base), 1, n_features, root_entropy(seed))
+    return Contraction(views, strict_consensus, medoids, batch_size, sum_mass=True)
+
+
+def run_levels(X: np.ndarray, how: Contraction, weights: bool) -> tuple[np.ndarray, LevelRecord]:
+    state = FitState.initial(len(X), np.ones(len(X)) if weights else None, MAX_LEVELS)
+    states = list(contract_levels(ArraySource(X), state, how, MAX_LEVELS, SerialEngine()))
+    return find_roots(states[-1].parents, states[-1].absorbed_at, states[-1].level), states[0].record
+
+
+def fit(X: np.ndarray, base: Any, batch_size: int, seed: int, **options: Any) -> np.ndarray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return CoHiRF(base, n_views=1, batch_size=batch_size, random_state=seed, **options).fit(X).labels_
+
+
+def follow(X: np.ndarray, y: np.ndarray, base: Any, verdict: ThinBatches | None, seed: int) -> dict[str, float]:
+    """Return the index that each advice leads to."""
+    found = {}
+    for setting in verdict.advised if verdict else ():
+        name = "eps" if setting.batch_size == verdict.now.batch_size else "batch_size"
+        advised = clone(base) if setting.eps is None else clone(base).set_params(**{verdict.eps_name: setting.eps})
+        found[name] = adjusted_rand_score(y, fit(X, advised, setting.batch_size, seed))
+    return found
+
+
+def measure(X: np.ndarray, y: np.ndarray, base: Any, batch_size: int, seed: int) -> dict[str, float]:
+    how = contraction(base, batch_size, X.shape[1], seed)
+    levels, first = run_levels(X, how, weights=False)
+    verdict = judge_first_level(ArraySource(X), first, how, None, SerialEngine())
+    found = {
+        "left": (first.rows_out - first.rows_held_aside) / (first.rows_in - first.rows_held_aside),
+        "levels": adjusted_rand_score(y, levels),
+        "warns": float(verdict is not None),
+        "stops": float(verdict is not None and verdict.is_hopeless),
+    }
+    if how.views.method.weight_argument is not None:
+        found["weights"] = adjusted_rand_score(y, run_levels(X, how, weights=True)[0])
+    if how.views.method.n_clusters is None:
+        found["redraws"] = adjusted_rand_score(y, fit(X, base, batch_size, seed, redraws=20))
+    return found | follow(X, y, base, verdict, seed)
+
+
+COLUMNS = ("left", "levels", "weights", "redraws", "warns", "stops", "batch_size", "eps")
+
+
+def line(runs: list[dict[str, float]]) -> str:
+    cells = []
+    for name in COLUMNS:
+        values = [run[name] for run in runs if name in run]
+        if name in ("warns", "stops"):
+            cells.append(f"{int(sum(values))}/{len(values)}")
+        else:
+            cells.append(f"{np.median(values):.3f}" if values else "-")
+    return " ".join(f"{cell:>10}" for cell in cells)
+
+
+def spheres(n_seeds: int, largest: int) -> None:
+    print(f"{'n':>8} {'b':>6} {'eps':>4} " + " ".join(f"{name:>10}" for name in COLUMNS))
+    everything = []
+    for n, batch_size, eps in GRID:
+        if n > largest:
+            continue
+        data = [make_spheres(n, random_state=seed) for seed in range(n_seeds)]
+        runs = [measure(X, y, GridDBSCAN(eps), batch_size, seed) for seed, (X, y) in enumerate(data)]
+        everything += runs
+        print(f"{n:>8,} {batch_size:>6,} {eps:>4} {line(runs)}", flush=True)
+    summarize(everything)
+
+
+def share(runs: list[dict[str, float]], name: str, threshold: float) -> str:
+    values = [run[name] for run in runs if name in run]
+    return f"{sum(value > threshold for value in values)} of {len(values)}"
+
+
+def summarize(runs: list[dict[str, float]]) -> None:
+    bad = [run for run in runs if run["levels"] <= GOOD]
+    good = [run for run in runs if run["levels"] > GOOD]
+    print(f"\nlevels end above {GOOD}: {share(runs, 'levels', GOOD)}; with redraws: {share(runs, 'redraws', GOOD)}")
+    print(f"warned where the levels end at or below {GOOD}: {share(bad, 'warns', 0)}")
+    print(f"warned where they end above: {share(good, 'warns', 0)}")
+    stopped = max((run["levels"] for run in runs if run["stops"]), default=float("nan"))
+    print(f"best index of the levels where the fit is stopped: {stopped:.3f}")
+    for name in ("batch_size", "eps"):
+        print(f"following the advice on {name} ends above {GOOD}: {share(bad, name, GOOD)} bad fits that got it")
+    warned = [run for run in bad if run["warns"] and not run["stops"]]
+    print(f"redraws where a bad fit is warned of and not stopped end above {GOOD}: {share(warned, 'redraws', GOOD)}")
+
+
+def noisy_spheres(n: int, seed: int) -> np.ndarray:
+    noise = np.random.RandomState(seed).uniform(-1.2, 1.2, (n // 20, 3))
+    return np.concatenate([make_spheres(n - len(noise), random_state=seed)[0], noise])
+
+
+def other(n_seeds: int) -> None:
+    overlapping = {"centers": [[0, 0], [3.5, 0], [0, 3.5]], "cluster_std": 1.0}
+    unequal = {"centers": [[-6, 0], [0, 0], [6, 3]], "cluster_std": [0.5, 1.0, 2.0]}
+    cases: list[tuple[str, Any, Any, tuple[int, ...]]] = [
+        ("moons", lambda s: make_moons(10_000, noise=0.05, random_state=s)[0], GridDBSCAN(0.1), (200, 500, 2000)),
+        ("5% noise, spheres", partial(noisy_spheres, 20_000), GridDBSCAN(0.15), (1000, 2000, 5000)),
+        ("unequal density", lambda s: make_blobs(10_000, random_state=s, **unequal)[0], GridDBSCAN(0.4, min_samples=10),
+         (500, 2000)),
+        ("overlap", lambda s: make_blobs(10_000, random_state=s, **overlapping)[0], GridDBSCAN(0.15, min_samples=20),
+         (2000, 5000)),
+        ("moons, HDBSCAN", lambda s: make_moons(4000, noise=0.05, random_state=s)[0],
+         HDBSCAN(min_cluster_size=25, copy=True), (200, 1000)),
+        ("blobs, K-Means", lambda s: make_blobs(10_000, n_features=10, centers=8, random_state=s)[0], KMeans(8),
+         (100, 1000)),
+        ("overlap, K-Means", lambda s: make_blobs(10_000, random_state=s, **overlapping)[0], KMeans(3), (100, 1000)),
+    ]  # fmt: skip
+    print(f"{'data':<18} {'b':>6} " + " ".join(f"{name:>10}" for name in COLUMNS))
+    for name, make, base, batch_sizes in cases:
+        data = [make(seed) for seed in range(n_seeds)]
+        whole = [clone(base).fit(X).labels_ for X in data]
+        alone = [np.where(labels < 0, -1 - np.arange(len(labels)), labels) for labels in whole]  # noise is singletons
+        for batch_size in batch_sizes:
+            runs = [measure(X, y, base, batch_size, seed) for seed, (X, y) in enumerate(zip(data, alone, strict=True))]
+            print(f"{name:<18} {batch_size:>6,} {line(runs)}", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--largest", type=int, default=200_000, help="leave out larger data")
+    parser.add_argument("--other", action="store_true", help="print the table of other data and base methods")
+    arguments = parser.parse_args()
+    if arguments.other:
+        other(arguments.seeds)
+    else:
+        spheres(arguments.seeds, arguments.largest)

@@ -1,0 +1,42 @@
+"""All rows that take part in a fit, to draw samples from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.storage import Rows
+
+
+@dataclass(frozen=True)
+class Population:
+    """The rows of the data that take part in a fit, with their weights.
+
+    Attributes
+    ----------
+    values : Rows
+        The data.
+    weights : array of float or None
+        Weight of each row of the data; rows of weight 0 take no part.
+    """
+
+    values: Rows
+    weights: NDArray[np.float64] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that take part."""
+        return self.values.n_rows if self.weights is None else int(np.count_nonzero(self.weights))
+
+    def draw(self, n_rows: int, rng: np.random.Generator) -> IntArray:
+        """Return the numbers of ``n_rows`` distinct rows in random order; of all rows if there are fewer."""
+        drawn = rng.choice(self.n_rows, min(self.n_rows, n_rows), replace=False)
+        return drawn if self.weights is None else np.flatnonzero(self.weights)[drawn]
+
+    def take(self, rows: IntArray) -> tuple[Any, NDArray[np.float64] | None]:
+        """Return the values and the weights of rows, whose numbers are distinct and rising."""
+        return self.values.take(rows), None if self.weights is None else self.weights[rows]

@@ -1,0 +1,163 @@
+"""How clusters that thin batches left apart still find each other: rounds with rows drawn anew.
+
+A level shows the base method one row per cluster. Two halves of an arc whose medoids are far apart then never meet, and
+after a few levels of thin batches there are only such rows left. A round draws other rows of the data, and each of
+them speaks for the cluster it already belongs to: clusters that the base method puts together by rows of theirs fuse.
+This is not part of the paper.
+
+For methods whose clusters are connected sets this can only mend. Two core rows of DBSCAN that are connected in a sample
+are connected in the data, so each round finds some of the links of the whole data, and links add up over rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.engine import Engine
+from cohirf.algorithm.get_clusters import Clusters, get_clusters
+from cohirf.algorithm.grouping import IntArray, sum_by_label
+from cohirf.algorithm.levels import Contraction, FitState, LevelRecord
+from cohirf.algorithm.parents import update_parents
+from cohirf.algorithm.population import Population
+from cohirf.algorithm.randomness import Draw, generator_at
+
+# A single row on the border of two clusters belongs to either of them by chance. Two rows of a cluster in the same
+# place are no chance.
+ROWS_TO_BIND = 2
+IDLE_ROUNDS = 2  # the rows of a round are random: one that fuses nothing may have had bad luck
+
+
+@dataclass(frozen=True)
+class Bonds:
+    """Which clusters, by the row that stands for each, have a stake in which group of rows; and what it took."""
+
+    roots: IntArray
+    groups: IntArray
+    n_rows: IntArray
+    n_groups: int
+    clusters: Clusters
+
+
+def redraw_rounds(
+    population: Population, state: FitState, contraction: Contraction, max_rounds: int, engine: Engine
+) -> Iterator[FitState]:
+    """Go on from where the levels ended, round after round until two in a row fuse nothing; yield the state after each.
+
+    Rows that are drawn anew stand for themselves: they count with their weight, and no mass does.
+    """
+    n_idle = 0
+    for _ in range(max_rounds):
+        if state.n_active == 1 or n_idle == IDLE_ROUNDS:
+            return
+        state = redraw_round(population, state, contraction, engine)
+        n_idle = n_idle + 1 if state.idle_levels else 0
+        yield state
+
+
+def redraw_round(population: Population, state: FitState, contraction: Contraction, engine: Engine) -> FitState:
+    """Fuse clusters by what the base method says of the active rows and of others beside them."""
+    level = state.level + 1
+    rng = generator_at(contraction.views.entropy, Draw.REDRAW, level)
+    active = state.row_numbers(np.arange(state.n_active))
+    # Views run in parallel, batches one after the other: there are few of them
+    bonds = [
+        find_bonds(population, rows, find_roots_of(state.parents, rows), contraction, (level, number), engine)
+        for number, rows in enumerate(draw_batches(active, population, contraction.batch_size, rng))
+    ]
+    stay = np.flatnonzero(~np.isin(active, _fuse(state, contraction, bonds, level)))
+    return replace(
+        state,
+        active=state.index(stay),
+        mass=None if state.mass is None else state.mass[stay],
+        level=level,
+        idle_levels=int(len(stay) == len(active)),
+        record=_record(level, len(active), len(stay), bonds),
+    )
+
+
+def draw_batches(
+    active: IntArray, population: Population, batch_size: int | None, rng: np.random.Generator
+) -> list[IntArray]:
+    """Deal the active rows into half batches, and fill each up with rows drawn from all of the data."""
+    batch_size = batch_size or population.n_rows
+    n_batches = int(np.ceil(2 * len(active) / batch_size))
+    parts = np.array_split(rng.permutation(active), n_batches)
+    drawn = (population.draw(min(population.n_rows, batch_size) - len(part), rng) for part in parts)
+    return [np.union1d(part, others).astype(active.dtype) for part, others in zip(parts, drawn, strict=True)]
+
+
+def find_roots_of(parents: IntArray, rows: IntArray) -> IntArray:
+    """Return the active row that stands for each of the given rows."""
+    roots = parents[rows]
+    while not np.array_equal(further := parents[roots], roots):
+        roots = further
+    return roots
+
+
+def find_bonds(
+    population: Population,
+    rows: IntArray,
+    roots: IntArray,
+    contraction: Contraction,
+    place: tuple[int, int],
+    engine: Engine,
+) -> Bonds:
+    """Run GetClusters on the rows; a cluster has a stake in a group with two of its rows, or with all it has here."""
+    clusters = get_clusters(*population.take(rows), contraction.views, contraction.consensus, place, engine)
+    found = clusters.consensus
+    names, number = np.unique(roots, return_inverse=True)
+    shape = (len(names), found.n_clusters)
+    counts = sparse.csr_array((np.ones(len(rows), dtype=np.int64), (number, found.labels)), shape=shape).tocoo()
+    here = np.bincount(number)
+    binds = counts.data >= np.minimum(ROWS_TO_BIND, here[counts.row])
+    return Bonds(names[counts.row[binds]], counts.col[binds], counts.data[binds], found.n_clusters, clusters)
+
+
+def _fuse(state: FitState, contraction: Contraction, bonds: list[Bonds], level: int) -> IntArray:
+    """Fuse clusters that have a stake in the same group, directly or by way of others; return those absorbed."""
+    offsets = np.cumsum([0, *(found.n_groups for found in bonds)])
+    groups = np.concatenate([found.groups + offset for found, offset in zip(bonds, offsets, strict=False)])
+    roots, number = np.unique(np.concatenate([found.roots for found in bonds]), return_inverse=True)
+    component = _components(number, groups, len(roots), int(offsets[-1]))
+    sizes = np.bincount(component)
+    fused = sizes[component] > 1
+    if not fused.any():
+        return roots[:0]
+    n_rows = sum_by_label(number, np.concatenate([found.n_rows for found in bonds]).astype(np.float64), len(roots))
+    names, labels = np.unique(component[fused], return_inverse=True)
+    roots = roots[fused]
+    X = fill_missing(state.at_hand.take(roots), contraction.column_means)
+    rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, level)
+    chosen = roots[contraction.choose_medoids(X, labels, len(names), n_rows[fused], rng)]
+    update_parents(state.parents, state.absorbed_at, roots, chosen[labels], level)
+    return np.setdiff1d(roots, chosen)
+
+
+def _components(clusters: IntArray, groups: IntArray, n_clusters: int, n_groups: int) -> NDArray[np.int32]:
+    """Return the connected component of each cluster in the graph of clusters and groups."""
+    n = n_clusters + n_groups
+    graph = sparse.coo_array((np.ones(len(clusters), dtype=np.int8), (clusters, groups + n_clusters)), shape=(n, n))
+    component: NDArray[np.int32] = connected_components(graph, directed=False)[1]
+    return component[:n_clusters]
+
+
+def _record(level: int, rows_in: int, rows_out: int, bonds: list[Bonds]) -> LevelRecord:
+    return LevelRecord(
+        level=level,
+        n_batches=len(bonds),
+        rows_in=rows_in,
+        rows_held_aside=0,
+        rows_out=rows_out,
+        views_kept=float(np.mean([len(found.clusters.consensus.views_kept) for found in bonds])),
+        agreement=float(np.mean([found.clusters.agreement for found in bonds])),
+        base_seconds=sum(found.clusters.base_seconds for found in bonds),
+        consensus_seconds=sum(found.clusters.consensus_seconds for found in bonds),
+        medoid_seconds=0.0,
+    )

@@ -1,0 +1,242 @@
+"""Are batches too thin for the base method? Judged after the first level, with advice that was tried out.
+
+A radius that is right for the data can be wrong for a batch, which holds a small share of its rows: the base method
+then leaves most rows alone or in crumbs, and no later level mends that. Whether rows are alone because the batch is
+thin, or because they are noise, shows when the base method sees twice as many rows: noise stays alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import islice
+from numbers import Real
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.engine import Engine
+from cohirf.algorithm.get_clusters import get_clusters
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.levels import Contraction, LevelRecord
+from cohirf.algorithm.population import Population
+from cohirf.algorithm.randomness import Draw, generator_at
+
+FEW = 0.02  # a batch that leaves a smaller share of its rows, or leaves it alone, is not thin
+MOST = 0.5  # where the first level left more than this share, no setting that was measured came to anything
+SAME = 0.95  # adjusted Rand index from which two results count as the same
+LEVELLED = 0.7  # where a larger sample leaves at least this share of what a smaller one left alone, that is noise
+ALL = 0.9  # a sample that leaves more than this share alone says nothing of what is noise
+LARGE = 0.01  # share of the rows from which on a cluster is more than a crumb
+MAX_GROWTH = 16  # the largest sample that is looked at, in batches
+FACTORS = (1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)  # by which the radius is raised
+ROUNDS = 20  # how many redraws to advise
+
+
+class ThinBatchesWarning(ConvergenceWarning):
+    """Batches hold too few rows for the base method."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A batch size and the radius of the base method, or None where it has none."""
+
+    batch_size: int
+    eps: float | None
+
+
+@dataclass(frozen=True)
+class ThinBatches:
+    """The verdict that batches are too thin, and what was found to help.
+
+    Attributes
+    ----------
+    now : Setting
+        What is too thin.
+    share_left : float
+        Share of the rows of its batches that the first level left active.
+    advised : tuple of Setting
+        What was tried instead and served on samples of the data.
+    largest_sample, largest_sample_alone : int, float
+        The largest sample that was clustered as it is set now, and the share of its rows that fuse with no other.
+    eps_name : str or None
+        The parameter of the base method that is its radius.
+    """
+
+    now: Setting
+    share_left: float
+    advised: tuple[Setting, ...]
+    largest_sample: int
+    largest_sample_alone: float
+    eps_name: str | None
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether further levels would find next to nothing."""
+        return self.share_left > MOST
+
+    @property
+    def message(self) -> str:
+        """What to tell the user."""
+        finding = (
+            f"Batches of {self.now.batch_size:,} rows are too thin for the base method: the first level left "
+            f"{self.share_left:.0%} of their rows active, and larger batches would fuse more of them."
+        )
+        ways = [self._in_words(setting) for setting in self.advised]
+        if not self.is_hopeless:
+            ways.append(f"redraws={ROUNDS}")
+        if self.advised:
+            advice = f"Use {', or '.join(ways)}."
+        else:
+            parameters = "batch_size" if self.eps_name is None else f"batch_size, {self.eps_name} or both"
+            advice = (
+                f"Even of {self.largest_sample:,} rows together {self.largest_sample_alone:.0%} would fuse with no "
+                f"other: raise {parameters}{', or use ' + ways[0] if ways else ''}."
+            )
+        return f"{finding} {advice}{' The fit stops here.' if self.is_hopeless else ''}"
+
+    def _in_words(self, setting: Setting) -> str:
+        size = [] if setting.batch_size == self.now.batch_size else [f"batch_size={setting.batch_size}"]
+        radius = [] if setting.eps == self.now.eps else [f"{self.eps_name}={setting.eps:.3g}"]
+        return " with ".join(size + radius)
+
+
+def judge_first_level(
+    population: Population, record: LevelRecord, contraction: Contraction, engine: Engine
+) -> ThinBatches | None:
+    """Return the verdict that batches are too thin, or None if they are not.
+
+    Methods that are told the number of clusters leave no row alone, and pass.
+
+    Parameters
+    ----------
+    population : Population
+        The data, of which a sample is read if the first level left many rows active.
+    record : LevelRecord
+        What the first level did.
+    contraction : Contraction
+        How it was done.
+    engine : Engine
+        Where the views of samples run.
+    """
+    batch_size, method = contraction.batch_size, contraction.views.method
+    if batch_size is None or record.rows_held_aside == 0 or method.n_clusters is not None:
+        return None
+    share_left = (record.rows_out - record.rows_held_aside) / (record.rows_in - record.rows_held_aside)
+    if share_left <= FEW:
+        return None
+    eps_name = find_eps(method)
+    now = Setting(batch_size, None if eps_name is None else float(method.prototype.get_params()[eps_name]))
+    rng = generator_at(contraction.views.entropy, Draw.PROBE)
+    rows = population.draw(MAX_GROWTH * batch_size, rng)
+    probe = Probe(population, rows, contraction, eps_name, engine)
+    if probe.serves(now):
+        return None
+    largest = Setting(len(rows), now.eps)
+    fuses_more = not probe.is_noise(now, largest)
+    if not fuses_more and probe.share_alone(now) <= ALL:
+        return None
+    advised = advise(probe, now)
+    if not (fuses_more or advised):
+        return None  # the base method fuses nothing, and that is not for want of rows
+    return ThinBatches(now, share_left, advised, len(rows), probe.share_alone(largest), eps_name)
+
+
+def advise(probe: Probe, now: Setting) -> tuple[Setting, ...]:
+    """Return the smallest larger batch that serves, and the smallest larger radius; or else both raised together."""
+    sizes = [size for size in (now.batch_size * 2**k for k in range(1, 5)) if size <= probe.n_rows]
+    larger = next((Setting(size, now.eps) for size in sizes if probe.serves(Setting(size, now.eps))), None)
+    if now.eps is None:
+        return () if larger is None else (larger,)
+    radii = [float(f"{now.eps * factor:.3g}") for factor in FACTORS]
+    wider = next((eps for eps in radii if probe.can_replace(Setting(now.batch_size, eps), larger)), None)
+    advised = [] if larger is None else [larger]
+    advised += [] if wider is None else [Setting(now.batch_size, wider)]
+    if advised:
+        return tuple(advised)
+    both = (Setting(size, eps) for size in sizes for eps in radii)
+    return tuple(islice((setting for setting in both if probe.can_replace(setting, None)), 1))
+
+
+def find_eps(method: BaseMethod) -> str | None:
+    """Return the name of the parameter that is the radius of a density method, nested ones included."""
+    parameters = method.prototype.get_params() if hasattr(method.prototype, "get_params") else {}
+    names = [name for name in parameters if name.rsplit("__", 1)[-1] == "eps"]
+    return next((name for name in names if isinstance(parameters[name], Real) and np.isfinite(parameters[name])), None)
+
+
+class Probe:
+    """Runs the base method on samples of the data, the smaller ones parts of the larger ones."""
+
+    def __init__(
+        self,
+        population: Population,
+        rows: IntArray,
+        contraction: Contraction,
+        eps_name: str | None,
+        engine: Engine,
+    ) -> None:
+        self._population = population
+        self._rows = rows
+        self._contraction = contraction
+        self._eps_name = eps_name
+        self._engine = engine
+        self._known: dict[Setting, IntArray] = {}
+
+    @property
+    def n_rows(self) -> int:
+        """Size of the largest sample."""
+        return len(self._rows)
+
+    def labels(self, setting: Setting) -> IntArray:
+        """Return what GetClusters makes of a sample as large as a batch."""
+        if setting not in self._known:
+            rows = self._rows[: setting.batch_size]
+            order = np.argsort(rows)
+            X, weights = self._population.take(rows[order])
+            views, consensus = self._contraction.views, self._contraction.consensus
+            if self._eps_name is not None:
+                method = clone(views.method.prototype).set_params(**{self._eps_name: setting.eps})
+                views = replace(views, method=BaseMethod.of(method))
+            place = (0, len(self._known))  # no level has the number 0
+            labels = np.empty(len(rows), dtype=np.int64)
+            labels[order] = get_clusters(X, weights, views, consensus, place, self._engine).consensus.labels
+            self._known[setting] = labels
+        return self._known[setting]
+
+    def share_alone(self, setting: Setting) -> float:
+        """Return the share of the rows of a batch that fuse with no other."""
+        labels = self.labels(setting)
+        return float((np.bincount(labels) == 1).sum() / len(labels))
+
+    def serves(self, setting: Setting) -> bool:
+        """Tell whether a batch shows what twice as many rows show, and leaves few rows alone, or only noise."""
+        double = Setting(2 * setting.batch_size, setting.eps)
+        if double.batch_size > self.n_rows:
+            return self.share_alone(setting) <= FEW
+        few_or_noise = self.share_alone(setting) <= FEW or self.is_noise(setting, double)
+        return self.share_alone(setting) <= ALL and few_or_noise and self.agree(setting, double)
+
+    def is_noise(self, setting: Setting, larger: Setting) -> bool:
+        """Tell whether a larger batch leaves about as large a share of its rows alone."""
+        return self.share_alone(larger) >= LEVELLED * self.share_alone(setting)
+
+    def agree(self, setting: Setting, other: Setting) -> bool:
+        """Tell whether two batches say the same of the rows that are in both."""
+        n_rows = min(setting.batch_size, other.batch_size)
+        return bool(adjusted_rand_score(self.labels(setting)[:n_rows], self.labels(other)[:n_rows]) >= SAME)
+
+    def can_replace(self, setting: Setting, reference: Setting | None) -> bool:
+        """Tell whether a setting with a larger radius serves and does not join what is apart.
+
+        What is apart shows in the ``reference``, which has the radius of the user. Without one, there must be at least
+        two large clusters.
+        """
+        if not self.serves(setting):
+            return False
+        if reference is not None:
+            return self.agree(setting, reference)
+        sizes = np.bincount(self.labels(setting))
+        return bool((sizes >= LARGE * sizes.sum()).sum() > 1)

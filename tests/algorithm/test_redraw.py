@@ -1,0 +1,122 @@
+"""Rounds of rows drawn anew."""
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.metrics import adjusted_rand_score
+
+from cohirf import CoHiRF
+from cohirf.algorithm.population import Population
+from cohirf.algorithm.redraw import draw_batches, find_roots_of
+from cohirf.algorithm.storage import ArrayRows
+from cohirf.datasets import make_spheres
+
+
+class Islands(BaseEstimator):
+    """Joins rows on a line with no gap above 0.2 between neighbours; rows without such a neighbour are noise."""
+
+    def fit_predict(self, X):
+        order = np.argsort(X[:, 0])
+        labels = np.empty(len(X), dtype=int)
+        labels[order] = np.concatenate([[0], np.cumsum(np.diff(X[order, 0]) > 0.2)])
+        return np.where(np.bincount(labels)[labels] > 1, labels, -1)
+
+
+def population(n_rows):
+    return Population(ArrayRows(np.zeros((n_rows, 1))))
+
+
+@pytest.mark.parametrize(("n_active", "batch_size", "n_batches"), [(3, 10, 1), (5, 10, 1), (6, 10, 2), (40, 10, 8)])
+def test_active_rows_fill_half_batches_and_other_rows_the_rest(n_active, batch_size, n_batches):
+    active = np.arange(n_active) * 2
+    batches = draw_batches(active, population(100), batch_size, np.random.default_rng(0))
+    assert len(batches) == n_batches
+    assert all((np.diff(batch) > 0).all() for batch in batches)
+    assert all(len(batch) <= batch_size for batch in batches)
+    assert set(active) <= set(np.concatenate(batches))
+
+
+def test_data_smaller_than_a_batch_is_drawn_whole():
+    (batch,) = draw_batches(np.array([1, 3]), population(5), 100, np.random.default_rng(0))
+    assert {1, 3} <= set(batch.tolist()) <= set(range(5))
+
+
+def test_rows_belong_to_the_end_of_their_chain_of_parents():
+    parents = np.array([1, 2, 2, 3, 0])
+    assert find_roots_of(parents, np.array([0, 3, 4])).tolist() == [2, 3, 2]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_redraws_mend_what_thin_batches_leave_apart(seed):
+    X, y = make_spheres(4000, random_state=seed)
+    options = {"estimator": DBSCAN(eps=0.3), "n_views": 1, "batch_size": 200, "random_state": seed}
+    with pytest.warns(match="too thin"):
+        alone = CoHiRF(**options).fit(X)
+    mended = CoHiRF(**options, redraws=20).fit(X)
+    assert adjusted_rand_score(y, alone.labels_) < 0.95
+    assert adjusted_rand_score(y, mended.labels_) > 0.95
+    assert mended.n_iter_ <= alone.n_iter_ + 20
+
+
+def test_redraws_leave_apart_what_is_apart():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.uniform(0, 10, 500), rng.uniform(11, 21, 500), [30.0, 40.0]])[:, None]
+    options = {"n_views": 1, "medoid": "euclidean", "batch_size": 200, "random_state": 0}
+    with pytest.warns(match="too thin"):
+        alone = CoHiRF(Islands(), **options).fit(X)
+    redrawn = CoHiRF(Islands(), **options, redraws=20).fit(X)
+    parts = [set(redrawn.labels_[part].tolist()) for part in (slice(500), slice(500, 1000), [1000], [1001])]
+    assert len(set.union(*parts)) == sum(map(len, parts))
+    assert redrawn.n_clusters_ < alone.n_clusters_
+
+
+def test_rounds_extend_the_hierarchy_and_the_diagnostics():
+    X, _ = make_spheres(4000, random_state=0)
+    model = CoHiRF(DBSCAN(eps=0.3), n_views=1, batch_size=200, redraws=20, random_state=0).fit(X)
+    records = model.diagnostics_
+    assert [record.level for record in records] == list(range(1, model.n_iter_ + 1))
+    assert [record.rows_in for record in records[1:]] == [record.rows_out for record in records[:-1]]
+    for record in records[: model.hierarchy_.n_levels]:
+        assert len(np.unique(model.hierarchy_.cut(level=record.level))) == record.rows_out
+
+
+def test_rounds_end_after_two_that_fuse_nothing():
+    X, _ = make_spheres(4000, random_state=0)
+    options = {"estimator": DBSCAN(eps=0.3), "n_views": 1, "batch_size": 2000, "random_state": 0}
+    alone = CoHiRF(**options).fit(X)
+    redrawn = CoHiRF(**options, redraws=20).fit(X)
+    assert redrawn.n_iter_ == alone.n_iter_ + 2
+    assert (redrawn.labels_ == alone.labels_).all()
+
+
+class Weighed(Islands):
+    """Islands that remember the weights of each call."""
+
+    seen: ClassVar[list] = []
+
+    def fit_predict(self, X, sample_weight=None):
+        self.seen.append(sample_weight)
+        return super().fit_predict(X)
+
+
+def test_rows_count_with_their_own_weight_in_a_round_and_not_with_the_mass_of_a_medoid():
+    X = np.random.default_rng(0).uniform(0, 5, (200, 1)) + 10 * np.arange(2).repeat(100)[:, None]
+    options = {"n_views": 1, "batch_size": 100, "redraws": 1, "random_state": 0, "medoid_weights": True}
+    CoHiRF(Weighed(), **options).fit(X, sample_weight=np.full(200, 3.0))
+    assert (Weighed.seen[-1] == 3).all()
+
+
+def test_a_method_that_is_told_the_number_of_clusters_is_refused():
+    with pytest.raises(ValueError, match=r"redraws=5 needs a base method that finds .* and KMeans is told it"):
+        CoHiRF(KMeans(3), redraws=5).fit(np.zeros((10, 2)))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rounds_do_not_depend_on_how_views_run(n_jobs):
+    X, _ = make_spheres(2000, random_state=0)
+    options = {"max_features": 1.0, "n_views": 2, "batch_size": 200, "redraws": 3, "random_state": 0}
+    found = CoHiRF(DBSCAN(eps=0.35), n_jobs=n_jobs, **options).fit(X)
+    assert (found.labels_ == CoHiRF(DBSCAN(eps=0.35), **options).fit(X).labels_).all()

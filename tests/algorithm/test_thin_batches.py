@@ -1,0 +1,188 @@
+"""The verdict on thin batches."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, KMeans
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from cohirf import CoHiRF
+from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.choose_medoids import choose_central_medoids, cosine_centrality
+from cohirf.algorithm.consensus import strict_consensus
+from cohirf.algorithm.engine import SerialEngine
+from cohirf.algorithm.get_clusters import Views
+from cohirf.algorithm.levels import Contraction, FitState, Resources, RowsAtHand, contract_level
+from cohirf.algorithm.population import Population
+from cohirf.algorithm.storage import ArrayRows, MemoryStorage
+from cohirf.algorithm.thin_batches import Setting, ThinBatches, ThinBatchesWarning, find_eps, judge_first_level
+from cohirf.datasets import make_spheres
+
+SPHERES = make_spheres(8000, random_state=0)
+
+
+class CountingRows(ArrayRows):
+    """Counts the rows that are read."""
+
+    n_read = 0
+
+    def take(self, rows):
+        type(self).n_read += len(rows)
+        return super().take(rows)
+
+
+def judge(base, batch_size, X=SPHERES[0]):
+    views = Views(BaseMethod.of(base), n_views=1, n_features=X.shape[1], entropy=(0,))
+    medoids = partial(choose_central_medoids, centrality=cosine_centrality)
+    contraction = Contraction(views, strict_consensus, medoids, batch_size, sum_mass=False)
+    state = FitState.initial(RowsAtHand(ArrayRows(X)), None, 1, MemoryStorage())
+    after = contract_level(state, contraction, Resources())
+    return judge_first_level(Population(ArrayRows(X)), after.record, contraction, SerialEngine())
+
+
+def fit(base, batch_size, X=SPHERES[0], **options):
+    return CoHiRF(base, n_views=1, batch_size=batch_size, random_state=0, **options).fit(X)
+
+
+@pytest.fixture(scope="module")
+def thin():
+    return judge(DBSCAN(eps=0.2), 500)
+
+
+def test_comfortable_batches_pass():
+    assert judge(DBSCAN(eps=0.2), 2000) is None
+
+
+def test_one_batch_passes():
+    assert judge(DBSCAN(eps=0.02), 8000) is None
+
+
+def test_thin_batches_are_found(thin):
+    assert thin.now == Setting(500, 0.2)
+    assert 0.2 < thin.share_left < 0.4
+    assert not thin.is_hopeless
+
+
+def test_each_advice_repairs_the_fit(thin):
+    assert len(thin.advised) == 2
+    for setting in thin.advised:
+        model = fit(DBSCAN(eps=setting.eps), setting.batch_size)
+        assert adjusted_rand_score(SPHERES[1], model.labels_) > 0.95
+
+
+def test_advice_raises_one_thing_at_a_time_where_that_helps(thin):
+    larger, wider = thin.advised
+    assert larger.batch_size > 500
+    assert larger.eps == 0.2
+    assert wider.batch_size == 500
+    assert 0.2 < wider.eps < 0.5  # the gap between the spheres
+
+
+def test_a_radius_is_not_advised_where_it_would_join_the_spheres():
+    verdict = judge(DBSCAN(eps=0.2), 100)
+    assert [setting.eps for setting in verdict.advised] == [0.2]
+
+
+def test_both_are_raised_where_neither_alone_is_enough():
+    X, _ = make_spheres(2000, random_state=0)
+    (setting,) = judge(DBSCAN(eps=0.1), 100, X).advised
+    assert setting.batch_size > 100
+    assert setting.eps > 0.1
+
+
+def test_noise_is_not_thinness():
+    noise = np.random.default_rng(0).uniform(-4, 4, (800, 3))
+    assert judge(DBSCAN(eps=0.2), 2200, np.concatenate([SPHERES[0], noise])) is None
+
+
+def test_clusters_of_small_batches_are_not_thinness():
+    X = np.concatenate([SPHERES[0][:300] + 10 * shift for shift in range(6)])
+    assert judge(DBSCAN(eps=2.5), 60, X) is None
+
+
+def test_a_method_that_fuses_nothing_at_any_size_is_not_thinness():
+    assert judge(DBSCAN(eps=1e-9), 500) is None
+
+
+def test_a_method_that_is_told_the_number_of_clusters_passes_unread():
+    views = Views(BaseMethod.of(KMeans(3)), 1, 3, (0,))
+    contraction = Contraction(views, strict_consensus, None, 100, sum_mass=False)
+    record = CoHiRF(DBSCAN(eps=0.5), batch_size=2000, random_state=0).fit(SPHERES[0]).diagnostics_[0]
+    assert judge_first_level(Population(CountingRows(SPHERES[0])), record, contraction, SerialEngine()) is None
+    assert CountingRows.n_read == 0
+
+
+@pytest.mark.parametrize(
+    ("base", "name"),
+    [
+        (DBSCAN(), "eps"),
+        (make_pipeline(StandardScaler(), DBSCAN()), "dbscan__eps"),
+        (OPTICS(), None),  # its eps is None
+        (HDBSCAN(copy=True), None),
+    ],
+)
+def test_the_radius_is_found_by_its_name(base, name):
+    assert find_eps(BaseMethod.of(base)) == name
+
+
+class NearPairs(BaseEstimator):
+    """DBSCAN by another name: its radius is not called eps."""
+
+    def fit_predict(self, X):
+        return DBSCAN(eps=0.2).fit_predict(X)
+
+
+def test_without_a_radius_larger_batches_are_advised():
+    verdict = judge(NearPairs(), 500)
+    assert [setting.eps for setting in verdict.advised] == [None]
+    assert verdict.advised[0].batch_size > 500
+
+
+def test_the_message_says_what_to_use():
+    verdict = ThinBatches(Setting(500, 0.2), 0.29, (Setting(2000, 0.2), Setting(500, 0.3)), 8000, 0.001, "eps")
+    assert verdict.message == (
+        "Batches of 500 rows are too thin for the base method: the first level left 29% of their rows active, and "
+        "larger batches would fuse more of them. Use batch_size=2000, or eps=0.3, or redraws=20."
+    )
+
+
+def test_the_message_says_that_the_fit_stops():
+    verdict = ThinBatches(Setting(200, 0.1), 0.97, (Setting(1600, 0.175),), 2000, 0.4, "eps")
+    assert verdict.message == (
+        "Batches of 200 rows are too thin for the base method: the first level left 97% of their rows active, and "
+        "larger batches would fuse more of them. Use batch_size=1600 with eps=0.175. The fit stops here."
+    )
+
+
+def test_the_message_admits_that_nothing_was_found():
+    verdict = ThinBatches(Setting(200, None), 0.97, (), 3200, 0.4, None)
+    assert verdict.message == (
+        "Batches of 200 rows are too thin for the base method: the first level left 97% of their rows active, and "
+        "larger batches would fuse more of them. Even of 3,200 rows together 40% would fuse with no other: raise "
+        "batch_size. "
+        "The fit stops here."
+    )
+
+
+def test_a_fit_warns_and_goes_on():
+    with pytest.warns(ThinBatchesWarning, match=r"Batches of 500 rows are too thin .* or redraws=20\.$") as caught:
+        model = fit(DBSCAN(eps=0.2), 500)
+    assert caught[0].filename == __file__
+    assert model.n_iter_ > 2
+
+
+def test_a_hopeless_fit_stops_after_the_first_level():
+    with pytest.warns(ThinBatchesWarning, match=r"The fit stops here\.$"):
+        model = fit(DBSCAN(eps=0.1), 200, redraws=20)
+    assert model.n_iter_ == 1
+
+
+def test_a_comfortable_fit_is_silent():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit(DBSCAN(eps=0.2), 2000)
