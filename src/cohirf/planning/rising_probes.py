@@ -10,7 +10,7 @@ from cohirf.planning.probe import Probe
 
 # Three is no power of two: a table that doubles its size is not met at the same filling each time.
 LARGEST_STEP = 3.0
-SMALLEST_STEP = 1.4
+SMALLEST_STEP = 1.25
 ROUND_STEP = 2**0.25
 MEMORY_SHARE = 0.5  # of what a batch may take
 PATIENCE_SECONDS = 5.0
