@@ -1,6 +1,7 @@
 """Fits that read a source batch by batch, and keep what grows with it on disk."""
 
 import hashlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -210,3 +211,19 @@ def test_scikit_learns_dbscan_and_the_fast_one_give_the_same_fit(tmp_path):
     source = open_source(save_as("npy", X.astype(np.float32), tmp_path))
     models = [fit(source, base, batch_size=800, n_views=1) for base in (DBSCAN(eps=0.3), GridDBSCAN(eps=0.3))]
     assert adjusted_rand_score(*(model.labels_ for model in models)) == 1
+
+
+def test_the_batch_size_can_be_left_to_measurement(blobs, tmp_path, capsys):
+    X, y = blobs
+    model = fit(open_source(save_as("npy", X, tmp_path)), batch_size="auto", memory_limit="3GB", verbose=1)
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+    assert "[CoHiRF] batch_size=3000: one batch, about 3 levels" in capsys.readouterr().out
+
+
+def test_a_fit_that_goes_on_keeps_the_batch_size_it_began_with(blobs, tmp_path, monkeypatch):
+    source = open_source(save_as("npy", blobs[0], tmp_path))
+    monkeypatch.setattr("cohirf.estimator.plan_batches", lambda *_, **__: SimpleNamespace(batch_size=400))
+    first = fit(source, batch_size="auto", checkpoint=tmp_path / "checkpoint")
+    monkeypatch.undo()
+    again = fit(source, batch_size="auto", checkpoint=tmp_path / "checkpoint")
+    assert digest(first) == digest(again) == digest(fit(source, batch_size=400))

@@ -12,6 +12,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, _fit_context
@@ -65,6 +66,7 @@ from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks, sample_landmarks
+from cohirf.planning import draw_rows, plan_batches, resolve_memory_limit
 from cohirf.progress import WatchedEngine, describe_level
 from cohirf.saving import save_model
 from cohirf.scratch import ScratchStorage
@@ -125,9 +127,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     medoid_weights : bool, default=False
         Pass the mass of each medoid, the number of rows it stands for, to the base method as ``sample_weight``.
         This is not part of the paper.
-    batch_size : int, default=None
+    batch_size : int or "auto", default=None
         Contract about this many rows together, so that the base method never sees more than one and a half times
-        as many. None contracts all of them together.
+        as many. None contracts all of them together. "auto" tries the base method on small samples and takes the
+        largest batch that ``memory_limit`` and a reasonable time allow; ``verbose=1`` says which.
+    memory_limit : int or str, default=None
+        How much memory the process may take with ``batch_size="auto"``, all that it holds already included: a number
+        of bytes, or text such as "2GB". None means what it takes now and half of what is available.
     redraws : int, default=0
         After the levels, up to this many rounds in which rows are drawn anew from the data, and clusters fuse that
         the base method puts together by rows of theirs. Rounds end after two that fuse nothing. They mend what thin
@@ -204,7 +210,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         "max_candidates": [Interval(Integral, 1, None, closed="left")],
         "candidate_fraction": [None, Interval(Real, 0, 1, closed="right")],
         "medoid_weights": ["boolean"],
-        "batch_size": [None, Interval(Integral, 2, None, closed="left")],
+        "batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
+        "memory_limit": [None, str, Interval(Real, 1, None, closed="left")],
         "redraws": [Interval(Integral, 0, None, closed="left")],
         "min_cluster_size": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -226,7 +233,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         max_candidates: int = 1000,
         candidate_fraction: float | None = None,
         medoid_weights: bool = False,
-        batch_size: int | None = None,
+        batch_size: int | str | None = None,
+        memory_limit: int | str | None = None,
         redraws: int = 0,
         min_cluster_size: int = 1,
         max_iter: int = 100,
@@ -245,6 +253,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.candidate_fraction = candidate_fraction
         self.medoid_weights = medoid_weights
         self.batch_size = batch_size
+        self.memory_limit = memory_limit
         self.redraws = redraws
         self.min_cluster_size = min_cluster_size
         self.max_iter = max_iter
@@ -380,9 +389,10 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     ) -> tuple[Settled, Engine]:
         """Settle what the parameters leave open, or take it over from a checkpoint; and say where batches run."""
         entropy = root_entropy(self.random_state)
+        settle = partial(self._settle, at_hand, entropy, weighted=weights is not None or self.medoid_weights)
         engine: Engine = LocalEngine(self.n_jobs)
         if self.checkpoint is None:
-            settled = self._settle(at_hand, entropy)
+            settled = settle()
         else:
             fit = describe_fit(
                 self,
@@ -392,15 +402,27 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 sample_weight=weights,
                 random_state=entropy if isinstance(self.random_state, np.random.RandomState) else self.random_state,
             )
-            checkpoint = stack.enter_context(
-                open_checkpoint(self.checkpoint, fit, lambda: asdict(self._settle(at_hand, entropy)))
-            )
+            checkpoint = stack.enter_context(open_checkpoint(self.checkpoint, fit, lambda: asdict(settle())))
             settled = Settled(tuple(checkpoint.settled["entropy"]), checkpoint.settled["batch_size"])
             engine = ResumableEngine(engine, checkpoint.journal)
         return settled, WatchedEngine(engine) if self.verbose else engine
 
-    def _settle(self, at_hand: RowsAtHand, entropy: Entropy) -> Settled:
-        return Settled(entropy, self.batch_size)
+    def _settle(self, at_hand: RowsAtHand, entropy: Entropy, *, weighted: bool) -> Settled:
+        """Choose the batch size, by measurement if the user leaves it open."""
+        if not isinstance(self.batch_size, str):
+            return Settled(entropy, None if self.batch_size is None else int(self.batch_size))
+        n_rows = at_hand.values.n_rows
+        plan = plan_batches(
+            lambda size: at_hand.values.take(draw_rows(n_rows, size, entropy)),
+            n_rows,
+            self._contraction(Settled(entropy, None), weighted=weighted),
+            memory_limit=resolve_memory_limit(self.memory_limit),
+            n_jobs=effective_n_jobs(self.n_jobs),
+            held_bytes=0 if at_hand.in_order else None,
+        )
+        if self.verbose:
+            print(f"[CoHiRF] {plan.describe()}", flush=True)  # noqa: T201 - what verbose asks for
+        return Settled(entropy, plan.batch_size)
 
     def _fingerprint(self, values: Rows) -> str:
         source = values if isinstance(values, Source) else ArraySource(values.take(np.arange(values.n_rows)))
@@ -496,7 +518,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             if state.level == 1 and self._is_hopeless(population, state, contraction, resources.view_engine):
                 return
         if not self.redraws:
-            self._warn_if_unfinished(state)
+            self._warn_if_unfinished(state, contraction.batch_size)
         yield from redraw_rounds(population, state, contraction, self.redraws, resources.view_engine)
 
     def _is_hopeless(self, population: Population, state: FitState, contraction: Contraction, engine: Engine) -> bool:
@@ -517,11 +539,11 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         if self.verbose:
             print(describe_level(record, self.n_views), flush=True)  # noqa: T201 - what verbose asks for
 
-    def _warn_if_unfinished(self, state: FitState) -> None:
+    def _warn_if_unfinished(self, state: FitState, batch_size: int | None) -> None:
         if state.stalled:
             warnings.warn(
                 f"Level {state.level} merged nothing in any batch, twice: {state.n_active} clusters are left. "
-                f"Raise batch_size above {self.batch_size}, or make the base method merge more.",
+                f"Raise batch_size above {batch_size}, or make the base method merge more.",
                 ConvergenceWarning,
                 stacklevel=FIT_CALLER,
             )

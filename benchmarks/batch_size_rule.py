@@ -1,0 +1,125 @@
+"""What larger batches cost and bring: the measurement behind the rule that batch_size="auto" follows.
+
+For each base method a ladder of batch sizes, with the processor time of a fit in units of the cheapest, the time that
+the forecast expects in the same units, and the adjusted Rand index. A star marks the size that the rule takes when
+there is memory for all of them: the largest whose expected time is at most twice that of the cheapest. What the rule
+adds for short fits, a minute whatever the size, is left out here.
+
+    python benchmarks/batch_size_rule.py [--seeds 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from memory_limit import contraction_of
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits
+
+from cohirf import CoHiRF
+from cohirf.clusterers import SCSRGF
+from cohirf.datasets import make_spheres
+from cohirf.planning import draw_rows
+from cohirf.planning.forecast import BatchCost, forecast_levels
+from cohirf.planning.probe import fresh_process, probe_batch
+from cohirf.planning.rising_probes import probe_rising_sizes
+from cohirf.validation import count_view_features
+
+
+@dataclass(frozen=True)
+class Case:
+    """A base method, data for it, and the batch sizes to try."""
+
+    name: str
+    model: CoHiRF
+    X: Any
+    y: Any
+    batch_sizes: tuple[int, ...]
+
+
+def cases() -> list[Case]:
+    spheres = make_spheres(100_000, random_state=0)
+    blobs = make_blobs(100_000, 10, centers=10, cluster_std=3.0, random_state=0)
+    few, labels = make_blobs(4000, 10, centers=5, cluster_std=2.0, random_state=0)
+    noisy = np.hstack([few, np.random.default_rng(0).normal(size=(4000, 90))]), labels
+    return [
+        Case(
+            "DBSCAN eps=.1, spheres",
+            CoHiRF(DBSCAN(eps=0.1), n_views=1, min_cluster_size=10),
+            *spheres,
+            (1000, 2000, 5000, 10_000, 20_000, 50_000),
+        ),
+        Case(
+            "K-Means, blobs that overlap",
+            CoHiRF(KMeans(10, n_init=1), n_views=3, medoid_weights=True, min_cluster_size=10),
+            *blobs,
+            (200, 1000, 5000, 20_000, 50_000),
+        ),
+        Case(
+            "SC-SRGF, blobs in 10 of 100 features",
+            CoHiRF(SCSRGF(5, n_affinities=5), n_views=3, max_features=0.5, min_cluster_size=10),
+            *noisy,
+            (100, 200, 500, 1000, 2000),
+        ),
+    ]
+
+
+def learn_cost(case: Case) -> BatchCost:
+    n_rows, n_features = case.X.shape
+    n_sampled = count_view_features(case.model.max_features, n_features)
+    contraction = contraction_of(case.model.estimator, case.model.n_views, n_sampled)
+    with fresh_process() as call:
+        call(probe_batch, case.X[:100], contraction)
+        probes = probe_rising_sizes(
+            lambda size: call(probe_batch, case.X[draw_rows(n_rows, size, (0,))], contraction),
+            100,
+            n_rows,
+            bytes_per_batch=1e9,
+            n_jobs=1,
+        )
+    return BatchCost.learn(probes)
+
+
+def fit(case: Case, batch_size: int, seed: int) -> tuple[float, float]:
+    """Return the processor time of a fit and the adjusted Rand index of its labels."""
+    model = case.model.set_params(batch_size=batch_size, random_state=seed)
+    started = time.process_time()
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        labels = model.fit_predict(case.X)
+    return time.process_time() - started, adjusted_rand_score(case.y, labels)
+
+
+def bench(case: Case, n_seeds: int) -> None:
+    cost = learn_cost(case)
+    expected = np.array([forecast_levels(len(case.X), size, cost, 1).seconds for size in case.batch_sizes])
+    runs = np.array([[fit(case, size, seed) for seed in range(n_seeds)] for size in case.batch_sizes])
+    seconds = runs[:, :, 0].mean(axis=1)
+    taken = max(size for size, time in zip(case.batch_sizes, expected, strict=True) if time <= 2 * expected.min())
+    print(f"\n{case.name}, {len(case.X):,} rows; time grows as b ** {cost.seconds.exponent(case.batch_sizes[-1]):.1f}")
+    print(f"{'batch_size':>11} {'time':>7} {'expected':>9}  adjusted Rand index")
+    for i, size in enumerate(case.batch_sizes):
+        indices = " ".join(f"{index:.2f}" for index in runs[i, :, 1])
+        mark = "*" if size == taken else ""
+        ratio, forecast = seconds[i] / seconds.min(), expected[i] / expected.min()
+        print(f"{size:>10,}{mark:1} {ratio:>7.1f} {forecast:>9.1f}  {indices}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=3)
+    arguments = parser.parse_args()
+    with threadpool_limits(1):
+        for case in cases():
+            bench(case, arguments.seeds)
+
+
+if __name__ == "__main__":
+    main()

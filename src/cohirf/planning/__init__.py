@@ -1,0 +1,8 @@
+"""The batch size, chosen by measuring the base method: what ``batch_size="auto"`` does."""
+
+from cohirf.planning.byte_sizes import parse_bytes
+from cohirf.planning.memory import resolve_memory_limit
+from cohirf.planning.plan import BatchPlan, plan_batches
+from cohirf.planning.probe import Probe, draw_rows
+
+__all__ = ["BatchPlan", "Probe", "draw_rows", "parse_bytes", "plan_batches", "resolve_memory_limit"]

@@ -1,0 +1,228 @@
+"""The batch size that is chosen, from the first probe to the last level of the fit."""
+
+import math
+import subprocess
+import sys
+from contextlib import nullcontext
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hungry import Hungry, contraction_of
+from sklearn.cluster import KMeans
+
+from cohirf import CoHiRF
+from cohirf.planning import BatchPlan, draw_rows, plan_batches
+from cohirf.planning import plan as plan_module
+from cohirf.planning.forecast import Levels
+from cohirf.planning.memory import resident_bytes
+from cohirf.planning.plan import Candidate, choose, smallest_batch
+
+X = np.random.default_rng(0).normal(size=(20_000, 4))
+MB = 10**6
+
+on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peaks are exact where they can be reset")
+
+
+@pytest.fixture(autouse=True)
+def one_process_for_all(call, monkeypatch):
+    monkeypatch.setattr(plan_module, "fresh_process", lambda: nullcontext(call))
+
+
+def plan_for(base, room, **options):
+    """Plan for a limit that leaves ``room`` bytes beyond what this process takes."""
+    options = {"memory_limit": resident_bytes() + room, "held_bytes": 0} | options
+    return plan_batches(lambda size: X[draw_rows(len(X), size, (0,))], len(X), contraction_of(base, 4), **options)
+
+
+@on_linux
+@pytest.mark.parametrize(
+    ("factor", "power", "room"), [(30_000, 1, 60 * MB), (30_000, 1, 250 * MB), (100, 2, 60 * MB), (100, 2, 250 * MB)]
+)
+def test_the_largest_batch_that_fits_is_chosen(factor, power, room):
+    plan = plan_for(Hungry(factor, power), room)
+    most = factor * (1.5 * plan.batch_size) ** power
+    assert room / 2 < most < room
+    assert 0.98 * most < plan.n_bytes - (plan.memory_limit - room) < room
+    assert plan.reason == "larger batches would not fit"
+
+
+@on_linux
+def test_batches_that_run_at_the_same_time_share_the_room():
+    plan = plan_for(Hungry(30_000), 120 * MB, n_jobs=4)
+    assert 30 * MB / 2 < 30_000 * 1.5 * plan.batch_size < 30 * MB
+
+
+@on_linux
+def test_what_the_fit_holds_is_not_there_for_batches():
+    plan = plan_for(Hungry(30_000), 160 * MB, held_bytes=100 * MB)
+    assert 60 * MB / 2 < 30_000 * 1.5 * plan.batch_size < 60 * MB
+
+
+@on_linux
+def test_processes_take_the_interpreter_once_more():
+    alone, beside = (plan_for(Hungry(30_000), 600 * MB, in_processes=processes) for processes in (False, True))
+    assert beside.batch_size < alone.batch_size
+    assert beside.n_bytes < beside.memory_limit
+
+
+def test_rows_that_fit_in_one_batch_are_not_divided():
+    plan = plan_for(Hungry(1), 500 * MB)
+    assert plan.batch_size == len(X)
+    assert (plan.n_batches, plan.n_levels) == (1, 2)
+    assert plan.reason == "all rows fit in one batch"
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 99, 101])
+def test_few_rows_are_one_batch(n_rows):
+    plan = plan_batches(
+        lambda size: X[:size], n_rows, contraction_of(KMeans(2), 4), memory_limit=resident_bytes() + 500 * MB
+    )
+    assert plan.batch_size >= n_rows
+    assert plan.n_batches == 1
+    assert all(probe.n_rows <= n_rows for probe in plan.probes)
+
+
+def test_what_was_probed_is_told():
+    plan = plan_for(Hungry(1000), 500 * MB)
+    assert len(plan.probes) > 3
+    assert plan.probes[0].n_rows == 100
+    assert max(probe.n_rows for probe in plan.probes) <= len(X)
+    assert plan.probing_seconds > sum(probe.seconds for probe in plan.probes)
+
+
+def test_planning_leaves_the_labels_as_they_are():
+    model = CoHiRF(KMeans(5), n_views=2, batch_size=3000, random_state=0)
+    before = model.fit(X).labels_
+    np.random.seed(7)  # noqa: NPY002 - the state that must not move
+    plan_for(KMeans(5), 500 * MB)
+    assert np.random.randint(10**6) == np.random.RandomState(7).randint(10**6)  # noqa: NPY002 - likewise
+    assert (model.fit(X).labels_ == before).all()
+
+
+def test_a_method_that_looks_for_many_clusters_gets_more_rows():
+    assert smallest_batch(contraction_of(KMeans(8), 4), 10**6) == 100
+    assert smallest_batch(contraction_of(KMeans(50), 4), 10**6) == 500
+    assert smallest_batch(contraction_of(KMeans(50), 4), 300) == 300
+
+
+def test_a_limit_below_what_the_process_takes_is_refused_with_both_numbers():
+    with pytest.raises(ValueError, match=r"memory_limit=50 MB is too low: this process takes \d+ MB already, .*Raise"):
+        plan_for(Hungry(), 0, memory_limit=50 * MB)
+
+
+def test_vectors_that_do_not_fit_are_named():
+    with pytest.raises(ValueError, match="the fit takes another 500 MB apart from its batches"):
+        plan_for(Hungry(), 400 * MB, held_bytes=500 * MB)
+
+
+@on_linux
+def test_a_limit_below_the_smallest_batch_says_what_is_needed():
+    message = r"too low for batches of 100 rows, the smallest .* they need \d+ MB with n_jobs=1, of which \d+ MB is"
+    with pytest.raises(ValueError, match=message):
+        plan_for(Hungry(10**6), 60 * MB)
+
+
+def test_an_error_of_the_base_method_surfaces_as_itself():
+    class Broken(Hungry):
+        def fit(self, X, y=None):
+            raise ZeroDivisionError("no rows like these")
+
+    with pytest.raises(ZeroDivisionError, match="no rows like these"):
+        plan_for(Broken(), 500 * MB)
+
+
+def candidate(batch_size, seconds, needed=100):
+    return Candidate(batch_size, 10**6 // batch_size, Levels(3, seconds), needed, needed)
+
+
+def test_the_largest_batch_is_chosen_where_larger_ones_cost_no_more():
+    assert choose([candidate(100, 500), candidate(1000, 300), candidate(10_000, 290)], 100).batch_size == 10_000
+
+
+def test_a_batch_that_takes_more_than_twice_the_cheapest_is_not_chosen():
+    sizes = [candidate(100, 500), candidate(1000, 300), candidate(10_000, 590), candidate(100_000, 610)]
+    assert choose(sizes, 100).batch_size == 10_000
+
+
+def test_a_fit_that_takes_less_than_a_minute_may_take_more_than_twice_the_cheapest():
+    assert choose([candidate(100, 1), candidate(1000, 20), candidate(10_000, 61)], 100).batch_size == 1000
+
+
+def test_batches_in_which_nothing_merges_are_not_cheap():
+    sizes = [candidate(100, math.inf), candidate(1000, 900), candidate(10_000, 1000)]
+    assert choose(sizes, 100).batch_size == 10_000
+
+
+def test_the_largest_batch_is_chosen_if_nothing_merges_in_any():
+    assert choose([candidate(100, math.inf), candidate(1000, math.inf)], 100).batch_size == 1000
+
+
+def test_what_does_not_fit_is_not_chosen():
+    sizes = [candidate(100, 5), candidate(1000, 5, needed=101)]
+    assert choose(sizes, 100).batch_size == 100
+    assert choose(sizes, 99) is None
+
+
+PLAN = BatchPlan(2000, 100, 3, 31.4, 410 * MB, 2000 * MB, "larger batches would not fit", (), 4.0)
+
+
+def test_a_plan_is_described_in_one_line():
+    assert PLAN.describe() == (
+        "batch_size=2000: 100 batches, about 3 levels and 31 s, 410 MB of 2 GB memory; larger batches would not fit"
+    )
+    one = replace(PLAN, n_batches=1, seconds=600.0, reason="all rows fit in one batch").describe()
+    assert one == (
+        "batch_size=2000: one batch, about 3 levels and 10 min, 410 MB of 2 GB memory; all rows fit in one batch"
+    )
+    assert "100 batches, in which hardly any rows merge, 410 MB" in replace(PLAN, seconds=math.inf).describe()
+    assert "2.5 h" in replace(PLAN, seconds=9000.0).describe()
+
+
+FIT_UNDER_A_LIMIT = """
+import sys
+import numpy as np
+from sklearn.cluster import DBSCAN, KMeans
+from cohirf import CoHiRF
+from cohirf.clusterers import SCSRGF
+from cohirf.planning import draw_rows, plan_batches
+from cohirf.planning.memory import forget_peak, peak_bytes, resident_bytes
+from hungry import contraction_of
+
+rng = np.random.default_rng(0)
+base, n_rows, n_features, n_jobs, room = {case}
+X = rng.normal(size=(n_rows, n_features))
+X /= np.linalg.norm(X, axis=1, keepdims=True)
+limit = resident_bytes() + room
+plan = plan_batches(
+    lambda size: X[draw_rows(n_rows, size, (0,))],
+    n_rows,
+    contraction_of(base, n_features),
+    memory_limit=limit,
+    n_jobs=n_jobs,
+)
+forget_peak()
+CoHiRF(base, n_views=1, batch_size=plan.batch_size, n_jobs=n_jobs, random_state=0).fit(X)
+print(plan.n_batches, plan.n_bytes / limit, peak_bytes() / limit)
+"""
+
+
+@on_linux
+@pytest.mark.parametrize(
+    "case",
+    [
+        "KMeans(8, n_init=1), 400_000, 4, 1, 60_000_000",
+        "DBSCAN(eps=0.3), 30_000, 3, 1, 60_000_000",
+        "DBSCAN(eps=0.3), 30_000, 3, 2, 120_000_000",
+        "SCSRGF(5, n_affinities=5, n_fusion_iter=2), 3000, 10, 1, 60_000_000",
+    ],
+)
+def test_a_fit_in_the_chosen_batches_stays_under_the_limit(case):
+    code = FIT_UNDER_A_LIMIT.format(case=case)
+    path = {"PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=path)
+    assert done.returncode == 0, done.stderr
+    n_batches, expected, peak = (float(number) for number in done.stdout.split())
+    assert n_batches > 1
+    assert peak <= 1
+    assert expected <= 1
