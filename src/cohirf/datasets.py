@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
-from numpy.lib.format import open_memmap
-from numpy.typing import NDArray
+from numpy.lib import format as npy_format
+from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import check_random_state
 
 from cohirf.algorithm.grouping import row_blocks
@@ -107,8 +107,16 @@ def _write_blocks(
     """Write rows and labels to two files, block by block; returns the path of the labels."""
     rng = check_random_state(random_state)
     labels_path = path.with_name(f"{path.stem}_labels.npy")
-    X = open_memmap(path, mode="w+", dtype=np.float32, shape=(n_samples, n_features))
-    y = open_memmap(labels_path, mode="w+", dtype=np.uint8, shape=(n_samples,))
-    for block in row_blocks(n_samples, max(1, FILE_BLOCK_CELLS // n_features)):
-        X[block], y[block] = draw(block.stop - block.start, rng)
+    with path.open("wb") as rows, labels_path.open("wb") as labels:
+        _write_header(rows, np.float32, (n_samples, n_features))
+        _write_header(labels, np.uint8, (n_samples,))
+        for block in row_blocks(n_samples, max(1, FILE_BLOCK_CELLS // n_features)):
+            X, y = draw(block.stop - block.start, rng)
+            rows.write(X.astype(np.float32).data)
+            labels.write(y.astype(np.uint8).data)
     return labels_path
+
+
+def _write_header(file: IO[bytes], dtype: DTypeLike, shape: tuple[int, ...]) -> None:
+    descr = npy_format.dtype_to_descr(np.dtype(dtype))
+    npy_format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
