@@ -98,16 +98,18 @@ def _open(file: Any, fields: Sequence[int] = ()) -> Any:
     """Return a reader of the given columns; of all, and without a copy where that is possible, if none are given."""
     ipc = import_optional("pyarrow.ipc", "arrow")
     options = ipc.IpcReadOptions(included_fields=list(fields), use_threads=False)
-    return (ipc.open_file if _has_file_format(file) else ipc.open_stream)(file, options=options)
+    opener = ipc.open_file if _has_file_format(file) else ipc.open_stream
+    file.seek(0)
+    return opener(file, options=options)
 
 
 def _batches(file: Any, fields: Sequence[int], first: int = 0) -> Iterator[Any]:
     reader = _open(file, fields)
-    if not _has_file_format(file):
-        yield from reader
-    else:
+    if hasattr(reader, "get_batch"):
         for number in range(first, reader.num_record_batches):
             yield reader.get_batch(number)
+    else:
+        yield from reader
 
 
 def _is_plain(file: Any) -> bool:
