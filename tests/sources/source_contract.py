@@ -33,7 +33,12 @@ ROWS = {
     "uint64": np.array([20, 21, 900], dtype=np.uint64),
 }
 PIECES = [f"cohirf.sources.{name}" for name in ("source.PIECE_BYTES", "npy.PIECE_BYTES", "parquet.PIECE_BYTES")]
-PIECES += ["cohirf.sources.zarr.PIECE_BYTES", "cohirf.sources.arrow_ipc.MAPPED_BYTES", "cohirf.sources.npy.SEEK_BYTES"]
+PIECES += [
+    "cohirf.sources.zarr.PIECE_BYTES",
+    "cohirf.sources.arrow_ipc.MAPPED_BYTES",
+    "cohirf.sources.arrow_ipc.LOADED_BYTES",
+    "cohirf.sources.npy.SEEK_BYTES",
+]
 
 
 @cache

@@ -46,11 +46,13 @@ class TestCompressedStream(TestArrow):
         return write(X, folder / "data.arrow", new=pa.ipc.new_stream, compression="zstd")
 
 
-def test_only_compressed_batches_are_loaded_whole(tmp_path):
+def test_only_long_batches_that_lie_there_plainly_are_mapped(tmp_path, monkeypatch):
     X = make_data().round()
-    assert open_source(write(X, tmp_path / "plain.arrow"))._is_plain
-    assert not open_source(write(X, tmp_path / "lz4.arrow", compression="lz4"))._is_plain
-    assert not open_source(write(X, tmp_path / "stream.arrow", new=pa.ipc.new_stream))._is_plain
+    options = {"plain": {}, "lz4": {"compression": "lz4"}, "stream": {"new": pa.ipc.new_stream}}
+    paths = {name: write(X, tmp_path / f"{name}.arrow", **given) for name, given in options.items()}
+    assert not any(open_source(path)._is_mapped for path in paths.values())
+    monkeypatch.setattr("cohirf.sources.arrow_ipc.LOADED_BYTES", 1_000)
+    assert [name for name, path in paths.items() if open_source(path)._is_mapped] == ["plain"]
 
 
 def test_empty_batches_are_passed_over(tmp_path):

@@ -17,14 +17,15 @@ from cohirf.sources.streamed import StreamedSource
 
 KIND = "an Arrow file"
 MAGIC = b"ARROW1"  # files begin with it, streams do not
-MAPPED_BYTES = 2**26
+LOADED_BYTES = 2**26  # the largest record batch that is loaded whole, if there is another way
+MAPPED_BYTES = 2**24
 
 
 class ArrowSource(StreamedSource):
     """Numeric columns of an Arrow IPC file.
 
-    Plain record batches, however long, are read where they are through a memory map; it is renewed now and then,
-    because mapped pages count as resident memory. Compressed batches and those of a stream are loaded one by one.
+    Record batches are loaded one by one. Very long ones are read where they are, through a memory map that is renewed
+    now and then, because mapped pages count as resident memory; those of a stream, or compressed, cannot be.
 
     Parameters
     ----------
@@ -44,9 +45,9 @@ class ArrowSource(StreamedSource):
         with naming(self._file.name, KIND), _map(self._file) as file:
             schema = _open(file).schema
             has_file_format = _has_file_format(file)
-            self._is_plain = has_file_format and _is_plain(file)
+            is_plain = has_file_format and _is_plain(file)
             # to count the rows of compressed batches, decode their first column
-            sizes = [len(batch) for batch in _batches(file, [] if self._is_plain else [0])]
+            sizes = [len(batch) for batch in _batches(file, [] if is_plain else [0])]
         types = choose_fields(self._origin.name, schema, columns)
         self._fields = [schema.get_field_index(name) for name in types]
         super().__init__(
@@ -56,6 +57,7 @@ class ArrowSource(StreamedSource):
             feature_names=list(types),
             starts=np.cumsum([0, *sizes[:-1]]) if has_file_format else [0],
         )
+        self._is_mapped = is_plain and max(sizes) * self.n_features * self.dtype.itemsize > LOADED_BYTES
 
     def _refuse_changes(self) -> None:
         self._file.refuse_changes()
@@ -65,7 +67,7 @@ class ArrowSource(StreamedSource):
 
     def _pieces(self, number: int) -> Iterator[Any]:
         with naming(self._file.name, KIND):
-            if self._is_plain:
+            if self._is_mapped:
                 yield from self._mapped_pieces(int(self._starts[number]))
             else:
                 with _arrow().OSFile(str(self._file.path)) as file:

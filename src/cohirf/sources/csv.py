@@ -17,7 +17,7 @@ from cohirf.sources.columns import choose_names, refuse_type
 from cohirf.sources.conversion import MADE_FROM, is_made, temporary_file, writing
 from cohirf.sources.files import FileStamp, one_line
 
-BLOCK_BYTES = 2**23
+BLOCK_BYTES = 2**20  # about thirty blocks are read ahead
 TYPES = {"null": "double", "int64": "double", "double": "double", "bool": "bool"}  # what is found: what it becomes
 
 

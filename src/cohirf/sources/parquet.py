@@ -83,4 +83,5 @@ def parquet_files(folder: Path) -> list[Path]:
 
 
 def _open(file: FileStamp) -> Any:
-    return import_optional("pyarrow.parquet", "arrow").ParquetFile(file.path, buffer_size=BUFFER_BYTES)
+    parquet = import_optional("pyarrow.parquet", "arrow")
+    return parquet.ParquetFile(file.path, buffer_size=BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)

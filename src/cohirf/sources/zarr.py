@@ -57,7 +57,7 @@ class ZarrSource(StreamedSource):
             finally:
                 if self._chunks is not None:
                     self._chunks.refuse_changes(array, start, stop)
-            yield piece if self._columns is None else piece[:, self._columns]
+            yield piece if self._columns is None else piece.take(self._columns, axis=1)
 
     def _open(self) -> Any:
         if self._path is None:
