@@ -55,7 +55,9 @@ def test_only_long_batches_that_lie_there_plainly_are_mapped(tmp_path, monkeypat
     assert [name for name, path in paths.items() if open_source(path)._is_mapped] == ["plain"]
 
 
-def test_empty_batches_are_passed_over(tmp_path):
+@pytest.mark.parametrize("most_loaded", [2**26, 0])
+def test_empty_batches_are_passed_over(most_loaded, tmp_path, monkeypatch):
+    monkeypatch.setattr("cohirf.sources.arrow_ipc.LOADED_BYTES", most_loaded)
     batches = [pa.record_batch({"x": np.arange(float(n))}) for n in (0, 2, 0, 0, 3, 0)]
     with pa.OSFile(str(tmp_path / "data.arrow"), "wb") as sink, pa.ipc.new_file(sink, batches[0].schema) as writer:
         for batch in batches:

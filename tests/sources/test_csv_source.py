@@ -177,6 +177,8 @@ def test_no_other_file_is_overwritten(what, tmp_path):
 
 def test_a_place_that_cannot_be_written_to_is_named(tmp_path):
     csv = write(make_data(), tmp_path / "data.csv")
+    with pytest.raises(ValueError, match=r"converted='.*kept.parquet' becomes an Arrow file: give a name that ends in"):
+        open_source(csv, converted=tmp_path / "kept.parquet")
     with pytest.raises(
         OSError, match=r"The CSV file was not converted \(No such .*\): give another path as converted=: '.*kept.arrow'"
     ):

@@ -74,6 +74,12 @@ def test_a_group_is_refused(zarr_format, tmp_path):
         open_source(zarr.open_group(tmp_path / "data.zarr", mode="r"))
 
 
+def test_an_empty_group_is_refused(tmp_path):
+    zarr.create_group(tmp_path / "data.zarr")
+    with pytest.raises(ValueError, match=r"data.zarr is a group of arrays: open one of them"):
+        open_source(tmp_path / "data.zarr")
+
+
 def test_a_chunk_that_was_removed_is_noticed(tmp_path):
     zarr.create_array(tmp_path / "data.zarr", data=make_data() + 1, chunks=(300, 4))
     source = open_source(tmp_path / "data.zarr")

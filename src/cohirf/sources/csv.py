@@ -33,8 +33,10 @@ def open_csv(
     file = FileStamp.of(path)
     csv = CsvFile(file, delimiter or ("\t" if ".tsv" in file.path.suffixes else ","), header)
     made_from = {"name": file.path.name, "size": file.size, "modified_ns": file.modified_ns}
-    made_from |= {"delimiter": csv.delimiter, "header": header, "columns": columns and list(columns)}
+    made_from |= {"delimiter": csv.delimiter, "header": header, "columns": None if columns is None else list(columns)}
     target = temporary_file() if converted is None else Path(converted).absolute()
+    if target.suffix != ".arrow":
+        raise ValueError(f"converted={os.fspath(target)!r} becomes an Arrow file: give a name that ends in .arrow.")
     if not is_made(target, made_from):
         types = csv.find_types(columns)
         with writing(target) as unfinished:

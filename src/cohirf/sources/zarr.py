@@ -28,7 +28,8 @@ class ZarrSource(StreamedSource):
         self._file = None if self._path is None else FileStamp.of(_metadata_file(self._path))
         array = self._open()
         if hasattr(array, "array_keys"):
-            raise ValueError(f"{name} is a group of arrays: open one of them, such as {min(array.array_keys())!r}.")
+            example = min(array.array_keys(), default="X")
+            raise ValueError(f"{name} is a group of arrays: open one of them, such as {example!r}.")
         n_rows, n_columns = array.shape if array.ndim == 2 else (1, 1)  # others are refused in a moment
         chunk_rows = array.chunks[0] if array.ndim else 1
         self._piece_rows = chunk_rows * rows_within(PIECE_BYTES, chunk_rows * n_columns * array.dtype.itemsize)
