@@ -9,22 +9,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.optional import import_optional
+from cohirf.sources.arrow_batches import (
+    are_plain,
+    has_file_format,
+    map_file,
+    open_batches,
+    open_file,
+    read_batches,
+)
 from cohirf.sources.arrow_columns import choose_fields, common_type, copy_batch
 from cohirf.sources.files import FileStamp, naming
 from cohirf.sources.source import rows_within
 from cohirf.sources.streamed import StreamedSource
 
 KIND = "an Arrow file"
-MAGIC = b"ARROW1"  # files begin with it, streams do not
-MAPPED_BYTES = 2**26
+LOADED_BYTES = 2**26  # the largest record batch that is loaded whole, if there is another way
+MAPPED_BYTES = 2**24
 
 
 class ArrowSource(StreamedSource):
     """Numeric columns of an Arrow IPC file.
 
-    Plain record batches, however long, are read where they are through a memory map; it is renewed now and then,
-    because mapped pages count as resident memory. Compressed batches and those of a stream are loaded one by one.
+    Record batches are loaded one by one. Very long ones are read where they are, through a memory map that is renewed
+    now and then, because mapped pages count as resident memory; those of a stream, or compressed, cannot be.
 
     Parameters
     ----------
@@ -41,12 +48,12 @@ class ArrowSource(StreamedSource):
     ) -> None:
         self._file = FileStamp.of(path)
         self._origin = origin or self._file
-        with naming(self._file.name, KIND), _map(self._file) as file:
-            schema = _open(file).schema
-            has_file_format = _has_file_format(file)
-            self._is_plain = has_file_format and _is_plain(file)
+        with naming(self._file.name, KIND), map_file(self._file) as file:
+            schema = open_batches(file).schema
+            is_file_format = has_file_format(file)
+            is_plain = is_file_format and are_plain(file)
             # to count the rows of compressed batches, decode their first column
-            sizes = [len(batch) for batch in _batches(file, [] if self._is_plain else [0])]
+            sizes = [len(batch) for batch in read_batches(file, [] if is_plain else [0])]
         types = choose_fields(self._origin.name, schema, columns)
         self._fields = [schema.get_field_index(name) for name in types]
         super().__init__(
@@ -54,8 +61,9 @@ class ArrowSource(StreamedSource):
             (sum(sizes), len(types)),
             common_type(types),
             feature_names=list(types),
-            starts=np.cumsum([0, *sizes[:-1]]) if has_file_format else [0],
+            starts=np.cumsum([0, *sizes[:-1]]) if is_file_format else [0],
         )
+        self._is_mapped = is_plain and max(sizes) * self.n_features * self.dtype.itemsize > LOADED_BYTES
 
     def _refuse_changes(self) -> None:
         self._file.refuse_changes()
@@ -65,58 +73,22 @@ class ArrowSource(StreamedSource):
 
     def _pieces(self, number: int) -> Iterator[Any]:
         with naming(self._file.name, KIND):
-            if self._is_plain:
+            if self._is_mapped:
                 yield from self._mapped_pieces(int(self._starts[number]))
             else:
-                with _arrow().OSFile(str(self._file.path)) as file:
-                    yield from _batches(file, self._fields, number)
+                with open_file(self._file) as file:
+                    yield from read_batches(file, self._fields, number)
 
     def _mapped_pieces(self, start: int) -> Iterator[Any]:
         n_mapped = rows_within(MAPPED_BYTES, self.n_features * self.dtype.itemsize)
         for first in range(start, self.n_rows, n_mapped):
             end = first + n_mapped
             begin_number, end_number = np.searchsorted(self._starts, [first + 1, end]) - [1, 0]
-            with _map(self._file) as file:
-                reader = _open(file)
+            with map_file(self._file) as file:
+                reader = open_batches(file)
                 for number in range(begin_number, end_number):
                     skipped = max(0, first - int(self._starts[number]))
                     yield reader.get_batch(number).slice(skipped, end - int(self._starts[number]) - skipped)
 
     def _copy(self, piece: Any, start: int, out: NDArray[Any]) -> None:
         copy_batch(piece, self.feature_names or [], start, out)
-
-
-def _map(file: FileStamp) -> Any:
-    return _arrow().memory_map(str(file.path))
-
-
-def _has_file_format(file: Any) -> bool:
-    return bool(file.read_at(len(MAGIC), 0) == MAGIC)
-
-
-def _open(file: Any, fields: Sequence[int] = ()) -> Any:
-    """Return a reader of the given columns; of all, and without a copy where that is possible, if none are given."""
-    ipc = import_optional("pyarrow.ipc", "arrow")
-    options = ipc.IpcReadOptions(included_fields=list(fields), use_threads=False)
-    return (ipc.open_file if _has_file_format(file) else ipc.open_stream)(file, options=options)
-
-
-def _batches(file: Any, fields: Sequence[int], first: int = 0) -> Iterator[Any]:
-    reader = _open(file, fields)
-    if not _has_file_format(file):
-        yield from reader
-    else:
-        for number in range(first, reader.num_record_batches):
-            yield reader.get_batch(number)
-
-
-def _is_plain(file: Any) -> bool:
-    """Tell whether the values lie in a mapped file as they are, not compressed: then they are views of the map."""
-    whole = file.read_buffer()
-    first = next(_batches(file, []), None)
-    buffers = [] if first is None else [buffer for column in first.columns for buffer in column.buffers() if buffer]
-    return all(whole.address <= buffer.address < whole.address + whole.size for buffer in buffers)
-
-
-def _arrow() -> Any:
-    return import_optional("pyarrow", "arrow")

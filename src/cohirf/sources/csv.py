@@ -17,7 +17,7 @@ from cohirf.sources.columns import choose_names, refuse_type
 from cohirf.sources.conversion import MADE_FROM, is_made, temporary_file, writing
 from cohirf.sources.files import FileStamp, one_line
 
-BLOCK_BYTES = 2**23
+BLOCK_BYTES = 2**20  # about thirty blocks are read ahead
 TYPES = {"null": "double", "int64": "double", "double": "double", "bool": "bool"}  # what is found: what it becomes
 
 
@@ -33,8 +33,10 @@ def open_csv(
     file = FileStamp.of(path)
     csv = CsvFile(file, delimiter or ("\t" if ".tsv" in file.path.suffixes else ","), header)
     made_from = {"name": file.path.name, "size": file.size, "modified_ns": file.modified_ns}
-    made_from |= {"delimiter": csv.delimiter, "header": header, "columns": columns and list(columns)}
+    made_from |= {"delimiter": csv.delimiter, "header": header, "columns": None if columns is None else list(columns)}
     target = temporary_file() if converted is None else Path(converted).absolute()
+    if target.suffix != ".arrow":
+        raise ValueError(f"converted={os.fspath(target)!r} becomes an Arrow file: give a name that ends in .arrow.")
     if not is_made(target, made_from):
         types = csv.find_types(columns)
         with writing(target) as unfinished:

@@ -73,9 +73,9 @@ def naming(name: str, kind: str) -> Iterator[None]:
     """Let an error of reading name the file, and say that it is damaged where it is."""
     try:
         yield
-    except SourceChangedError:
+    except (SourceChangedError, ImportError, MemoryError):
         raise
-    except (OSError, ValueError, EOFError) as error:
+    except Exception as error:  # decoders raise what they like
         if isinstance(error, OSError) and error.errno is not None:  # the system's, not the content's
             raise type(error)(error.errno, os.strerror(error.errno), name) from error
         raise ValueError(

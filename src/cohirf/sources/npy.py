@@ -55,11 +55,10 @@ class NpySource(Source):
                 self._fill_and_convert(file, start, out)
 
     def _fill_and_convert(self, file: BinaryIO, start: int, out: NDArray[Any]) -> None:
-        columns = slice(None) if self._columns is None else self._columns
         self._seek(file, start * self._width)
         for block in row_blocks(len(out), rows_within(PIECE_BYTES, self._width * self._stored.itemsize)):
-            values = self._read(file, len(out[block]) * self._width)
-            out[block] = values.reshape(-1, self._width)[:, columns]
+            rows = self._read(file, len(out[block]) * self._width).reshape(-1, self._width)
+            out[block] = rows if self._columns is None else rows.take(self._columns, axis=1)
 
     def _fill_by_column(self, file: BinaryIO, start: int, out: NDArray[Any]) -> None:
         for place, column in enumerate(range(self._width) if self._columns is None else self._columns):

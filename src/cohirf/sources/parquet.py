@@ -25,17 +25,13 @@ class ParquetSource(StreamedSource):
     def __init__(self, path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> None:
         path = Path(path)
         self._files = [FileStamp.of(file) for file in (parquet_files(path) if path.is_dir() else [path])]
-        types: dict[str, str] | None = None
-        self._groups: list[tuple[int, int]] = []  # file and row group in it
-        sizes: list[int] = []
-        for number, file in enumerate(self._files):
-            with naming(file.name, "Parquet"), _open(file) as parquet:
-                schema, metadata = parquet.schema_arrow, parquet.metadata
-            n_groups = metadata.num_row_groups
-            self._groups += [(number, group) for group in range(n_groups)]
-            sizes += [metadata.row_group(group).num_rows for group in range(n_groups)]
-            types = self._same_types(types, file, choose_fields(file.name, schema, columns))
-        assert types is not None  # a folder without files is refused before
+        layouts = [_read_layout(file, columns) for file in self._files]
+        types = layouts[0][0]
+        for file, (others, _) in zip(self._files, layouts, strict=True):
+            _refuse_difference(self._files[0], types, file, others)
+        sizes = [size for _, group_sizes in layouts for size in group_sizes]
+        # where each row group is: the file, and the group in it
+        self._groups = [(number, group) for number, layout in enumerate(layouts) for group in range(len(layout[1]))]
         super().__init__(
             shown(path.absolute()),
             (sum(sizes), len(types)),
@@ -64,17 +60,6 @@ class ParquetSource(StreamedSource):
     def _copy(self, piece: Any, start: int, out: NDArray[Any]) -> None:
         copy_batch(piece, self.feature_names or [], start, out)
 
-    def _same_types(self, types: dict[str, str] | None, file: FileStamp, others: dict[str, str]) -> dict[str, str]:
-        """Return the types of the columns, which are those of the first file in all others."""
-        for name in others if types is None else {**types, **others}:
-            mine, theirs = (types or others).get(name, "missing"), others.get(name, "missing")
-            if mine != theirs:
-                raise ValueError(
-                    f"{file.name}: column {name!r} is {theirs}, but {mine} in {self._files[0].name}: "
-                    f"write the files with the same columns, or choose others with columns=[...]."
-                )
-        return types or others
-
 
 def parquet_files(folder: Path) -> list[Path]:
     """Return the Parquet files of a folder in the order of their names; hidden and underscored ones are left out."""
@@ -83,4 +68,23 @@ def parquet_files(folder: Path) -> list[Path]:
 
 
 def _open(file: FileStamp) -> Any:
-    return import_optional("pyarrow.parquet", "arrow").ParquetFile(file.path, buffer_size=BUFFER_BYTES)
+    parquet = import_optional("pyarrow.parquet", "arrow")
+    return parquet.ParquetFile(file.path, buffer_size=BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)
+
+
+def _read_layout(file: FileStamp, columns: Sequence[str] | None) -> tuple[dict[str, str], list[int]]:
+    """Return the types of the chosen columns, and the number of rows of each row group."""
+    with naming(file.name, "Parquet"), _open(file) as parquet:
+        schema, metadata = parquet.schema_arrow, parquet.metadata
+    sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    return choose_fields(file.name, schema, columns), sizes
+
+
+def _refuse_difference(first: FileStamp, types: dict[str, str], file: FileStamp, others: dict[str, str]) -> None:
+    for name in {**types, **others}:
+        type_here, type_there = others.get(name, "missing"), types.get(name, "missing")
+        if type_here != type_there:
+            raise ValueError(
+                f"{file.name}: column {name!r} is {type_here}, but {type_there} in {first.name}: "
+                f"write the files with the same columns, or choose others with columns=[...]."
+            )

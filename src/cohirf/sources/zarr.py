@@ -24,18 +24,17 @@ class ZarrSource(StreamedSource):
     def __init__(self, data: str | os.PathLike[str] | Any, columns: Sequence[int] | None = None) -> None:
         self._path = _path_of(data)
         self._array = data if self._path is None else None
+        name = "The Zarr array" if self._path is None else shown(self._path)
         self._file = None if self._path is None else FileStamp.of(_metadata_file(self._path))
         array = self._open()
+        if hasattr(array, "array_keys"):
+            example = min(array.array_keys(), default="X")
+            raise ValueError(f"{name} is a group of arrays: open one of them, such as {example!r}.")
         n_rows, n_columns = array.shape if array.ndim == 2 else (1, 1)  # others are refused in a moment
         chunk_rows = array.chunks[0] if array.ndim else 1
         self._piece_rows = chunk_rows * rows_within(PIECE_BYTES, chunk_rows * n_columns * array.dtype.itemsize)
-        super().__init__(
-            "The Zarr array" if self._path is None else shown(self._path),
-            array.shape,
-            array.dtype,
-            columns=columns,
-            starts=range(0, n_rows, self._piece_rows),
-        )
+        starts = range(0, n_rows, self._piece_rows)
+        super().__init__(name, array.shape, array.dtype, columns=columns, starts=starts)
         self._chunks = None if self._path is None or self._path.is_file() else ChunkStamp.of(self._path, array)
 
     def _refuse_changes(self) -> None:
@@ -53,18 +52,20 @@ class ZarrSource(StreamedSource):
         array = self._open()
         for start in range(int(self._starts[number]), self.n_rows, self._piece_rows):
             stop = min(start + self._piece_rows, self.n_rows)
-            with naming(self.name, "a Zarr array"):
-                piece = np.asarray(array[start:stop])
-            if self._chunks is not None:
-                self._chunks.refuse_changes(array, start, stop)
-            yield piece if self._columns is None else piece[:, self._columns]
+            try:
+                with naming(self.name, "a Zarr array"):
+                    piece = np.asarray(array[start:stop])
+            finally:
+                if self._chunks is not None:
+                    self._chunks.refuse_changes(array, start, stop)
+            yield piece if self._columns is None else piece.take(self._columns, axis=1)
 
     def _open(self) -> Any:
         if self._path is None:
             return self._array
         zarr = import_optional("zarr", "zarr")
         with naming(shown(self._path), "a Zarr array"):
-            return zarr.open_array(self._path if self._path.is_dir() else zarr.storage.ZipStore(self._path), mode="r")
+            return zarr.open(self._path if self._path.is_dir() else zarr.storage.ZipStore(self._path), mode="r")
 
 
 def _path_of(data: Any) -> Path | None:
@@ -80,7 +81,4 @@ def _metadata_file(path: Path) -> Path:
     """Return the file whose change means that the whole array is another one."""
     if path.is_file():
         return path
-    for name in METADATA[:2]:
-        if (path / name).is_file():
-            return path / name
-    raise ValueError(f"{shown(path)} holds no Zarr array, but perhaps a group: give the path of an array in it.")
+    return next(path / name for name in METADATA if (path / name).is_file())

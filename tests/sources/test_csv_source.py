@@ -1,0 +1,231 @@
+"""CSV files as sources."""
+
+import gzip
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from source_contract import FileContract, make_data, state_of
+
+from cohirf import open_source
+from cohirf.sources import SourceChangedError
+
+NAMES = ["a", "b", "c", "d"]
+
+
+def write(X, path, delimiter=",", newline="\n"):
+    lines = [delimiter.join(NAMES), *(delimiter.join(map(repr, row)) for row in X.tolist())]
+    path.write_text(newline.join(lines))
+    return path
+
+
+class TestCsv(FileContract):
+    names = NAMES
+    types = ("f8", "i8", "?")  # text has no others
+
+    @pytest.fixture(autouse=True)
+    def small_blocks(self, monkeypatch):
+        monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 10_000)
+
+    def store(self, X, folder):
+        text = write(X, folder / "data.csv").read_text()
+        (folder / "data.csv").write_text(text.replace("True", "true").replace("False", "false"))
+        return folder / "data.csv"
+
+    def test_a_file_that_changed_is_noticed_and_named(self, X, tmp_path):
+        source = open_source(self.store(X, tmp_path))
+        (tmp_path / "data.csv").unlink()
+        np.testing.assert_array_equal(source.take([1, 2]), X[[1, 2]])  # it was converted, and is not needed any more
+
+
+class TestConvertedCsv(TestCsv):
+    """The converted file is the one that is read, and the one that may change."""
+
+    def store(self, X, folder):
+        open_source(super().store(X, folder), converted=folder / "kept.arrow")
+        return folder / "kept.arrow"
+
+    def test_a_file_that_changed_is_noticed_and_named(self, X, tmp_path):
+        source = open_source(self.store(X, tmp_path))
+        os.utime(tmp_path / "kept.arrow", ns=(10**18, 10**18))
+        with pytest.raises(SourceChangedError, match=r"kept.arrow has changed since it was opened"):
+            source.take([0])
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.CSV", "data.csv.gz", "data.tsv", "data.tsv.gz", "my.data.v2.tsv"])
+def test_the_ending_says_how_to_read(name, tmp_path):
+    X = make_data()
+    write(X, tmp_path / name, delimiter="\t" if ".tsv" in name else ",")
+    if name.endswith(".gz"):
+        (tmp_path / name).write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+    np.testing.assert_array_equal(open_source(tmp_path / name).take(np.arange(len(X))), X)
+
+
+def test_a_delimiter_may_be_given(tmp_path):
+    X = make_data()
+    write(X, tmp_path / "data.csv", delimiter=";", newline="\r\n")
+    np.testing.assert_array_equal(open_source(tmp_path / "data.csv", delimiter=";").take(np.arange(len(X))), X)
+    with pytest.raises(
+        ValueError, match=r"data.csv: column 'a;b;c;d' has type string: .* Or is the delimiter not ','\?"
+    ):
+        open_source(tmp_path / "data.csv")
+
+
+def test_a_file_without_names_says_so(tmp_path):
+    (tmp_path / "data.csv").write_text("1,2\n3,4\n")
+    with pytest.raises(
+        ValueError,
+        match=r"data.csv has only numbers in its first line: give header=False if they are data, header=True if they",
+    ):
+        open_source(tmp_path / "data.csv")
+    nameless = open_source(tmp_path / "data.csv", header=False)
+    assert nameless.feature_names == ["f0", "f1"]
+    np.testing.assert_array_equal(nameless.take([0, 1]), [[1, 2], [3, 4]])
+    assert open_source(tmp_path / "data.csv", header=True).feature_names == ["1", "2"]
+
+
+def test_numbers_may_become_fractions_late(tmp_path, monkeypatch):
+    monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 100)
+    (tmp_path / "data.csv").write_text("x\n" + "1\n" * 1_000 + "0.5\n-1e3\n")
+    np.testing.assert_array_equal(open_source(tmp_path / "data.csv").take([999, 1_000, 1_001]), [[1], [0.5], [-1_000]])
+
+
+def test_text_that_comes_late_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 100)
+    (tmp_path / "data.csv").write_text("x,y\n" + "1,2\n" * 1_000 + "1,oops\n")
+    with pytest.raises(
+        ValueError, match=r"data.csv: column 'y' holds 'oops', which is no number: turn it into numbers first, or leave"
+    ):
+        open_source(tmp_path / "data.csv")
+    assert open_source(tmp_path / "data.csv", columns=["x"]).n_rows == 1_001
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"data.csv is empty: give a line of column names and a line for each sample\."),
+        ("x,y\n", r"data.csv has 0 rows and 2 columns: give at least one of each\."),
+        ("x,x\n1,2\n", r"data.csv: the column name 'x' appears more than once: rename the columns\."),
+        (
+            "x,y\n1,2\n3\n",
+            r"data.csv cannot be read as CSV: CSV parse error: Row #3: Expected 2 columns, got 1: 3\. Mend",
+        ),
+        ("x,who\n1,ann\n", r"data.csv: column 'who' has type string: turn it into numbers first, or leave it out by"),
+        ("x,when\n1,2026-01-01\n", r"data.csv: column 'when' has type date32\[day\]: turn it into numbers first"),
+    ],
+)
+def test_what_cannot_be_converted_is_refused(text, message, tmp_path):
+    (tmp_path / "data.csv").write_text(text)
+    with pytest.raises(ValueError, match=message) as caught:
+        open_source(tmp_path / "data.csv")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_truncated_archive_is_refused(tmp_path):
+    content = gzip.compress(b"x,y\n" + b"1,2\n" * 1_000)
+    (tmp_path / "data.csv.gz").write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match=r"data.csv.gz cannot be read as CSV: Truncated compressed stream"):
+        open_source(tmp_path / "data.csv.gz")
+
+
+def test_an_empty_cell_is_refused_where_it_is_read(tmp_path):
+    (tmp_path / "data.csv").write_text("x,y\n1,2\n3,\n")
+    source = open_source(tmp_path / "data.csv")
+    np.testing.assert_array_equal(source.take([0]), [[1, 2]])
+    with pytest.raises(ValueError, match=r"data.csv, rows 1 to 1: contains NaN\. .* row 1, column 'y'\."):
+        source.take([1])
+
+
+def test_the_converted_file_is_used_again_while_the_csv_file_stays_as_it_is(tmp_path):
+    X = make_data()
+    csv, kept = write(X, tmp_path / "data.csv"), tmp_path / "kept.arrow"
+    fingerprint = open_source(csv, converted=kept).fingerprint()
+    before = state_of(tmp_path)
+    assert open_source(csv, converted=kept).fingerprint() == fingerprint == open_source(csv).fingerprint()
+    assert state_of(tmp_path) == before
+    open_source(csv, converted=kept, columns=["d", "a"])
+    np.testing.assert_array_equal(open_source(kept).take([0]), X[:1, [3, 0]])
+    write(X[::-1], csv)
+    os.utime(csv, ns=(10**18, 10**18))
+    np.testing.assert_array_equal(open_source(csv, converted=kept).take([0]), X[-1:])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "kept.arrow"]
+
+
+@pytest.mark.parametrize("what", ["text", "Arrow", "Parquet", "another conversion"])
+def test_no_other_file_is_overwritten(what, tmp_path):
+    csv, kept = write(make_data(), tmp_path / "data.csv"), tmp_path / "kept.arrow"
+    if what == "text":
+        kept.write_text("precious")
+    elif what == "Arrow":
+        with pa.OSFile(str(kept), "wb") as sink, pa.ipc.new_file(sink, pa.schema({"x": pa.float64()})):
+            pass
+    elif what == "Parquet":
+        pq.write_table(pa.table({"x": [1.0]}), kept)
+    else:
+        open_source(write(make_data(), tmp_path / "other.csv"), converted=kept)
+    before = kept.read_bytes()
+    with pytest.raises(
+        FileExistsError, match=r"kept.arrow exists and was not converted from data.csv: remove it, or give another path"
+    ):
+        open_source(csv, converted=kept)
+    assert kept.read_bytes() == before
+
+
+def test_a_place_that_cannot_be_written_to_is_named(tmp_path):
+    csv = write(make_data(), tmp_path / "data.csv")
+    with pytest.raises(ValueError, match=r"converted='.*kept.parquet' becomes an Arrow file: give a name that ends in"):
+        open_source(csv, converted=tmp_path / "kept.parquet")
+    with pytest.raises(
+        OSError, match=r"The CSV file was not converted \(No such .*\): give another path as converted=: '.*kept.arrow'"
+    ):
+        open_source(csv, converted=tmp_path / "missing" / "kept.arrow")
+
+
+def test_a_conversion_that_failed_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 100)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "data.csv").write_text("x\n" + "1\n" * 1_000 + "oops\n")
+    for converted in (None, tmp_path / "kept.arrow"):
+        with pytest.raises(ValueError, match="oops"):
+            open_source(tmp_path / "data.csv", converted=converted)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / "data.csv"]
+
+
+def test_a_csv_file_that_changes_while_it_is_converted_is_noticed(tmp_path, monkeypatch):
+    csv = write(make_data(), tmp_path / "data.csv")
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)
+    from cohirf.sources.csv import CsvFile
+
+    convert = CsvFile.convert
+
+    def convert_and_touch(self, *args):
+        convert(self, *args)
+        os.utime(csv, ns=(10**18, 10**18))
+
+    monkeypatch.setattr(CsvFile, "convert", convert_and_touch)
+    with pytest.raises(SourceChangedError, match=r"data.csv has changed since it was opened"):
+        open_source(csv, converted=tmp_path / "kept.arrow")
+    assert not (tmp_path / "kept.arrow").exists()
+
+
+def test_the_temporary_file_is_gone_when_the_process_ends(tmp_path):
+    csv = write(make_data(), tmp_path / "data.csv")
+    script = (
+        "import os, sys; from cohirf import open_source; source = open_source(sys.argv[1]);"
+        "child = os.fork() if hasattr(os, 'fork') else 1;"
+        "child or sys.exit();"  # the end of a fork must not take the file away
+        "child == 1 or os.waitpid(child, 0);"
+        "assert source.take([0]).shape == (1, 4);"
+        "print(source._file.path)"
+    )
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script, csv], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip().startswith(str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]

@@ -1,0 +1,60 @@
+"""Reading block by block holds little, however long the data is."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+N_FEATURES = 16
+READ = """
+import sys
+from pathlib import Path
+import numpy as np
+from cohirf import open_source
+
+source = open_source(sys.argv[1])
+for start in range(0, source.n_rows, 20_000):
+    source.take(np.arange(start, min(start + 20_000, source.n_rows)))
+# not getrusage: the peak that it reports is handed down by the parent
+print(int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) * 1024)
+"""
+
+
+def peak_bytes(path):
+    """Return the peak resident memory of a process that reads all blocks of a file."""
+    done = subprocess.run([sys.executable, "-c", READ, path], capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+def write_npy(X, path):
+    np.save(path, X)
+
+
+def write_parquet(X, path):
+    pq.write_table(pa.table({f"c{number}": column for number, column in enumerate(X.T)}), path, row_group_size=len(X))
+
+
+def write_arrow(X, path):
+    pl.DataFrame(X).write_ipc(path, record_batch_size=len(X))
+
+
+def write_csv(X, path):
+    pl.DataFrame(X.round(2)).write_csv(path)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
+@pytest.mark.parametrize(
+    ("ending", "write"),
+    [("npy", write_npy), ("parquet", write_parquet), ("arrow", write_arrow), ("csv", write_csv)],
+)
+def test_a_million_rows_take_little_more_memory_than_a_tenth_of_them(ending, write, tmp_path):
+    X = np.random.default_rng(0).normal(size=(1_000_000, N_FEATURES))
+    few, many = tmp_path / f"few.{ending}", tmp_path / f"many.{ending}"
+    write(X[:100_000], few)
+    write(X, many)
+    assert peak_bytes(many) - peak_bytes(few) < 0.5 * X[100_000:].nbytes
