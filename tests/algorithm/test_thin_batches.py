@@ -157,6 +157,11 @@ def test_the_message_says_that_the_fit_stops():
     )
 
 
+def test_redraws_are_advised_only_where_rows_connect_within_a_radius():
+    verdict = ThinBatches(Setting(500, None), 0.29, (Setting(2000, None),), 8000, 0.001, None)
+    assert verdict.message.endswith("Use batch_size=2000.")
+
+
 def test_the_message_admits_that_nothing_was_found():
     verdict = ThinBatches(Setting(200, None), 0.97, (), 3200, 0.4, None)
     assert verdict.message == (

@@ -5,8 +5,9 @@ after a few levels of thin batches there are only such rows left. A round draws 
 them speaks for the cluster it already belongs to: clusters that the base method puts together by rows of theirs fuse.
 This is not part of the paper.
 
-For methods whose clusters are connected sets this can only mend. Two core rows of DBSCAN that are connected in a sample
-are connected in the data, so each round finds some of the links of the whole data, and links add up over rounds.
+For DBSCAN this mends and hardly errs. Two core rows that are connected in a sample are connected in the data, so each
+round finds some of the links of the whole data, and links add up over rounds. HDBSCAN chooses its radius anew for
+each sample: there a single round can join everything.
 """
 
 from __future__ import annotations
@@ -67,12 +68,11 @@ def redraw_round(
     level = state.level + 1
     rng = generator_at(contraction.views.entropy, Draw.REDRAW, level)
     batches = draw_batches(state.active, source.n_rows, contraction.batch_size or source.n_rows, rng)
-    tasks = (
-        (source, rows, find_roots_of(state.parents, rows), weights, contraction, (level, number), engine)
+    # views run in parallel, batches one after the other: there are few of them
+    bonds = [
+        find_bonds(source, rows, find_roots_of(state.parents, rows), weights, contraction, (level, number), engine)
         for number, rows in enumerate(batches)
-    )
-    # Views run in parallel, batches one after the other: there are few of them
-    bonds = [find_bonds(*task) for task in tasks]
+    ]
     absorbed = _fuse(source, state, contraction, bonds, level)
     active = state.active[~np.isin(state.active, absorbed)]
     return FitState(

@@ -84,7 +84,7 @@ class ThinBatches:
             f"{self.share_left:.0%} of their rows active, and larger batches would fuse more of them."
         )
         ways = [self._in_words(setting) for setting in self.advised]
-        if not self.is_hopeless:
+        if not self.is_hopeless and self.eps_name is not None:  # links within a radius add up; other clusters need not
             ways.append(f"redraws={ROUNDS}")
         if self.advised:
             advice = f"Use {', or '.join(ways)}."
