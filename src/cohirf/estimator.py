@@ -137,7 +137,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     redraws : int, default=0
         After the levels, up to this many rounds in which rows are drawn anew from the data, and clusters fuse that
         the base method puts together by rows of theirs. Rounds end after two that fuse nothing. They mend what thin
-        batches left apart. They are for base methods whose clusters are connected sets, such as DBSCAN, and not
+        batches left apart. They are for base methods that connect rows within a radius, such as DBSCAN, and not
         part of the paper.
     min_cluster_size : int, default=1
         Final clusters with fewer rows, or with a smaller sum of ``sample_weight``, are labelled -1. The hierarchy

@@ -20,7 +20,14 @@ from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.levels import Contraction, FitState, Resources, RowsAtHand, contract_level
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage
-from cohirf.algorithm.thin_batches import Setting, ThinBatches, ThinBatchesWarning, find_eps, judge_first_level
+from cohirf.algorithm.thin_batches import (
+    Setting,
+    ThinBatches,
+    ThinBatchesWarning,
+    find_eps,
+    judge_first_level,
+    largest_sample,
+)
 from cohirf.datasets import make_spheres
 
 SPHERES = make_spheres(8000, random_state=0)
@@ -159,6 +166,11 @@ def test_the_message_says_that_the_fit_stops():
     )
 
 
+def test_redraws_are_advised_only_where_rows_connect_within_a_radius():
+    verdict = ThinBatches(Setting(500, None), 0.29, (Setting(2000, None),), 8000, 0.001, None)
+    assert verdict.message.endswith("Use batch_size=2000.")
+
+
 def test_the_message_admits_that_nothing_was_found():
     verdict = ThinBatches(Setting(200, None), 0.97, (), 3200, 0.4, None)
     assert verdict.message == (
@@ -186,3 +198,11 @@ def test_a_comfortable_fit_is_silent():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit(DBSCAN(eps=0.2), 2000)
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "has_radius", "n_rows"),
+    [(100, True, 1600), (100, False, 400), (5000, True, 20_000), (5000, False, 20_000), (100_000, True, 150_000)],
+)
+def test_samples_take_not_much_more_than_a_batch(batch_size, has_radius, n_rows):
+    assert largest_sample(batch_size, has_radius=has_radius) == n_rows

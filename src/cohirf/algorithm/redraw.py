@@ -5,8 +5,9 @@ after a few levels of thin batches there are only such rows left. A round draws 
 them speaks for the cluster it already belongs to: clusters that the base method puts together by rows of theirs fuse.
 This is not part of the paper.
 
-For methods whose clusters are connected sets this can only mend. Two core rows of DBSCAN that are connected in a sample
-are connected in the data, so each round finds some of the links of the whole data, and links add up over rounds.
+For DBSCAN this mends and hardly errs. Two core rows that are connected in a sample are connected in the data, so each
+round finds some of the links of the whole data, and links add up over rounds. HDBSCAN chooses its radius anew for
+each sample: there a single round can join everything.
 """
 
 from __future__ import annotations

@@ -30,7 +30,11 @@ SAME = 0.95  # adjusted Rand index from which two results count as the same
 LEVELLED = 0.7  # where a larger sample leaves at least this share of what a smaller one left alone, that is noise
 ALL = 0.9  # a sample that leaves more than this share alone says nothing of what is noise
 LARGE = 0.01  # share of the rows from which on a cluster is more than a crumb
-MAX_GROWTH = 16  # the largest sample that is looked at, in batches
+# The largest sample that is looked at, in batches and in rows: it must not take much more memory and time than a batch.
+# Methods with a radius look at neighbours, others may compare all rows with each other.
+MAX_GROWTH, MAX_GROWTH_WITHOUT_RADIUS = 16, 4
+MAX_SAMPLE = 20_000
+LARGEST_BATCH = 1.5  # in units of batch_size, which is what the levels may use
 FACTORS = (1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)  # by which the radius is raised
 ROUNDS = 20  # how many redraws to advise
 
@@ -85,7 +89,7 @@ class ThinBatches:
             f"{self.share_left:.0%} of their rows active, and larger batches would fuse more of them."
         )
         ways = [self._in_words(setting) for setting in self.advised]
-        if not self.is_hopeless:
+        if not self.is_hopeless and self.eps_name is not None:  # links within a radius add up; other clusters need not
             ways.append(f"redraws={ROUNDS}")
         if self.advised:
             advice = f"Use {', or '.join(ways)}."
@@ -130,7 +134,7 @@ def judge_first_level(
     eps_name = find_eps(method)
     now = Setting(batch_size, None if eps_name is None else float(method.prototype.get_params()[eps_name]))
     rng = generator_at(contraction.views.entropy, Draw.PROBE)
-    rows = population.draw(MAX_GROWTH * batch_size, rng)
+    rows = population.draw(largest_sample(batch_size, has_radius=eps_name is not None), rng)
     probe = Probe(population, rows, contraction, eps_name, engine)
     if probe.serves(now):
         return None
@@ -142,6 +146,12 @@ def judge_first_level(
     if not (fuses_more or advised):
         return None  # the base method fuses nothing, and that is not for want of rows
     return ThinBatches(now, share_left, advised, len(rows), probe.share_alone(largest), eps_name)
+
+
+def largest_sample(batch_size: int, *, has_radius: bool) -> int:
+    """Return how many rows may be looked at together."""
+    growth = MAX_GROWTH if has_radius else MAX_GROWTH_WITHOUT_RADIUS
+    return max(int(LARGEST_BATCH * batch_size), min(growth * batch_size, MAX_SAMPLE))
 
 
 def advise(probe: Probe, now: Setting) -> tuple[Setting, ...]:
