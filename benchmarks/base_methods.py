@@ -1,19 +1,27 @@
 """The paper's four base methods, alone and in CoHiRF, on five real data sets.
 
 Features are standardised. K-Means, kernel K-Means and SC-SRGF are told the true number of clusters; kernel K-Means has
-gamma = 1 / number of features; DBSCAN has min_samples=5 and the 90th percentile of the distances to the fifth neighbour
-as eps. Nothing is tuned. SC-SRGF alone cannot hold the rows of shuttle; CoHiRF runs it there in batches of 500. Data
-sets are read as in benchmarks/quality.py.
+gamma = 1 / number of features. DBSCAN has min_samples=5, and learns of the number of clusters through eps: the largest
+percentile of the distances to the fifth neighbour, from the 99th down, that gives as many clusters or more; where none
+does, the 90th. Nothing else is tuned. SC-SRGF has two views; on shuttle, whose rows it cannot hold, it runs in batches.
+Data sets are read as in benchmarks/quality.py.
 
-    python benchmarks/base_methods.py [--seeds 5]
-    python benchmarks/base_methods.py --hypercube    # SC-SRGF in batches, 10,000 rows, 10,000 noise features
+Every fit is written to a file as soon as it is done, and is not run again while it stands there: a run that was stopped
+goes on where it was. The file knows the settings of a fit, not the code: delete it after a change of the code.
+
+    python benchmarks/base_methods.py [--data-sets iris shuttle] [--bases DBSCAN SC-SRGF] [--seeds 5]
+    python benchmarks/base_methods.py --hypercube [--seeds 3]    # SC-SRGF in batches: 10,000 rows, 10,010 features
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,87 +33,156 @@ from sklearn.neighbors import NearestNeighbors
 from cohirf import CoHiRF
 from cohirf.clusterers import SCSRGF, KernelKMeans
 
-WANTED = ("iris", "coil-20", "shuttle", "alizadeh-2000-v2", "garber-2001")
+DATA_SETS = ("iris", "alizadeh-2000-v2", "garber-2001", "coil-20", "shuttle")
 MAX_SPECTRAL_ROWS = 5000
-CONSENSUS: dict[str, dict[str, Any]] = {"strict": {}, "relaxed": {"consensus": "relaxed"}}
+BATCH_SIZE = 500
+VARIANTS: dict[str, dict[str, Any]] = {
+    "strict": {},
+    "relaxed": {"consensus": "relaxed"},
+    "weights": {"medoid_weights": True},
+}
 
 
-def radius(X: np.ndarray) -> float:
+@dataclass(frozen=True)
+class Results:
+    """Fits that are done, in a file of one JSON object per line."""
+
+    path: Path
+
+    def of(self, key: str, run: Callable[[], dict[str, float]]) -> dict[str, float]:
+        """Return what the file has under ``key``; run it and write it down if there is nothing yet."""
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        done = {entry["key"]: entry for entry in map(json.loads, lines)}
+        if key not in done:
+            done[key] = {"key": key, **run()}
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a") as file:
+                file.write(json.dumps(done[key]) + "\n")
+            print(f"  {key}: {done[key]}", flush=True)
+        return done[key]
+
+
+def fifth_neighbour_distances(X: np.ndarray) -> np.ndarray:
     rows = X if len(X) <= 5000 else X[np.random.default_rng(0).choice(len(X), 5000, replace=False)]
-    distances = NearestNeighbors(n_neighbors=6).fit(X).kneighbors(rows)[0][:, 5]
+    return NearestNeighbors(n_neighbors=6).fit(X).kneighbors(rows)[0][:, 5]
+
+
+def choose_eps(X: np.ndarray, k: int) -> float:
+    distances = fifth_neighbour_distances(X)
+    for percentile in range(99, 0, -1):
+        eps = float(np.percentile(distances, percentile))
+        if DBSCAN(eps=eps).fit(X).labels_.max() + 1 >= k:
+            return eps
     return float(np.percentile(distances, 90))
 
 
-def methods(X: np.ndarray, k: int) -> dict[str, Any]:
+def base_methods(name: str, X: np.ndarray, k: int, results: Results) -> dict[str, Callable[[], Any]]:
     return {
-        "K-Means": KMeans(k),
-        "kernel K-Means": KernelKMeans(k, gamma=1 / X.shape[1]),
-        "DBSCAN": DBSCAN(eps=radius(X)),
-        "SC-SRGF": SCSRGF(k),
+        "K-Means": lambda: KMeans(k),
+        "kernel K-Means": lambda: KernelKMeans(k, gamma=1 / X.shape[1]),
+        "DBSCAN": lambda: DBSCAN(eps=results.of(f"{name}: eps", lambda: {"eps": choose_eps(X, k)})["eps"]),
+        "SC-SRGF": lambda: SCSRGF(k),
     }
 
 
-def mean_score(model: Any, X: np.ndarray, y: np.ndarray, n_seeds: int) -> str:
-    found = []
-    for seed in range(n_seeds if "random_state" in model.get_params() else 1):
-        if "random_state" in model.get_params():
-            model.set_params(random_state=seed)
-        found.append(adjusted_rand_score(y, model.fit(X).labels_))
-    spread = f"±{np.std(found, ddof=1):.2f}" if len(found) > 1 else ""
-    return f"{np.mean(found):.2f}{spread}"
+def models(base: Any, n_rows: int) -> Iterator[tuple[str, Any]]:
+    """Yield the base alone and in all variants of CoHiRF; None in the place of those that cannot run."""
+    is_spectral = isinstance(base, SCSRGF)
+    in_batches = is_spectral and n_rows > MAX_SPECTRAL_ROWS
+    common: dict[str, Any] = {"n_views": 2} if is_spectral else {}
+    if in_batches:
+        common["batch_size"] = BATCH_SIZE
+    yield "alone", None if in_batches else base
+    for variant, options in VARIANTS.items():
+        takes_it = not (is_spectral and options.get("medoid_weights"))
+        yield variant, CoHiRF(base, **common, **options) if takes_it else None
 
 
-def table(n_seeds: int) -> None:
-    print(f"{'data set':<18} {'base':<15} {'alone':>10} {'strict':>10} {'relaxed':>10} {'weights':>10}   seconds")
+def is_random(base: Any, model: Any) -> bool:
+    """Tell whether the seed matters: views have all features, and medoids are exact, so only the base can draw."""
+    return "random_state" in base.get_params() or model.get_params().get("batch_size") is not None
+
+
+def fit(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    started = time.perf_counter()
+    labels = model.fit(X).labels_
+    seconds = round(time.perf_counter() - started, 1)
+    return {"ari": adjusted_rand_score(y, labels), "clusters": int(labels.max()) + 1, "seconds": seconds}
+
+
+def describe(scores: list[float]) -> str:
+    spread = f"±{np.std(scores, ddof=1):.2f}" if len(scores) > 1 else ""
+    return f"{np.mean(scores):.2f}{spread}"
+
+
+def table(names: list[str], bases: list[str], n_seeds: int, results: Results) -> None:
+    rows = []
     for name, X, y in data_sets():
-        if name not in WANTED:
-            continue
-        for base_name, base in methods(X, len(np.unique(y))).items():
-            started = time.perf_counter()
-            in_batches = base_name == "SC-SRGF" and len(X) > MAX_SPECTRAL_ROWS
-            common = (
-                {"n_views": 1, "batch_size": 500} if in_batches else {"n_views": 2} if base_name == "SC-SRGF" else {}
-            )
-            seeds = 1 if in_batches else n_seeds
-            scores = ["-" if in_batches else mean_score(base, X, y, seeds)]
-            for options in CONSENSUS.values():
-                scores.append(mean_score(CoHiRF(base, **common, **options), X, y, seeds))
-                if in_batches:  # with one view, relaxed is strict
-                    scores.append("-")
-                    break
-            takes_weights = base_name != "SC-SRGF"
-            weighted = CoHiRF(base, medoid_weights=True) if takes_weights else None
-            scores.append(mean_score(weighted, X, y, seeds) if weighted is not None else "-")
-            seconds = time.perf_counter() - started
-            print(
-                f"{name:<18} {base_name:<15} " + " ".join(f"{s:>10}" for s in scores) + f"   {seconds:.0f}", flush=True
-            )
+        for base_name, make in base_methods(name, X, len(np.unique(y)), results).items():
+            if name not in names or base_name not in bases:
+                continue
+            base, cells = make(), []
+            for variant, model in models(base, len(X)):
+                if model is None:
+                    cells.append("-")
+                    continue
+                scores = []
+                for seed in range(n_seeds if is_random(base, model) else 1):
+                    if "random_state" in model.get_params():
+                        model.set_params(random_state=seed)
+                    key = f"{name}: {variant} {' '.join(repr(model).split())}"
+                    scores.append(results.of(key, lambda: fit(model, X, y))["ari"])  # noqa: B023 - called at once
+                cells.append(describe(scores))
+            rows.append(f"{name:<18} {base_name:<15} " + " ".join(f"{cell:>10}" for cell in cells))
+    print(f"{'data set':<18} {'base':<15} " + " ".join(f"{column:>10}" for column in ("alone", *VARIANTS)))
+    print("\n".join(rows))
 
 
-def hypercube(n_rows: int = 10_000, n_informative: int = 10, n_noise: int = 10_000) -> None:
-    """Five corners of a hypercube with unit spread, and noise features."""
-    rng = np.random.default_rng(0)
+def make_hypercube(n_rows: int, n_informative: int, n_noise: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw rows around five corners of a hypercube with unit spread, and noise features."""
+    rng = np.random.default_rng(seed)
     corners = rng.choice(2**n_informative, 5, replace=False)
     bits = (corners[:, None] >> np.arange(n_informative)) & 1
     y = rng.integers(0, 5, n_rows)
     X = np.empty((n_rows, n_informative + n_noise), dtype=np.float32)
     X[:, :n_informative] = bits[y] * 6 * np.sqrt(n_informative) + rng.standard_normal((n_rows, n_informative))
     X[:, n_informative:] = rng.standard_normal((n_rows, n_noise), dtype=np.float32)
-    started = time.perf_counter()
-    model = CoHiRF(SCSRGF(5), n_views=1, batch_size=1000, random_state=0, verbose=1).fit(X)
-    print(f"ARI {adjusted_rand_score(y, model.labels_):.3f}, {model.hierarchy_}, {time.perf_counter() - started:.0f} s")
+    return X, y
+
+
+def peak_mb() -> float:
+    status = Path("/proc/self/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1000
+
+
+def hypercube(n_seeds: int) -> None:
+    for seed in range(n_seeds):
+        X, y = make_hypercube(10_000, 10, 10_000, seed)
+        model = CoHiRF(SCSRGF(5), n_views=1, batch_size=1000, random_state=seed)
+        found = fit(model, X, y)
+        print(
+            f"seed {seed}: ARI {found['ari']:.3f}, {model.hierarchy_}, {found['seconds']:.0f} s, "
+            f"{peak_mb():,.0f} MB peak, {X.nbytes / 1e6:,.0f} MB of them data",
+            flush=True,
+        )
+        del X, model
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-sets", nargs="+", choices=DATA_SETS, default=DATA_SETS)
+    bases = ["K-Means", "kernel K-Means", "DBSCAN", "SC-SRGF"]
+    parser.add_argument("--bases", nargs="+", choices=bases, default=bases)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results" / "base_methods.jsonl")
     parser.add_argument("--hypercube", action="store_true")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     if arguments.hypercube:
-        hypercube()
+        hypercube(arguments.seeds)
     else:
-        table(arguments.seeds)
+        table(arguments.data_sets, arguments.bases, arguments.seeds, Results(arguments.results))
 
 
 if __name__ == "__main__":
