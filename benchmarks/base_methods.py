@@ -3,8 +3,8 @@
 Features are standardised. K-Means, kernel K-Means and SC-SRGF are told the true number of clusters; kernel K-Means has
 gamma = 1 / number of features. DBSCAN has min_samples=5, and learns of the number of clusters through eps: the largest
 percentile of the distances to the fifth neighbour, from the 99th down, that gives as many clusters or more; where none
-does, the 90th. Nothing else is tuned. SC-SRGF has two views; on shuttle, whose rows it cannot hold, it runs in batches.
-Data sets are read as in benchmarks/quality.py.
+does, the 90th. Nothing else is tuned. SC-SRGF has two views; on shuttle, whose rows it cannot hold, it runs in batches
+with one view, as in the paper. Data sets are read as in benchmarks/quality.py.
 
 Every fit is written to a file as soon as it is done, and is not run again while it stands there: a run that was stopped
 goes on where it was. The file knows the settings of a fit, not the code: delete it after a change of the code.
@@ -21,11 +21,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from quality import data_sets
+from sklearn.base import clone
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
@@ -35,7 +37,6 @@ from cohirf.clusterers import SCSRGF, KernelKMeans
 
 DATA_SETS = ("iris", "alizadeh-2000-v2", "garber-2001", "coil-20", "shuttle")
 MAX_SPECTRAL_ROWS = 5000
-BATCH_SIZE = 500
 VARIANTS: dict[str, dict[str, Any]] = {
     "strict": {},
     "relaxed": {"consensus": "relaxed"},
@@ -49,17 +50,18 @@ class Results:
 
     path: Path
 
-    def of(self, key: str, run: Callable[[], dict[str, float]]) -> dict[str, float]:
-        """Return what the file has under ``key``; run it and write it down if there is nothing yet."""
+    def of(self, fit: str, settings: str, run: Callable[[], dict[str, float]]) -> dict[str, float]:
+        """Return what the file has of a fit with these settings; run it and write it down if there is nothing yet."""
         lines = self.path.read_text().splitlines() if self.path.exists() else []
-        done = {entry["key"]: entry for entry in map(json.loads, lines)}
-        if key not in done:
-            done[key] = {"key": key, **run()}
+        done = {(entry["fit"], entry["settings"]): entry["figures"] for entry in map(json.loads, lines)}
+        if (fit, settings) not in done:
+            figures = run()
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a") as file:
-                file.write(json.dumps(done[key]) + "\n")
-            print(f"  {key}: {done[key]}", flush=True)
-        return done[key]
+                file.write(json.dumps({"fit": fit, "settings": settings, "figures": figures}) + "\n")
+            print(f"  {fit}: " + ", ".join(f"{name} {value:.3g}" for name, value in figures.items()), flush=True)
+            return figures
+        return done[fit, settings]
 
 
 def fifth_neighbour_distances(X: np.ndarray) -> np.ndarray:
@@ -67,72 +69,75 @@ def fifth_neighbour_distances(X: np.ndarray) -> np.ndarray:
     return NearestNeighbors(n_neighbors=6).fit(X).kneighbors(rows)[0][:, 5]
 
 
-def choose_eps(X: np.ndarray, k: int) -> float:
+def choose_eps(X: np.ndarray, k: int) -> dict[str, float]:
     distances = fifth_neighbour_distances(X)
     for percentile in range(99, 0, -1):
         eps = float(np.percentile(distances, percentile))
-        if DBSCAN(eps=eps).fit(X).labels_.max() + 1 >= k:
-            return eps
-    return float(np.percentile(distances, 90))
+        clusters = int(DBSCAN(eps=eps).fit(X).labels_.max()) + 1
+        if clusters >= k:
+            return {"eps": eps, "percentile": percentile, "clusters": clusters}
+    return {"eps": float(np.percentile(distances, 90)), "percentile": 90}
 
 
 def base_methods(name: str, X: np.ndarray, k: int, results: Results) -> dict[str, Callable[[], Any]]:
     return {
         "K-Means": lambda: KMeans(k),
         "kernel K-Means": lambda: KernelKMeans(k, gamma=1 / X.shape[1]),
-        "DBSCAN": lambda: DBSCAN(eps=results.of(f"{name}: eps", lambda: {"eps": choose_eps(X, k)})["eps"]),
+        "DBSCAN": lambda: DBSCAN(eps=results.of(name, f"eps for {k} clusters", lambda: choose_eps(X, k))["eps"]),
         "SC-SRGF": lambda: SCSRGF(k),
     }
 
 
-def models(base: Any, n_rows: int) -> Iterator[tuple[str, Any]]:
-    """Yield the base alone and in all variants of CoHiRF; None in the place of those that cannot run."""
-    is_spectral = isinstance(base, SCSRGF)
-    in_batches = is_spectral and n_rows > MAX_SPECTRAL_ROWS
-    common: dict[str, Any] = {"n_views": 2} if is_spectral else {}
-    if in_batches:
-        common["batch_size"] = BATCH_SIZE
+def models(base: Any, n_rows: int, batch_size: int) -> Iterator[tuple[str, Any]]:
+    """Yield the base alone and in the variants of CoHiRF; None in the place of those that cannot run."""
+    if not isinstance(base, SCSRGF):
+        yield "alone", base
+        yield from ((variant, CoHiRF(base, **options)) for variant, options in VARIANTS.items())
+        return
+    in_batches = n_rows > MAX_SPECTRAL_ROWS
+    common: dict[str, Any] = {"n_views": 1, "batch_size": batch_size} if in_batches else {"n_views": 2}
     yield "alone", None if in_batches else base
-    for variant, options in VARIANTS.items():
-        takes_it = not (is_spectral and options.get("medoid_weights"))
-        yield variant, CoHiRF(base, **common, **options) if takes_it else None
-
-
-def is_random(base: Any, model: Any) -> bool:
-    """Tell whether the seed matters: views have all features, and medoids are exact, so only the base can draw."""
-    return "random_state" in base.get_params() or model.get_params().get("batch_size") is not None
+    yield "strict", CoHiRF(base, **common)
+    yield "relaxed", None if in_batches else CoHiRF(base, **common, consensus="relaxed")  # of one view, it is strict
+    yield "weights", None  # SC-SRGF takes none
 
 
 def fit(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
     started = time.perf_counter()
     labels = model.fit(X).labels_
     seconds = round(time.perf_counter() - started, 1)
-    return {"ari": adjusted_rand_score(y, labels), "clusters": int(labels.max()) + 1, "seconds": seconds}
+    return {"ARI": adjusted_rand_score(y, labels), "clusters": int(labels.max()) + 1, "seconds": seconds}
 
 
-def describe(scores: list[float]) -> str:
-    spread = f"±{np.std(scores, ddof=1):.2f}" if len(scores) > 1 else ""
-    return f"{np.mean(scores):.2f}{spread}"
+def describe(found: list[float]) -> str:
+    spread = f"±{np.std(found, ddof=1):.2f}" if len(found) > 1 else ""
+    return f"{np.mean(found):.2f}{spread}"
 
 
-def table(names: list[str], bases: list[str], n_seeds: int, results: Results) -> None:
+def scores(model: Any, X: np.ndarray, y: np.ndarray, fits: str, n_seeds: int, results: Results) -> list[float]:
+    found = []
+    for seed in range(n_seeds):
+        seeded = clone(model)
+        if "random_state" in seeded.get_params():
+            seeded.set_params(random_state=seed)
+        settings = " ".join(repr(seeded).split())
+        found.append(results.of(f"{fits}, seed {seed}", settings, partial(fit, seeded, X, y))["ARI"])
+    return found
+
+
+def table(names: list[str], bases: list[str], n_seeds: int, batch_size: int, results: Results) -> None:
     rows = []
     for name, X, y in data_sets():
         for base_name, make in base_methods(name, X, len(np.unique(y)), results).items():
             if name not in names or base_name not in bases:
                 continue
             base, cells = make(), []
-            for variant, model in models(base, len(X)):
+            n_fits = n_seeds if "random_state" in base.get_params() else 1  # all features, exact medoids: none is drawn
+            for variant, model in models(base, len(X), batch_size):
                 if model is None:
                     cells.append("-")
                     continue
-                scores = []
-                for seed in range(n_seeds if is_random(base, model) else 1):
-                    if "random_state" in model.get_params():
-                        model.set_params(random_state=seed)
-                    key = f"{name}: {variant} {' '.join(repr(model).split())}"
-                    scores.append(results.of(key, lambda: fit(model, X, y))["ari"])  # noqa: B023 - called at once
-                cells.append(describe(scores))
+                cells.append(describe(scores(model, X, y, f"{name}, {base_name}, {variant}", n_fits, results)))
             rows.append(f"{name:<18} {base_name:<15} " + " ".join(f"{cell:>10}" for cell in cells))
     print(f"{'data set':<18} {'base':<15} " + " ".join(f"{column:>10}" for column in ("alone", *VARIANTS)))
     print("\n".join(rows))
@@ -162,7 +167,7 @@ def hypercube(n_seeds: int) -> None:
         model = CoHiRF(SCSRGF(5), n_views=1, batch_size=1000, random_state=seed)
         found = fit(model, X, y)
         print(
-            f"seed {seed}: ARI {found['ari']:.3f}, {model.hierarchy_}, {found['seconds']:.0f} s, "
+            f"seed {seed}: ARI {found['ARI']:.3f}, {model.hierarchy_}, {found['seconds']:.0f} s, "
             f"{peak_mb():,.0f} MB peak, {X.nbytes / 1e6:,.0f} MB of them data",
             flush=True,
         )
@@ -175,6 +180,7 @@ def main() -> None:
     bases = ["K-Means", "kernel K-Means", "DBSCAN", "SC-SRGF"]
     parser.add_argument("--bases", nargs="+", choices=bases, default=bases)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--batch-size", type=int, default=500, help="rows that SC-SRGF gets where it cannot hold all")
     parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results" / "base_methods.jsonl")
     parser.add_argument("--hypercube", action="store_true")
     arguments = parser.parse_args()
@@ -182,7 +188,8 @@ def main() -> None:
     if arguments.hypercube:
         hypercube(arguments.seeds)
     else:
-        table(arguments.data_sets, arguments.bases, arguments.seeds, Results(arguments.results))
+        results = Results(arguments.results)
+        table(arguments.data_sets, arguments.bases, arguments.seeds, arguments.batch_size, results)
 
 
 if __name__ == "__main__":
