@@ -1,9 +1,10 @@
-"""KernelKMeans against a pipeline, SCSRGF against its formulas written plainly, GridDBSCAN against DBSCAN.
+"""KernelKMeans against a pipeline, SCSRGF against its formulas written plainly, GridDBSCAN against two DBSCANs.
 
 Both sides of each ratio run in this process, one thread each, so that processor time, which is what is measured, is
 the time either takes on an idle machine. Memory is the peak resident size of a fresh process.
 The plain transcription is float64 and dense, and adds up the other matrices anew for each product; "running sum" is
-the same with the sum of all matrices kept.
+the same with the sum of all matrices kept. GridDBSCAN is compared with scikit-learn's DBSCAN and, where it is
+installed, with the package dbscan: in time, noise, and the partition of core rows.
 
     python benchmarks/clusterers.py [--only dbscan] [--rows 1000] [--memory-rows 4000]
 """
@@ -11,10 +12,15 @@ the same with the sum of all matrices kept.
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +43,10 @@ def timed(function: Callable[[], Any]) -> tuple[float, Any]:
     started = time.process_time()
     result = function()
     return time.process_time() - started, result
+
+
+def best_of(repeats: int, function: Callable[[], Any]) -> tuple[float, Any]:
+    return min((timed(function) for _ in range(repeats)), key=lambda pair: pair[0])
 
 
 def kernel_k_means(n_rows: int, repeats: int) -> None:
@@ -135,18 +145,49 @@ def memory(n_rows: int) -> None:
     subprocess.run([sys.executable, __file__, "--fit-alone", str(n_rows)], check=True)
 
 
+@dataclass(frozen=True)
+class Found:
+    """What a DBSCAN found: clusters, -1 for noise, and which rows are core."""
+
+    labels: np.ndarray
+    is_core: np.ndarray
+
+    @classmethod
+    def by(cls, model: Any, X: np.ndarray) -> Found:
+        """Fit a model with the attributes of scikit-learn's DBSCAN."""
+        is_core = np.zeros(len(X), dtype=bool)
+        is_core[model.fit(X).core_sample_indices_] = True
+        return cls(model.labels_, is_core)
+
+    def equals(self, other: Found) -> bool:
+        """Compare noise and the partition of core rows; border rows may join any of the clusters they touch."""
+        if (self.is_core != other.is_core).any() or ((self.labels < 0) != (other.labels < 0)).any():
+            return False
+        return bool(adjusted_rand_score(self.labels[self.is_core], other.labels[self.is_core]) == 1)
+
+
+def rivals(n_rows: int, eps: float) -> Iterator[tuple[str, int, Callable[[np.ndarray], Found]]]:
+    """Yield the name of each rival, how often it is run, and its function."""
+    if find_spec("dbscan"):
+        os.environ["PARLAY_NUM_THREADS"] = "1"  # read at the first call
+        package = import_module("dbscan")
+        yield "dbscan", 5, lambda X: Found(*package.DBSCAN(X, eps, 5))
+    if n_rows <= 20_000 or (n_rows <= 200_000 and eps == 0.2):
+        yield "scikit-learn", 1, lambda X: Found.by(DBSCAN(eps=eps), X)
+
+
 def dbscan(sizes: list[int]) -> None:
-    print("GridDBSCAN against scikit-learn's DBSCAN on two spheres, best of 5 against 1")
+    print("GridDBSCAN against others on two spheres; best of 5 runs, of scikit-learn's one")
     GridDBSCAN(0.2).fit(make_spheres(1000, random_state=0)[0])  # compiles
-    for n_rows in sizes:
+    for n_rows, eps in product(sizes, (0.1, 0.2, 0.4)):
         X, _ = make_spheres(n_rows, random_state=0)
-        for eps in (0.1, 0.2, 0.4):
-            ours = min(timed(lambda: GridDBSCAN(eps).fit(X))[0] for _ in range(5))  # noqa: B023 - called at once
-            line = f"  n={n_rows:>9,}, eps={eps}: {ours:.3f} s, {ours / n_rows * 1e9:.0f} ns a row"
-            if n_rows <= 20_000 or (n_rows <= 200_000 and eps == 0.2):
-                theirs = timed(lambda: DBSCAN(eps=eps).fit(X))[0]  # noqa: B023 - called at once
-                line += f", scikit-learn {theirs:.2f} s, {theirs / ours:.0f} x"
-            print(line, flush=True)
+        ours, found = best_of(5, lambda: Found.by(GridDBSCAN(eps), X))  # noqa: B023 - called at once
+        line = f"  n={n_rows:>9,}, eps={eps}: {ours:.3f} s, {ours / n_rows * 1e9:.0f} ns a row"
+        for name, repeats, run in rivals(n_rows, eps):
+            theirs, other = best_of(repeats, lambda: run(X))  # noqa: B023 - called at once
+            verdict = "same result" if found.equals(other) else "another result"
+            line += f"; {name} {theirs:.3f} s, {theirs / ours:.1f} x, {verdict}"
+        print(line, flush=True)
 
 
 def main() -> None:

@@ -1,5 +1,12 @@
 """The same labels and parents, however a fit is run."""
 
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import joblib
 import numpy as np
 import pytest
@@ -10,13 +17,13 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from cohirf import CoHiRF
 
-X = make_blobs(1500, 12, centers=6, cluster_std=4.0, random_state=0)[0]
+X = make_blobs(600, 12, centers=6, cluster_std=4.0, random_state=0)[0]
 MODELS = {
     "strict": CoHiRF(KMeans(6), max_features=0.5, random_state=0),
     "relaxed": CoHiRF(KMeans(6), consensus="relaxed", max_features=0.5, random_state=0),
     "weighted": CoHiRF(KMeans(6), medoid_weights=True, max_features=0.5, random_state=0),
     "rbf, few candidates": CoHiRF(KMeans(6), medoid="rbf", max_candidates=20, max_features=0.5, random_state=0),
-    "batched": CoHiRF(KMeans(6), batch_size=300, max_features=0.5, random_state=0),
+    "batched": CoHiRF(KMeans(6), batch_size=150, max_features=0.5, random_state=0),
     "dbscan": CoHiRF(DBSCAN(eps=8.0), max_features=0.5, random_state=0),
 }
 
@@ -28,17 +35,25 @@ def model(request):
 
 def result(model, **options):
     fitted = clone(model).set_params(**options).fit(X)
-    return fitted.labels_.tobytes(), fitted.parents_.tobytes(), fitted.predict(X[::-1]).tobytes()
+    found = (fitted.labels_, fitted.parents_, fitted.predict(X[::-1]))
+    return hashlib.sha256(b"".join(part.tobytes() for part in found)).hexdigest()
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_jobs_and_backends_do_not_matter(model, backend):
-    serial = result(model, n_jobs=1)
-    with joblib.parallel_config(backend=backend, max_nbytes=1000):
-        assert result(model, n_jobs=2) == serial
-    with joblib.parallel_config(backend=backend, n_jobs=2):
-        assert result(model, n_jobs=None) == serial
-    assert result(model, n_jobs=2) == serial
+@pytest.fixture(scope="module")
+def serial():
+    return {name: result(model, n_jobs=1) for name, model in MODELS.items()}
+
+
+# All models with one configuration after the other: a change of it starts new processes. With max_nbytes, the data
+# reach them as memory maps.
+@pytest.mark.parametrize(
+    "config", [{}, {"backend": "threading"}, {"backend": "loky"}, {"backend": "loky", "max_nbytes": 1000}], ids=str
+)
+def test_jobs_and_backends_do_not_matter(config, serial):
+    with joblib.parallel_config(**config):
+        assert {name: result(model, n_jobs=2) for name, model in MODELS.items()} == serial
+    with joblib.parallel_config(**config, n_jobs=2):
+        assert {name: result(model, n_jobs=None) for name, model in MODELS.items()} == serial
 
 
 def test_the_number_of_blas_and_openmp_threads_does_not_matter(model):
@@ -48,6 +63,24 @@ def test_the_number_of_blas_and_openmp_threads_does_not_matter(model):
             found.add(result(model, n_jobs=1))
             found.add(result(model, n_jobs=2))
     assert len(found) == 1
+
+
+def hash_fits(n_threads):
+    """Run fit_hashes.py in a process whose BLAS and OpenMP start with so many threads."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(n_threads))
+    script = Path(__file__).with_name("fit_hashes.py")
+    run = subprocess.run([sys.executable, script], env=os.environ | threads, capture_output=True, text=True, check=True)
+    return json.loads(run.stdout)
+
+
+def test_twenty_seeds_have_one_result_each_in_serial_threads_and_processes_with_one_and_two_blas_threads():
+    runs = [hash_fits(n_threads) for n_threads in (1, 2)]
+    assert [run["threads"] for run in runs] == [1, 2]
+    for name in ("strict", "relaxed and batched"):
+        found = [hashes for run in runs for way, hashes in run["hashes"].items() if way.endswith(name)]
+        assert len(found) == 6
+        assert [len(set(of_one_seed)) for of_one_seed in zip(*found, strict=True)] == [1] * 20
+        assert len(set(found[0])) > 10
 
 
 def test_a_refitted_object_gives_the_same_as_a_fresh_one(model):
@@ -69,7 +102,7 @@ class CountThreads(ClusterMixin, BaseEstimator):
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-@pytest.mark.parametrize("batch_size", [None, 300])
+@pytest.mark.parametrize("batch_size", [None, 150])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_base_method_runs_on_one_thread_everywhere(backend, batch_size, n_jobs):
     model = CoHiRF(CountThreads(), max_features=0.5, batch_size=batch_size, n_jobs=n_jobs, random_state=0)

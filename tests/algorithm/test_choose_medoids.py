@@ -68,10 +68,17 @@ def test_medoids_do_not_depend_on_the_size_of_temporary_arrays(clusters, rule, m
     assert choose(rule[0], X, labels) == whole
 
 
-def test_sparse_rows_have_the_same_medoids(clusters, rule):
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix])
+@pytest.mark.parametrize("few_candidates", [0, 16, 1000])
+@pytest.mark.parametrize("sum_cells", [40, 2**23])
+def test_sparse_rows_have_the_same_medoids(clusters, rule, container, few_candidates, sum_cells, monkeypatch):
     X, labels = clusters
     X = np.where(X > 0.5, X, 0.0)
-    assert choose(rule[0], sparse.csr_array(X), labels) == choose(rule[0], X, labels)
+    mass = np.random.default_rng(1).integers(1, 5, len(X)).astype(float)
+    dense = choose(rule[0], X, labels), choose(rule[0], X, labels, mass)
+    monkeypatch.setattr(module, "FEW_CANDIDATES", few_candidates)
+    monkeypatch.setattr(module, "SUM_CELLS", sum_cells)
+    assert (choose(rule[0], container(X), labels), choose(rule[0], container(X), labels, mass)) == dense
 
 
 def test_float32_is_added_up_in_float64(clusters, rule):

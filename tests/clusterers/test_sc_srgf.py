@@ -1,8 +1,11 @@
 """SCSRGF: what it finds, degenerate input, and what does not change its result."""
 
+import tracemalloc
+
 import joblib
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
@@ -63,6 +66,45 @@ def test_float32_data_give_the_clusters_of_float64_data():
     assert adjusted_rand_score(*labels) == 1
 
 
+def counts(n, n_features, density, seed=0):
+    """Three clusters of rows of small counts, most of them zero: each cluster has features of its own."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    rates = rng.permutation(np.arange(3 * n_features) < density * 3 * n_features).reshape(3, n_features)
+    return rng.poisson(rates[y]).astype(float), y
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+def test_csr_rows_give_the_graph_and_the_labels_of_dense_ones(dtype, index_dtype):
+    X, y = counts(150, 400, 0.2)
+    X = sparse.csr_array(X.astype(dtype))
+    X.indices, X.indptr = X.indices.astype(index_dtype), X.indptr.astype(index_dtype)
+    dense, csr = (SCSRGF(3, **QUICK).fit(data) for data in (X.toarray(), X))
+    np.testing.assert_allclose(csr.affinity_matrix_, dense.affinity_matrix_, rtol=1e-4)
+    np.testing.assert_array_equal(csr.labels_, dense.labels_)
+    assert adjusted_rand_score(y, csr.labels_) == 1
+
+
+def test_csr_rows_may_store_zeros_and_columns_twice_and_are_left_as_they_are():
+    dense = np.array([[0.0, 3.0], [0.0, 3.1], [5.0, 0.0], [5.1, 0.0], [0.0, 2.9]])
+    data = [1.0, 2.0, 0.0, 3.1, 5.0, 5.1, 0.0, 2.9]
+    X = sparse.csr_array((data, [1, 1, 0, 1, 0, 0, 1, 1], [0, 2, 4, 5, 7, 8]), shape=(5, 2))
+    np.testing.assert_array_equal(X.toarray(), dense)
+    labels = SCSRGF(2, **QUICK).fit_predict(X)
+    assert adjusted_rand_score(labels, SCSRGF(2, **QUICK).fit_predict(dense)) == 1
+    assert X.data.tolist() == data
+
+
+def test_a_csr_matrix_is_never_made_dense():
+    X = sparse.random_array((100, 1_000_000), density=1e-4, rng=np.random.default_rng(0), format="csr")
+    tracemalloc.start()
+    SCSRGF(3, **QUICK).fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6  # half of the features, dense, would take 400 MB
+
+
 rng = np.random.default_rng(0)
 DEGENERATE = {
     "one row": np.ones((1, 3)),
@@ -91,6 +133,15 @@ def test_degenerate_data_have_a_defined_result(name, settings):
     assert np.isfinite(model.affinity_matrix_).all()
 
 
+@pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix])
+def test_degenerate_data_are_the_same_as_a_csr_matrix(name, container):
+    X = DEGENERATE[name]
+    dense, csr = (SCSRGF(3, **QUICK).fit(data) for data in (X, container(X)))
+    np.testing.assert_allclose(csr.affinity_matrix_, dense.affinity_matrix_, rtol=1e-4)
+    assert adjusted_rand_score(csr.labels_, dense.labels_) == 1
+
+
 @pytest.mark.parametrize("n_clusters", [2, 3, 8])
 def test_no_more_distinct_rows_than_clusters_make_each_a_cluster(n_clusters):
     labels = SCSRGF(n_clusters, **QUICK).fit_predict(np.array([[1.0, 5.0], [0.0, 2.0], [1.0, 5.0], [1.0, 5.0]]))
@@ -99,6 +150,14 @@ def test_no_more_distinct_rows_than_clusters_make_each_a_cluster(n_clusters):
 
 def test_one_cluster_holds_all_rows():
     assert not SCSRGF(1, **QUICK).fit_predict(hypercube(50, 0)[0]).any()
+
+
+@pytest.mark.parametrize("batch_size", [None, 100])
+def test_cohirf_hands_it_csr_rows(batch_size):
+    X, y = counts(200, 400, 0.2)
+    model = CoHiRF(SCSRGF(3, n_affinities=5, n_fusion_iter=5), n_views=2, batch_size=batch_size, random_state=0)
+    assert adjusted_rand_score(y, model.fit(sparse.csr_array(X)).labels_) == 1
+    assert sparse.issparse(model.medoids_)
 
 
 @pytest.mark.parametrize("consensus", ["strict", "relaxed"])

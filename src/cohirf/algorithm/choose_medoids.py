@@ -32,6 +32,8 @@ TIE = 1e-9
 # Sizes of temporary arrays, in cells: cluster sums that are held at once, and a block of rows that fits the cache.
 SUM_CELLS = 2**23
 BLOCK_CELLS = 2**17
+# Up to so many CSR candidates in a cluster, subtracting all pairs of many clusters at once beats a call per cluster.
+FEW_CANDIDATES = 16
 
 
 @dataclass(frozen=True)
@@ -111,20 +113,22 @@ def choose_sampled_medoids(
 ) -> IntArray:
     """Return the medoid of each cluster among a sample of its rows, for any similarity.
 
-    ``similarity`` maps the candidates and their mass to their similarities: a stack of clusters with equally many
-    candidates, of shape (clusters, candidates, features), or one cluster as a CSR matrix.
+    ``similarity`` maps the candidates and their mass to their similarities. It gets a stack of clusters with equally
+    many candidates: an array of shape (clusters, candidates, features), or a CSR matrix of their rows one below the
+    other. The mass is of shape (clusters, candidates).
     """
     starts, candidates = _sample_candidates(labels, n_clusters, rng, max_candidates, candidate_fraction)
     n_candidates = np.diff(starts)
     medoids = candidates[starts[:-1]]
     for size in np.unique(n_candidates[n_candidates > 1]):
         clusters = np.flatnonzero(n_candidates == size)
-        step = 1 if sparse.issparse(X) else max(1, SUM_CELLS // (size * max(size, X.shape[1])))
+        cells = size * size * (1 + X.nnz // X.shape[0]) if sparse.issparse(X) else size * max(size, X.shape[1])
+        step = max(1, SUM_CELLS // cells)
         for start in range(0, len(clusters), step):
             part = clusters[start : start + step]
             rows = candidates[starts[part][:, None] + np.arange(size)]
             weights = np.ones(rows.shape) if mass is None else mass[rows]
-            points = X[rows[0]] if sparse.issparse(X) else X[rows]
+            points = X[rows.ravel()] if sparse.issparse(X) else X[rows]
             scores = _mean_similarity(similarity(points.astype(np.float64, copy=False), weights), weights)
             best = scores.max(axis=1, keepdims=True)
             tied = scores >= best - TIE * np.abs(best)
@@ -161,8 +165,10 @@ def euclidean_centrality(members: Members) -> FloatArray:
 
 def rbf_similarity(points: Any, mass: FloatArray) -> FloatArray:
     """Return exp(-gamma d^2) with 1 / gamma the mean squared distance between the candidates of the cluster."""
-    if sparse.issparse(points):
-        squares = euclidean_distances(points, squared=True)[None]
+    if sparse.issparse(points) and mass.shape[1] <= FEW_CANDIDATES:
+        squares = _compare_pairs(points, mass.shape, lambda difference: difference.multiply(difference))
+    elif sparse.issparse(points):
+        squares = np.stack([euclidean_distances(cluster, squared=True) for cluster in _clusters(points, mass)])
     else:
         shifted = points - points[:, :1]  # near the origin the expanded square loses no digits
         norms = _row_dots(shifted, shifted)
@@ -173,8 +179,10 @@ def rbf_similarity(points: Any, mass: FloatArray) -> FloatArray:
 
 def laplacian_similarity(points: Any, mass: FloatArray) -> FloatArray:
     """Return exp(-gamma d) with d the Manhattan distance and 1 / gamma its mean in the cluster."""
-    if sparse.issparse(points):
-        distances = manhattan_distances(points)[None]
+    if sparse.issparse(points) and mass.shape[1] <= FEW_CANDIDATES:
+        distances = _compare_pairs(points, mass.shape, abs)
+    elif sparse.issparse(points):
+        distances = np.stack([manhattan_distances(cluster) for cluster in _clusters(points, mass)])
     elif points.size * points.shape[1] <= SUM_CELLS:
         distances = np.abs(points[:, :, None, :] - points[:, None, :, :]).sum(axis=-1)
     else:
@@ -190,8 +198,7 @@ class CallableSimilarity:
 
     def __call__(self, points: Any, mass: FloatArray) -> FloatArray:
         """Return the similarities within each cluster of candidates."""
-        clusters = [points] if sparse.issparse(points) else points
-        return np.stack([self._of_cluster(cluster) for cluster in clusters])
+        return np.stack([self._of_cluster(cluster) for cluster in _clusters(points, mass)])
 
     def _of_cluster(self, cluster: Any) -> FloatArray:
         n = cluster.shape[0]
@@ -301,6 +308,28 @@ def _row_dots(left: Any, right: Any) -> FloatArray:
         return np.asarray(left.multiply(right).sum(axis=1), dtype=np.float64).ravel()
     dots: FloatArray = np.vecdot(left, right)
     return dots
+
+
+def _clusters(points: Any, mass: FloatArray) -> Iterator[Any]:
+    """Yield the candidates of each cluster of a stack."""
+    if not sparse.issparse(points):
+        yield from points
+        return
+    size = mass.shape[1]
+    for start in range(0, points.shape[0], size):
+        yield points[start : start + size]
+
+
+def _compare_pairs(points: Any, shape: tuple[int, ...], compare: Callable[[Any], Any]) -> FloatArray:
+    """Return the sums of what ``compare`` makes of the differences between the CSR candidates of each cluster."""
+    n_clusters, size = shape
+    left, right = np.triu_indices(size, 1)
+    first = size * np.arange(n_clusters)[:, None]
+    difference = points[(first + left).ravel()] - points[(first + right).ravel()]
+    compared = np.zeros((n_clusters, size, size))
+    compared[:, left, right] = np.asarray(compare(difference).sum(axis=1)).reshape(n_clusters, -1)
+    compared[:, right, left] = compared[:, left, right]
+    return compared
 
 
 def _mean_similarity(similarity: FloatArray, mass: FloatArray) -> FloatArray:

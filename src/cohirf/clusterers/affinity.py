@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 FloatMatrix = NDArray[np.float32]
 
@@ -34,7 +35,7 @@ class Affinity:
     neighbors: Any
 
 
-def build_affinity(view: NDArray[Any], n_neighbors: int) -> Affinity:
+def build_affinity(view: Any, n_neighbors: int) -> Affinity:
     """Compare all rows of a view.
 
     The similarity of two rows at distance d is ``exp(-d ** 2 / (2 * (SCALE * local) ** 2))``, where ``local`` is the
@@ -43,8 +44,8 @@ def build_affinity(view: NDArray[Any], n_neighbors: int) -> Affinity:
 
     Parameters
     ----------
-    view : array of float, shape (n_rows, n_features)
-        Two rows or more.
+    view : array or CSR matrix of float, shape (n_rows, n_features)
+        Two rows or more. A CSR matrix stores no column twice in a row, and is not made dense.
     n_neighbors : int
         Number of neighbours, at most ``n_rows - 1``.
 
@@ -66,8 +67,8 @@ def build_affinity(view: NDArray[Any], n_neighbors: int) -> Affinity:
     >>> affinity.neighbors.indices
     array([1, 0, 3, 2], dtype=int32)
     """
-    n_rows = len(view)
-    status = measure_distances(standardise(view))
+    n_rows = view.shape[0]
+    status = measure_distances(standardise_sparse(view) if sparse.issparse(view) else standardise(view))
     neighbors, local = find_neighbors(status, n_neighbors)
     similarity = np.empty(neighbors.shape, dtype=np.float32)
     for block in blocks_of_rows(n_rows):
@@ -92,20 +93,33 @@ def standardise(view: NDArray[Any]) -> NDArray[np.float64]:
     Similarities do not change, since they compare distances with distances.
     """
     scaled = view.astype(np.float64)
-    scaled /= np.abs(scaled).max() or 1.0
+    scaled /= _largest(scaled)
     scaled -= scaled.mean(axis=0)
-    scaled /= np.abs(scaled).max() or 1.0
+    scaled /= _largest(scaled)
     return scaled
 
 
-def measure_distances(view: NDArray[np.float64]) -> FloatMatrix:
-    """Return the Euclidean distances of all pairs of rows."""
-    distances = np.empty((len(view), len(view)), dtype=np.float32)
-    norms = np.einsum("ij,ij->i", view, view)
+def standardise_sparse(view: Any) -> Any:
+    """Do for a CSR matrix what keeps it sparse: only features that are stored in every row are centred."""
+    scaled = view.astype(np.float64)
+    scaled.data /= _largest(scaled.data)
+    sums = np.asarray(scaled.sum(axis=0)).ravel()
+    n_stored = np.bincount(scaled.indices, minlength=view.shape[1])
+    scaled.data -= np.where(n_stored == view.shape[0], sums / view.shape[0], 0)[scaled.indices]
+    scaled.data /= _largest(scaled.data)
+    return scaled
+
+
+def measure_distances(view: Any) -> FloatMatrix:
+    """Return the Euclidean distances of all pairs of rows of an array or CSR matrix of float64."""
+    n_rows = view.shape[0]
+    distances = np.empty((n_rows, n_rows), dtype=np.float32)
+    norms = row_norms(view, squared=True)
+    columns = view.T.tocsr() if sparse.issparse(view) else view.T  # once, not for each block
     rounding = 16 * np.finfo(np.float64).eps  # below this share of the norms, a difference of squares is noise
-    for block in blocks_of_rows(len(view)):
+    for block in blocks_of_rows(n_rows):
         both = norms[block, None] + norms
-        squares = both - 2 * (view[block] @ view.T)
+        squares = both - 2 * safe_sparse_dot(view[block], columns, dense_output=True)
         squares[squares <= rounding * both] = 0
         distances[block] = np.sqrt(squares)
     return distances
@@ -151,3 +165,8 @@ def fill_diagonal(block: FloatMatrix, start: int, value: float) -> None:
     """Set the diagonal of a square matrix within a block of its rows."""
     rows = np.arange(len(block))
     block[rows, rows + start] = value
+
+
+def _largest(values: NDArray[np.float64]) -> float:
+    """Return the largest absolute value, or one if there is none to divide by."""
+    return float(np.abs(values).max(initial=0)) or 1.0

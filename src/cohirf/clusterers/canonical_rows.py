@@ -28,6 +28,16 @@ class DistinctRows:
     group: IntArray
 
 
+def canonical_csr(X: Any) -> Any:
+    """Return a CSR matrix with sorted column numbers, each once, and no stored zeros; ``X`` itself if it is one."""
+    if X.has_canonical_format and X.data.all():
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    return X
+
+
 def find_distinct_rows(X: Any) -> DistinctRows:
     """Sort the rows of ``X`` and put equal ones together.
 

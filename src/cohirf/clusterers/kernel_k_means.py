@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from cohirf.clusterers.canonical_rows import find_distinct_rows
+from cohirf.clusterers.canonical_rows import canonical_csr, find_distinct_rows
 
 
 class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -216,16 +216,6 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             copy_x=False,  # the features are ours
         )
         return method.fit(features, sample_weight=mass)
-
-
-def canonical_csr(X: Any) -> Any:
-    """Return a CSR matrix with sorted column numbers, each once, and no stored zeros; ``X`` itself if it is one."""
-    if X.has_canonical_format and X.data.all():
-        return X
-    X = X.copy()
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    return X
 
 
 def repeat_rows(

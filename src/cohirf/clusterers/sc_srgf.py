@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
@@ -15,7 +16,7 @@ from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
 from cohirf.clusterers.affinity import Affinity, FloatMatrix, build_affinity
-from cohirf.clusterers.canonical_rows import find_distinct_rows
+from cohirf.clusterers.canonical_rows import canonical_csr, find_distinct_rows
 from cohirf.clusterers.fusion import fuse_affinities
 from cohirf.clusterers.spectral import partition_graph
 
@@ -125,8 +126,8 @@ class SCSRGF(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or table, shape (n_samples, n_features)
-            The data.
+        X : array, table or CSR matrix, shape (n_samples, n_features)
+            The data. A CSR matrix is not made dense.
         y : ignored
             Present by convention.
 
@@ -135,14 +136,21 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         self : SCSRGF
             The fitted estimator.
         """
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
+        X = canonical_csr(X) if sparse.issparse(X) else X
         rng = check_random_state(self.random_state)
         with threadpool_limits(1):  # several threads add up in another order than one does
             self.affinity_matrix_ = self._fuse(X, rng)
             self.labels_ = self._partition(X, rng)
         return self
 
-    def _fuse(self, X: NDArray[Any], rng: np.random.RandomState) -> FloatMatrix:
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: CSR is taken."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _fuse(self, X: Any, rng: np.random.RandomState) -> FloatMatrix:
         n_rows, n_features = X.shape
         if n_rows == 1:
             return np.ones((1, 1), dtype=np.float32)
@@ -152,7 +160,7 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         affinities = Parallel(n_jobs=self.n_jobs, require="sharedmem")(tasks)
         return fuse_affinities(affinities, self.n_fusion_iter, self.n_jobs)
 
-    def _partition(self, X: NDArray[Any], rng: np.random.RandomState) -> NDArray[np.int32]:
+    def _partition(self, X: Any, rng: np.random.RandomState) -> NDArray[np.int32]:
         distinct = find_distinct_rows(X)
         if len(distinct.first) <= self.n_clusters:
             return distinct.group.astype(np.int32)
@@ -167,5 +175,5 @@ def draw_subspaces(
     return [np.sort(rng.choice(n_features, size, replace=False)) for _ in range(n_subspaces)]
 
 
-def _build_subspace_affinity(X: NDArray[Any], subspace: NDArray[np.intp], n_neighbors: int) -> Affinity:
+def _build_subspace_affinity(X: Any, subspace: NDArray[np.intp], n_neighbors: int) -> Affinity:
     return build_affinity(X[:, subspace], n_neighbors)
