@@ -24,7 +24,7 @@ NO_TEXT: Any = object.__repr__  # it tells no more than an address
 def describe_fit(model: BaseEstimator, **facts: Any) -> dict[str, str]:
     """Return everything the result of a fit depends on, by name: versions, ``facts`` and parameters."""
     parameters = {name: value for name, value in model.get_params().items() if name not in FREE_PARAMETERS}
-    return {name: describe(value) for name, value in (_versions(parameters) | facts | parameters).items()}
+    return _versions(parameters) | {name: describe(value) for name, value in (facts | parameters).items()}
 
 
 def describe(value: Any) -> str:

@@ -6,6 +6,7 @@ over-subscribed, and sums are always added up in the same order: the labels do n
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -34,7 +35,18 @@ class LocalEngine:
         if self.is_serial or n_tasks == 1:
             return SerialEngine().run(function, tasks, n_tasks)
         calls = (delayed(_call_on_one_thread)(function, task) for task in tasks)
-        return iter(Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(calls))
+        return _cancelling_quietly(Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(calls))
+
+
+def _cancelling_quietly(results: Any) -> Iterator[Any]:
+    """Pass results on; if nobody takes the rest, because of an error, joblib's advice on that is out of place."""
+    try:
+        for result in results:  # noqa: UP028 - with "yield from", the results would be closed before this is
+            yield result
+    finally:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=r"\d+ tasks")
+            results.close()
 
 
 def one_thread() -> Any:
