@@ -10,13 +10,13 @@ import pytest
 
 from cohirf import open_source
 from cohirf.checkpoint import CheckpointError, CheckpointWarning
-from resumable import X, fit, make_model, result
+from resumable import Cells, X, fit, make_model, result
 
 DATA = X[:60]
 
 
 def model(path=None):
-    return make_model(path, batch_size=20)
+    return make_model(path, estimator=Cells(width=2.0), batch_size=20)
 
 
 @pytest.fixture(scope="module")
