@@ -19,6 +19,7 @@ import sys
 import tempfile
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
 import cohirf.checkpoint

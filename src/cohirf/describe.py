@@ -54,7 +54,7 @@ def _describe(value: Any) -> str:
         return _describe_function(value)
     if type(value).__repr__ is NO_TEXT:
         return f"{_name(type(value))}({_describe(getattr(value, '__dict__', {}))})"
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
 
 
 def _describe_collection(value: Any) -> str:
