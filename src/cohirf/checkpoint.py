@@ -238,15 +238,15 @@ def _check_manifest(path: Path, text: bytes, fit: dict[str, Any]) -> dict[str, A
     """Return the content of a manifest; refuse one that is damaged, of another version, or of another fit."""
     try:
         content = json.loads(text)
-        found = content.get("format"), content.get("version")
+        version = content["version"] if content["format"] == FORMAT else None
         body = {name: value for name, value in content.items() if name != "sha256"}
         is_whole = _manifest_text(body) == text
-    except (ValueError, AttributeError, RecursionError):
-        is_whole, found = False, (FORMAT, FORMAT_VERSION)
-    if found != (FORMAT, FORMAT_VERSION):
+    except (ValueError, LookupError, TypeError, RecursionError):
+        is_whole, version = False, None
+    if isinstance(version, int) and version != FORMAT_VERSION:
         raise CheckpointError(
-            f"{path / MANIFEST} is {found[0]} version {found[1]}, and this release reads {FORMAT} version "
-            f"{FORMAT_VERSION}: use the release that wrote it, or another directory."
+            f"{path / MANIFEST} has version {version} of the format, and this release reads version {FORMAT_VERSION}: "
+            f"use the release that wrote it, or another directory."
         )
     if not is_whole:
         raise CheckpointError(f"{path / MANIFEST} is damaged: delete {path} to begin anew.")

@@ -24,7 +24,7 @@ NO_TEXT: Any = object.__repr__  # it tells no more than an address
 def describe_fit(model: BaseEstimator, **facts: Any) -> dict[str, str]:
     """Return everything the result of a fit depends on, by name: versions, ``facts`` and parameters."""
     parameters = {name: value for name, value in model.get_params().items() if name not in FREE_PARAMETERS}
-    return {name: describe(value) for name, value in (_versions(parameters) | facts | parameters).items()}
+    return _versions(parameters) | {name: describe(value) for name, value in (facts | parameters).items()}
 
 
 def describe(value: Any) -> str:
@@ -54,7 +54,7 @@ def _describe(value: Any) -> str:
         return _describe_function(value)
     if type(value).__repr__ is NO_TEXT:
         return f"{_name(type(value))}({_describe(getattr(value, '__dict__', {}))})"
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
 
 
 def _describe_collection(value: Any) -> str:

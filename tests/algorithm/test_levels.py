@@ -1,5 +1,6 @@
 """The level loop."""
 
+import pickle
 from functools import partial
 
 import numpy as np
@@ -99,6 +100,35 @@ def test_rows_read_in_order_are_read_once():
     *_, last = contract_levels(state, contraction(Pairs(), batch_size=10), 100, Resources())
     assert last.n_active == 1
     assert np.concatenate(reads).tolist() == list(range(200))
+
+
+class PickledTasks:
+    """An engine whose tasks go through a pickle, as those of another process do."""
+
+    is_serial = True
+
+    def __init__(self):
+        self.sizes = []
+
+    def run(self, function, tasks, n_tasks):
+        for task in tasks:
+            pickled = pickle.dumps(task)
+            self.sizes.append(len(pickled))
+            yield function(*pickle.loads(pickled))
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+def test_a_task_takes_its_own_rows_to_another_process_and_no_others(in_order):
+    what = contraction(Pairs(), batch_size=100)
+    engine = PickledTasks()
+    state = expected = first_state(8000, in_order=in_order)
+    for _ in range(2):
+        state = contract_level(state, what, Resources(engine))
+    for after in levels(Pairs(), 8000, max_level=2, in_order=in_order, batch_size=100):
+        expected = after
+    assert (state.parents == expected.parents).all()
+    assert state.record.n_batches > 1
+    assert max(engine.sizes) < expected.at_hand.values.X.nbytes / 3
 
 
 def test_rows_of_weight_zero_are_not_active():

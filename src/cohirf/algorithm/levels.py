@@ -27,7 +27,7 @@ from cohirf.algorithm.get_clusters import Views, get_clusters
 from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks, sum_by_label
 from cohirf.algorithm.parents import update_parents
 from cohirf.algorithm.randomness import Draw, generator_at
-from cohirf.algorithm.storage import MemoryStorage, Rows, Storage
+from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, Storage
 
 RELEASE_ROWS = 2**22  # as many entries of the vectors may be held in memory that could be elsewhere
 
@@ -195,6 +195,15 @@ class BatchTask:
     mass: Mass | None
     place: tuple[int, int]
     carry_values: bool
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to another process with a handle on the data, or with the rows of this batch: never with all at hand."""
+        values, contracted, held_aside = self.values, self.contracted, self.held_aside
+        if isinstance(values, ArrayRows):
+            together = _merge(contracted, held_aside)
+            values = ArrayRows(values.take(together))
+            contracted, held_aside = np.searchsorted(together, contracted), np.searchsorted(together, held_aside)
+        return BatchTask, (values, contracted, held_aside, self.mass, self.place, self.carry_values)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import pickle
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -57,7 +58,7 @@ class LocalEngine:
         """Run tasks in a backend, or in what the user chose, with some tasks in each call."""
         calls = (delayed(_call_on_one_thread)(function, some) for some in _chunks(tasks, per_call))
         parallel = Parallel(n_jobs=self.n_jobs, backend=backend, prefer="threads", return_as="generator")
-        return chain.from_iterable(parallel(calls))
+        return chain.from_iterable(_cancelling_quietly(parallel(calls)))
 
     def _in_what_is_faster(self, function: Function, tasks: Iterator[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
         n_jobs = effective_n_jobs(self.n_jobs)
@@ -98,6 +99,17 @@ class _Trial:
         collected = list(results)
         seconds = max(time.perf_counter() - started, 1e-9)
         return cls(collected, seconds / max(len(collected), 1), (time.process_time() - cpu) / seconds)
+
+
+def _cancelling_quietly(results: Any) -> Iterator[Any]:
+    """Pass results on; if nobody takes the rest, because of an error, joblib's advice on that is out of place."""
+    try:
+        for result in results:  # noqa: UP028 - with "yield from", the results would be closed before this is
+            yield result
+    finally:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=r"\d+ tasks")
+            results.close()
 
 
 def one_thread() -> Any:

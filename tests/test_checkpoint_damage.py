@@ -1,0 +1,208 @@
+"""A damaged checkpoint is noticed: what can be computed again is, and the rest is refused in words."""
+
+import json
+import re
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from cohirf import open_source
+from cohirf.checkpoint import CheckpointError, CheckpointWarning
+from resumable import Cells, X, fit, make_model, result
+
+DATA = X[:60]
+
+
+def model(path=None):
+    return make_model(path, estimator=Cells(width=2.0), batch_size=20)
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """What an undisturbed fit finds, and the calls of its base method."""
+    found, calls = fit(model(), open_source(DATA))
+    return result(found), calls
+
+
+@pytest.fixture
+def path(tmp_path):
+    """The checkpoint of a finished fit."""
+    fit(model(tmp_path / "checkpoint"), open_source(DATA))
+    return tmp_path / "checkpoint"
+
+
+@pytest.fixture
+def journal(path):
+    return path / "journal"
+
+
+def resume(path):
+    """Fit again; return what was found, the calls of the base method and the warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found, calls = fit(model(path), open_source(DATA))
+    return result(found), calls, [str(warning.message) for warning in caught]
+
+
+def record_starts(content):
+    """Return where each record of a journal begins, and where the last one ends."""
+    return [found.start() for found in re.finditer(b"cBat", content)] + [len(content)]
+
+
+def damaged_at(path, byte):
+    return f"{path} is damaged at byte {byte}: what it holds from there on is computed again."
+
+
+def flipped(content, bit):
+    damaged = bytearray(content)
+    damaged[bit // 8] ^= 1 << bit % 8
+    return bytes(damaged)
+
+
+# -- the journal ---------------------------------------------------------------------------------------------------
+
+
+def test_a_flipped_bit_of_the_journal_costs_its_batch_and_those_behind_it(journal, whole):
+    content = journal.read_bytes()
+    starts = record_starts(content)
+    rng = np.random.default_rng(0)
+    lengths = [8 * (start + byte) + 3 for start in starts[:-1] for byte in (0, 5, 9, 14, 17)]
+    for bit in [*lengths, *rng.integers(8 * len(content), size=30)]:
+        journal.write_bytes(flipped(content, bit))
+        number = np.searchsorted(starts, bit // 8, side="right") - 1
+        found, calls, warned = resume(journal.parent)
+        assert found == whole[0]
+        assert calls == whole[1][number:]
+        assert warned == [damaged_at(journal, starts[number])]
+
+
+def test_a_journal_cut_short_anywhere_goes_on_from_its_last_whole_record(journal, whole):
+    content = journal.read_bytes()
+    starts = record_starts(content)
+    rng = np.random.default_rng(0)
+    edges = {start + offset for start in starts for offset in (-1, 0, 1, 19, 20, 21)} & set(range(len(content)))
+    for length in sorted(edges | {int(length) for length in rng.integers(len(content), size=20)}):
+        journal.write_bytes(content[:length])
+        found, calls, warned = resume(journal.parent)
+        assert found == whole[0]
+        assert calls == whole[1][np.searchsorted(starts, length, side="right") - 1 :]
+        assert warned == []  # that is what a kill leaves behind
+
+
+def test_swapped_records_are_noticed(journal, whole):
+    content = journal.read_bytes()
+    starts = record_starts(content)
+    records = [content[start:end] for start, end in pairwise(starts)]
+    records[1], records[2] = records[2], records[1]
+    journal.write_bytes(b"".join(records))
+    assert resume(journal.parent) == (whole[0], whole[1][1:], [damaged_at(journal, starts[1])])
+
+
+def test_a_record_that_is_left_out_or_repeated_is_noticed(journal, whole):
+    content = journal.read_bytes()
+    starts = record_starts(content)
+    for damaged in (content[: starts[1]] + content[starts[2] :], content[: starts[2]] + content[starts[1] :]):
+        journal.write_bytes(damaged)
+        found, calls, warned = resume(journal.parent)
+        assert found == whole[0]
+        assert len(warned) == 1
+        assert calls in (whole[1][1:], whole[1][2:])
+
+
+@pytest.mark.parametrize("garbage", [b"\0" * 4096, b"garbage" * 10, b"cBat" * 10])
+def test_garbage_behind_the_last_record_is_noticed_when_the_fit_gets_there(garbage, journal, whole):
+    content = journal.read_bytes()
+    end = record_starts(content)[2]
+    journal.write_bytes(content[:end] + garbage)
+    assert resume(journal.parent) == (whole[0], whole[1][2:], [damaged_at(journal, end)])
+    journal.write_bytes(content + garbage)
+    assert resume(journal.parent) == (whole[0], [], [])
+
+
+def test_the_journal_of_another_fit_is_noticed(journal, tmp_path, whole):
+    fit(make_model(tmp_path / "other", batch_size=20, random_state=1), open_source(DATA))
+    journal.write_bytes((tmp_path / "other" / "journal").read_bytes())
+    assert resume(journal.parent) == (*whole, [damaged_at(journal, 0)])
+
+
+def test_a_missing_journal_is_computed_again(journal, whole):
+    journal.unlink()
+    assert resume(journal.parent) == (*whole, [f"{journal} is missing: all it held is computed again."])
+    assert resume(journal.parent) == (whole[0], [], [])
+
+
+def test_who_wants_no_repair_makes_the_warning_an_error(journal):
+    damaged = flipped(journal.read_bytes(), 800)
+    journal.write_bytes(damaged)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CheckpointWarning)
+        with pytest.raises(CheckpointWarning, match="is damaged at byte 0"):
+            fit(model(journal.parent), open_source(DATA))
+    assert journal.read_bytes() == damaged
+
+
+# -- the manifest --------------------------------------------------------------------------------------------------
+
+
+def refused(message):
+    return pytest.raises(CheckpointError, match=f"^{re.escape(message)}$")
+
+
+def test_a_flipped_bit_of_the_manifest_is_refused(path):
+    manifest = path / "manifest.json"
+    content = manifest.read_bytes()
+    for bit in np.random.default_rng(0).integers(8 * len(content), size=100):
+        manifest.write_bytes(flipped(content, bit))
+        with pytest.raises(CheckpointError, match=r"manifest.json (is damaged: delete|has version \d+ of the format)"):
+            fit(model(path), open_source(DATA))
+
+
+def test_a_manifest_cut_short_is_refused(path):
+    manifest = path / "manifest.json"
+    content = manifest.read_bytes()
+    for length in [0, 1, *range(50, len(content), 100), len(content) - 1]:
+        manifest.write_bytes(content[:length])
+        with refused(f"{manifest} is damaged: delete {path} to begin anew."):
+            fit(model(path), open_source(DATA))
+
+
+@pytest.mark.parametrize("text", ["[]", "null", "1", '"text"', "[" * 100_000, "{}", '{"format": "cohirf-checkpoint"}'])
+def test_what_is_no_manifest_is_refused(text, path):
+    (path / "manifest.json").write_text(text)
+    with refused(f"{path / 'manifest.json'} is damaged: delete {path} to begin anew."):
+        fit(model(path), open_source(DATA))
+
+
+def test_a_manifest_with_the_same_content_in_other_words_is_damaged(path):
+    manifest = path / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text())))
+    with refused(f"{manifest} is damaged: delete {path} to begin anew."):
+        fit(model(path), open_source(DATA))
+
+
+def test_a_newer_format_is_refused(path):
+    manifest = path / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"version": 2}))
+    with refused(
+        f"{manifest} has version 2 of the format, and this release reads version 1: "
+        f"use the release that wrote it, or another directory."
+    ):
+        fit(model(path), open_source(DATA))
+
+
+def test_a_journal_without_a_manifest_is_refused(path):
+    (path / "manifest.json").unlink()
+    with refused(f"{path} has a journal and no manifest.json: delete the directory to begin anew."):
+        fit(model(path), open_source(DATA))
+
+
+def test_a_directory_in_which_a_fit_was_killed_before_it_began_is_taken(tmp_path, whole):
+    for present in (["lock"], ["lock", "journal"], ["lock", "journal", "manifest.json.new"]):
+        path = tmp_path / str(len(present))
+        path.mkdir()
+        for name in present:
+            (path / name).touch()
+        assert resume(path) == (*whole, [])
+        assert sorted(file.name for file in path.iterdir()) == ["journal", "lock", "manifest.json"]

@@ -1,0 +1,182 @@
+"""What verbose shows: a bar where somebody watches, lines in a log, nothing without it."""
+
+import io
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from cohirf import LevelRecord, open_source, progress
+from cohirf.progress import LiveBar, LogBar, describe_level, open_bar
+from resumable import X, fit, make_model
+
+RECORD = LevelRecord(
+    level=3,
+    n_batches=1,
+    rows_in=12_345,
+    rows_held_aside=0,
+    rows_out=67,
+    views_kept=5.0,
+    agreement=0.876,
+    base_seconds=1.0,
+    consensus_seconds=0.25,
+    medoid_seconds=0.125,
+)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that is set by hand."""
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock.now)
+    return clock
+
+
+def watch(monkeypatch):
+    """Let errors go to a terminal; in a fixture this would come too early."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    return terminal
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    shell = SimpleNamespace(config={"IPKernelApp": {}})
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+
+
+# -- lines in a log ------------------------------------------------------------------------------------------------
+
+
+def test_a_log_gets_a_line_every_ten_seconds(clock, capsys):
+    with LogBar(level=2, n_batches=5_000) as bar:
+        for _ in range(1_000):
+            clock.now += 0.025
+            bar.advance(rows_in=2_000, rows_out=20)
+    assert capsys.readouterr().err.splitlines() == [
+        "[CoHiRF] level 2: 400 of 5,000 batches, 800,000 -> 8,000 rows, 40 batches a second, 115 s left",
+        "[CoHiRF] level 2: 800 of 5,000 batches, 1,600,000 -> 16,000 rows, 40 batches a second, 105 s left",
+    ]
+
+
+def test_a_level_of_a_few_seconds_gets_no_line(clock, capsys):
+    with LogBar(level=1, n_batches=9) as bar:
+        for _ in range(9):
+            clock.now += 1
+            bar.advance(100, 10)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_time_left_forgets_batches_that_came_from_a_checkpoint(clock, capsys):
+    with LogBar(level=1, n_batches=1_000) as bar:
+        for _ in range(900):
+            bar.advance(100, 10)
+        for _ in range(40):
+            clock.now += 1
+            bar.advance(100, 10)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition("rows, ")[2] for line in lines[1:]] == [
+        "1 batches a second, 80 s left",
+        "1 batches a second, 70 s left",
+        "1 batches a second, 60 s left",
+    ]
+
+
+# -- bars ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_terminal_gets_a_bar_that_goes_away(monkeypatch):
+    terminal = watch(monkeypatch)
+    bar = open_bar(level=2, n_batches=4)
+    assert isinstance(bar, LiveBar)
+    with bar:
+        for _ in range(3):
+            bar.advance(1_000, 10)
+        bar._bar.refresh()
+    shown = terminal.getvalue()
+    assert "[CoHiRF] level 2:  75%" in shown
+    assert "3/4" in shown
+    assert "3,000 -> 30 rows" in shown
+    assert shown.endswith("\r")
+
+
+def test_a_notebook_gets_a_bar(notebook, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    made = []
+    monkeypatch.setattr(progress, "LiveBar", lambda *args: made.append(args))
+    open_bar(1, 10)
+    assert made == [(1, 10)]
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        SimpleNamespace(get_ipython=lambda: None),
+        SimpleNamespace(get_ipython=lambda: SimpleNamespace(config={"TerminalIPythonApp": {}})),
+    ],
+    ids=["imported only", "IPython in a pipe"],
+)
+def test_ipython_alone_is_no_notebook(module, monkeypatch):
+    monkeypatch.setitem(sys.modules, "IPython", module)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert isinstance(open_bar(1, 10), LogBar)
+
+
+@pytest.mark.parametrize("stream", [None, SimpleNamespace(write=lambda text: None)], ids=["none", "no isatty"])
+def test_a_stream_that_cannot_tell_is_a_log(stream, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", stream)
+    assert isinstance(open_bar(1, 10), LogBar)
+
+
+def test_without_tqdm_a_terminal_gets_lines(monkeypatch):
+    watch(monkeypatch)
+    monkeypatch.setattr(progress, "is_installed", lambda name: False)
+    assert isinstance(open_bar(1, 10), LogBar)
+
+
+def test_a_bar_is_closed_when_a_fit_fails(monkeypatch):
+    watch(monkeypatch)
+    closed = []
+    monkeypatch.setattr(LiveBar, "__exit__", lambda self, *_: closed.append(self._bar.close()))
+    assert fit(make_model(verbose=1), stop_at=3)[0] is None
+    assert len(closed) == 1
+
+
+# -- fits ----------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_shown_unless_asked(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "LOG_SECONDS", 0.0)
+    fit(make_model(), open_source(X))
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_log_shows_the_batches_of_levels_that_have_several(n_jobs, capsys, monkeypatch):
+    monkeypatch.setattr(progress, "LOG_SECONDS", 0.0)
+    model, _ = fit(make_model(verbose=1, n_jobs=n_jobs))
+    shown = capsys.readouterr()
+    lines = shown.err.splitlines()
+    assert [line.partition(" batches,")[0] for line in lines] == [
+        f"[CoHiRF] level 1: {done} of 5" for done in range(1, 6)
+    ]
+    assert "200 -> 39 rows" in lines[-1]
+    assert shown.out.splitlines() == [describe_level(record, 1) for record in model.diagnostics_]
+
+
+def test_the_bar_changes_no_result(monkeypatch):
+    terminal = watch(monkeypatch)
+    watched, _ = fit(make_model(verbose=1), open_source(X))
+    assert "[CoHiRF] level 1" in terminal.getvalue()
+    assert (watched.parents_ == fit(make_model(), open_source(X))[0].parents_).all()
+
+
+def test_the_line_after_a_level():
+    assert describe_level(RECORD, n_views=5) == (
+        "[CoHiRF] level 3: 12,345 -> 67 rows in 1 batch, 5 of 5 views kept, agreement 0.88, 1.38 s"
+    )
