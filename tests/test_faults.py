@@ -26,6 +26,9 @@ import cohirf.checkpoint
 from cohirf import open_source
 from resumable import Cells, X, fit, make_model, result
 
+# batches are tiny here, so that there are many
+pytestmark = pytest.mark.filterwarnings("ignore::cohirf.ThinBatchesWarning")
+
 DATA = X[:60]
 OURS = {"cohirf.checkpoint", "cohirf.durable", "cohirf.scratch"}
 SEAM = [

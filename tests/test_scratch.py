@@ -95,7 +95,7 @@ def test_a_file_lives_as_long_as_its_array(storage, tmp_path):
         return sum(str(tmp_path) in name for name in open_files())
 
     vector, rows = storage.vector(1000, np.int32), gather(storage, [np.ones((5, 2))])
-    assert of_storage() == 2
+    assert of_storage() > 0
     storage.mappings.clear()
     del vector, rows
     assert of_storage() == 0

@@ -515,16 +515,18 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         for after in contract_levels(state, contraction, self.max_iter, resources):
             state = after
             yield state
-            if state.level == 1 and self._is_hopeless(population, state, contraction, resources.view_engine):
+            if state.level == 1 and self._is_hopeless(population, state, contraction, resources):
                 return
         if not self.redraws:
             self._warn_if_unfinished(state, contraction.batch_size)
-        yield from redraw_rounds(population, state, contraction, self.redraws, resources.view_engine)
+        yield from redraw_rounds(population, state, contraction, self.redraws, resources)
 
-    def _is_hopeless(self, population: Population, state: FitState, contraction: Contraction, engine: Engine) -> bool:
+    def _is_hopeless(
+        self, population: Population, state: FitState, contraction: Contraction, resources: Resources
+    ) -> bool:
         """Warn if batches are too thin, and tell whether further levels would be of no use."""
         assert state.record is not None  # a state that comes out of a level has its record
-        verdict = judge_first_level(population, state.record, contraction, engine)
+        verdict = judge_first_level(population, state.record, contraction, resources)
         if verdict is None:
             return False
         if verdict.is_hopeless or not self.redraws:  # which mend what is not hopeless

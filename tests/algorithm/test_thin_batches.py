@@ -15,7 +15,6 @@ from cohirf import CoHiRF
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.choose_medoids import choose_central_medoids, cosine_centrality
 from cohirf.algorithm.consensus import strict_consensus
-from cohirf.algorithm.engine import SerialEngine
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.levels import Contraction, FitState, Resources, RowsAtHand, contract_level
 from cohirf.algorithm.population import Population
@@ -49,7 +48,7 @@ def judge(base, batch_size, X=SPHERES[0]):
     contraction = Contraction(views, strict_consensus, medoids, batch_size, sum_mass=False)
     state = FitState.initial(RowsAtHand(ArrayRows(X)), None, 1, MemoryStorage())
     after = contract_level(state, contraction, Resources())
-    return judge_first_level(Population(ArrayRows(X)), after.record, contraction, SerialEngine())
+    return judge_first_level(Population(ArrayRows(X)), after.record, contraction, Resources())
 
 
 def fit(base, batch_size, X=SPHERES[0], **options):
@@ -120,7 +119,7 @@ def test_a_method_that_is_told_the_number_of_clusters_passes_unread():
     views = Views(BaseMethod.of(KMeans(3)), 1, 3, (0,))
     contraction = Contraction(views, strict_consensus, None, 100, sum_mass=False)
     record = CoHiRF(DBSCAN(eps=0.5), batch_size=2000, random_state=0).fit(SPHERES[0]).diagnostics_[0]
-    assert judge_first_level(Population(CountingRows(SPHERES[0])), record, contraction, SerialEngine()) is None
+    assert judge_first_level(Population(CountingRows(SPHERES[0])), record, contraction, Resources()) is None
     assert CountingRows.n_read == 0
 
 

@@ -11,7 +11,7 @@ are read; and their *position* among the active ones.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -283,18 +283,28 @@ def contract_batch(task: BatchTask, contraction: Contraction, engine: Engine) ->
     )
 
 
+def run_batches(
+    tasks: Iterable[BatchTask], n_tasks: int, contraction: Contraction, resources: Resources
+) -> Iterator[ContractedBatch]:
+    """Contract batches and yield their outcomes in order; tasks are made no sooner than the engine asks for them.
+
+    One batch runs its views in parallel; several run beside each other, each one view by view.
+    """
+    view_engine = resources.view_engine if n_tasks == 1 else SerialEngine()
+    calls = ((task, contraction, view_engine) for task in tasks)
+    return resources.batch_engine.run(contract_batch, calls, n_tasks)
+
+
 def _contract_batches(
     state: FitState, batches: Batches, contraction: Contraction, resources: Resources
 ) -> Iterator[tuple[Batch, ContractedBatch]]:
-    """Yield each batch with its outcome, in order; batches are made no sooner than the engine asks for them."""
-    # One batch runs its views in parallel; several run beside each other, each one view by view.
-    view_engine = resources.view_engine if batches.n_batches == 1 else SerialEngine()
+    """Yield each batch of a level with its outcome, in order."""
     under_way: deque[Batch] = deque()
 
-    def tasks() -> Iterator[tuple[BatchTask, Contraction, Engine]]:
+    def tasks() -> Iterator[BatchTask]:
         for number, batch in enumerate(batches):
             under_way.append(batch)
-            task = BatchTask(
+            yield BatchTask(
                 values=state.at_hand.values,
                 contracted=state.index(batch.contracted),
                 held_aside=state.index(batch.held_aside),
@@ -302,9 +312,8 @@ def _contract_batches(
                 place=(state.level + 1, number),
                 carry_values=state.at_hand.in_order,
             )
-            yield task, contraction, view_engine
 
-    for outcome in resources.batch_engine.run(contract_batch, tasks(), batches.n_batches):
+    for outcome in run_batches(tasks(), batches.n_batches, contraction, resources):
         yield under_way.popleft(), outcome
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.levels import BatchTask
 from cohirf.algorithm.storage import Rows
 
 
@@ -37,6 +37,7 @@ class Population:
         drawn = rng.choice(self.n_rows, min(self.n_rows, n_rows), replace=False)
         return drawn if self.weights is None else np.flatnonzero(self.weights)[drawn]
 
-    def take(self, rows: IntArray) -> tuple[Any, NDArray[np.float64] | None]:
-        """Return the values and the weights of rows, whose numbers are distinct and rising."""
-        return self.values.take(rows), None if self.weights is None else self.weights[rows]
+    def task(self, rows: IntArray, place: tuple[int, int]) -> BatchTask:
+        """Return the task to contract rows as one batch, each with its own weight; their numbers are rising."""
+        mass = None if self.weights is None else self.weights[rows]
+        return BatchTask(self.values, rows, rows[:0], mass, place, carry_values=False)

@@ -21,10 +21,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.get_clusters import Clusters, get_clusters
 from cohirf.algorithm.grouping import IntArray, sum_by_label
-from cohirf.algorithm.levels import Contraction, FitState, LevelRecord
+from cohirf.algorithm.levels import ContractedBatch, Contraction, FitState, LevelRecord, Resources, run_batches
 from cohirf.algorithm.parents import update_parents
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.randomness import Draw, generator_at
@@ -32,6 +30,7 @@ from cohirf.algorithm.randomness import Draw, generator_at
 # A single row on the border of two clusters belongs to either of them by chance. Two rows of a cluster in the same
 # place are no chance.
 ROWS_TO_BIND = 2
+BEYOND_LEVELS = 2**20  # places of rounds are none of levels
 IDLE_ROUNDS = 2  # the rows of a round are random: one that fuses nothing may have had bad luck
 
 
@@ -43,11 +42,11 @@ class Bonds:
     groups: IntArray
     n_rows: IntArray
     n_groups: int
-    clusters: Clusters
+    batch: ContractedBatch
 
 
 def redraw_rounds(
-    population: Population, state: FitState, contraction: Contraction, max_rounds: int, engine: Engine
+    population: Population, state: FitState, contraction: Contraction, max_rounds: int, resources: Resources
 ) -> Iterator[FitState]:
     """Go on from where the levels ended, round after round until two in a row fuse nothing; yield the state after each.
 
@@ -57,20 +56,21 @@ def redraw_rounds(
     for _ in range(max_rounds):
         if state.n_active == 1 or n_idle == IDLE_ROUNDS:
             return
-        state = redraw_round(population, state, contraction, engine)
+        state = redraw_round(population, state, contraction, resources)
         n_idle = n_idle + 1 if state.idle_levels else 0
         yield state
 
 
-def redraw_round(population: Population, state: FitState, contraction: Contraction, engine: Engine) -> FitState:
+def redraw_round(population: Population, state: FitState, contraction: Contraction, resources: Resources) -> FitState:
     """Fuse clusters by what the base method says of the active rows and of others beside them."""
     level = state.level + 1
     rng = generator_at(contraction.views.entropy, Draw.REDRAW, level)
     active = state.row_numbers(np.arange(state.n_active))
-    # Views run in parallel, batches one after the other: there are few of them
+    batches = draw_batches(active, population, contraction.batch_size, rng)
+    tasks = (population.task(rows, (BEYOND_LEVELS + level, number)) for number, rows in enumerate(batches))
+    outcomes = run_batches(tasks, len(batches), contraction, resources)
     bonds = [
-        find_bonds(population, rows, find_roots_of(state.parents, rows), contraction, (level, number), engine)
-        for number, rows in enumerate(draw_batches(active, population, contraction.batch_size, rng))
+        find_bonds(find_roots_of(state.parents, rows), outcome) for rows, outcome in zip(batches, outcomes, strict=True)
     ]
     stay = np.flatnonzero(~np.isin(active, _fuse(state, contraction, bonds, level)))
     return replace(
@@ -102,23 +102,17 @@ def find_roots_of(parents: IntArray, rows: IntArray) -> IntArray:
     return roots
 
 
-def find_bonds(
-    population: Population,
-    rows: IntArray,
-    roots: IntArray,
-    contraction: Contraction,
-    place: tuple[int, int],
-    engine: Engine,
-) -> Bonds:
-    """Run GetClusters on the rows; a cluster has a stake in a group with two of its rows, or with all it has here."""
-    clusters = get_clusters(*population.take(rows), contraction.views, contraction.consensus, place, engine)
-    found = clusters.consensus
+def find_bonds(roots: IntArray, batch: ContractedBatch) -> Bonds:
+    """Return which clusters have a stake in which group: with two of their rows, or with all they have here.
+
+    ``roots`` are the clusters to which the rows of the batch belong.
+    """
     names, number = np.unique(roots, return_inverse=True)
-    shape = (len(names), found.n_clusters)
-    counts = sparse.csr_array((np.ones(len(rows), dtype=np.int64), (number, found.labels)), shape=shape).tocoo()
+    shape = (len(names), len(batch.medoids))
+    counts = sparse.csr_array((np.ones(len(roots), dtype=np.int64), (number, batch.labels)), shape=shape).tocoo()
     here = np.bincount(number)
     binds = counts.data >= np.minimum(ROWS_TO_BIND, here[counts.row])
-    return Bonds(names[counts.row[binds]], counts.col[binds], counts.data[binds], found.n_clusters, clusters)
+    return Bonds(names[counts.row[binds]], counts.col[binds], counts.data[binds], len(batch.medoids), batch)
 
 
 def _fuse(state: FitState, contraction: Contraction, bonds: list[Bonds], level: int) -> IntArray:
@@ -150,15 +144,16 @@ def _components(clusters: IntArray, groups: IntArray, n_clusters: int, n_groups:
 
 
 def _record(level: int, rows_in: int, rows_out: int, bonds: list[Bonds]) -> LevelRecord:
+    batches = [found.batch for found in bonds]
     return LevelRecord(
         level=level,
         n_batches=len(bonds),
         rows_in=rows_in,
         rows_held_aside=0,
         rows_out=rows_out,
-        views_kept=float(np.mean([len(found.clusters.consensus.views_kept) for found in bonds])),
-        agreement=float(np.mean([found.clusters.agreement for found in bonds])),
-        base_seconds=sum(found.clusters.base_seconds for found in bonds),
-        consensus_seconds=sum(found.clusters.consensus_seconds for found in bonds),
-        medoid_seconds=0.0,
+        views_kept=float(np.mean([batch.views_kept for batch in batches])),
+        agreement=float(np.mean([batch.agreement for batch in batches])),
+        base_seconds=sum(batch.base_seconds for batch in batches),
+        consensus_seconds=sum(batch.consensus_seconds for batch in batches),
+        medoid_seconds=sum(batch.medoid_seconds for batch in batches),
     )

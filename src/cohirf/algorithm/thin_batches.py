@@ -17,10 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.get_clusters import get_clusters
 from cohirf.algorithm.grouping import IntArray
-from cohirf.algorithm.levels import Contraction, LevelRecord
+from cohirf.algorithm.levels import Contraction, LevelRecord, Resources, run_batches
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.randomness import Draw, generator_at
 
@@ -108,7 +106,7 @@ class ThinBatches:
 
 
 def judge_first_level(
-    population: Population, record: LevelRecord, contraction: Contraction, engine: Engine
+    population: Population, record: LevelRecord, contraction: Contraction, resources: Resources
 ) -> ThinBatches | None:
     """Return the verdict that batches are too thin, or None if they are not.
 
@@ -122,8 +120,8 @@ def judge_first_level(
         What the first level did.
     contraction : Contraction
         How it was done.
-    engine : Engine
-        Where the views of samples run.
+    resources : Resources
+        Where samples run.
     """
     batch_size, method = contraction.batch_size, contraction.views.method
     if batch_size is None or record.rows_held_aside == 0 or method.n_clusters is not None:
@@ -135,7 +133,7 @@ def judge_first_level(
     now = Setting(batch_size, None if eps_name is None else float(method.prototype.get_params()[eps_name]))
     rng = generator_at(contraction.views.entropy, Draw.PROBE)
     rows = population.draw(largest_sample(batch_size, has_radius=eps_name is not None), rng)
-    probe = Probe(population, rows, contraction, eps_name, engine)
+    probe = Probe(population, rows, contraction, eps_name, resources)
     if probe.serves(now):
         return None
     largest = Setting(len(rows), now.eps)
@@ -186,13 +184,13 @@ class Probe:
         rows: IntArray,
         contraction: Contraction,
         eps_name: str | None,
-        engine: Engine,
+        resources: Resources,
     ) -> None:
         self._population = population
         self._rows = rows
         self._contraction = contraction
         self._eps_name = eps_name
-        self._engine = engine
+        self._resources = resources
         self._known: dict[Setting, IntArray] = {}
 
     @property
@@ -205,14 +203,14 @@ class Probe:
         if setting not in self._known:
             rows = self._rows[: setting.batch_size]
             order = np.argsort(rows)
-            X, weights = self._population.take(rows[order])
-            views, consensus = self._contraction.views, self._contraction.consensus
+            contraction = self._contraction
             if self._eps_name is not None:
-                method = clone(views.method.prototype).set_params(**{self._eps_name: setting.eps})
-                views = replace(views, method=BaseMethod.of(method))
-            place = (0, len(self._known))  # no level has the number 0
+                method = clone(contraction.views.method.prototype).set_params(**{self._eps_name: setting.eps})
+                contraction = replace(contraction, views=replace(contraction.views, method=BaseMethod.of(method)))
+            task = self._population.task(rows[order], (0, len(self._known)))  # no level has the number 0
+            (outcome,) = run_batches([task], 1, contraction, self._resources)
             labels = np.empty(len(rows), dtype=np.int64)
-            labels[order] = get_clusters(X, weights, views, consensus, place, self._engine).consensus.labels
+            labels[order] = outcome.labels
             self._known[setting] = labels
         return self._known[setting]
 
