@@ -9,14 +9,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hungry import Hungry, contraction_of
+from scipy import sparse
 from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF
 from cohirf.planning import BatchPlan, draw_rows, plan_batches
 from cohirf.planning import plan as plan_module
-from cohirf.planning.forecast import Levels
+from cohirf.planning.forecast import BatchCost, Levels
 from cohirf.planning.memory import resident_bytes
-from cohirf.planning.plan import Candidate, choose, smallest_batch
+from cohirf.planning.plan import Candidate, Room, Task, choose, list_candidates, smallest_batch
+from cohirf.planning.probe import Probe
 
 X = np.random.default_rng(0).normal(size=(20_000, 4))
 MB = 10**6
@@ -83,6 +85,17 @@ def test_few_rows_are_one_batch(n_rows):
     assert all(probe.n_rows <= n_rows for probe in plan.probes)
 
 
+def test_sparse_rows_are_planned_for():
+    rows = sparse.random(5000, 50, density=0.1, format="csr", random_state=0)
+    plan = plan_batches(
+        lambda size: rows[draw_rows(5000, size, (0,))],
+        5000,
+        contraction_of(KMeans(3), 50),
+        memory_limit=resident_bytes() + 500 * MB,
+    )
+    assert plan.batch_size == 5000
+
+
 def test_what_was_probed_is_told():
     plan = plan_for(Hungry(1000), 500 * MB)
     assert len(plan.probes) > 3
@@ -130,6 +143,29 @@ def test_an_error_of_the_base_method_surfaces_as_itself():
 
     with pytest.raises(ZeroDivisionError, match="no rows like these"):
         plan_for(Broken(), 500 * MB)
+
+
+def candidate_sizes(n_rows, memory_limit, n_jobs=1):
+    """Return the sizes that come into question where a row takes 100 bytes and probes went up to 20,000 rows."""
+    cost = BatchCost.learn([Probe(size, 1, size / 1e4, 100 * size) for size in (100, 2000, 20_000)])
+    task = Task(n_rows, n_runs=1, n_jobs=n_jobs, smallest_batch=100, room=Room(memory_limit, taken=0))
+    return [candidate.batch_size for candidate in list_candidates(task, cost)]
+
+
+def test_sizes_go_four_times_as_far_as_the_probes():
+    sizes = candidate_sizes(10**6, memory_limit=10**9)
+    assert sizes == [100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000]
+    assert 1.5 * sizes[-1] <= 80_000
+
+
+def test_where_memory_decides_a_size_that_fills_it_comes_into_question():
+    # 130 bytes a row with the margin, one and a half times 23,000 rows: 4.5 MB; the next size would take 5.5 MB
+    assert candidate_sizes(10**6, memory_limit=5 * 10**6)[-3:] == [20_000, 23_000, 50_000]
+
+
+def test_all_rows_come_into_question_where_the_probes_reach_as_far():
+    assert candidate_sizes(50_000, memory_limit=10**9)[-2:] == [20_000, 50_000]
+    assert candidate_sizes(81_000, memory_limit=10**9)[-1] == 50_000
 
 
 def candidate(batch_size, seconds, needed=100):

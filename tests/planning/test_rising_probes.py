@@ -8,11 +8,10 @@ from cohirf.planning.probe import Probe
 from cohirf.planning.rising_probes import (
     LARGEST_STEP,
     MEMORY_SHARE,
-    PATIENCE_SECONDS,
+    PROBING_SECONDS,
     SMALLEST_STEP,
     TIME_SHARE,
     probe_rising_sizes,
-    round_sizes,
 )
 
 
@@ -39,7 +38,7 @@ def test_probes_come_close_to_the_memory_of_a_batch_and_stay_below_it(power, fac
 @pytest.mark.parametrize("power", [1, 2, 3])
 def test_probing_ends_when_it_takes_too_long(power):
     probes = probed(seconds=lambda b: (b / 1000) ** power, n_rows=20_000)
-    assert PATIENCE_SECONDS / 2 / SMALLEST_STEP**power <= sum(probe.seconds for probe in probes) <= PATIENCE_SECONDS
+    assert PROBING_SECONDS / 2 / SMALLEST_STEP**power <= sum(probe.seconds for probe in probes) <= PROBING_SECONDS
 
 
 def test_a_slow_fit_is_worth_slow_probes():
@@ -57,10 +56,3 @@ def test_probing_ends_with_the_rows():
 def test_a_first_probe_that_is_too_much_is_the_last():
     assert len(probed(n_bytes=lambda b: 10**9)) == 1
     assert len(probed(seconds=lambda b: 100.0, n_rows=200)) == 1
-
-
-def test_round_sizes_do_not_depend_on_the_bounds():
-    assert round_sizes(100, 300) == [110, 130, 150, 180, 220, 260, 300]
-    assert round_sizes(140, 230) == [150, 180, 220]
-    assert round_sizes(5, 4) == []
-    assert max(b / a for a, b in pairwise(round_sizes(50, 10**9))) <= 1.25

@@ -12,12 +12,16 @@ most twice the time of the cheapest, or at most a minute. A larger batch shows t
 the data, and thin batches are where the scheme fails: so quality asks for the largest batch. But in larger batches a
 super-linear base method costs more per row: so time may say stop before memory does. The cheapest size is judged
 with all its levels: batches so thin that hardly anything merges need many, and are not cheap.
+
+Memory is measured to a few percent, so where it decides, sizes are a fifth apart. Times can be off by half, so where
+they decide, sizes are 1, 2 or 5 times a power of ten: the same call should lead to the same choice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf
 from time import perf_counter
 from typing import Any
@@ -27,8 +31,9 @@ from cohirf.algorithm.levels import Contraction
 from cohirf.planning.byte_sizes import format_bytes
 from cohirf.planning.forecast import BatchCost, Levels, forecast_levels
 from cohirf.planning.memory import resident_bytes
-from cohirf.planning.probe import Probe, fresh_process, probe_batch
-from cohirf.planning.rising_probes import probe_rising_sizes, round_sizes
+from cohirf.planning.probe import Call, Probe, fresh_process, probe_batch
+from cohirf.planning.rising_probes import probe_rising_sizes
+from cohirf.planning.round_sizes import coarse_sizes, fine_sizes
 
 # In smaller batches most methods have nothing to find, and calls cost more than what is done in them. A method that
 # looks for n_clusters clusters or at n_neighbors neighbours gets ten times as many rows.
@@ -105,8 +110,29 @@ class Room:
 
 
 @dataclass(frozen=True)
+class Trial:
+    """The batch step, run on samples of the data in another process."""
+
+    call: Call
+    read_sample: Callable[[int], Any]
+    contraction: Contraction
+
+    def measure(self, n_rows: int) -> Probe:
+        """Probe a batch of so many rows."""
+        probe: Probe = self.call(probe_batch, self.read_sample(n_rows), self.contraction)
+        return probe
+
+    def first_call(self, n_rows: int) -> tuple[int, int]:
+        """Load and compile what later calls find ready; return the memory that this takes, and the columns."""
+        X = self.read_sample(n_rows)
+        before = self.call(resident_bytes)
+        self.call(probe_batch, X, self.contraction)
+        return max(0, self.call(resident_bytes) - before), X.shape[1]
+
+
+@dataclass(frozen=True)
 class Task:
-    """The fit that is planned."""
+    """The fit that is planned: how often the base method runs on a batch, what may run at once, what there is."""
 
     n_rows: int
     n_runs: int
@@ -158,8 +184,8 @@ def plan_batches(
     Returns
     -------
     plan : BatchPlan
-        The choice, with the forecast and the measurements behind it. Since those vary a little, so may the choice, by
-        one step of about a fifth.
+        The choice, with the forecast and the measurements behind it. Since those vary a little, the choice may vary
+        by a step.
     """
     started = perf_counter()
     held = HELD_BYTES_PER_ROW * n_rows if held_bytes is None else held_bytes
@@ -168,24 +194,12 @@ def plan_batches(
         raise ValueError(_say_no_room(room, held))
     smallest = smallest_batch(contraction, n_rows)
     with fresh_process() as call:
-        first = read_sample(smallest)
-        before = call(resident_bytes)
-        call(probe_batch, first, contraction)  # loads and compiles what later calls find ready
-        after = call(resident_bytes)
-        task = Task(
-            n_rows,
-            contraction.views.n_runs(first.shape[1]),
-            n_jobs,
-            smallest,
-            Room(memory_limit, room.taken + max(0, after - before), after if in_processes else 0),
-        )
-        probes = probe_rising_sizes(
-            lambda size: call(probe_batch, read_sample(size), contraction),
-            smallest,
-            n_rows,
-            bytes_per_batch=task.room.for_batch(n_jobs),
-            n_jobs=n_jobs,
-        )
+        trial = Trial(call, read_sample, contraction)
+        loaded, n_features = trial.first_call(smallest)
+        room = Room(memory_limit, room.taken + loaded, call(resident_bytes) if in_processes else 0)
+        bytes_per_batch = room.for_batch(n_jobs)
+        probes = probe_rising_sizes(trial.measure, smallest, n_rows, bytes_per_batch=bytes_per_batch, n_jobs=n_jobs)
+    task = Task(n_rows, contraction.views.n_runs(n_features), n_jobs, smallest, room)
     candidates = list_candidates(task, BatchCost.learn(probes))
     chosen = choose(candidates, memory_limit)
     if chosen is None:
@@ -212,8 +226,13 @@ def smallest_batch(contraction: Contraction, n_rows: int) -> int:
 def list_candidates(task: Task, cost: BatchCost) -> list[Candidate]:
     """Judge batch sizes from the smallest up to what the probes can tell, and up to all rows in one batch."""
     reach = REACH * cost.probes[-1].n_rows
-    sizes = [task.smallest_batch, *round_sizes(task.smallest_batch + 1, reach / LARGEST_BATCH)]
-    several = [size for size in sizes if count_batches(task.n_rows, size) > 1]
+    low, high = task.smallest_batch, reach / LARGEST_BATCH
+    fine = [judge(size, task, cost) for size in fine_sizes(low, high)]
+    last_that_fits = [
+        smaller for smaller, larger in pairwise(fine) if smaller.needed <= task.room.memory_limit < larger.needed
+    ]
+    sizes = {low, *coarse_sizes(low, high), *(candidate.batch_size for candidate in last_that_fits)}
+    several = sorted(size for size in sizes if count_batches(task.n_rows, size) > 1)
     return [judge(size, task, cost) for size in several + [task.n_rows] * (task.n_rows <= reach)]
 
 

@@ -26,7 +26,8 @@ from cohirf.engines.local import one_thread
 from cohirf.planning.memory import forget_peak, peak_bytes, resident_bytes
 
 LEVEL = 0  # those of a fit count from 1, so what is drawn here is drawn nowhere in it
-NO_PROCESS = (OSError, ImportError, NotImplementedError, AssertionError, RuntimeError, BrokenProcessPool)
+# no memory or semaphores, a daemon (which has no children), processes nested too deep or dead at once
+NO_PROCESS = (OSError, ImportError, AssertionError, RuntimeError)
 
 Call = Callable[..., Any]
 
@@ -126,7 +127,7 @@ def _call_there(executor: Any, function: Call, *arguments: Any) -> Any:
         return _call_here(function, *arguments)  # what cannot be sent can still be run
     except BrokenProcessPool as error:
         raise RuntimeError(
-            'The process in which batch_size="auto" tried the base method died, perhaps for lack of memory: '
+            'The process in which batch_size="auto" tried the base method broke down, perhaps for lack of memory: '
             "give batch_size a number, or lower memory_limit, so that smaller batches are tried."
         ) from error
 

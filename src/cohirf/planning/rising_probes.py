@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import floor, log10
 
 from cohirf.planning.forecast import MEMORY_DEGREE, TIME_DEGREE, BatchCost
 from cohirf.planning.probe import Probe
+from cohirf.planning.round_sizes import fine_sizes
 
 # Three is no power of two: a table that doubles its size is not met at the same filling each time.
 LARGEST_STEP = 3.0
 SMALLEST_STEP = 1.25
-ROUND_STEP = 2**0.25
 MEMORY_SHARE = 0.5  # of what a batch may take
-PATIENCE_SECONDS = 5.0
+PROBING_SECONDS = 5.0
 TIME_SHARE = 0.02  # of what the fit takes, where that is more
 TRUSTED_PROBES = 3  # laws of three or four powers that are fitted to fewer say nothing
 
@@ -31,8 +30,8 @@ def probe_rising_sizes(
 def next_size(probes: Sequence[Probe], n_rows: int, *, bytes_per_batch: float, n_jobs: int) -> int | None:
     """Return the largest size that can be afforded next, or None if none is left that is worth it."""
     last = probes[-1].n_rows
-    most_seconds = PATIENCE_SECONDS - sum(probe.seconds for probe in probes)
-    for size in reversed(round_sizes(SMALLEST_STEP * last, min(LARGEST_STEP * last, n_rows))):
+    most_seconds = PROBING_SECONDS - sum(probe.seconds for probe in probes)
+    for size in reversed(fine_sizes(SMALLEST_STEP * last, min(LARGEST_STEP * last, n_rows))):
         seconds, n_bytes = expect(probes, size)
         fit_seconds = seconds * n_rows / size / n_jobs
         if n_bytes <= MEMORY_SHARE * bytes_per_batch and seconds <= max(most_seconds, TIME_SHARE * fit_seconds):
@@ -48,22 +47,3 @@ def expect(probes: Sequence[Probe], size: int) -> tuple[float, float]:
     last = probes[-1]
     growth = size / last.n_rows
     return last.seconds * growth**TIME_DEGREE, last.n_bytes * growth**MEMORY_DEGREE
-
-
-def round_sizes(low: float, high: float) -> list[int]:
-    """Return sizes of two digits from ``low`` to ``high``, each about a fifth above the one before.
-
-    They do not depend on the bounds, so that small differences in what was measured mostly lead to the same choice.
-    """
-    sizes = []
-    power = 0
-    while (size := _two_digits(ROUND_STEP**power)) <= high:
-        if size >= low:
-            sizes.append(size)
-        power += 1
-    return sizes
-
-
-def _two_digits(number: float) -> int:
-    unit: int = 10 ** max(0, floor(log10(number)) - 1)
-    return round(number / unit) * unit
