@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+import math
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -24,7 +24,8 @@ class GridDBSCAN(ClusterMixin, BaseEstimator):
     """DBSCAN on a grid: fast on many rows of up to three features.
 
     Core rows, their clusters and noise are those of :class:`sklearn.cluster.DBSCAN` with the Euclidean metric. A border
-    row that touches several clusters joins that of the nearest core row, where scikit-learn takes the first cluster.
+    row that touches several clusters joins that of the nearest core row, or the first of those with equally near ones;
+    scikit-learn takes the first of all.
     With more than three features, or where ``eps`` is tiny against the range of the data, a grid does not pay, and with
     weights that are not whole numbers, sums depend on their order: then scikit-learn's DBSCAN does the work.
     ``algorithm_`` says which one did.
@@ -90,22 +91,15 @@ class GridDBSCAN(ClusterMixin, BaseEstimator):
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         found = None
         if X.shape[1] <= MAX_GRID_FEATURES and are_counts(weights):
-            import_optional("numba", "fast")
-            from cohirf.clusterers import grid_kernels as kernels
-            X = np.require(X, requirements=["C", "W"])
-            side = cell_side(self.eps, X.shape[1])
-            low, high = kernels.bounds(X)
-            with np.errstate(over="ignore"):
-                small = (high - low).max() / side < MAX_CELLS_A_SIDE
-            if small:
-                self.labels_, self.core_sample_indices_ = kernels.cluster(X, weights, np.empty(len(X), index_dtype(len(X))), low, high, side, self.eps*self.eps, float(self.min_samples))
-                self.algorithm_ = "grid"
-                return self
-        if True:
+            found = cluster_on_grid(X, self.eps, self.min_samples, weights)
+        if found is None:
             model = DBSCAN(eps=self.eps, min_samples=self.min_samples).fit(X, sample_weight=weights)
-            self.labels_, self.core_sample_indices_ = model.labels_, model.core_sample_indices_
+            found = model.labels_, model.core_sample_indices_
             self.algorithm_ = "scikit-learn"
-            return self
+        else:
+            self.algorithm_ = "grid"
+        self.labels_, self.core_sample_indices_ = found
+        return self
 
 
 def are_counts(weights: NDArray[np.float64] | None) -> bool:
@@ -115,4 +109,28 @@ def are_counts(weights: NDArray[np.float64] | None) -> bool:
 
 def cell_side(eps: float, n_features: int) -> float:
     """Return the side of a cell whose diagonal is ``eps``, less what rounding may add."""
-    return float(eps / np.sqrt(n_features) * (1 - 1e-6))
+    return float(eps / math.sqrt(n_features) * (1 - 1e-6))
+
+
+def cluster_on_grid(
+    X: NDArray[Any], eps: float, min_samples: int, weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Return the label of each row, -1 for noise, and the core rows; None where floating point cannot hold the grid."""
+    import_optional("numba", "fast")
+    from cohirf.clusterers import grid_kernels as kernels
+
+    X = _as_compiled_for(X)
+    side = cell_side(eps, X.shape[1])
+    low, high = kernels.bounds(X)
+    with np.errstate(all="ignore"):  # a range or a quotient beyond floating point is no grid either
+        if not (high - low).max() / side < MAX_CELLS_A_SIDE:
+            return None
+    weights = None if weights is None else _as_compiled_for(weights)
+    rows = np.empty(len(X), dtype=index_dtype(len(X)))
+    labels, core_rows = kernels.cluster(X, weights, rows, low, high, side, eps * eps, float(min_samples))
+    return labels, core_rows
+
+
+def _as_compiled_for(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a contiguous array that can be written: any other kind would have the kernels compiled once more."""
+    return np.require(array, requirements=["C", "W"])

@@ -21,7 +21,9 @@ REACH = 2  # with up to three features, neighbours are at most so many cells apa
 WINDOW = 2 * REACH + 1
 SPAN = 64 - 2 * REACH  # heights of a pile, in a word that has room for the heights near either end
 MAX_DIGIT_BITS = 13
-BRUTE_PAIRS = 64
+FEW_PAIRS = 9  # compared before any box is made
+BRUTE_PAIRS = 64  # compared before any side is halved
+SAMPLE = 4  # rows of either cell that often hold a close pair
 NO_CORE, MIXED = -1, -2
 
 
@@ -46,7 +48,7 @@ class Grid(NamedTuple):
     stride: Any
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})  # finite rows: there is no NaN to watch for
 def bounds(X: Any) -> Any:
     """Return the lowest and the highest value of each feature."""
     low, high = np.empty(X.shape[1]), np.empty(X.shape[1])
@@ -60,12 +62,10 @@ def bounds(X: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def cluster(
-    X: Any, weights: Any, rows: Any, low: Any, high: Any, side: Any, radius2: Any, min_weight: Any
-) -> Any:
+def cluster(X: Any, weights: Any, rows: Any, low: Any, high: Any, side: Any, radius2: Any, min_weight: Any) -> Any:
     """Return the label of each row, -1 for noise, and the core rows.
 
-    ``weights`` may be None; ``rows`` is room for the number of each row.
+    ``low`` and ``high`` bound the features. ``weights`` may be None. ``rows`` is room for the number of each row.
     """
     grid = _build_grid(X, rows, low, high, side)
     if weights is not None:
@@ -96,7 +96,8 @@ def _steps(value: Any, low: Any, side: Any) -> Any:
 def _build_grid(X: Any, rows: Any, low: Any, high: Any, side: Any) -> Any:
     n, d = X.shape
     height_bits = _n_bits(_steps(high[d - 1], low[d - 1], side))
-    second_bits = _n_bits(_steps(high[d - 2], low[d - 2], side) + 2 * REACH) if d > 1 else 0
+    # room to step beyond either end of the second axis without meeting a key of the next step along the first
+    second_bits = _n_bits(_steps(high[d - 2], low[d - 2], side) + REACH) if d > 1 else 0
     first_bits = _n_bits(_steps(high[0], low[0], side)) if d > 2 else 0
     keys = np.zeros(n, dtype=np.int64)
     for j in range(d - 1):
@@ -104,24 +105,23 @@ def _build_grid(X: Any, rows: Any, low: Any, high: Any, side: Any) -> Any:
             keys[i] = (keys[i] << second_bits) + _steps(X[i, j], low[j], side)
     pile_keys = keys[:0]
     if first_bits + second_bits + height_bits > 63:
-        pile_keys, keys = _rank(keys, first_bits + second_bits, rows)
+        pile_keys, keys = _rank(keys, rows)
     for i in range(n):
         keys[i] = (keys[i] << height_bits) + _steps(X[i, d - 1], low[d - 1], side)
         rows[i] = i
-    keys, rows = _sort(keys, rows, _n_bits(keys.max()))
+    keys, rows = _sort(keys, rows)
     points = np.empty((n, N_AXES), dtype=X.dtype)
     starts = np.empty(n + 1, dtype=rows.dtype)
     starts[0] = n_cells = 0
     for i in range(n):
-        row = rows[i]
-        points[i, 0] = X[row, 0] if d > 2 else 0
-        points[i, 1] = X[row, d - 2] if d > 1 else 0
-        points[i, 2] = X[row, d - 1]
+        points[i, 0] = X[rows[i], 0] if d > 2 else 0
+        points[i, 1] = X[rows[i], d - 2] if d > 1 else 0
+        points[i, 2] = X[rows[i], d - 1]
         keys[n_cells] = keys[i]
         starts[n_cells + 1] = i + 1
         n_cells += i == n - 1 or keys[i + 1] != keys[i]
     starts = starts[: n_cells + 1].copy()
-    heights = np.empty(n_cells, dtype=np.int32)
+    heights = np.empty(n_cells, dtype=np.int64)
     for cell in range(n_cells):
         heights[cell] = keys[cell] & ((1 << height_bits) - 1)
         keys[cell] >>= height_bits
@@ -132,9 +132,9 @@ def _build_grid(X: Any, rows: Any, low: Any, high: Any, side: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _sort(keys: Any, rows: Any, n_bits: Any) -> Any:
-    """Sort rows by keys, digit by digit; both arrays are used up."""
-    n = len(keys)
+def _sort(keys: Any, rows: Any) -> Any:
+    """Sort rows by keys, digit by digit, rows of one key in the order they have; both arrays are used up."""
+    n, n_bits = len(keys), _n_bits(keys.max())
     n_digits = -(-n_bits // min(MAX_DIGIT_BITS, max(8, _n_bits(n))))
     width = -(-n_bits // max(1, n_digits))
     mask = (1 << width) - 1
@@ -150,21 +150,20 @@ def _sort(keys: Any, rows: Any, n_bits: Any) -> Any:
             place, places[value] = place + places[value], place
         for i in range(n):
             value = (keys[i] >> shift) & mask
-            place = places[value]
-            places[value] = place + 1
-            sorted_keys[place] = keys[i]
-            sorted_rows[place] = rows[i]
+            sorted_keys[places[value]] = keys[i]
+            sorted_rows[places[value]] = rows[i]
+            places[value] += 1
         keys, sorted_keys = sorted_keys, keys
         rows, sorted_rows = sorted_rows, rows
     return keys, rows
 
 
 @njit(cache=True, nogil=True)
-def _rank(keys: Any, n_bits: Any, rows: Any) -> Any:
-    """Return the distinct keys in rising order, and for each key its place among them."""
+def _rank(keys: Any, rows: Any) -> Any:
+    """Return the distinct keys in rising order, and for each key its place among them; ``rows`` is room for numbers."""
     for i in range(len(keys)):
         rows[i] = i
-    distinct, order = _sort(keys, rows.copy(), n_bits)
+    distinct, order = _sort(keys, rows.copy())
     ranks = np.empty(len(keys), dtype=np.int64)
     n_distinct = 0
     for i in range(len(keys)):
@@ -178,28 +177,25 @@ def _rank(keys: Any, n_bits: Any, rows: Any) -> Any:
 def _build_piles(cell_keys: Any, heights: Any) -> Any:
     """Return keys, bases, first cells and bits of piles.
 
-    A cell near the end of a pile has a bit in the next one, too.
+    A cell near the end of a span has a bit in the pile of the next span, too.
     """
     most = 2 * len(cell_keys)
     keys, bases = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     firsts, bits = np.full(most, most, dtype=np.int64), np.zeros(most, dtype=np.uint64)
-    last = pile = -1  # `last` counts the spans below the last pile
+    last_span = pile = -1
     for cell in range(len(cell_keys)):
         if cell > 0 and cell_keys[cell] != cell_keys[cell - 1]:
-            last = -1
-        height = np.int64(heights[cell])
+            last_span = -1
+        height = heights[cell]
         for span in range(max(0, height - REACH) // SPAN, (height + REACH) // SPAN + 1):
-            pile += span > last
-            last = max(span, last)
-            here = pile - (last - span)
+            pile += span > last_span
+            last_span = max(span, last_span)
+            here = pile - (last_span - span)
             keys[here], bases[here] = cell_keys[cell], span * SPAN
             firsts[here] = min(firsts[here], cell)
             bits[here] |= np.uint64(1) << np.uint64(height - span * SPAN + REACH)
     n_piles = pile + 1
-    highest = bases[:n_piles].max()
-    order = np.arange(n_piles)
-    if highest > 0:
-        _, order = _sort(bases[:n_piles] // SPAN, order, _n_bits(highest // SPAN))
+    _, order = _sort(bases[:n_piles] // SPAN, np.arange(n_piles))
     return keys[order], bases[order], firsts[order], bits[order]
 
 
@@ -215,7 +211,7 @@ def _count_bits(bits: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _run(first: Any, bits: Any, low: Any, width: Any) -> Any:
-    """Return the cells of a pile that stand for ``width`` bits from ``low`` on: the first one, and one behind the last."""
+    """Return the cells that ``width`` bits of a pile from ``low`` on stand for: the first, and one behind the last."""
     below = (np.uint64(1) << np.uint64(low)) - np.uint64(1)
     window = ((np.uint64(1) << np.uint64(width)) - np.uint64(1)) << np.uint64(low)
     start = first + _count_bits(bits & below)
@@ -242,15 +238,14 @@ def _near_piles(keys: Any, bases: Any, pile: Any, bands: Any, cursors: Any, near
 
     ``cursors`` only move forwards from pile to pile: one for each band, then one at the end of the piles of this base.
     """
-    if pile >= cursors[-1]:
-        start = end = cursors[-1]
-        while end <= pile or (end < len(bases) and bases[end] == bases[pile]):
-            if bases[end] != bases[start]:
-                start = end
-            end += 1
-        cursors[:-1] = start
-        cursors[-1] = end
     end = cursors[-1]
+    if pile >= end:
+        while bases[end] < bases[pile]:
+            end += 1
+        cursors[:-1] = end
+        while end < len(bases) and bases[end] == bases[pile]:
+            end += 1
+        cursors[-1] = end
     n_near = 0
     for band in range(len(bands)):
         lowest, highest = keys[pile] + bands[band, 0], keys[pile] + bands[band, 1]
@@ -283,6 +278,29 @@ def _swap(points: Any, rows: Any, i: Any, k: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _weight(weights: Any, start: Any, end: Any) -> Any:
+    if weights is None:
+        return float(end - start)
+    total = 0.0
+    for i in range(start, end):
+        total += weights[i]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _weight_near(points: Any, weights: Any, i: Any, start: Any, end: Any, radius2: Any) -> Any:
+    """Return the weight of the rows from ``start`` to ``end`` that are within the radius of row ``i``."""
+    total = 0.0
+    for k in range(start, end):
+        is_near = _squared_distance(points, i, k) <= radius2
+        if weights is None:
+            total += is_near
+        else:
+            total += is_near * weights[k]
+    return total
+
+
+@njit(cache=True, nogil=True)
 def _find_core(grid: Any, weights: Any, radius2: Any, min_weight: Any) -> None:
     """Put core rows first in each cell: rows whose neighbours, themselves included, weigh ``min_weight`` or more.
 
@@ -299,11 +317,7 @@ def _find_core(grid: Any, weights: Any, radius2: Any, min_weight: Any) -> None:
         bottom, top = _run(firsts[pile], bits[pile], REACH, SPAN)
         for cell in range(bottom, top):
             start, end = starts[cell], starts[cell + 1]
-            if weights is None:
-                inside = float(end - start)
-            else:
-                inside = weights[start:end].sum()
-            if inside >= min_weight:
+            if _weight(weights, start, end) >= min_weight:
                 core_ends[cell] = end
                 continue
             if n_near < 0:
@@ -319,12 +333,7 @@ def _find_core(grid: Any, weights: Any, radius2: Any, min_weight: Any) -> None:
                         run_starts[n_runs], run_ends[n_runs] = starts[first], starts[last]
                         n_runs += first < last
                         continue
-                    for k in range(run_starts[run], run_ends[run]):
-                        is_near = _squared_distance(points, start, k) <= radius2
-                        if weights is None:
-                            weight += is_near
-                        else:
-                            weight += is_near * weights[k]
+                    weight += _weight_near(points, weights, start, run_starts[run], run_ends[run], radius2)
                     run += 1
                 if weight >= min_weight:
                     start += 1
@@ -354,12 +363,18 @@ def _connect_cells(grid: Any, radius2: Any) -> Any:
     boxes = np.empty((len(parents), 2 * N_AXES))
     boxes[:, 0] = np.nan  # not known yet
     pile_roots = np.full(len(grid.keys), MIXED)
-    for reach in range(1, REACH + 1):
-        _connect_within(grid, reach, radius2, parents, pile_roots, boxes)
-        for cell in range(len(parents)):
-            parents[cell] = _root(parents, cell)
-        _find_pile_roots(grid, parents, pile_roots)
+    _connect_within(grid, 1, radius2, parents, pile_roots, boxes)
+    _point_to_roots(parents)
+    _find_pile_roots(grid, parents, pile_roots)
+    _connect_within(grid, REACH, radius2, parents, pile_roots, boxes)
+    _point_to_roots(parents)
     return parents
+
+
+@njit(cache=True, nogil=True)
+def _point_to_roots(parents: Any) -> None:
+    for cell in range(len(parents)):
+        parents[cell] = _root(parents, cell)
 
 
 @njit(cache=True, nogil=True)
@@ -374,6 +389,17 @@ def _find_pile_roots(grid: Any, roots: Any, pile_roots: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _drop_joined(near: Any, n_near: Any, pile_roots: Any, root: Any) -> Any:
+    """Keep the piles with core rows, less those that have ``root`` alone; return their number."""
+    n_kept = 0
+    for t in range(n_near):
+        other = pile_roots[near[t]]
+        near[n_kept] = near[t]
+        n_kept += other != NO_CORE and (other == MIXED or other != root)
+    return n_kept
+
+
+@njit(cache=True, nogil=True)
 def _connect_within(grid: Any, reach: Any, radius2: Any, parents: Any, pile_roots: Any, boxes: Any) -> None:
     """Join cells that are at most ``reach`` apart along each axis."""
     points, rows, starts, core_ends, heights = grid.points, grid.rows, grid.starts, grid.core_ends, grid.heights
@@ -385,11 +411,8 @@ def _connect_within(grid: Any, reach: Any, radius2: Any, parents: Any, pile_root
         own = pile_roots[pile]
         if own == NO_CORE:
             continue
-        n_near = 0
-        for t in range(_near_piles(keys, bases, pile, bands, cursors, near)):
-            other_root = pile_roots[near[t]]
-            near[n_near] = near[t]
-            n_near += other_root != NO_CORE and (other_root == MIXED or other_root != own)
+        n_near = _near_piles(keys, bases, pile, bands, cursors, near)
+        n_near = _drop_joined(near, n_near, pile_roots, own)
         if n_near == 0:
             continue
         bottom, top = _run(firsts[pile], bits[pile], REACH, SPAN)
@@ -412,18 +435,21 @@ def _connect_within(grid: Any, reach: Any, radius2: Any, parents: Any, pile_root
 
 
 @njit(cache=True, nogil=True)
-def _are_close(
-    points: Any, rows: Any, starts: Any, core_ends: Any, a: Any, b: Any, radius2: Any, boxes: Any
-) -> Any:
-    """Tell whether two cells have a close pair of core rows."""
+def _are_close(points: Any, rows: Any, starts: Any, core_ends: Any, a: Any, b: Any, radius2: Any, boxes: Any) -> Any:
+    """Tell whether two cells have a close pair of core rows; cheap tests come first."""
     a0, a1, b0, b1 = starts[a], core_ends[a], starts[b], core_ends[b]
-    if (a1 - a0) * (b1 - b0) <= BRUTE_PAIRS:
+    if (a1 - a0) * (b1 - b0) <= FEW_PAIRS:
         return _compare_all(points, a0, a1, b0, b1, radius2)
     if np.isnan(boxes[a, 0]):
         _box(points, a0, a1, boxes, a)
     if np.isnan(boxes[b, 0]):
         _box(points, b0, b1, boxes, b)
-    return _gap2(boxes, a, b) <= radius2 and has_close_pair(points, rows, a0, a1, b0, b1, radius2)
+    if _gap2(boxes, a, b) > radius2:
+        return False
+    if _compare_all(points, a0, min(a0 + SAMPLE, a1), b0, min(b0 + SAMPLE, b1), radius2):
+        return True
+    a1 = _keep_near(points, rows, a0, a1, boxes, b, radius2)
+    return a0 < a1 and has_close_pair(points, rows, a0, a1, b0, b1, radius2)
 
 
 @njit(cache=True, nogil=True)
@@ -548,9 +574,9 @@ def has_close_pair(points: Any, rows: Any, a0: Any, a1: Any, b0: Any, b1: Any, r
 
 @njit(cache=True, nogil=True)
 def _number_clusters(grid: Any, parents: Any) -> Any:
-    """Number clusters by their first core rows, as scikit-learn does; returns labels of core rows, and core rows.
+    """Give clusters the numbers that scikit-learn gives: in the order of their first core rows.
 
-    ``parents`` become the labels of cells.
+    Returns the labels, those of core rows alone, and the core rows. ``parents`` become the labels of cells.
     """
     labels = np.full(len(grid.rows), -1, dtype=np.int64)
     n_core = 0
@@ -592,10 +618,8 @@ def _label_border(grid: Any, cell_labels: Any, radius2: Any, labels: Any) -> Non
             if core_ends[cell] == starts[cell + 1]:
                 continue
             if n_near < 0:
-                n_near = 0
-                for t in range(_near_piles(keys, bases, pile, bands, cursors, near)):
-                    near[n_near] = near[t]
-                    n_near += pile_labels[near[t]] != NO_CORE
+                n_near = _near_piles(keys, bases, pile, bands, cursors, near)
+                n_near = _drop_joined(near, n_near, pile_labels, MIXED)
             for i in range(core_ends[cell], starts[cell + 1]):
                 best, label = radius2, -1
                 for t in range(n_near):
