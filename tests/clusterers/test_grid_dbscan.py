@@ -12,8 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cohirf import CoHiRF
 from cohirf.clusterers import GridDBSCAN
-from cohirf.clusterers.grid_dbscan import cell_side, neighbour_offsets
-from cohirf.clusterers.grid_kernels import has_close_pair
+from cohirf.clusterers import grid_kernels as kernels
+from cohirf.clusterers.grid_dbscan import MAX_GRID_FEATURES, cell_side
 from cohirf.datasets import make_spheres
 
 
@@ -23,36 +23,88 @@ def test_it_passes_scikit_learns_checks(estimator, check):
 
 
 def assert_same_clusters(X, eps, min_samples, weights=None):
-    expected = DBSCAN(eps=eps, min_samples=min_samples).fit(X, sample_weight=weights)
+    # the tree, which scikit-learn takes from a dozen rows on: for fewer it expands the square, which rounds
+    expected = DBSCAN(eps=eps, min_samples=min_samples, algorithm="kd_tree").fit(X, sample_weight=weights)
     found = GridDBSCAN(eps, min_samples=min_samples).fit(X, sample_weight=weights)
+    assert found.algorithm_ == ("grid" if X.shape[1] <= MAX_GRID_FEATURES else "scikit-learn")
     core = expected.core_sample_indices_
     assert found.core_sample_indices_.tolist() == core.tolist()
     assert found.labels_[core].tolist() == expected.labels_[core].tolist()
     assert (found.labels_ < 0).tolist() == (expected.labels_ < 0).tolist()
+    X = X.astype(float)
     touched = (np.linalg.norm(X[:, None] - X[core][None], axis=2) <= eps * (1 + 1e-12)) & (
         found.labels_[:, None] == expected.labels_[core][None]
     )
     assert (touched.any(axis=1) | (found.labels_ < 0)).all()  # a border row is in a cluster that it touches
 
 
-@settings(max_examples=200)
+def some_weights(rng, n):
+    weights = rng.integers(0, 4, n).astype(float)
+    weights[0] += 1  # scikit-learn refuses weights that are all zero
+    return weights
+
+
+@settings(max_examples=300)
 @given(
     seed=st.integers(0, 2**32),
     n=st.integers(1, 150),
-    n_features=st.integers(1, 3),
-    on_a_lattice=st.booleans(),  # many distances are exactly eps
+    n_features=st.integers(1, 5),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    on_a_lattice=st.booleans(),  # many distances are exactly eps, many rows are the same
     eps=st.sampled_from([0.2, 0.5, 1.0, 1.5, 2.0]),
     min_samples=st.integers(1, 8),
     weighted=st.booleans(),
 )
 def test_core_rows_clusters_and_noise_are_those_of_scikit_learn(
-    seed, n, n_features, on_a_lattice, eps, min_samples, weighted
+    seed, n, n_features, dtype, on_a_lattice, eps, min_samples, weighted
 ):
     rng = np.random.default_rng(seed)
-    X = rng.integers(0, 9, (n, n_features)).astype(float) if on_a_lattice else rng.normal(size=(n, n_features))
-    weights = rng.integers(0, 4, n).astype(float)
-    weights[0] += 1  # scikit-learn refuses weights that are all zero
-    assert_same_clusters(X, eps, min_samples, weights if weighted else None)
+    X = rng.integers(0, 9, (n, n_features)) if on_a_lattice else rng.normal(size=(n, n_features))
+    assert_same_clusters(X.astype(dtype), eps, min_samples, some_weights(rng, n) if weighted else None)
+
+
+@settings(max_examples=200)
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.integers(20, 150),
+    length=st.lists(st.sampled_from([1, 3, 60, 200]), min_size=1, max_size=3),
+    apart=st.sampled_from([0, 10**3, 10**8]),
+    eps=st.sampled_from([1.0, 1.5, 3.0]),
+    min_samples=st.integers(1, 5),
+    weighted=st.booleans(),
+)
+def test_long_and_scattered_data_are_clustered_as_by_scikit_learn(seed, n, length, apart, eps, min_samples, weighted):
+    """Groups of a lattice: along one axis up to hundreds of cells in a row, and up to hundreds of millions of none."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, length, (n, len(length))) + apart * rng.integers(0, 3, (n, len(length)))
+    assert_same_clusters(X.astype(float), eps, min_samples, some_weights(rng, n) if weighted else None)
+
+
+@settings(max_examples=50)
+@given(
+    seed=st.integers(0, 2**32),
+    n_groups=st.integers(1, 12),
+    n_features=st.integers(1, 3),
+    width=st.sampled_from([0.0, 0.05, 0.3, 1.0]),
+    eps=st.sampled_from([0.3, 1.0]),
+)
+def test_dense_cells_are_joined_as_by_scikit_learn(seed, n_groups, n_features, width, eps):
+    """Tens of rows in one cell: boxes and halves decide what is joined."""
+    rng = np.random.default_rng(seed)
+    centers = rng.uniform(0, 3, (n_groups, n_features))
+    X = np.repeat(centers, 60, axis=0) + rng.uniform(-width, width, (60 * n_groups, n_features))
+    assert_same_clusters(X.astype(np.float32), eps, 5)
+
+
+@pytest.mark.parametrize("flip", [1, -1])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_border_row_between_two_clusters_joins_the_first_wherever_they_lie(axis, flip):
+    """The last row has one neighbour in either cluster, exactly as far away as the other."""
+    X = np.zeros((9, 3))
+    X[:4, axis] = flip * np.array([1, 1.5, 1.5, 1.5])
+    X[4:8] = -X[:4]
+    model = GridDBSCAN(1.0, min_samples=4).fit(X)
+    assert model.labels_.tolist() == [0] * 4 + [1] * 4 + [0]
 
 
 @pytest.mark.parametrize("eps", [0.1, 0.2, 0.4])
@@ -70,10 +122,11 @@ def test_dense_cells_across_a_gap_are_told_apart_without_comparing_all_rows():
     points = np.concatenate([rng.random((n, 3)), rng.random((n, 3))])
     points[:n, 2] = points[:n, 0] * 0.5
     points[n:, 2] = points[n:, 0] * 0.5 + 0.3
-    left, right = np.arange(n), np.arange(n, 2 * n)
+    rows = np.arange(2 * n)
     gap = 0.3 / np.sqrt(1.25)  # between the planes
-    assert not has_close_pair(points, left, right, (0.99 * gap) ** 2)
-    assert has_close_pair(points, left, right, (1.05 * gap) ** 2)
+    assert not kernels.has_close_pair(points, rows, 0, n, n, 2 * n, (0.99 * gap) ** 2)
+    assert kernels.has_close_pair(points, rows, 0, n, n, 2 * n, (1.05 * gap) ** 2)
+    assert set(rows[:n]) == set(range(n))
 
 
 def test_more_features_than_a_grid_pays_for_go_to_scikit_learn():
@@ -116,17 +169,26 @@ def test_float32_is_compared_in_float64():
     assert adjusted_rand_score(GridDBSCAN(0.2).fit(X.astype(np.float32)).labels_, y) == 1
 
 
-def test_a_cell_is_no_wider_than_the_radius_and_neighbours_are_within_the_offsets():
-    for n_features in (1, 2, 3):
+def test_a_cell_is_no_wider_than_the_radius_and_neighbours_are_within_reach():
+    for n_features in range(1, MAX_GRID_FEATURES + 1):
         assert cell_side(1.0, n_features) * np.sqrt(n_features) < 1.0
-        offsets = neighbour_offsets(n_features)
-        assert (offsets[0] == 0).all()
         rng = np.random.default_rng(0)
         rows = rng.random((3000, n_features)) * 4
         cells = np.floor(rows / cell_side(1.0, n_features)).astype(int)
         near = np.linalg.norm(rows[:, None] - rows[None], axis=2) <= 1.0
-        differences = {tuple(cells[i] - cells[k]) for i, k in zip(*np.nonzero(near), strict=True)}
-        assert differences <= set(map(tuple, offsets.tolist()))
+        left, right = np.nonzero(near)
+        assert np.abs(cells[left] - cells[right]).max() <= kernels.REACH
+
+
+def test_the_layout_of_the_data_does_not_compile_the_kernels_again():
+    X = make_spheres(500, random_state=0)[0]
+    expected = GridDBSCAN(0.5).fit(X).labels_.tolist()
+    n_compiled = len(kernels.cluster.signatures)
+    locked = X.copy()
+    locked.flags.writeable = False
+    for same in (np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2], locked):
+        assert GridDBSCAN(0.5).fit(same).labels_.tolist() == expected
+    assert len(kernels.cluster.signatures) == n_compiled
 
 
 def test_it_is_a_base_method_with_weights_and_batches():

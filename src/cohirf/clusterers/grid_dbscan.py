@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+import math
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,7 +13,7 @@ from sklearn.cluster import DBSCAN
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from cohirf.algorithm.grouping import IntArray, rows_by_label
+from cohirf.algorithm.grouping import index_dtype
 from cohirf.optional import import_optional
 
 MAX_GRID_FEATURES = 3
@@ -24,7 +24,8 @@ class GridDBSCAN(ClusterMixin, BaseEstimator):
     """DBSCAN on a grid: fast on many rows of up to three features.
 
     Core rows, their clusters and noise are those of :class:`sklearn.cluster.DBSCAN` with the Euclidean metric. A border
-    row that touches several clusters joins that of the nearest core row, where scikit-learn takes the first cluster.
+    row that touches several clusters joins that of the nearest core row, or the first of those with equally near ones;
+    scikit-learn takes the first of all.
     With more than three features, or where ``eps`` is tiny against the range of the data, a grid does not pay, and with
     weights that are not whole numbers, sums depend on their order: then scikit-learn's DBSCAN does the work.
     ``algorithm_`` says which one did.
@@ -88,24 +89,17 @@ class GridDBSCAN(ClusterMixin, BaseEstimator):
         """
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-        if not (grid_pays(X, self.eps) and are_counts(weights)):
+        found = None
+        if X.shape[1] <= MAX_GRID_FEATURES and are_counts(weights):
+            found = cluster_on_grid(X, self.eps, self.min_samples, weights)
+        if found is None:
             model = DBSCAN(eps=self.eps, min_samples=self.min_samples).fit(X, sample_weight=weights)
-            self.labels_, self.core_sample_indices_ = model.labels_, model.core_sample_indices_
+            found = model.labels_, model.core_sample_indices_
             self.algorithm_ = "scikit-learn"
-            return self
-        import_optional("numba", "fast")
-        self.labels_, self.core_sample_indices_ = cluster_on_grid(X, self.eps, self.min_samples, weights)
-        self.algorithm_ = "grid"
+        else:
+            self.algorithm_ = "grid"
+        self.labels_, self.core_sample_indices_ = found
         return self
-
-
-def grid_pays(X: NDArray[Any], eps: float) -> bool:
-    """Tell whether the grid has few neighbouring cells, and coordinates that floating point can hold."""
-    n_features = X.shape[1]
-    if n_features > MAX_GRID_FEATURES:
-        return False
-    with np.errstate(over="ignore"):
-        return bool(np.ptp(X.astype(np.float64), axis=0).max() / cell_side(eps, n_features) < MAX_CELLS_A_SIDE)
 
 
 def are_counts(weights: NDArray[np.float64] | None) -> bool:
@@ -115,50 +109,28 @@ def are_counts(weights: NDArray[np.float64] | None) -> bool:
 
 def cell_side(eps: float, n_features: int) -> float:
     """Return the side of a cell whose diagonal is ``eps``, less what rounding may add."""
-    return float(eps / np.sqrt(n_features) * (1 - 1e-6))
-
-
-def neighbour_offsets(n_features: int) -> NDArray[np.int64]:
-    """Return the offsets of cells that can hold neighbours of a row of the cell at offset 0, nearest first."""
-    reach = int(np.ceil(np.sqrt(n_features))) + 1
-    offsets = np.array(list(product(range(-reach, reach + 1), repeat=n_features)), dtype=np.int64)
-    gaps = np.maximum(np.abs(offsets) - 1, 0) * (1 - 1e-6)
-    offsets = offsets[(gaps**2).sum(axis=1) <= n_features]
-    return np.asarray(offsets[np.argsort((offsets**2).sum(axis=1), kind="stable")])
+    return float(eps / math.sqrt(n_features) * (1 - 1e-6))
 
 
 def cluster_on_grid(
     X: NDArray[Any], eps: float, min_samples: int, weights: NDArray[np.float64] | None
-) -> tuple[NDArray[np.int64], IntArray]:
-    """Return the label of each row, -1 for noise, and the core rows."""
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Return the label of each row, -1 for noise, and the core rows; None where floating point cannot hold the grid."""
+    import_optional("numba", "fast")
     from cohirf.clusterers import grid_kernels as kernels
 
-    points = X.astype(np.float64, copy=False)
-    coordinates = np.floor((points - points.min(axis=0)) / cell_side(eps, X.shape[1])).astype(np.int64)
-    table = np.full(1 << int(np.ceil(np.log2(2 * len(X) + 2))), -1, dtype=np.int32)
-    cell_of, cells = kernels.number_cells(coordinates, table)
-    del coordinates
-    starts, order = rows_by_label(cell_of, len(cells))
-    points = np.ascontiguousarray(points[order])
-    mass = np.ones(len(X)) if weights is None else weights[order]
-    offsets = neighbour_offsets(X.shape[1])
-    radius2 = eps * eps
-    is_core = kernels.find_core(points, mass, starts, cells, table, offsets, radius2, float(min_samples))
-    core_starts = np.concatenate([[0], np.cumsum(np.bincount(cell_of[order[is_core]], minlength=len(cells)))])
-    half = np.array([offset for offset in offsets.tolist() if offset > [0] * X.shape[1]])
-    roots = kernels.connect_cells(points[is_core], core_starts, cells, table, half, radius2)
-    core_cell = kernels.nearest_core_cell(points, is_core, starts, cells, table, offsets, radius2)
-    labels = np.full(len(X), -1, dtype=np.int64)
-    labels[order] = np.where(core_cell >= 0, roots[core_cell], -1)
-    core_rows = np.sort(order[is_core])
-    return _number_by_first_core_row(labels, core_rows), core_rows
+    X = _as_compiled_for(X)
+    side = cell_side(eps, X.shape[1])
+    low, high = kernels.bounds(X)
+    with np.errstate(all="ignore"):  # a range or a quotient beyond floating point is no grid either
+        if not (high - low).max() / side < MAX_CELLS_A_SIDE:
+            return None
+    weights = None if weights is None else _as_compiled_for(weights)
+    rows = np.empty(len(X), dtype=index_dtype(len(X)))
+    labels, core_rows = kernels.cluster(X, weights, rows, low, high, side, eps * eps, float(min_samples))
+    return labels, core_rows
 
 
-def _number_by_first_core_row(labels: NDArray[np.int64], core_rows: IntArray) -> NDArray[np.int64]:
-    """Give clusters the numbers that scikit-learn gives: in the order of their first core rows."""
-    names, first = np.unique(labels[core_rows], return_index=True)
-    number = np.empty(len(names), dtype=np.int64)
-    number[np.argsort(first)] = np.arange(len(names))
-    found = labels >= 0
-    labels[found] = number[np.searchsorted(names, labels[found])]
-    return labels
+def _as_compiled_for(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a contiguous array that can be written: any other kind would have the kernels compiled once more."""
+    return np.require(array, requirements=["C", "W"])

@@ -2,107 +2,347 @@
 
 Cells have a diagonal of ``eps``, so rows of one cell are neighbours of each other. A cell that holds ``min_samples`` is
 full of core rows without a single distance; two cells are connected as soon as one close pair of core rows is found.
-Cells are found by hashing their coordinates: memory is linear in the rows, whatever the range of the data.
+
+There are three axes; data with fewer features leave the first ones at 0. Cells that differ in their last coordinate
+alone, their height, form a pile, and a pile keeps one bit for each height. Cells are sorted by pile and height, so the
+cells of a pile that are near a given height are found by counting bits, and the piles near another one are found by
+walking along the sorted piles. Nothing is searched for, and memory is linear in the rows, whatever their range.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-BRUTE_PAIRS = 64
+N_AXES = 3
+REACH = 2  # with up to three features, neighbours are at most so many cells apart along each axis
+WINDOW = 2 * REACH + 1
+SPAN = 64 - 2 * REACH  # heights of a pile, in a word that has room for the heights near either end
+MAX_DIGIT_BITS = 13
+FEW_PAIRS = 9  # compared before any box is made
+BRUTE_PAIRS = 64  # compared before any side is halved
+SAMPLE = 4  # rows of either cell that often hold a close pair
+NO_CORE, MIXED = -1, -2
+
+
+class Grid(NamedTuple):
+    """Rows sorted by cell, cells by pile and height.
+
+    Cell ``c`` has the rows from ``starts[c]`` to ``starts[c + 1]``, core rows before ``core_ends[c]``. A pile has the
+    heights from its base to ``SPAN`` above it; its bits start ``REACH`` below the base, and the first bit that is set
+    stands for the cell ``firsts[pile]``, the next one for the next cell. Piles are sorted by base, then by key. A step
+    along the second axis changes the key by 1, along the first by ``stride``.
+    """
+
+    points: Any
+    rows: Any  # their numbers in the data
+    starts: Any
+    core_ends: Any
+    heights: Any
+    keys: Any
+    bases: Any
+    firsts: Any
+    bits: Any
+    stride: Any
+
+
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})  # finite rows: there is no NaN to watch for
+def bounds(X: Any) -> Any:
+    """Return the lowest and the highest value of each feature."""
+    low, high = np.empty(X.shape[1]), np.empty(X.shape[1])
+    for j in range(X.shape[1]):
+        lowest = highest = X[0, j]
+        for i in range(1, len(X)):
+            lowest = min(lowest, X[i, j])
+            highest = max(highest, X[i, j])
+        low[j], high[j] = lowest, highest
+    return low, high
 
 
 @njit(cache=True, nogil=True)
-def _find_cell(origin: Any, row: Any, offsets: Any, step: Any, table: Any, cells: Any) -> Any:
-    """Return the place in ``table`` of the cell at ``origin[row] + offsets[step]``, or of the gap where it would stand.
+def cluster(X: Any, weights: Any, rows: Any, low: Any, high: Any, side: Any, radius2: Any, min_weight: Any) -> Any:
+    """Return the label of each row, -1 for noise, and the core rows.
 
-    Numbers are passed instead of slices: making a slice costs more than what is done with it.
+    ``low`` and ``high`` bound the features. ``weights`` may be None. ``rows`` is room for the number of each row.
     """
-    mask = np.uint64(len(table) - 1)
-    key = np.uint64(1469598103934665603)
-    for j in range(origin.shape[1]):
-        key = (key ^ np.uint64(origin[row, j] + offsets[step, j])) * np.uint64(1099511628211)
-        key ^= key >> np.uint64(29)
-    place = np.int64(key & mask)
-    while table[place] >= 0:
-        same = True
-        for j in range(origin.shape[1]):
-            if cells[table[place], j] != origin[row, j] + offsets[step, j]:
-                same = False
-                break
-        if same:
-            break
-        place = (place + 1) & np.int64(mask)
-    return place
+    grid = _build_grid(X, rows, low, high, side)
+    if weights is not None:
+        weights = weights[grid.rows]
+    _find_core(grid, weights, radius2, min_weight)
+    parents = _connect_cells(grid, radius2)
+    labels, core_rows = _number_clusters(grid, parents)
+    if 0 < len(core_rows) < len(labels):
+        _label_border(grid, parents, radius2, labels)
+    return labels, core_rows
 
 
 @njit(cache=True, nogil=True)
-def number_cells(coordinates: Any, table: Any) -> Any:
-    """Find the occupied cells; returns the cell of each row, and the coordinates of each cell.
+def _n_bits(value: Any) -> Any:
+    bits = 0
+    while value >> bits > 0:
+        bits += 1
+    return bits
 
-    ``table`` has a length that is a power of two, at least twice the rows, and is filled with -1.
-    """
-    n, d = coordinates.shape
-    cell_of = np.empty(n, dtype=np.int32)
-    cells = np.empty((n, d), dtype=np.int64)
-    here = np.zeros((1, d), dtype=np.int64)
-    n_cells = 0
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _steps(value: Any, low: Any, side: Any) -> Any:
+    """Return the coordinate of the cell that holds a value, in float64 whatever the type of the value."""
+    return np.int64((np.float64(value) - low) / side)
+
+
+@njit(cache=True, nogil=True)
+def _build_grid(X: Any, rows: Any, low: Any, high: Any, side: Any) -> Any:
+    n, d = X.shape
+    height_bits = _n_bits(_steps(high[d - 1], low[d - 1], side))
+    # room to step beyond either end of the second axis without meeting a key of the next step along the first
+    second_bits = _n_bits(_steps(high[d - 2], low[d - 2], side) + REACH) if d > 1 else 0
+    first_bits = _n_bits(_steps(high[0], low[0], side)) if d > 2 else 0
+    keys = np.zeros(n, dtype=np.int64)
+    for j in range(d - 1):
+        for i in range(n):
+            keys[i] = (keys[i] << second_bits) + _steps(X[i, j], low[j], side)
+    pile_keys = keys[:0]
+    if first_bits + second_bits + height_bits > 63:
+        pile_keys, keys = _rank(keys, rows)
     for i in range(n):
-        place = _find_cell(coordinates, i, here, 0, table, cells)
-        if table[place] < 0:
-            table[place] = n_cells
-            cells[n_cells] = coordinates[i]
-            n_cells += 1
-        cell_of[i] = table[place]
-    return cell_of, cells[:n_cells].copy()
+        keys[i] = (keys[i] << height_bits) + _steps(X[i, d - 1], low[d - 1], side)
+        rows[i] = i
+    keys, rows = _sort(keys, rows)
+    points = np.empty((n, N_AXES), dtype=X.dtype)
+    starts = np.empty(n + 1, dtype=rows.dtype)
+    starts[0] = n_cells = 0
+    for i in range(n):
+        points[i, 0] = X[rows[i], 0] if d > 2 else 0
+        points[i, 1] = X[rows[i], d - 2] if d > 1 else 0
+        points[i, 2] = X[rows[i], d - 1]
+        keys[n_cells] = keys[i]
+        starts[n_cells + 1] = i + 1
+        n_cells += i == n - 1 or keys[i + 1] != keys[i]
+    starts = starts[: n_cells + 1].copy()
+    heights = np.empty(n_cells, dtype=np.int64)
+    for cell in range(n_cells):
+        heights[cell] = keys[cell] & ((1 << height_bits) - 1)
+        keys[cell] >>= height_bits
+        if len(pile_keys) > 0:
+            keys[cell] = pile_keys[keys[cell]]
+    keys, bases, firsts, bits = _build_piles(keys[:n_cells], heights)
+    return Grid(points, rows, starts, starts[:-1].copy(), heights, keys, bases, firsts, bits, 1 << second_bits)
+
+
+@njit(cache=True, nogil=True)
+def _sort(keys: Any, rows: Any) -> Any:
+    """Sort rows by keys, digit by digit, rows of one key in the order they have; both arrays are used up."""
+    n, n_bits = len(keys), _n_bits(keys.max())
+    n_digits = -(-n_bits // min(MAX_DIGIT_BITS, max(8, _n_bits(n))))
+    width = -(-n_bits // max(1, n_digits))
+    mask = (1 << width) - 1
+    places = np.empty(mask + 1, dtype=rows.dtype)
+    sorted_keys, sorted_rows = np.empty_like(keys), np.empty_like(rows)
+    for digit in range(n_digits):
+        shift = digit * width
+        places[:] = 0
+        for i in range(n):
+            places[(keys[i] >> shift) & mask] += 1
+        place = 0
+        for value in range(mask + 1):
+            place, places[value] = place + places[value], place
+        for i in range(n):
+            value = (keys[i] >> shift) & mask
+            sorted_keys[places[value]] = keys[i]
+            sorted_rows[places[value]] = rows[i]
+            places[value] += 1
+        keys, sorted_keys = sorted_keys, keys
+        rows, sorted_rows = sorted_rows, rows
+    return keys, rows
+
+
+@njit(cache=True, nogil=True)
+def _rank(keys: Any, rows: Any) -> Any:
+    """Return the distinct keys in rising order, and for each key its place among them; ``rows`` is room for numbers."""
+    for i in range(len(keys)):
+        rows[i] = i
+    distinct, order = _sort(keys, rows.copy())
+    ranks = np.empty(len(keys), dtype=np.int64)
+    n_distinct = 0
+    for i in range(len(keys)):
+        distinct[n_distinct] = distinct[i]
+        ranks[order[i]] = n_distinct
+        n_distinct += i == len(keys) - 1 or distinct[i + 1] != distinct[i]
+    return distinct[:n_distinct].copy(), ranks
+
+
+@njit(cache=True, nogil=True)
+def _build_piles(cell_keys: Any, heights: Any) -> Any:
+    """Return keys, bases, first cells and bits of piles.
+
+    A cell near the end of a span has a bit in the pile of the next span, too.
+    """
+    most = 2 * len(cell_keys)
+    keys, bases = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    firsts, bits = np.full(most, most, dtype=np.int64), np.zeros(most, dtype=np.uint64)
+    last_span = pile = -1
+    for cell in range(len(cell_keys)):
+        if cell > 0 and cell_keys[cell] != cell_keys[cell - 1]:
+            last_span = -1
+        height = heights[cell]
+        for span in range(max(0, height - REACH) // SPAN, (height + REACH) // SPAN + 1):
+            pile += span > last_span
+            last_span = max(span, last_span)
+            here = pile - (last_span - span)
+            keys[here], bases[here] = cell_keys[cell], span * SPAN
+            firsts[here] = min(firsts[here], cell)
+            bits[here] |= np.uint64(1) << np.uint64(height - span * SPAN + REACH)
+    n_piles = pile + 1
+    _, order = _sort(bases[:n_piles] // SPAN, np.arange(n_piles))
+    return keys[order], bases[order], firsts[order], bits[order]
+
+
+@njit(cache=True, nogil=True)
+def _count_bits(bits: Any) -> Any:
+    """Count the bits that are set, in the form that compilers turn into one instruction."""
+    count = 0
+    while bits:
+        bits &= bits - np.uint64(1)
+        count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _run(first: Any, bits: Any, low: Any, width: Any) -> Any:
+    """Return the cells that ``width`` bits of a pile from ``low`` on stand for: the first, and one behind the last."""
+    below = (np.uint64(1) << np.uint64(low)) - np.uint64(1)
+    window = ((np.uint64(1) << np.uint64(width)) - np.uint64(1)) << np.uint64(low)
+    start = first + _count_bits(bits & below)
+    return start, start + _count_bits(bits & window)
+
+
+@njit(cache=True, nogil=True)
+def _bands(grid: Any, reach: Any, forwards: Any) -> Any:
+    """Return the ranges of keys that near piles have, relative to the key of a pile, nearest first."""
+    bands = [(0, 0), (1, reach)]
+    if not forwards:
+        bands.append((-reach, -1))
+    if grid.keys.max() >= grid.stride:
+        for step in range(1, reach + 1):
+            bands.append((step * grid.stride - reach, step * grid.stride + reach))
+            if not forwards:
+                bands.append((-step * grid.stride - reach, -step * grid.stride + reach))
+    return np.array(bands)
+
+
+@njit(cache=True, nogil=True)
+def _near_piles(keys: Any, bases: Any, pile: Any, bands: Any, cursors: Any, near: Any) -> Any:
+    """Write the piles near ``pile`` and return their number.
+
+    ``cursors`` only move forwards from pile to pile: one for each band, then one at the end of the piles of this base.
+    """
+    end = cursors[-1]
+    if pile >= end:
+        while bases[end] < bases[pile]:
+            end += 1
+        cursors[:-1] = end
+        while end < len(bases) and bases[end] == bases[pile]:
+            end += 1
+        cursors[-1] = end
+    n_near = 0
+    for band in range(len(bands)):
+        lowest, highest = keys[pile] + bands[band, 0], keys[pile] + bands[band, 1]
+        other = cursors[band]
+        while other < end and keys[other] < lowest:
+            other += 1
+        cursors[band] = other
+        while other < end and keys[other] <= highest:
+            near[n_near] = other
+            n_near += 1
+            other += 1
+    return n_near
 
 
 @njit(cache=True, nogil=True)
 def _squared_distance(points: Any, i: Any, k: Any) -> Any:
+    """Return what float64 makes of it, whatever the type of the points."""
+    x = np.float64(points[i, 0]) - np.float64(points[k, 0])
+    y = np.float64(points[i, 1]) - np.float64(points[k, 1])
+    z = np.float64(points[i, 2]) - np.float64(points[k, 2])
+    return x * x + y * y + z * z
+
+
+@njit(cache=True, nogil=True)
+def _swap(points: Any, rows: Any, i: Any, k: Any) -> None:
+    points[i, 0], points[k, 0] = points[k, 0], points[i, 0]
+    points[i, 1], points[k, 1] = points[k, 1], points[i, 1]
+    points[i, 2], points[k, 2] = points[k, 2], points[i, 2]
+    rows[i], rows[k] = rows[k], rows[i]
+
+
+@njit(cache=True, nogil=True)
+def _weight(weights: Any, start: Any, end: Any) -> Any:
+    if weights is None:
+        return float(end - start)
     total = 0.0
-    for j in range(points.shape[1]):
-        difference = points[i, j] - points[k, j]
-        total += difference * difference
+    for i in range(start, end):
+        total += weights[i]
     return total
 
 
 @njit(cache=True, nogil=True)
-def find_core(
-    points: Any, weights: Any, starts: Any, cells: Any, table: Any, offsets: Any, radius2: Any, min_weight: Any
-) -> Any:
-    """Tell which rows, sorted by cell, have neighbours of at least ``min_weight`` in all, themselves included.
+def _weight_near(points: Any, weights: Any, i: Any, start: Any, end: Any, radius2: Any) -> Any:
+    """Return the weight of the rows from ``start`` to ``end`` that are within the radius of row ``i``."""
+    total = 0.0
+    for k in range(start, end):
+        is_near = _squared_distance(points, i, k) <= radius2
+        if weights is None:
+            total += is_near
+        else:
+            total += is_near * weights[k]
+    return total
 
-    Neighbouring cells are looked up as they are needed: ``offsets`` come nearest first, and most rows need few.
+
+@njit(cache=True, nogil=True)
+def _find_core(grid: Any, weights: Any, radius2: Any, min_weight: Any) -> None:
+    """Put core rows first in each cell: rows whose neighbours, themselves included, weigh ``min_weight`` or more.
+
+    Runs of rows in the piles near by are made as they are needed: the nearest come first, and most rows need few.
     """
-    is_core = np.zeros(len(points), dtype=np.bool_)
-    near = np.empty(len(offsets), dtype=np.int64)
-    for cell in range(len(cells)):
-        start, end = starts[cell], starts[cell + 1]
-        inside = weights[start:end].sum()
-        if inside >= min_weight:
-            is_core[start:end] = True
-            continue
-        n_near, n_looked_up = 0, 1  # the first offset is the cell itself
-        for i in range(start, end):
-            weight = inside
-            visited = 0
-            while weight < min_weight:
-                if visited == n_near:
-                    if n_looked_up == len(offsets):
-                        break
-                    near[n_near] = table[_find_cell(cells, cell, offsets, n_looked_up, table, cells)]
-                    n_looked_up += 1
-                    n_near += near[n_near] >= 0
-                    continue
-                for k in range(starts[near[visited]], starts[near[visited] + 1]):
-                    if _squared_distance(points, i, k) <= radius2:
-                        weight += weights[k]
-                visited += 1
-            is_core[i] = weight >= min_weight
-    return is_core
+    points, rows, starts, core_ends, heights = grid.points, grid.rows, grid.starts, grid.core_ends, grid.heights
+    keys, bases, firsts, bits = grid.keys, grid.bases, grid.firsts, grid.bits
+    bands = _bands(grid, REACH, False)
+    cursors = np.zeros(len(bands) + 1, dtype=np.int64)
+    near = np.empty(WINDOW**2, dtype=np.int64)
+    run_starts, run_ends = np.empty(WINDOW**2, dtype=np.int64), np.empty(WINDOW**2, dtype=np.int64)
+    for pile in range(len(keys)):
+        n_near = -1  # not known yet
+        bottom, top = _run(firsts[pile], bits[pile], REACH, SPAN)
+        for cell in range(bottom, top):
+            start, end = starts[cell], starts[cell + 1]
+            if _weight(weights, start, end) >= min_weight:
+                core_ends[cell] = end
+                continue
+            if n_near < 0:
+                n_near = _near_piles(keys, bases, pile, bands, cursors, near)
+            n_runs = n_visited = 0
+            while start < end:
+                weight, run = 0.0, 0
+                while weight < min_weight and (run < n_runs or n_visited < n_near):
+                    if run == n_runs:
+                        other = near[n_visited]
+                        n_visited += 1
+                        first, last = _run(firsts[other], bits[other], heights[cell] - bases[pile], WINDOW)
+                        run_starts[n_runs], run_ends[n_runs] = starts[first], starts[last]
+                        n_runs += first < last
+                        continue
+                    weight += _weight_near(points, weights, start, run_starts[run], run_ends[run], radius2)
+                    run += 1
+                if weight >= min_weight:
+                    start += 1
+                else:
+                    end -= 1
+                    _swap(points, rows, start, end)
+                    if weights is not None:
+                        weights[start], weights[end] = weights[end], weights[start]
+            core_ends[cell] = end
 
 
 @njit(cache=True, nogil=True)
@@ -114,155 +354,279 @@ def _root(parents: Any, cell: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _box(points: Any, members: Any, start: Any, end: Any, low: Any, high: Any, box: Any) -> Any:
-    """Write the box around ``members[start:end]``."""
-    for j in range(points.shape[1]):
-        lowest = highest = points[members[start], j]
-        for m in range(start + 1, end):
-            value = points[members[m], j]
-            lowest = min(lowest, value)
-            highest = max(highest, value)
-        low[box, j] = lowest
-        high[box, j] = highest
+def _connect_cells(grid: Any, radius2: Any) -> Any:
+    """Return the root of each cell after joining cells with a close pair of core rows.
+
+    Adjacent cells come first: after them most piles near each other are joined already, and passed over as a whole.
+    """
+    parents = np.arange(len(grid.heights))
+    boxes = np.empty((len(parents), 2 * N_AXES))
+    boxes[:, 0] = np.nan  # not known yet
+    pile_roots = np.full(len(grid.keys), MIXED)
+    _connect_within(grid, 1, radius2, parents, pile_roots, boxes)
+    _point_to_roots(parents)
+    _find_pile_roots(grid, parents, pile_roots)
+    _connect_within(grid, REACH, radius2, parents, pile_roots, boxes)
+    _point_to_roots(parents)
+    return parents
 
 
 @njit(cache=True, nogil=True)
-def _gap2(low_a: Any, high_a: Any, a: Any, low_b: Any, high_b: Any, b: Any) -> Any:
-    """Return the squared distance between box ``a`` of some boxes and box ``b`` of others."""
+def _point_to_roots(parents: Any) -> None:
+    for cell in range(len(parents)):
+        parents[cell] = _root(parents, cell)
+
+
+@njit(cache=True, nogil=True)
+def _find_pile_roots(grid: Any, roots: Any, pile_roots: Any) -> None:
+    """Write the root that all core rows of a pile have, or that there are several, or none."""
+    for pile in range(len(pile_roots)):
+        root = NO_CORE
+        for cell in range(grid.firsts[pile], grid.firsts[pile] + _count_bits(grid.bits[pile])):
+            if grid.core_ends[cell] > grid.starts[cell]:
+                root = roots[cell] if root in (NO_CORE, roots[cell]) else MIXED
+        pile_roots[pile] = root
+
+
+@njit(cache=True, nogil=True)
+def _drop_joined(near: Any, n_near: Any, pile_roots: Any, root: Any) -> Any:
+    """Keep the piles with core rows, less those that have ``root`` alone; return their number."""
+    n_kept = 0
+    for t in range(n_near):
+        other = pile_roots[near[t]]
+        near[n_kept] = near[t]
+        n_kept += other != NO_CORE and (other == MIXED or other != root)
+    return n_kept
+
+
+@njit(cache=True, nogil=True)
+def _connect_within(grid: Any, reach: Any, radius2: Any, parents: Any, pile_roots: Any, boxes: Any) -> None:
+    """Join cells that are at most ``reach`` apart along each axis."""
+    points, rows, starts, core_ends, heights = grid.points, grid.rows, grid.starts, grid.core_ends, grid.heights
+    keys, bases, firsts, bits = grid.keys, grid.bases, grid.firsts, grid.bits
+    bands = _bands(grid, reach, True)
+    cursors = np.zeros(len(bands) + 1, dtype=np.int64)
+    near, others = np.empty(WINDOW**2, dtype=np.int64), np.empty(WINDOW**3, dtype=np.int64)
+    for pile in range(len(keys)):
+        own = pile_roots[pile]
+        if own == NO_CORE:
+            continue
+        n_near = _near_piles(keys, bases, pile, bands, cursors, near)
+        n_near = _drop_joined(near, n_near, pile_roots, own)
+        if n_near == 0:
+            continue
+        bottom, top = _run(firsts[pile], bits[pile], REACH, SPAN)
+        for cell in range(bottom, top):
+            if core_ends[cell] == starts[cell]:
+                continue
+            root = _root(parents, cell)
+            low = heights[cell] - bases[pile] + REACH - reach
+            n_others = 0
+            for t in range(n_near):
+                first, last = _run(firsts[near[t]], bits[near[t]], low, 2 * reach + 1)
+                for other in range(max(first, cell + 1), last):
+                    others[n_others] = other
+                    n_others += parents[other] != root
+            for t in range(n_others):
+                other_root = _root(parents, others[t])
+                if other_root != root and _are_close(points, rows, starts, core_ends, cell, others[t], radius2, boxes):
+                    parents[max(root, other_root)] = min(root, other_root)
+                    root = min(root, other_root)
+
+
+@njit(cache=True, nogil=True)
+def _are_close(points: Any, rows: Any, starts: Any, core_ends: Any, a: Any, b: Any, radius2: Any, boxes: Any) -> Any:
+    """Tell whether two cells have a close pair of core rows; cheap tests come first."""
+    a0, a1, b0, b1 = starts[a], core_ends[a], starts[b], core_ends[b]
+    if (a1 - a0) * (b1 - b0) <= FEW_PAIRS:
+        return _compare_all(points, a0, a1, b0, b1, radius2)
+    if np.isnan(boxes[a, 0]):
+        _box(points, a0, a1, boxes, a)
+    if np.isnan(boxes[b, 0]):
+        _box(points, b0, b1, boxes, b)
+    if _gap2(boxes, a, b) > radius2:
+        return False
+    if _compare_all(points, a0, min(a0 + SAMPLE, a1), b0, min(b0 + SAMPLE, b1), radius2):
+        return True
+    a1 = _keep_near(points, rows, a0, a1, boxes, b, radius2)
+    return a0 < a1 and has_close_pair(points, rows, a0, a1, b0, b1, radius2)
+
+
+@njit(cache=True, nogil=True)
+def _compare_all(points: Any, a0: Any, a1: Any, b0: Any, b1: Any, radius2: Any) -> Any:
+    for i in range(a0, a1):
+        for k in range(b0, b1):
+            if _squared_distance(points, i, k) <= radius2:
+                return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _box(points: Any, start: Any, end: Any, boxes: Any, box: Any) -> None:
+    """Write the box around ``points[start:end]``: its lowest, then its highest coordinates."""
+    for j in range(N_AXES):
+        lowest = highest = points[start, j]
+        for i in range(start + 1, end):
+            lowest = min(lowest, points[i, j])
+            highest = max(highest, points[i, j])
+        boxes[box, j] = lowest
+        boxes[box, N_AXES + j] = highest
+
+
+@njit(cache=True, nogil=True)
+def _gap2(boxes: Any, a: Any, b: Any) -> Any:
+    """Return the squared distance between two boxes."""
     total = 0.0
-    for j in range(low_a.shape[1]):
-        gap = max(0.0, low_b[b, j] - high_a[a, j], low_a[a, j] - high_b[b, j])
+    for j in range(N_AXES):
+        gap = max(0.0, boxes[b, j] - boxes[a, N_AXES + j], boxes[a, j] - boxes[b, N_AXES + j])
         total += gap * gap
     return total
 
 
 @njit(cache=True, nogil=True)
-def _reach2(low_a: Any, high_a: Any, a: Any, low_b: Any, high_b: Any, b: Any) -> Any:
-    """Return the largest squared distance between points of two such boxes."""
+def _reach2(boxes: Any, a: Any, b: Any) -> Any:
+    """Return the largest squared distance between points of two boxes."""
     total = 0.0
-    for j in range(low_a.shape[1]):
-        reach = max(high_b[b, j] - low_a[a, j], high_a[a, j] - low_b[b, j])
+    for j in range(N_AXES):
+        reach = max(boxes[b, N_AXES + j] - boxes[a, j], boxes[a, N_AXES + j] - boxes[b, j])
         total += reach * reach
     return total
 
 
 @njit(cache=True, nogil=True)
-def _longest_side(low: Any, high: Any) -> Any:
+def _longest_side(boxes: Any, box: Any) -> Any:
     side = 0
-    for j in range(1, low.shape[1]):
-        if high[0, j] - low[0, j] > high[0, side] - low[0, side]:
+    for j in range(1, N_AXES):
+        if boxes[box, N_AXES + j] - boxes[box, j] > boxes[box, N_AXES + side] - boxes[box, side]:
             side = j
     return side
 
 
 @njit(cache=True, nogil=True)
-def _middle(low: Any, high: Any) -> Any:
-    """Return a number between two, below the higher one: between neighbouring floats the mean may round up to it."""
-    middle = low + (high - low) / 2
-    return middle if middle < high else low
-
-
-@njit(cache=True, nogil=True)
-def _split(points: Any, members: Any, start: Any, end: Any, side: Any, middle: Any) -> Any:
-    """Order ``members[start:end]``, those below ``middle`` along ``side`` first; returns where these end."""
-    i, k = start, end - 1
-    while i <= k:
-        if points[members[i], side] <= middle:
+def _keep_near(points: Any, rows: Any, start: Any, end: Any, boxes: Any, box: Any, radius2: Any) -> Any:
+    """Order rows, those within the radius of a box first; returns where these end."""
+    i, k = start, end
+    while i < k:
+        gap2 = 0.0
+        for j in range(N_AXES):
+            gap = max(0.0, boxes[box, j] - points[i, j], points[i, j] - boxes[box, N_AXES + j])
+            gap2 += gap * gap
+        if gap2 <= radius2:
             i += 1
         else:
-            members[i], members[k] = members[k], members[i]
             k -= 1
+            _swap(points, rows, i, k)
     return i
 
 
 @njit(cache=True, nogil=True)
-def has_close_pair(points: Any, left: Any, right: Any, radius2: Any) -> Any:
-    """Tell whether a row of ``left`` is within the radius of one of ``right``.
+def _split(points: Any, rows: Any, start: Any, end: Any, boxes: Any, box: Any, side: Any) -> Any:
+    """Order rows, those in the lower half of their box first; returns where these end."""
+    low, high = boxes[box, side], boxes[box, N_AXES + side]
+    middle = low + (high - low) / 2
+    if middle >= high:  # between neighbouring floats the mean may round up
+        middle = low
+    i, k = start, end
+    while i < k:
+        if points[i, side] <= middle:
+            i += 1
+        else:
+            k -= 1
+            _swap(points, rows, i, k)
+    return i
 
-    Both are halved again and again; halves whose boxes are too far apart are dropped. So two dense cells that face each
-    other across a gap are told apart without comparing all their rows. Reorders ``left`` and ``right``.
+
+@njit(cache=True, nogil=True)
+def has_close_pair(points: Any, rows: Any, a0: Any, a1: Any, b0: Any, b1: Any, radius2: Any) -> Any:
+    """Tell whether a row from ``a0`` to ``a1`` is within the radius of one from ``b0`` to ``b1``.
+
+    Rows too far from the box around the other side are dropped, then one side is halved, again and again. So two dense
+    cells that face each other across a gap are told apart without comparing all their rows. Reorders either side.
     """
-    shape = (1, points.shape[1])
-    low_a, high_a, low_b, high_b = np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape)
-    stack = [(0, len(left), 0, len(right))]
+    boxes = np.empty((2, 2 * N_AXES))
+    stack = [(a0, a1, b0, b1)]
     while len(stack) > 0:
         a0, a1, b0, b1 = stack.pop()
-        _box(points, left, a0, a1, low_a, high_a, 0)
-        _box(points, right, b0, b1, low_b, high_b, 0)
-        if _gap2(low_a, high_a, 0, low_b, high_b, 0) > radius2:
-            continue
-        if _reach2(low_a, high_a, 0, low_b, high_b, 0) <= radius2:
-            return True
+        if (a1 - a0) * (b1 - b0) > BRUTE_PAIRS:
+            _box(points, b0, b1, boxes, 1)
+            a1 = _keep_near(points, rows, a0, a1, boxes, 1, radius2)
+            if a0 == a1:
+                continue
+            _box(points, a0, a1, boxes, 0)
+            b1 = _keep_near(points, rows, b0, b1, boxes, 0, radius2)
         if (a1 - a0) * (b1 - b0) <= BRUTE_PAIRS:
-            for i in range(a0, a1):
-                for k in range(b0, b1):
-                    if _squared_distance(points, left[i], right[k]) <= radius2:
-                        return True
+            if _compare_all(points, a0, a1, b0, b1, radius2):
+                return True
             continue
-        side_a, side_b = _longest_side(low_a, high_a), _longest_side(low_b, high_b)
-        if high_a[0, side_a] - low_a[0, side_a] >= high_b[0, side_b] - low_b[0, side_b]:
-            middle = _split(points, left, a0, a1, side_a, _middle(low_a[0, side_a], high_a[0, side_a]))
+        if _reach2(boxes, 0, 1) <= radius2:
+            return True
+        side_a, side_b = _longest_side(boxes, 0), _longest_side(boxes, 1)
+        if boxes[0, N_AXES + side_a] - boxes[0, side_a] >= boxes[1, N_AXES + side_b] - boxes[1, side_b]:
+            middle = _split(points, rows, a0, a1, boxes, 0, side_a)
             stack.append((a0, middle, b0, b1))
             stack.append((middle, a1, b0, b1))
         else:
-            middle = _split(points, right, b0, b1, side_b, _middle(low_b[0, side_b], high_b[0, side_b]))
+            middle = _split(points, rows, b0, b1, boxes, 1, side_b)
             stack.append((a0, a1, b0, middle))
             stack.append((a0, a1, middle, b1))
     return False
 
 
 @njit(cache=True, nogil=True)
-def connect_cells(points: Any, starts: Any, cells: Any, table: Any, offsets: Any, radius2: Any) -> Any:
-    """Return the root of each cell after joining cells with a close pair of ``points``, which are core rows.
+def _number_clusters(grid: Any, parents: Any) -> Any:
+    """Give clusters the numbers that scikit-learn gives: in the order of their first core rows.
 
-    ``offsets`` are one of each two opposite ones, nearest first, so that most far pairs are joined already.
+    Returns the labels, those of core rows alone, and the core rows. ``parents`` become the labels of cells.
     """
-    parents = np.arange(len(cells))
-    low, high = np.empty(cells.shape), np.empty(cells.shape)
-    rows = np.arange(len(points))
-    for cell in range(len(cells)):
-        if starts[cell] < starts[cell + 1]:
-            _box(points, rows, starts[cell], starts[cell + 1], low, high, cell)
-    for cell in range(len(cells)):
-        if starts[cell] == starts[cell + 1]:
-            continue
-        for step in range(len(offsets)):
-            other = table[_find_cell(cells, cell, offsets, step, table, cells)]
-            if other < 0 or starts[other] == starts[other + 1]:
-                continue
-            a, b = _root(parents, cell), _root(parents, other)
-            if a == b or _gap2(low, high, cell, low, high, other) > radius2:
-                continue
-            # slices of `rows`: reordered within a cell, they stay the rows of that cell
-            left = rows[starts[cell] : starts[cell + 1]]
-            right = rows[starts[other] : starts[other + 1]]
-            if has_close_pair(points, left, right, radius2):
-                parents[max(a, b)] = min(a, b)
-    for cell in range(len(cells)):
-        parents[cell] = _root(parents, cell)
-    return parents
+    labels = np.full(len(grid.rows), -1, dtype=np.int64)
+    n_core = 0
+    for cell in range(len(parents)):
+        for i in range(grid.starts[cell], grid.core_ends[cell]):
+            labels[grid.rows[i]] = parents[cell]
+        n_core += grid.core_ends[cell] - grid.starts[cell]
+    core_rows = np.empty(n_core, dtype=np.int64)
+    numbers = np.full(len(parents), -1, dtype=np.int64)
+    n_core = n_clusters = 0
+    for row in range(len(labels)):
+        root = labels[row]
+        if root >= 0:
+            if numbers[root] < 0:
+                numbers[root] = n_clusters
+                n_clusters += 1
+            labels[row] = numbers[root]
+            core_rows[n_core] = row
+            n_core += 1
+    for cell in range(len(parents)):
+        parents[cell] = numbers[parents[cell]]
+    return labels, core_rows
 
 
 @njit(cache=True, nogil=True)
-def nearest_core_cell(
-    points: Any, is_core: Any, starts: Any, cells: Any, table: Any, offsets: Any, radius2: Any
-) -> Any:
-    """Return, for each row, the cell of the nearest core row within the radius, or -1 if there is none."""
-    found = np.full(len(points), -1, dtype=np.int64)
-    for cell in range(len(cells)):
-        for i in range(starts[cell], starts[cell + 1]):
-            if is_core[i]:
-                found[i] = cell
+def _label_border(grid: Any, cell_labels: Any, radius2: Any, labels: Any) -> None:
+    """Give other rows the label of the nearest core row within the radius, the lowest of several."""
+    points, starts, core_ends, heights = grid.points, grid.starts, grid.core_ends, grid.heights
+    keys, bases, firsts, bits = grid.keys, grid.bases, grid.firsts, grid.bits
+    bands = _bands(grid, REACH, False)
+    cursors = np.zeros(len(bands) + 1, dtype=np.int64)
+    near = np.empty(WINDOW**2, dtype=np.int64)
+    pile_labels = np.empty(len(keys), dtype=np.int64)
+    _find_pile_roots(grid, cell_labels, pile_labels)
+    for pile in range(len(keys)):
+        n_near = -1  # not known yet
+        bottom, top = _run(firsts[pile], bits[pile], REACH, SPAN)
+        for cell in range(bottom, top):
+            if core_ends[cell] == starts[cell + 1]:
                 continue
-            best = radius2
-            for step in range(len(offsets)):
-                other = table[_find_cell(cells, cell, offsets, step, table, cells)]
-                if other < 0:
-                    continue
-                for k in range(starts[other], starts[other + 1]):
-                    if is_core[k]:
-                        distance = _squared_distance(points, i, k)
-                        if distance < best or (distance == best and found[i] < 0):
-                            best = distance
-                            found[i] = other
-    return found
+            if n_near < 0:
+                n_near = _near_piles(keys, bases, pile, bands, cursors, near)
+                n_near = _drop_joined(near, n_near, pile_labels, MIXED)
+            for i in range(core_ends[cell], starts[cell + 1]):
+                best, label = radius2, -1
+                for t in range(n_near):
+                    first, last = _run(firsts[near[t]], bits[near[t]], heights[cell] - bases[pile], WINDOW)
+                    for other in range(first, last):
+                        for k in range(starts[other], core_ends[other]):
+                            distance = _squared_distance(points, i, k)
+                            if distance < best or (distance == best and (label < 0 or cell_labels[other] < label)):
+                                best, label = distance, cell_labels[other]
+                labels[grid.rows[i]] = label
