@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 import cohirf.checkpoint
 import cohirf.describe
+import cohirf.estimator
 from cohirf import open_source
 from cohirf.checkpoint import CheckpointError, open_checkpoint
 from cohirf.describe import FREE_PARAMETERS
@@ -339,6 +340,16 @@ def test_a_refused_checkpoint_is_left_as_it_was(half_done):
     assert len(fit(make_model(half_done))[1]) == len(fit(make_model())[1]) - 3
 
 
+def test_batches_that_do_not_fit_are_refused_whatever_the_manifest_says(half_done, monkeypatch):
+    was, _ = manifest_of(half_done)
+    monkeypatch.setattr(cohirf.estimator, "describe_fit", lambda *_, **__: was)
+    with refused(
+        f"{half_done / 'journal'} holds batch (1, 0) with 40 rows where the fit has (1, 0) with 42: "
+        f"it is of another fit. Give another directory."
+    ):
+        fit(make_model(half_done), X[:210])
+
+
 # -- directories ---------------------------------------------------------------------------------------------------
 
 
@@ -365,6 +376,11 @@ def test_an_empty_directory_is_taken(path):
     path.mkdir()
     fit(make_model(path))
     assert names(path) == FILES
+
+
+def test_hidden_files_do_not_matter(half_done):
+    (half_done / ".DS_Store").touch()
+    assert len(fit(make_model(half_done))[1]) == len(fit(make_model())[1]) - 3
 
 
 def not_opened(error, reason, path):

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -202,6 +203,17 @@ def test_a_fit_goes_on_after_its_process_left_in_the_middle_of_a_call(fail_at, t
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == EXIT_CODE
     check_that_it_goes_on(path, whole, 0)
+
+
+KILLS = Path(__file__).parents[1] / "benchmarks" / "kills.py"
+
+
+@pytest.mark.skipif(not KILLS.exists(), reason="the benchmarks are not here")
+def test_a_fit_goes_on_after_its_process_group_was_killed():
+    options = ["--kills", "3", "--in-processes", "0", "--flips", "0", "--rows", "6000"]
+    done = subprocess.run([sys.executable, str(KILLS), *options], capture_output=True, text=True, check=False)
+    assert "3 of 3 kills survived" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0
 
 
 # -- full disks ----------------------------------------------------------------------------------------------------

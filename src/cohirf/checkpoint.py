@@ -203,18 +203,15 @@ def _make_directory(path: Path) -> None:
 
 
 def _refuse_strangers(path: Path) -> None:
-    """Refuse a directory that holds anything but the files of a checkpoint."""
+    """Refuse a directory that holds anything but the files of a checkpoint, and hidden ones that systems make."""
     own = {MANIFEST, f"{MANIFEST}.new", JOURNAL, LOCK}
     with os.scandir(path) as entries:
-        strangers = [entry.name for entry in entries if entry.name not in own or not _is_plain(entry)]
+        seen = [entry for entry in entries if not entry.name.startswith(".")]
+    strangers = [entry.name for entry in seen if entry.name not in own or not entry.is_file(follow_symlinks=False)]
     if strangers:
         raise CheckpointError(
             f"checkpoint={str(path)!r} holds something else, {min(strangers)!r}: give an empty or new directory."
         )
-
-
-def _is_plain(entry: os.DirEntry[str]) -> bool:
-    return entry.is_file(follow_symlinks=False)
 
 
 def _begin(path: Path, fit: dict[str, Any], settled: dict[str, Any]) -> None:
