@@ -61,6 +61,12 @@ def readable_on_white(colours: Colours) -> Colours:
     return darkened
 
 
+def readable_on_dark(colours: Colours) -> Colours:
+    """Return the colours, lighter where a point or a line in them would be hard to see on a dark page."""
+    missing = np.clip((0.45 - brightness(colours)) / np.maximum(1 - brightness(colours), 0.01), 0, 1)
+    return mix(colours, missing)
+
+
 def brightness(colours: Colours) -> NDArray[np.float64]:
     """Return how bright each colour looks, from 0 to 1."""
     bright: NDArray[np.float64] = colours @ np.array([0.299, 0.587, 0.114])
