@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,6 +103,19 @@ def measure_effects(features: Any, spread: Spread, labels: IntArray, clusters: I
     with np.errstate(divide="ignore", invalid="ignore"):
         effect = np.where(comparable, (mean - elsewhere) / spread.deviation, 0)
     return Effects(counts, mean, elsewhere, effect)
+
+
+def name_strongest(effects: Effects, place: int, n_features: int, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return name, effect and means of the features that set one of the clusters apart the most."""
+    return [
+        {
+            "name": names[feature],
+            "effect": float(effects.effect[place, feature]),
+            "mean": float(effects.mean[place, feature]),
+            "elsewhere": float(effects.mean_elsewhere[place, feature]),
+        }
+        for feature in effects.strongest(place, n_features).tolist()
+    ]
 
 
 def _membership(labels: IntArray, clusters: IntArray) -> Any:

@@ -8,10 +8,11 @@
   const root = document.documentElement;
   const data = JSON.parse(find("report-data").textContent);
   const nColours = data.palette.light.length - 1; // the last one is that of noise
-  const state = { cut: data.cuts.length - 1, alone: null, node: -1 };
+  const state = { cut: data.cuts.length - 1, alone: null, node: -1, printing: false };
   const count = (n) => n.toLocaleString("en-US");
   const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
   const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)}%`;
+  const decimal = (x) => x.toFixed(2).replace("-", "\u2212");
   const signed = (x) => (x < 0 ? "\u2212" : "+") + Math.abs(x).toFixed(1);
   const chartText = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
@@ -69,8 +70,12 @@
   const narrow = () => find("main").clientWidth < 600;
   const config = { displayModeBar: false, responsive: true, showTips: false };
 
-  function layout(more) {
+  const PRINTED = { "tree-chart": 680, scatter: 560, "rows-chart": 320, "agreement-chart": 320 }; // pixels on A4
+  const widthOf = (id) => (state.printing ? PRINTED[id] : find(id).clientWidth);
+
+  function layout(id, more) {
     return {
+      ...(state.printing ? { width: widthOf(id) } : { autosize: true }),
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false,
       font: { family: style("--sans"), size: 12, color: style("--ink") },
       hoverlabel: { bgcolor: style("--panel"), bordercolor: style("--strong-line"), font: { color: style("--ink") }, align: "left" },
@@ -135,7 +140,7 @@
       leaf: { opacity: 1 }, maxdepth: narrow() ? 3 : 5, tiling: { orientation: "h", pad: 0 },
       pathbar: { visible: false },
     };
-    const about = layout({ margin: { t: 0, r: 0, b: 0, l: 0 }, uniformtext: { minsize: 10, mode: "hide" } });
+    const about = layout("tree-chart", { margin: { t: 0, r: 0, b: 0, l: 0 }, uniformtext: { minsize: 10, mode: "hide" } });
     return Plotly.react("tree-chart", [trace], about, config);
   }
 
@@ -175,13 +180,15 @@
 
   // ---- cuts
 
+  const placeOf = new Map(); // from the row of a medoid to its place in points.medoid_x
   let points; // columns of the drawn rows; label and colour hold one entry per cut, row by row
 
   async function unpackPoints() {
     const packed = data.points;
     points = { axes: packed.axes.map((name) => chartText(name.length > 45 ? `${name.slice(0, 44)}\u2026` : name)), names: packed.class && packed.class.names.map(chartText) };
-    for (const name of ["x", "y", "row", "label", "colour"]) points[name] = await unpack(packed[name]);
+    for (const name of ["x", "y", "row", "label", "colour", "medoid", "medoid_x", "medoid_y"]) points[name] = await unpack(packed[name]);
     points.class = packed.class && (await unpack(packed.class.number));
+    points.medoid.forEach((row, place) => placeOf.set(row, place));
   }
 
   const atCut = (values) => Array.from(points.row, (_, i) => values[i * data.cuts.length + state.cut]);
@@ -213,7 +220,8 @@
     const numbered = medoids.length <= 30;
     const discs = {
       type: "scatter", mode: numbered ? "markers+text" : "markers",
-      x: medoids.map((cluster) => cluster.x), y: medoids.map((cluster) => cluster.y),
+      x: medoids.map((cluster) => points.medoid_x[placeOf.get(cluster.medoid)]),
+      y: medoids.map((cluster) => points.medoid_y[placeOf.get(cluster.medoid)]),
       text: medoids.map((cluster) => String(cluster.number)),
       textfont: { size: 11, color: medoids.map((cluster) => inkOn(colourOf(cluster.colour))) },
       marker: {
@@ -223,7 +231,7 @@
       customdata: medoids.map((cluster) => [cluster.number, cluster.medoid, cluster.size]),
       hovertemplate: "<b>cluster %{customdata[0]}</b><br>medoid: row %{customdata[1]}<br>%{customdata[2]:,} rows<extra></extra>",
     };
-    const about = layout({
+    const about = layout("scatter", {
       height: scatterHeight(),
       xaxis: axis(`${points.axes[0]} \u2192`),
       yaxis: axis("", data.points.same_unit ? { scaleanchor: "x" } : {}),
@@ -237,7 +245,7 @@
   function scatterHeight() {
     const spread = (values) => values.reduce((most, value) => Math.max(most, value), -Infinity) - values.reduce((least, value) => Math.min(least, value), Infinity);
     const shape = data.points.same_unit ? spread(points.y) / spread(points.x) || 1 : 0.8;
-    return Math.round(find("scatter").clientWidth * Math.max(0.6, Math.min(1, shape)));
+    return Math.round(widthOf("scatter") * Math.max(0.6, Math.min(1, shape)));
   }
 
   function inkOn(colour) {
@@ -251,8 +259,8 @@
     const clusters = plural(cut.n_clusters, "cluster");
     const scores = [`Level ${cut.level} of ${last}`];
     if (cut.n_noise) scores.push(`${plural(cut.n_noise, "row")} of noise`);
-    if (cut.silhouette !== null) scores.push(`silhouette ${cut.silhouette.toFixed(2)}`);
-    if (cut.ari !== null) scores.push(`ARI ${cut.ari.toFixed(2)}`);
+    if (cut.silhouette !== null) scores.push(`silhouette ${decimal(cut.silhouette)}`);
+    if (cut.ari !== null) scores.push(`ARI ${decimal(cut.ari)}`);
     find("cut-text").replaceChildren(element("b", {}, clusters), element("span", {}, scores.join(" \u00b7 ")));
     find("cut").setAttribute("aria-valuetext", `level ${cut.level}, ${clusters}`);
     const all = hasAllLabels();
@@ -342,19 +350,20 @@
     const levels = records.map((record) => record.level);
     const rows = [records[0].rows_in, ...records.map((record) => record.rows_out)];
     const log = Math.min(...rows) > 0 && Math.max(...rows) > 20 * Math.min(...rows);
-    const about = layout({ margin: { t: 16, r: 16, b: 44, l: 52 }, hovermode: "closest", dragmode: false });
+    const about = (id, more) => layout(id, { margin: { t: 16, r: 16, b: 44, l: 52 }, hovermode: "closest", dragmode: false, xaxis: level, ...more });
     const line = (colour) => ({ mode: "lines+markers", line: { color: colour, width: 2 }, marker: { size: 7, color: colour } });
     const level = axis("level", { dtick: levels.length > 15 ? undefined : 1, fixedrange: true, range: [-0.3, levels.length + 0.3] });
     const first = { type: "scatter", x: [0, ...levels], y: rows, hovertemplate: "level %{x}<br>%{y:,} rows<extra></extra>", ...line(colourOf(0)) };
     const ticks = log ? { type: "log", dtick: 1, tickformat: "~s" } : { rangemode: "tozero", tickformat: "~s" };
-    Plotly.react("rows-chart", [first], { ...about, xaxis: level, yaxis: axis("", { fixedrange: true, ...ticks }) }, config);
+    Plotly.react("rows-chart", [first], about("rows-chart", { yaxis: axis("", { fixedrange: true, ...ticks }) }), config);
     const agreement = records.map((record) => record.agreement);
     const second = { type: "scatter", x: levels, y: agreement, hovertemplate: "level %{x}<br>agreement %{y:.2f}<extra></extra>", ...line(colourOf(3)) };
     const lowest = Math.min(0, ...agreement.filter((value) => value !== null));
     const note = agreement.every((value) => value === null)
       ? [{ text: "one view: nothing to compare", xref: "paper", yref: "paper", x: 0.5, y: 0.5, showarrow: false, font: { color: style("--soft") } }]
       : [];
-    Plotly.react("agreement-chart", [second], { ...about, annotations: note, xaxis: level, yaxis: axis("", { fixedrange: true, range: [lowest - 0.03, 1.05] }) }, config);
+    const shares = axis("", { fixedrange: true, range: [lowest - 0.03, 1.05] });
+    Plotly.react("agreement-chart", [second], about("agreement-chart", { annotations: note, yaxis: shares }), config);
   }
 
   // ---- together
@@ -384,12 +393,14 @@
     state.node = event.nextLevel === "all" || event.nextLevel === "" ? -1 : Number(event.nextLevel);
     listParts();
   });
+  let themeOnScreen;
   addEventListener("beforeprint", () => {
     for (const details of document.querySelectorAll("details")) details.open = true;
-    root.dataset.beforePrint = root.dataset.theme;
+    themeOnScreen = isDark();
+    state.printing = true;
     setTheme(false);
     drawAll();
   });
-  addEventListener("afterprint", () => { setTheme(root.dataset.beforePrint === "dark"); drawAll(); });
+  addEventListener("afterprint", () => { state.printing = false; setTheme(themeOnScreen); drawAll(); });
   root.dataset.ready = "yes";
 })();

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.cluster import KMeans
 
 from cohirf.estimator import CoHiRF
-from cohirf.report.study import Study, shorten
+from cohirf.report.study import Study
+from cohirf.report.text import clean, shorten
 
 PACKAGES = ("cohirf", "numpy", "scipy", "scikit-learn")
 MAX_VALUE = 400  # characters
@@ -22,16 +22,16 @@ MAX_CODE = 10_000
 def describe_run(study: Study, data_name: str | None, command: str | None) -> dict[str, Any]:
     """Return what was run, as text."""
     model = study.model
-    base = KMeans() if model.estimator is None else model.estimator
+    base = study.base_method
     return {
         "data_name": None if data_name is None else shorten(data_name, MAX_VALUE),
-        "base": type(base).__name__,
+        "base": shorten(type(base).__name__),
         "parameters": _parameters(model, skip="estimator"),
         "base_parameters": _parameters(base),
         "seed": None if model.random_state is None else shorten(repr(model.random_state)),
         "versions": {"Python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}},
-        "command": command,
-        "code": write_code(model),
+        "command": None if command is None else clean(command),
+        "code": clean(write_code(model)),
     }
 
 

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, euclidean_distances, silhouette_score
 
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.grouping import IntArray
 from cohirf.engines.local import one_thread
-from cohirf.report.study import SEED, shorten
+from cohirf.report.text import shorten
 
-SCORED_ROWS = 2000  # of which all distances are measured
+SEED = 0
 NUMBERS = ("n_clusters", "n_components")  # parameters that tell a method how many clusters to find
 
 
@@ -105,7 +104,7 @@ def compare_with_base(
     Parameters
     ----------
     estimator : object
-        The base method; None means K-Means with its defaults.
+        The base method.
     yardstick : Yardstick
         The rows to run it on.
     labels, classes : array of int
@@ -113,8 +112,7 @@ def compare_with_base(
     n_rows : int
         Number of rows of the whole data.
     """
-    estimator = KMeans() if estimator is None else estimator
-    name = type(estimator).__name__
+    name = shorten(type(estimator).__name__)
     n_sampled = len(labels)
     if n_sampled < n_rows and not _knows_number(estimator):
         reason = (

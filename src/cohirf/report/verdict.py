@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,6 +38,8 @@ class Facts:
         What each level did.
     n_views : int
         Number of views.
+    views_differ : bool
+        Whether views can differ: they cannot if all have all features and the base method draws nothing at random.
     consensus : str
         The rule of consensus.
     medoid_weights : bool
@@ -57,6 +58,7 @@ class Facts:
 
     records: Sequence[LevelRecord]
     n_views: int
+    views_differ: bool
     consensus: str
     medoid_weights: bool
     cuts: Sequence[CutScore]
@@ -91,7 +93,7 @@ def verdict(facts: Facts) -> list[Finding]:
         do better; and, where it did not, whether the fit came to an end, and whether much of the data is noise.
     """
     findings = [judge_agreement(facts), judge_contraction(facts), judge_base_alone(facts)]
-    if facts.records and facts.records[-1].rows_out < facts.records[-1].rows_in:
+    if facts.records[-1].rows_out < facts.records[-1].rows_in:
         findings.append(_unfinished(facts.records[-1]))
     if facts.noise_share > 0.5:
         findings.append(_mostly_noise(facts.noise_share))
@@ -101,11 +103,15 @@ def verdict(facts: Facts) -> list[Finding]:
 def judge_agreement(facts: Facts) -> Finding:
     """Say whether the views agree, by the level that saw most rows: the first."""
     question = "Do the views agree?"
-    agreement = facts.records[0].agreement if facts.records else math.nan
-    if math.isnan(agreement):
-        why = "There was one view" if facts.n_views == 1 else "All views were the same, so the base method ran once"
-        reason = f"{why}: there is nothing to compare, and the consensus is that of the base method."
-        return Finding(question, "There is only one.", reason, "unknown")
+    if facts.n_views == 1:
+        return Finding(question, "There is only one.", "So the consensus is what the base method finds.", "unknown")
+    if not facts.views_differ:
+        reason = (
+            "Each has all features, and the base method draws nothing at random. With n_views=1 the result would be "
+            "the same; with max_features below 1 the views would differ."
+        )
+        return Finding(question, "They are all the same.", reason, "unknown")
+    agreement = facts.records[0].agreement
     measured = (
         f"At the first level two views have an adjusted Rand index of {agreement:.2f} on average "
         f"(0 is chance, 1 is the same clusters)."
@@ -124,6 +130,9 @@ def judge_agreement(facts: Facts) -> Finding:
 def judge_contraction(facts: Facts) -> Finding:
     """Say whether clusters that fused belong together: by known classes, else by distances and neighbours."""
     question = "Does contraction fuse what belongs together?"
+    if facts.records[-1].rows_out == facts.records[0].rows_in > 1:
+        reason = "Every row is still by itself. Make the base method merge more, or lower the number of views."
+        return Finding(question, "Nothing fused.", reason, "poor")
     if facts.n_clusters < 2:
         answer = "Everything fused into one cluster." if facts.n_clusters else "No cluster is left."
         reason = (

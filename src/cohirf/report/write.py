@@ -76,12 +76,22 @@ def write_report(
     """
     if max_points < 1:
         raise ValueError(f"max_points={max_points} is not valid: give an int >= 1.")
+    path = _check_path(Path(path))
     study = check_study(model, X, y, feature_names)
     if title is None:
         title = "Clusters" if data_name is None else f"Clusters of {Path(data_name).name}"
     today = datetime.now(UTC).date().isoformat()
     page = render(summarize(study, Options(title, data_name, command, image_shape, max_points, today)))
-    return _write(Path(path), page)
+    return _write(path, page)
+
+
+def _check_path(path: Path) -> Path:
+    """Refuse a place where no file can be, before anything is computed."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a directory: give the name of a file to write.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path.parent} is not a directory: make it, or write the report elsewhere.")
+    return path
 
 
 def _write(path: Path, page: str) -> Path:
