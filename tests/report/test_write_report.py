@@ -30,7 +30,7 @@ def test_it_writes_a_page_and_returns_its_path(blobs, fitted, tmp_path):
     path = write_report(fitted, blobs[0], str(tmp_path / "report.html"), y=blobs[1], title="Blobs")
     assert path == tmp_path / "report.html"
     page = path.read_text(encoding="utf-8")
-    assert page.lstrip().startswith("<!doctype html>")
+    assert page.startswith("<!doctype html>")
     assert "<title>Blobs</title>" in page
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from cohirf.optional import import_optional
-from cohirf.plotting.colours import HUES, NOISE, ROUNDS, cluster_colours, readable_on_dark, to_hex, to_rgb
+from cohirf.plotting.colours import HUES, NOISE, ROUNDS, cluster_colours, for_dark_page, to_hex, to_rgb
 from cohirf.report.packing import compress_to_text
 
 HERE = Path(__file__).parent
@@ -78,7 +78,7 @@ def chart_library() -> tuple[str, str]:
 def make_palette() -> dict[str, list[str]]:
     """Return the colours of clusters on light and on dark paper; the last one is that of noise."""
     light = np.vstack([cluster_colours(np.arange(N_COLOURS)), to_rgb(NOISE)])
-    return {"light": to_hex(light), "dark": to_hex(readable_on_dark(light))}
+    return {"light": to_hex(light), "dark": to_hex(for_dark_page(light))}
 
 
 def thousands(value: int) -> str:
