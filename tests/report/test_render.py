@@ -7,8 +7,12 @@ import re
 import zlib
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
-from sklearn.cluster import KMeans
+from scipy import sparse
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
 
 from cohirf import CoHiRF
 from cohirf.report import render as rendering
@@ -190,3 +194,47 @@ def test_marks_of_clusters_stand_out_from_the_paper(theme):
     # noise and the lightest rounds of hues are meant to be faint; dark rims and numbers mark them too
     least = 1.5 if theme == "light" else 3.0
     assert all(contrast(colour, paper) >= least for colour in rendering.make_palette()[theme])
+
+
+# ---- data that is odd
+
+ROWS = np.random.default_rng(0).normal(size=(60, 3))
+GAPS = np.where(np.random.default_rng(1).random((60, 3)) < 0.1, np.nan, ROWS)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("model", "X"),
+    [
+        (CoHiRF(KMeans(2)), ROWS[:1]),
+        (CoHiRF(KMeans(2)), ROWS[:2]),
+        (CoHiRF(KMeans(2)), ROWS[:, :1]),
+        (CoHiRF(KMeans(2)), ROWS[:, :2]),
+        (CoHiRF(KMeans(3)), np.ones((20, 3))),
+        (CoHiRF(KMeans(3)), sparse.csr_array(np.maximum(ROWS, 0))),
+        (CoHiRF(make_pipeline(SimpleImputer(), KMeans(3))), GAPS),
+        (CoHiRF(KMeans(3), min_cluster_size=100), ROWS),
+        (CoHiRF(DBSCAN(eps=1e-9)), ROWS),
+        (CoHiRF(DBSCAN(eps=100)), ROWS),
+        (CoHiRF(KMeans(20), max_iter=1), ROWS),
+    ],
+    ids=[
+        "one row",
+        "two rows",
+        "one feature",
+        "two features",
+        "equal rows",
+        "sparse",
+        "missing values",
+        "all noise",
+        "nothing fuses",
+        "one cluster",
+        "unfinished",
+    ],
+)
+def test_odd_data_gives_a_page_without_holes(model, X):
+    model.set_params(n_views=2, random_state=0).fit(X)
+    page = render(summarize(check_study(model, X, None, None), Options("Odd")))
+    visible = "".join(Structure(page.split('id="report-data"')[0].split("</style>")[1]).text)
+    assert f"{X.shape[0]:,} row" in visible
+    assert not re.search(r"\bnan\b|\binf\b|Undefined", visible)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.cluster import DBSCAN, MiniBatchKMeans
+from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF
@@ -19,10 +19,10 @@ def children(tree):
 
 @pytest.fixture(scope="module")
 def batched():
-    """A fit whose first level has far more clusters than a picture can show, and its last a few."""
-    X, _ = make_blobs(4000, 3, centers=5, random_state=0)
-    model = CoHiRF(MiniBatchKMeans(5, n_init=1), n_views=2, batch_size=1000, random_state=0).fit(X)
-    assert model.hierarchy_.cluster_counts()[1] > MAX_LEAVES
+    """A fit whose first level has far more clusters than a picture can show, and its last a few, some of them small."""
+    X, _ = make_blobs([3000, 900, 60, 30, 10], 3, cluster_std=0.3, random_state=0)
+    model = CoHiRF(KMeans(5), n_views=2, batch_size=1000, random_state=0).fit(X)
+    assert model.hierarchy_.cluster_counts()[1] > 2 * MAX_LEAVES
     return X, model
 
 
@@ -75,16 +75,14 @@ def test_of_a_hierarchy_that_is_wide_at_once_the_largest_parts_are_shown(batched
     leaves = [node for node in range(len(tree["parent"])) if node not in parts]
     assert len(leaves) == MAX_LEAVES
     assert tree["n_hidden"] == model.hierarchy_.cluster_counts()[tree["first_level"]] - MAX_LEAVES
+    assert any(node not in parts for node in parts[-1])  # of a small cluster no part is shown
     for node in parts[-1]:
         assert tree["size"][node] == (model.labels_ == tree["cluster"][node]).sum()
+        assert tree["level"][node] == model.hierarchy_.n_levels
         assert sum(tree["size"][part] for part in parts.get(node, [])) <= tree["size"][node]
-    hierarchy = model.hierarchy_
-    sizes = hierarchy.sizes(tree["first_level"])
-    shown = sorted((tree["size"][node] for node in leaves), reverse=True)
-    medoids = set(model.medoid_indices_.tolist())
-    largest = [size for node in leaves if tree["medoid"][node] not in medoids for size in [tree["size"][node]]]
-    assert min(largest) >= np.sort(sizes)[::-1][MAX_LEAVES]
-    assert shown[0] == sizes.max()
+    absorbed = [tree["size"][node] for node in leaves if tree["medoid"][node] not in model.medoid_indices_]
+    sizes = np.sort(model.hierarchy_.sizes(tree["first_level"]))[::-1]
+    assert min(absorbed) >= sizes[MAX_LEAVES]
 
 
 def test_of_too_many_final_clusters_the_largest_are_shown():

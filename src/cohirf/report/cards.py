@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import IntArray
 from cohirf.report.cuts import make_cut
 from cohirf.report.effects import measure_effects, name_strongest
 from cohirf.report.images import make_images
@@ -23,8 +23,9 @@ def make_cards(study: Study, sample: Sample, image_shape: tuple[int, ...] | None
     cut = make_cut(study.model, study.model.hierarchy_.n_levels)
     chosen = cut.largest(MAX_CARDS)
     effects = measure_effects(sample.features, sample.spread, cut.labels[sample.rows], chosen)
-    medoids = as_dense(study.model.medoids_[chosen])
-    images = [None] * len(chosen) if image_shape is None else make_images(medoids, image_shape)
+    images: list[Any] = [None] * len(chosen)
+    if image_shape is not None:
+        images = make_images(as_dense(study.model.medoids_[chosen]), image_shape)
     clusters = [
         {
             "number": cluster,
@@ -44,7 +45,7 @@ def make_cards(study: Study, sample: Sample, image_shape: tuple[int, ...] | None
     }
 
 
-def _main_class(study: Study, members: IntArray) -> dict[str, Any] | None:
+def _main_class(study: Study, members: NDArray[np.bool_]) -> dict[str, Any] | None:
     """Return the class that most rows of a cluster have, and their share, if classes are known."""
     if study.classes is None:
         return None

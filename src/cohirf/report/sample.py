@@ -12,13 +12,12 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.plotting.projection import draw_rows
 from cohirf.report.effects import Spread, measure_spread
 from cohirf.report.reading import read_rows
-from cohirf.report.scores import Yardstick
+from cohirf.report.scores import SEED, Yardstick
 from cohirf.report.study import Study
 
 MAX_CELLS = 5_000_000  # 40 MB
-MIN_ROWS = 500  # of which more are read if need be
+MIN_ROWS = 500  # are read, however wide they are
 SCORED_ROWS = 2000  # between which all distances are measured
-SEED = 0  # a report of the same model shows the same rows
 
 
 @dataclass(frozen=True)

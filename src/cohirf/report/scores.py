@@ -16,7 +16,7 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.engines.local import one_thread
 from cohirf.report.text import shorten
 
-SEED = 0
+SEED = 0  # a report of the same model says the same
 NUMBERS = ("n_clusters", "n_components")  # parameters that tell a method how many clusters to find
 
 

@@ -18,6 +18,8 @@ from cohirf.estimator import CoHiRF
 from cohirf.report.reading import as_dense, count_rows, is_source, read_rows
 from cohirf.report.text import shorten
 
+CHECKED_MEDOIDS = 100  # by which the data of the fit is known again
+
 
 @dataclass(frozen=True)
 class Classes:
@@ -102,7 +104,8 @@ def _check_rows(model: CoHiRF, X: Any) -> None:
         raise ValueError(
             f"X has {n_rows:,} rows, and the model was fitted on {len(model.labels_):,}: give the data of the fit."
         )
-    found, medoids = as_dense(read_rows(X, model.medoid_indices_)), as_dense(model.medoids_)
+    found = as_dense(read_rows(X, model.medoid_indices_[:CHECKED_MEDOIDS]))
+    medoids = as_dense(model.medoids_[:CHECKED_MEDOIDS])
     if found.shape[1] != model.n_features_in_:
         raise ValueError(
             f"X has {found.shape[1]} features, and the model was fitted on {model.n_features_in_}: "

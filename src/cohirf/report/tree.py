@@ -23,7 +23,7 @@ def describe_tree(study: Study) -> dict[str, Any]:
     tree : dict
         ``parent``, ``level``, ``medoid``, ``size``, ``cluster``, ``depth`` and ``class`` have an entry per node;
         ``class`` is None if classes are not known. The parent of a final cluster is -1, or the node of noise, which is
-        the last one and has neither level nor medoid. ``n_hidden`` is how many clusters of the finest level drawn,
+        the last one and has no level, medoid or class. ``n_hidden`` is how many clusters of the finest level drawn,
         ``first_level``, have no node.
     """
     subject = find_subject(study.model)
@@ -36,11 +36,14 @@ def describe_tree(study: Study) -> dict[str, Any]:
     place[order] = np.arange(len(order))
     cluster, parent, medoid = tree.cluster[order], tree.parent[order], tree.medoid[order]
     parent = np.where(parent < 0, -1, place[parent])
+    size = _true_sizes(tree, subject.hierarchy)
+    grew_unseen = (tree.parent < 0) & (size > tree.size)
+    level = np.where(grew_unseen, subject.hierarchy.n_levels, tree.level)
     nodes: dict[str, Any] = {
         "parent": np.where((parent < 0) & (cluster < 0), len(order), parent).tolist(),
-        "level": tree.level[order].tolist(),
+        "level": level[order].tolist(),
         "medoid": medoid.tolist(),
-        "size": _true_sizes(tree, subject.hierarchy)[order].tolist(),
+        "size": size[order].tolist(),
         "cluster": cluster.tolist(),
         "depth": (layout.rings(tree)[order] + (cluster < 0)).tolist(),
     }
@@ -60,17 +63,19 @@ def _last_fusions(subject: Subject, max_leaves: int) -> layout.Top:
     whole = subject.hierarchy
     level = whole.n_levels - 1
     finer = whole.condense(int(whole.cluster_counts()[level]))
-    assert finer.rows is not None and finer.row_sizes is not None  # noqa: PT018 - a condensed hierarchy has both
+    rows, sizes = finer.rows, finer.row_sizes
+    assert rows is not None  # a condensed hierarchy has both
+    assert sizes is not None
     stays = finer.absorbed_at == 0
-    largest = np.argsort(np.where(stays, -np.inf, -finer.row_sizes), kind="stable")
+    largest = np.argsort(np.where(stays, -np.inf, -sizes), kind="stable")
     kept = np.sort(largest[: max(max_leaves, np.count_nonzero(stays))])  # what absorbed the others comes first
     top = FusionHierarchy(
         np.searchsorted(kept, finer.parents[kept]),
         finer.absorbed_at[kept],
-        rows=finer.rows[kept],
-        row_sizes=finer.row_sizes[kept],
+        rows=rows[kept],
+        row_sizes=sizes[kept],
     )
-    cluster = subject.labels[finer.rows[kept]]
+    cluster = subject.labels[rows[kept]]
     first_level = whole.n_levels - top.n_levels
     return layout.Top(top, first_level, layout.leaf_order(top, cluster), cluster, int(whole.cluster_counts()[-1]))
 
@@ -81,4 +86,6 @@ def _true_sizes(tree: layout.FusionTree, whole: FusionHierarchy) -> IntArray:
     for level in np.unique(tree.level[tree.n_leaves :]).tolist():
         nodes = np.flatnonzero((tree.level == level) & (np.arange(len(sizes)) >= tree.n_leaves))
         sizes[nodes] = whole.sizes(level)[whole.cut(level=level)[tree.medoid[nodes]]]
+    final = np.flatnonzero(tree.parent < 0)
+    sizes[final] = whole.sizes(whole.n_levels)[whole.cut(level=whole.n_levels)[tree.medoid[final]]]
     return sizes
