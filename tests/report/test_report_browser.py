@@ -353,6 +353,15 @@ def test_a_script_that_got_in_could_neither_run_nor_send(browser, digits, server
     context.close()
 
 
+def test_a_browser_that_cannot_unpack_is_told_so(browser, digits):
+    context = browser.new_context()
+    page = context.new_page()
+    page.add_init_script("delete globalThis.DecompressionStream")
+    page.goto(digits.path.as_uri())
+    assert "too old for the charts" in page.inner_text("#trouble")
+    context.close()
+
+
 def test_without_a_script_the_rest_of_the_report_is_there(browser, digits):
     context = browser.new_context(java_script_enabled=False, color_scheme="dark")
     page = context.new_page()

@@ -47,9 +47,11 @@
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate")));
   }
 
+  const ARRAYS = { Int8Array, Int16Array, Int32Array, Uint8Array, Uint16Array, Uint32Array, Float32Array };
+
   async function unpack(packed) {
     const planes = new Uint8Array(await (await inflate(packed.data)).arrayBuffer());
-    const Numbers = { Int8Array, Int16Array, Int32Array, Uint8Array, Uint16Array, Uint32Array, Float32Array }[`${packed.type}Array`];
+    const Numbers = ARRAYS[`${packed.type}Array`];
     const width = Numbers.BYTES_PER_ELEMENT;
     const n = planes.length / width;
     const bytes = new Uint8Array(planes.length);
@@ -69,6 +71,7 @@
 
   const narrow = () => find("main").clientWidth < 600;
   const config = { displayModeBar: false, responsive: true, showTips: false };
+  const draw = (id, traces, about) => globalThis.Plotly?.react(id, traces, about, config); // nothing until it is there
 
   const PRINTED = { "tree-chart": 680, scatter: 560, "rows-chart": 320, "agreement-chart": 320 }; // pixels on A4
   const widthOf = (id) => (state.printing ? PRINTED[id] : find(id).clientWidth);
@@ -78,7 +81,9 @@
       ...(state.printing ? { width: widthOf(id) } : { autosize: true }),
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false,
       font: { family: style("--sans"), size: 12, color: style("--ink") },
-      hoverlabel: { bgcolor: style("--panel"), bordercolor: style("--strong-line"), font: { color: style("--ink") }, align: "left" },
+      hoverlabel: {
+        bgcolor: style("--panel"), bordercolor: style("--strong-line"), font: { color: style("--ink") }, align: "left",
+      },
       margin: { t: 10, r: 10, b: 44, l: 52 },
       ...more,
     };
@@ -140,8 +145,8 @@
       leaf: { opacity: 1 }, maxdepth: narrow() ? 3 : 5, tiling: { orientation: "h", pad: 0 },
       pathbar: { visible: false },
     };
-    const about = layout("tree-chart", { margin: { t: 0, r: 0, b: 0, l: 0 }, uniformtext: { minsize: 10, mode: "hide" } });
-    return Plotly.react("tree-chart", [trace], about, config);
+    const margin = { t: 0, r: 0, b: 0, l: 0 };
+    draw("tree-chart", [trace], layout("tree-chart", { margin, uniformtext: { minsize: 10, mode: "hide" } }));
   }
 
   const MAX_PARTS = 40;
@@ -163,7 +168,8 @@
     const more = parts.length - MAX_PARTS;
     const made = state.node < 0 ? "Final clusters:" : parts.length ? "Made of:" : "What it was made of is not drawn.";
     const about = state.node < 0 ? "" : `${aboutNode(state.node).join(" \u00b7 ")}. `;
-    find("tree-about").textContent = about + made + (more > 0 ? ` the ${MAX_PARTS} largest of ${count(parts.length)}.` : "");
+    const which = more > 0 ? ` the ${MAX_PARTS} largest of ${count(parts.length)}.` : "";
+    find("tree-about").textContent = about + made + which;
     find("tree-parts").replaceChildren(...parts.slice(0, MAX_PARTS).map((node) => {
       const button = go(node, swatch(tree.cluster[node]), nodeName(node), element("small", {}, count(tree.size[node])));
       return element("li", {}, button);
@@ -173,9 +179,10 @@
   function descend(node) {
     state.node = node;
     listParts();
-    const current = find("tree-path").querySelector("[aria-current]");
-    if (document.activeElement === document.body) current.focus(); // the button that was pressed is gone
-    return drawTree();
+    if (document.activeElement === document.body) { // the button that was pressed is gone
+      find("tree-path").querySelector("[aria-current]").focus({ preventScroll: true });
+    }
+    drawTree();
   }
 
   // ---- cuts
@@ -185,22 +192,27 @@
 
   async function unpackPoints() {
     const packed = data.points;
-    points = { axes: packed.axes.map((name) => chartText(name.length > 45 ? `${name.slice(0, 44)}\u2026` : name)), names: packed.class && packed.class.names.map(chartText) };
-    for (const name of ["x", "y", "row", "label", "colour", "medoid", "medoid_x", "medoid_y"]) points[name] = await unpack(packed[name]);
+    const names = ["x", "y", "row", "label", "colour", "medoid", "medoid_x", "medoid_y"];
+    const columns = await Promise.all(names.map((name) => unpack(packed[name])));
+    points = Object.fromEntries(names.map((name, i) => [name, columns[i]]));
+    points.axes = packed.axes.map((name) => chartText(name.length > 45 ? `${name.slice(0, 44)}\u2026` : name));
+    points.names = packed.class && packed.class.names.map(chartText);
     points.class = packed.class && (await unpack(packed.class.number));
     points.medoid.forEach((row, place) => placeOf.set(row, place));
   }
 
   const atCut = (values) => Array.from(points.row, (_, i) => values[i * data.cuts.length + state.cut]);
 
-  const corner = { xref: "paper", yref: "paper", x: 0, y: 1, xanchor: "left", yanchor: "bottom", xshift: -32, showarrow: false };
+  const onPaper = { xref: "paper", yref: "paper", showarrow: false };
+  const corner = { ...onPaper, x: 0, y: 1, xanchor: "left", yanchor: "bottom", xshift: -32 };
 
   function drawScatter() {
     const cut = data.cuts[state.cut];
     const labels = atCut(points.label);
     const colours = atCut(points.colour);
     const shown = (label) => state.alone === null || label === state.alone;
-    const order = [...labels.keys()].sort((a, b) => shown(labels[a]) - shown(labels[b]) || (labels[a] >= 0) - (labels[b] >= 0));
+    const rank = (label) => 2 * shown(label) + (label >= 0); // what matters less is drawn first, and lies below
+    const order = [...labels.keys()].sort((a, b) => rank(labels[a]) - rank(labels[b]));
     const pick = (values) => order.map((i) => values[i]);
     const size = Math.max(3.5, Math.min(8, 260 / Math.sqrt(order.length)));
     const rows = {
@@ -229,7 +241,8 @@
         line: { width: 1.5, color: style("--ink") },
       },
       customdata: medoids.map((cluster) => [cluster.number, cluster.medoid, cluster.size]),
-      hovertemplate: "<b>cluster %{customdata[0]}</b><br>medoid: row %{customdata[1]}<br>%{customdata[2]:,} rows<extra></extra>",
+      hovertemplate:
+        "<b>cluster %{customdata[0]}</b><br>medoid: row %{customdata[1]}<br>%{customdata[2]:,} rows<extra></extra>",
     };
     const about = layout("scatter", {
       height: scatterHeight(),
@@ -239,11 +252,11 @@
       dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom", // a finger scrolls the page
       hovermode: "closest", margin: { t: 28, r: 8, b: 44, l: 40 },
     });
-    return Plotly.react("scatter", [rows, discs], about, config);
+    draw("scatter", [rows, discs], about);
   }
 
   function scatterHeight() {
-    const spread = (values) => values.reduce((most, value) => Math.max(most, value), -Infinity) - values.reduce((least, value) => Math.min(least, value), Infinity);
+    const spread = (values) => values.reduce((a, b) => Math.max(a, b)) - values.reduce((a, b) => Math.min(a, b));
     const shape = data.points.same_unit ? spread(points.y) / spread(points.x) || 1 : 0.8;
     return Math.round(widthOf("scatter") * Math.max(0.6, Math.min(1, shape)));
   }
@@ -263,26 +276,29 @@
     if (cut.ari !== null) scores.push(`ARI ${decimal(cut.ari)}`);
     find("cut-text").replaceChildren(element("b", {}, clusters), element("span", {}, scores.join(" \u00b7 ")));
     find("cut").setAttribute("aria-valuetext", `level ${cut.level}, ${clusters}`);
-    const all = hasAllLabels();
-    find("download-note").textContent = all
-      ? `Of ${data.figures.n_rows === 1 ? "the" : "all"} ${plural(data.figures.n_rows, "row")}.`
-      : `Of the ${count(points.row.length)} rows drawn: all ${count(data.figures.n_rows)} would make this page too large. model.hierarchy_.cut(level=${cut.level}) gives them in Python.`;
+    const nRows = data.figures.n_rows;
+    find("download-note").textContent = hasAllLabels()
+      ? `Of ${nRows === 1 ? "the" : "all"} ${plural(nRows, "row")}.`
+      : `Of the ${count(points.row.length)} rows drawn: all ${count(nRows)} would make this page too large. `
+        + `model.hierarchy_.cut(level=${cut.level}) gives them in Python.`;
   }
 
   function listClusters() {
     const cut = data.cuts[state.cut];
     const more = cut.n_clusters - cut.clusters.length;
-    find("cut-caption").textContent = (more > 0 ? `The ${cut.clusters.length} largest of ` : "") + plural(cut.n_clusters, "cluster") + ` at level ${cut.level}`;
+    const which = more > 0 ? `The ${cut.clusters.length} largest of ` : "";
+    find("cut-caption").textContent = `${which}${plural(cut.n_clusters, "cluster")} at level ${cut.level}`;
     const largest = Math.max(1, cut.n_noise, ...cut.clusters.map((cluster) => cluster.size));
     const rows = cut.clusters.map((cluster) => clusterRow(cluster, largest));
-    if (cut.n_noise) rows.push(clusterRow({ number: -1, colour: -1, size: cut.n_noise, medoid: null, final: -1, features: [] }, largest));
+    const noise = { number: -1, colour: -1, size: cut.n_noise, medoid: null, final: null, features: [] };
+    if (cut.n_noise) rows.push(clusterRow(noise, largest));
     find("cut-table").tBodies[0].replaceChildren(...rows);
     find("cut-table").classList.toggle("last", state.cut === data.cuts.length - 1);
   }
 
   function clusterRow(cluster, largest) {
     const name = cluster.number < 0 ? "noise" : String(cluster.number);
-    const button = element("button", { type: "button", "aria-pressed": String(state.alone === cluster.number) }, swatch(cluster.colour), name);
+    const button = element("button", { type: "button", "aria-pressed": "false" }, swatch(cluster.colour), name);
     button.dataset.cluster = cluster.number;
     button.addEventListener("click", () => showAlone(state.alone === cluster.number ? null : cluster.number));
     const bar = element("span", { class: `share ${colourClass(cluster.colour)}`, "aria-hidden": "true" });
@@ -290,12 +306,13 @@
     const features = cluster.features.flatMap((feature, i) => [
       i ? ", " : "", element("bdi", {}, feature.name), " ", element("span", {}, signed(feature.effect)),
     ]);
+    const final = cluster.final < 0 ? " noise" : ` ${cluster.final}`;
     return element(
       "tr", {},
       element("th", { scope: "row" }, button),
       element("td", { class: "number" }, count(cluster.size), bar),
       element("td", { class: "number wide" }, cluster.medoid === null ? "" : `row ${cluster.medoid}`),
-      element("td", { class: "wide final" }, ...(cluster.number < 0 ? [] : [swatch(cluster.final), cluster.final < 0 ? " noise" : ` ${cluster.final}`])),
+      element("td", { class: "wide final" }, ...(cluster.final === null ? [] : [swatch(cluster.final), final])),
       element("td", { class: "features" }, ...features),
     );
   }
@@ -305,7 +322,7 @@
     for (const button of find("cut-table").querySelectorAll("button")) {
       button.setAttribute("aria-pressed", String(Number(button.dataset.cluster) === cluster));
     }
-    return drawScatter();
+    drawScatter();
   }
 
   let drawing = 0; // a slider that is dragged asks for more pictures than can be drawn
@@ -325,8 +342,8 @@
 
   async function labelsOfAllRows() {
     const labels = Int32Array.from(await unpack(data.labels.labels));
-    const n_steps = data.cuts[state.cut].level - data.labels.level;
-    for (const packed of data.labels.steps.slice(0, n_steps)) {
+    const nSteps = data.cuts[state.cut].level - data.labels.level;
+    for (const packed of data.labels.steps.slice(0, nSteps)) {
       const next = await unpack(packed);
       for (let i = 0; i < labels.length; i++) labels[i] = next[labels[i]];
     }
@@ -350,33 +367,42 @@
     const levels = records.map((record) => record.level);
     const rows = [records[0].rows_in, ...records.map((record) => record.rows_out)];
     const log = Math.min(...rows) > 0 && Math.max(...rows) > 20 * Math.min(...rows);
-    const about = (id, more) => layout(id, { margin: { t: 16, r: 16, b: 44, l: 52 }, hovermode: "closest", dragmode: false, xaxis: level, ...more });
-    const line = (colour) => ({ mode: "lines+markers", line: { color: colour, width: 2 }, marker: { size: 7, color: colour } });
-    const level = axis("level", { dtick: levels.length > 15 ? undefined : 1, fixedrange: true, range: [-0.3, levels.length + 0.3] });
-    const first = { type: "scatter", x: [0, ...levels], y: rows, hovertemplate: "level %{x}<br>%{y:,} rows<extra></extra>", ...line(colourOf(0)) };
     const ticks = log ? { type: "log", dtick: 1, tickformat: "~s" } : { rangemode: "tozero", tickformat: "~s" };
-    Plotly.react("rows-chart", [first], about("rows-chart", { yaxis: axis("", { fixedrange: true, ...ticks }) }), config);
+    const yaxis = axis("", { fixedrange: true, ...ticks });
+    drawLine("rows-chart", [0, ...levels], rows, colourOf(0), "%{y:,} rows", { yaxis });
     const agreement = records.map((record) => record.agreement);
-    const second = { type: "scatter", x: levels, y: agreement, hovertemplate: "level %{x}<br>agreement %{y:.2f}<extra></extra>", ...line(colourOf(3)) };
-    const lowest = Math.min(0, ...agreement.filter((value) => value !== null));
-    const note = agreement.every((value) => value === null)
-      ? [{ text: "one view: nothing to compare", xref: "paper", yref: "paper", x: 0.5, y: 0.5, showarrow: false, font: { color: style("--soft") } }]
-      : [];
-    const shares = axis("", { fixedrange: true, range: [lowest - 0.03, 1.05] });
-    Plotly.react("agreement-chart", [second], about("agreement-chart", { annotations: note, yaxis: shares }), config);
+    const measured = agreement.filter((value) => value !== null);
+    const font = { color: style("--soft") };
+    const nothing = { ...onPaper, text: "one view: nothing to compare", x: 0.5, y: 0.5, font };
+    drawLine("agreement-chart", levels, agreement, colourOf(3), "agreement %{y:.2f}", {
+      yaxis: axis("", { fixedrange: true, range: [Math.min(0, ...measured) - 0.03, 1.05] }),
+      annotations: measured.length ? [] : [nothing],
+    });
+  }
+
+  function drawLine(id, levels, values, colour, told, more) {
+    const trace = {
+      type: "scatter", mode: "lines+markers", x: levels, y: values,
+      hovertemplate: `level %{x}<br>${told}<extra></extra>`,
+      line: { color: colour, width: 2 }, marker: { size: 7, color: colour },
+    };
+    const last = levels[levels.length - 1];
+    const xaxis = axis("level", { dtick: last > 15 ? undefined : 1, fixedrange: true, range: [-0.3, last + 0.3] });
+    const margin = { t: 16, r: 16, b: 44, l: 52 };
+    draw(id, [trace], layout(id, { xaxis, margin, hovermode: "closest", dragmode: false, ...more }));
   }
 
   // ---- together
 
   function drawAll() {
-    if (!globalThis.Plotly) return;
+    if (!points) return; // the theme may change before they are there
     drawTree();
     drawScatter();
     drawLevels();
   }
 
   if (!globalThis.DecompressionStream) {
-    find("trouble").textContent = "This browser is too old for the charts: it cannot unpack them. Any browser from 2023 on can.";
+    find("trouble").textContent = "This browser is too old for the charts and the slider. Any from 2023 on shows them.";
     find("trouble").hidden = false;
     return;
   }
