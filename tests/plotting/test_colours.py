@@ -8,6 +8,7 @@ from cohirf.plotting.colours import (
     ROUNDS,
     brightness,
     cluster_colours,
+    for_dark_page,
     mix,
     readable_on,
     readable_on_white,
@@ -39,6 +40,12 @@ def test_neighbours_are_told_apart_by_all_eyes(n_clusters, eyes):
     colours = lab_seen_by(eyes, cluster_colours(np.arange(n_clusters)))
     # a difference of 2 can just be seen side by side, one of 10 at a glance
     assert np.linalg.norm(np.diff(colours, axis=0), axis=1).min() > 15
+
+
+@pytest.mark.parametrize("eyes", EYES)
+def test_neighbours_are_told_apart_on_a_dark_page_too(eyes):
+    colours = lab_seen_by(eyes, for_dark_page(cluster_colours(np.arange(40))))
+    assert np.linalg.norm(np.diff(colours, axis=0), axis=1).min() > 14
 
 
 def test_the_colour_of_a_cluster_depends_on_its_number_alone():

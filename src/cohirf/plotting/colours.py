@@ -61,6 +61,11 @@ def readable_on_white(colours: Colours) -> Colours:
     return darkened
 
 
+def for_dark_page(colours: Colours) -> Colours:
+    """Return the colours, all lighter by the same share: so the dark ones can be seen, and no two become alike."""
+    return mix(colours, 1 / 3)
+
+
 def brightness(colours: Colours) -> NDArray[np.float64]:
     """Return how bright each colour looks, from 0 to 1."""
     bright: NDArray[np.float64] = colours @ np.array([0.299, 0.587, 0.114])

@@ -40,11 +40,15 @@ def draw_rows(n_rows: int, max_points: int, random_state: Any) -> IntArray:
 
 
 def project(X: Any, rows: IntArray, n_axes: int, feature_names: Sequence[str] | None) -> Projection:
-    """Return the chosen rows of the data as points with ``n_axes`` coordinates.
+    """Return the chosen rows of the data as points with ``n_axes`` coordinates, as ``project_rows`` does."""
+    return project_rows(_safe_indexing(X, rows), rows, n_axes, feature_names)
+
+
+def project_rows(chosen: Any, rows: IntArray, n_axes: int, feature_names: Sequence[str] | None) -> Projection:
+    """Return rows that were read already, and their numbers, as points with ``n_axes`` coordinates.
 
     Missing values count as the mean of their column. A single feature is drawn against the number of the row.
     """
-    chosen = _safe_indexing(X, rows)
     n_features = chosen.shape[1]
     if n_features > n_axes:
         return _principal_components(chosen, n_axes)

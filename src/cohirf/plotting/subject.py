@@ -6,6 +6,7 @@ import reprlib
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf.algorithm.grouping import IntArray
@@ -37,6 +38,15 @@ def check_model(given: Any) -> CoHiRF:
         check_is_fitted(given)
         return given
     raise TypeError(f"{_describe(given)} does not hold what this picture shows: give a fitted CoHiRF.")
+
+
+def check_image_shape(shape: tuple[int, ...], n_features: int) -> None:
+    """Refuse a shape that is not that of a grey image or one in three colours with so many values."""
+    if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] != 3) or np.prod(shape) != n_features:
+        raise ValueError(
+            f"image_shape={shape} does not fit {n_features} features: give (height, width) or (height, width, 3) "
+            f"whose product is {n_features}."
+        )
 
 
 def _describe(given: Any) -> str:

@@ -16,7 +16,7 @@ from cohirf.plotting import layout
 from cohirf.plotting.colours import FAINT, NOISE, PAPER, cluster_colours, to_hex
 from cohirf.plotting.layout import Floats
 from cohirf.plotting.static.canvas import FONT, hide_spines, inches, label_x, line_height, make_axes, settle, text_width
-from cohirf.plotting.subject import check_model
+from cohirf.plotting.subject import check_image_shape, check_model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -220,12 +220,7 @@ def _image_axes(ax: Axes | None, n_images: int, shape: float) -> tuple[Axes, int
 
 def _as_images(medoids: Medoids, shape: tuple[int, ...]) -> Floats:
     """Return the medoids as images: grey ones as they are, those in colour from 0 to 1."""
-    n_features = medoids.features.shape[1]
-    if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] != 3) or np.prod(shape) != n_features:
-        raise ValueError(
-            f"image_shape={shape} does not fit {n_features} features: give (height, width) or (height, width, 3) "
-            f"whose product is {n_features}."
-        )
+    check_image_shape(shape, medoids.features.shape[1])
     images = medoids.features.reshape(-1, *shape)
     if len(shape) == 2:
         return images

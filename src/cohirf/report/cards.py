@@ -1,0 +1,54 @@
+"""Cards of the largest final clusters: size, medoid, what sets them apart, and the class of most of their rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.report.cuts import make_cut
+from cohirf.report.effects import measure_effects, name_strongest
+from cohirf.report.images import make_images
+from cohirf.report.reading import as_dense
+from cohirf.report.sample import Sample
+from cohirf.report.study import Study
+
+MAX_CARDS = 12
+N_FEATURES = 5  # on a card
+
+
+def make_cards(study: Study, sample: Sample, image_shape: tuple[int, ...] | None) -> dict[str, Any]:
+    """Return a card for each of the largest final clusters, and how many clusters and rows have none."""
+    cut = make_cut(study.model, study.model.hierarchy_.n_levels)
+    chosen = cut.largest(MAX_CARDS)
+    effects = measure_effects(sample.features, sample.spread, cut.labels[sample.rows], chosen)
+    images: list[Any] = [None] * len(chosen)
+    if image_shape is not None:
+        images = make_images(as_dense(study.model.medoids_[chosen]), image_shape)
+    clusters = [
+        {
+            "number": cluster,
+            "size": int(cut.size[cluster]),
+            "medoid": int(cut.medoid[cluster]),
+            "n_sampled": int(effects.n_rows[i]),
+            "features": name_strongest(effects, i, N_FEATURES, study.feature_names),
+            "image": images[i],
+            "class": _main_class(study, cut.labels == cluster),
+        }
+        for i, cluster in enumerate(chosen.tolist())
+    ]
+    return {
+        "clusters": clusters,
+        "n_more": cut.n_clusters - len(chosen),
+        "rows_more": int(cut.size.sum() - cut.size[chosen].sum()),
+    }
+
+
+def _main_class(study: Study, members: NDArray[np.bool_]) -> dict[str, Any] | None:
+    """Return the class that most rows of a cluster have, and their share, if classes are known."""
+    if study.classes is None:
+        return None
+    counts = np.bincount(study.classes.code[members])
+    most = int(counts.argmax())
+    return {"name": study.classes.names[most], "share": float(counts[most] / counts.sum())}

@@ -1,0 +1,54 @@
+"""Labels of every row at every cut, small enough for a page: those of one level, and how they go on from there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cohirf.estimator import CoHiRF
+from cohirf.report.cuts import make_cut
+from cohirf.report.packing import pack
+
+MAX_ROWS = 5_000_000  # more lines than a browser can be asked to write
+MAX_CHARACTERS = 3_000_000
+
+
+def pack_labels(model: CoHiRF, levels: range, max_characters: int = MAX_CHARACTERS) -> dict[str, Any] | None:
+    """Return the labels of all rows from the finest level on that fits, or None if none does.
+
+    Parameters
+    ----------
+    model : CoHiRF
+        The fitted model.
+    levels : range
+        The levels to choose from.
+    max_characters : int
+        How much of the page they may take.
+
+    Returns
+    -------
+    packed : dict or None
+        ``level``, the finest level; ``labels``, of all rows at this level; and ``steps``: for each level after it, the
+        label there of each cluster of the level before.
+    """
+    if len(model.labels_) > MAX_ROWS:
+        return None
+    for level in levels:
+        packed = _pack_from(model, range(level, levels.stop), max_characters)
+        if packed is not None:
+            return packed
+    return None
+
+
+def _pack_from(model: CoHiRF, levels: range, max_characters: int) -> dict[str, Any] | None:
+    cut = make_cut(model, levels[0])
+    labels = pack(cut.labels)
+    room = max_characters - len(labels["data"])
+    steps = []
+    for level in levels[1:]:
+        if room < 0:
+            return None
+        after = make_cut(model, level)
+        steps.append(pack(after.labels[cut.medoid]))
+        room -= len(steps[-1]["data"])
+        cut = after
+    return {"level": levels[0], "labels": labels, "steps": steps} if room >= 0 else None

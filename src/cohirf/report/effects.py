@@ -1,0 +1,128 @@
+"""Which features set a cluster apart: the standardised difference between its mean and that of all other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
+
+from cohirf.algorithm.grouping import IntArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Of each feature, the sum over all rows of a sample, and its standard deviation; 0 if it never changes."""
+
+    total: Floats
+    deviation: Floats
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What sets clusters apart, one row per cluster and one column per feature.
+
+    Attributes
+    ----------
+    n_rows : array of int
+        How many rows of the sample each cluster has.
+    mean, mean_elsewhere : array of float
+        Mean over the rows of the cluster, and over all others.
+    effect : array of float
+        Their difference in standard deviations of all rows; 0 where a side has no rows or a feature never changes.
+    """
+
+    n_rows: IntArray
+    mean: Floats
+    mean_elsewhere: Floats
+    effect: Floats
+
+    def strongest(self, cluster: int, n_features: int) -> IntArray:
+        """Return the features that set a cluster apart the most, the strongest first."""
+        strength = np.abs(self.effect[cluster])
+        order = np.argsort(-strength, kind="stable")[:n_features]
+        chosen: IntArray = order[strength[order] > 0]
+        return chosen
+
+
+def measure_spread(features: Any) -> Spread:
+    """Return sum and standard deviation of each column of an array or CSR matrix."""
+    if sparse.issparse(features):
+        mean, variance = mean_variance_axis(features, axis=0)
+        low, high = min_max_axis(features, axis=0)
+        total = mean * features.shape[0]
+    else:
+        total, variance = features.sum(axis=0), features.var(axis=0)
+        low, high = features.min(axis=0), features.max(axis=0)
+    # the variance of equal numbers may be rounded to more than 0
+    return Spread(total, np.where(high > low, np.sqrt(variance), 0))
+
+
+def measure_effects(features: Any, spread: Spread, labels: IntArray, clusters: IntArray) -> Effects:
+    """Compare each of some clusters with all other rows.
+
+    Parameters
+    ----------
+    features : array or CSR matrix, shape (n_rows, n_features)
+        A sample of rows.
+    spread : Spread
+        Of these rows.
+    labels : array of int, shape (n_rows,)
+        The cluster of each of them.
+    clusters : array of int
+        The clusters to look at.
+
+    Returns
+    -------
+    effects : Effects
+        One row for each of ``clusters``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.report.effects import measure_effects, measure_spread
+    >>> features = np.array([[0.0, 5.0], [0.0, 5.0], [4.0, 5.0], [4.0, 5.0]])
+    >>> measure_effects(features, measure_spread(features), np.array([0, 0, 1, 1]), np.array([0])).effect
+    array([[-2.,  0.]])
+    """
+    n_rows = features.shape[0]
+    members = _membership(labels, clusters)
+    counts = np.asarray(members.sum(axis=1)).ravel().astype(np.int64)
+    sums = members @ features
+    sums = np.asarray(sums.toarray() if sparse.issparse(sums) else sums)
+    others = (n_rows - counts)[:, None]
+    mean = sums / np.maximum(counts, 1)[:, None]
+    elsewhere = (spread.total - sums) / np.maximum(others, 1)
+    comparable = (counts[:, None] > 0) & (others > 0) & (spread.deviation > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effect = np.where(comparable, (mean - elsewhere) / spread.deviation, 0)
+    return Effects(counts, mean, elsewhere, effect)
+
+
+def name_strongest(effects: Effects, place: int, n_features: int, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return name, effect and means of the features that set one of the clusters apart the most."""
+    return [
+        {
+            "name": names[feature],
+            "effect": float(effects.effect[place, feature]),
+            "mean": float(effects.mean[place, feature]),
+            "elsewhere": float(effects.mean_elsewhere[place, feature]),
+        }
+        for feature in effects.strongest(place, n_features).tolist()
+    ]
+
+
+def _membership(labels: IntArray, clusters: IntArray) -> Any:
+    """Return a sparse matrix with a row per cluster and a 1 for each of its rows."""
+    order = np.argsort(clusters)
+    place = np.minimum(np.searchsorted(clusters, labels, sorter=order), len(clusters) - 1)
+    cluster = order[place] if len(clusters) else place
+    columns = np.flatnonzero(clusters[cluster] == labels) if len(clusters) else np.empty(0, dtype=np.int64)
+    ones = np.ones(len(columns))
+    return sparse.csr_array((ones, (cluster[columns], columns)), shape=(len(clusters), len(labels)))

@@ -1,0 +1,87 @@
+"""What a reader explores cut by cut: the clusters in a list, and rows as points that change their colour."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.plotting.projection import project_rows
+from cohirf.report.cuts import Cut, coloured_cuts
+from cohirf.report.effects import measure_effects, name_strongest
+from cohirf.report.packing import pack
+from cohirf.report.reading import read_rows
+from cohirf.report.sample import Sample
+from cohirf.report.scores import agreement_with_classes
+from cohirf.report.study import Classes, Study
+
+MAX_LISTED = 50  # clusters of a level
+N_FEATURES = 2  # beside each of them
+
+
+def describe_cuts(study: Study, sample: Sample, levels: range) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the cuts from the finest to the last, and the points with their label and colour at each of them."""
+    rows = sample.point_rows
+    cuts: list[dict[str, Any]] = []
+    labels, colours = np.empty((2, len(rows), len(levels)), dtype=np.int64)
+    for cut, colour in coloured_cuts(study.model, levels):
+        place = cut.level - levels.start
+        labels[:, place] = cut.labels[rows]
+        colours[:, place] = np.append(colour, -1)[labels[:, place]]  # noise, which is -1, finds the last one
+        cuts.insert(0, _describe_cut(study, sample, cut, colour))
+    medoids = np.unique([cluster["medoid"] for cut in cuts for cluster in cut["clusters"]]).astype(np.int64)
+    return cuts, _place_points(study, sample, medoids) | {"label": pack(labels), "colour": pack(colours)}
+
+
+def _describe_cut(study: Study, sample: Sample, cut: Cut, colour: IntArray) -> dict[str, Any]:
+    chosen = cut.largest(MAX_LISTED)
+    effects = measure_effects(sample.features, sample.spread, cut.labels[sample.rows], chosen)
+    final = study.model.labels_[cut.medoid[chosen]].tolist()
+    clusters = [
+        {
+            "number": cluster,
+            "colour": int(colour[cluster]),
+            "size": int(cut.size[cluster]),
+            "medoid": int(cut.medoid[cluster]),
+            "final": final[i],
+            "features": name_strongest(effects, i, N_FEATURES, study.feature_names),
+        }
+        for i, cluster in enumerate(chosen.tolist())
+    ]
+    return {
+        "level": cut.level,
+        "n_clusters": cut.n_clusters,
+        "n_noise": study.n_rows - int(cut.size.sum()),
+        "silhouette": sample.yardstick.silhouette(cut.labels[sample.scored_rows]),
+        "ari": agreement_with_classes(cut.labels, study.class_codes),
+        "clusters": clusters,
+    }
+
+
+def _place_points(study: Study, sample: Sample, medoids: IntArray) -> dict[str, Any]:
+    """Return where the drawn rows and some medoids are in the plane."""
+    rows = sample.point_rows
+    parts = [sample.features[sample.points], read_rows(study.data, medoids)]
+    features = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
+    projection = project_rows(features, np.concatenate([rows, medoids]), 2, study.feature_names)
+    points, medoid_points = projection.points[: len(rows)], projection.points[len(rows) :]
+    return {
+        "n": len(rows),
+        "row": pack(rows),
+        "x": pack(points[:, 0]),
+        "y": pack(points[:, 1]),
+        "medoid": pack(medoids),
+        "medoid_x": pack(medoid_points[:, 0]),
+        "medoid_y": pack(medoid_points[:, 1]),
+        "axes": projection.names,
+        "same_unit": study.model.n_features_in_ > 2,  # as principal components have
+        "class": None if study.classes is None else _pack_classes(study.classes, rows),
+    }
+
+
+def _pack_classes(classes: Classes, rows: IntArray) -> dict[str, Any]:
+    """Return the names of the classes that occur, and the number of each row's."""
+    used, number = np.unique(classes.code[rows], return_inverse=True)
+    return {"names": [classes.names[code] for code in used.tolist()], "number": pack(number)}

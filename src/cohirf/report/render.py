@@ -1,0 +1,147 @@
+"""From the dict of ``summarize`` to one HTML page that holds its style, its script, its data and its chart library.
+
+What the summary holds is text from users and is treated as such: Jinja escapes what it puts into the page, and
+``embed_json`` what the script reads. Should any of it get through, the page's policy lets only the two scripts run
+whose hashes it names, and lets nothing reach the network.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cohirf.optional import import_optional
+from cohirf.plotting.colours import HUES, NOISE, ROUNDS, cluster_colours, for_dark_page, to_hex, to_rgb
+from cohirf.report.packing import compress_to_text
+
+HERE = Path(__file__).parent
+FOR_SCRIPT = ("figures", "tree", "cuts", "points", "labels", "contraction")  # what the charts are drawn from
+N_COLOURS = len(HUES) * len(ROUNDS)  # then they repeat
+ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+MINUS = "\N{MINUS SIGN}"
+
+
+def render(summary: dict[str, Any]) -> str:
+    """Return a page that shows a summary.
+
+    Parameters
+    ----------
+    summary : dict
+        What ``summarize`` returns.
+
+    Returns
+    -------
+    page : str
+        HTML that needs no other file and no network.
+    """
+    trusted = import_optional("markupsafe", "report").Markup
+    palette = make_palette()
+    script = (HERE / "report.js").read_text(encoding="utf-8")
+    library, library_hash = chart_library()
+    page: str = _template().render(
+        summary,
+        policy=_policy(_hash(script), library_hash),
+        style=trusted((HERE / "report.css").read_text(encoding="utf-8") + _colour_rules(palette)),
+        script=trusted(script),
+        library=trusted(library),
+        n_colours=N_COLOURS,
+        data=trusted(embed_json({name: summary[name] for name in FOR_SCRIPT} | {"palette": palette})),
+    )
+    return page
+
+
+def embed_json(content: Any) -> str:
+    r"""Return JSON that can end neither the element that it stands in nor a line of a script.
+
+    Examples
+    --------
+    >>> from cohirf.report.render import embed_json
+    >>> print(embed_json({"name": "</script>"}))
+    {"name":"\u003c/script\u003e"}
+    """
+    return json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":")).translate(ESCAPES)
+
+
+@cache
+def chart_library() -> tuple[str, str]:
+    """Return plotly.js, compressed to text, and the hash by which the page's policy knows it."""
+    library: str = import_optional("plotly.offline", "report").get_plotlyjs()
+    return compress_to_text(library.encode()), _hash(library)
+
+
+def make_palette() -> dict[str, list[str]]:
+    """Return the colours of clusters on light and on dark paper; the last one is that of noise."""
+    light = np.vstack([cluster_colours(np.arange(N_COLOURS)), to_rgb(NOISE)])
+    return {"light": to_hex(light), "dark": to_hex(for_dark_page(light))}
+
+
+def thousands(value: int) -> str:
+    """Return a count as people write it."""
+    return f"{value:,}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, with a decimal where it is small."""
+    return f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}"
+
+
+def decimal(value: float | None, digits: int = 2) -> str:
+    """Return a number with so many decimals, or a dash where there is none."""
+    return "\N{EN DASH}" if value is None else f"{value:.{digits}f}".replace("-", MINUS)
+
+
+def significant(value: float) -> str:
+    """Return a number with three significant digits, or more where it is large."""
+    return (f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}").replace("-", MINUS)
+
+
+def signed(value: float) -> str:
+    """Return a number with a sign and one decimal."""
+    return f"{value:+.1f}".replace("-", MINUS)
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+FILTERS = (thousands, percent, decimal, significant, signed, plural)
+
+
+@cache
+def _template() -> Any:
+    jinja2 = import_optional("jinja2", "report")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {function.__name__: function for function in FILTERS}
+    return environment.get_template("template.html")
+
+
+def _policy(*script_hashes: str) -> str:
+    scripts = " ".join(f"'{script_hash}'" for script_hash in script_hashes)
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:; "
+        f"base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(script: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+
+
+def _colour_rules(palette: dict[str, list[str]]) -> str:
+    """Return a style rule for the colour of each cluster, and one for noise."""
+    names = [*map(str, range(N_COLOURS)), "noise"]
+    rules = zip(names, palette["light"], palette["dark"], strict=True)
+    return "".join(f".c-{name}{{--on-light:{light};--on-dark:{dark}}}\n" for name, light, dark in rules)

@@ -1,0 +1,432 @@
+"use strict";
+
+/* What moves in a report: the hierarchy, the cuts with their scatter plot, table and download, and the theme.
+ * Text goes into the page as text nodes only, and into charts through chartText, since plotly reads some HTML. */
+
+(async () => {
+  const find = (id) => document.getElementById(id);
+  const root = document.documentElement;
+  const data = JSON.parse(find("report-data").textContent);
+  const nColours = data.palette.light.length - 1; // the last one is that of noise
+  const state = { cut: data.cuts.length - 1, alone: null, node: -1, printing: false };
+  const count = (n) => n.toLocaleString("en-US");
+  const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+  const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)}%`;
+  const decimal = (x) => x.toFixed(2).replace("-", "\u2212");
+  const signed = (x) => (x < 0 ? "\u2212" : "+") + Math.abs(x).toFixed(1);
+  const chartText = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+  function element(tag, attributes, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    made.append(...children);
+    return made;
+  }
+  const swatch = (colour) => element("span", { class: `swatch ${colourClass(colour)}`, "aria-hidden": "true" });
+  const colourClass = (colour) => (colour < 0 ? "c-noise" : `c-${colour % nColours}`);
+
+  // ---- theme
+
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => root.dataset.theme === "dark";
+  const colourOf = (colour) => data.palette[isDark() ? "dark" : "light"][colour < 0 ? nColours : colour % nColours];
+  const style = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+
+  function setTheme(dark) {
+    root.dataset.theme = dark ? "dark" : "light";
+    find("theme").setAttribute("aria-pressed", String(dark));
+  }
+  setTheme(prefersDark.matches);
+  prefersDark.addEventListener("change", (event) => { setTheme(event.matches); drawAll(); });
+  find("theme").addEventListener("click", () => { setTheme(!isDark()); drawAll(); });
+
+  // ---- packed arrays and the chart library
+
+  async function inflate(text) {
+    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate")));
+  }
+
+  const ARRAYS = { Int8Array, Int16Array, Int32Array, Uint8Array, Uint16Array, Uint32Array, Float32Array };
+
+  async function unpack(packed) {
+    const planes = new Uint8Array(await (await inflate(packed.data)).arrayBuffer());
+    const Numbers = ARRAYS[`${packed.type}Array`];
+    const width = Numbers.BYTES_PER_ELEMENT;
+    const n = planes.length / width;
+    const bytes = new Uint8Array(planes.length);
+    for (let plane = 0; plane < width; plane++) {
+      for (let i = 0; i < n; i++) bytes[i * width + plane] = planes[plane * n + i];
+    }
+    return new Numbers(bytes.buffer);
+  }
+
+  async function loadCharts() {
+    const library = document.createElement("script");
+    library.textContent = await (await inflate(find("chart-library").textContent)).text();
+    document.head.append(library);
+  }
+
+  // ---- charts
+
+  const narrow = () => find("main").clientWidth < 600;
+  const config = { displayModeBar: false, responsive: true, showTips: false };
+  const draw = (id, traces, about) => globalThis.Plotly?.react(id, traces, about, config); // nothing until it is there
+
+  const PRINTED = { "tree-chart": 680, scatter: 560, "rows-chart": 320, "agreement-chart": 320 }; // pixels on A4
+  const widthOf = (id) => (state.printing ? PRINTED[id] : find(id).clientWidth);
+
+  function layout(id, more) {
+    return {
+      ...(state.printing ? { width: widthOf(id) } : { autosize: true }),
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false,
+      font: { family: style("--sans"), size: 12, color: style("--ink") },
+      hoverlabel: {
+        bgcolor: style("--panel"), bordercolor: style("--strong-line"), font: { color: style("--ink") }, align: "left",
+      },
+      margin: { t: 10, r: 10, b: 44, l: 52 },
+      ...more,
+    };
+  }
+  const axis = (title, more) => ({
+    title: { text: title, font: { size: 12, color: style("--soft") }, standoff: 8 },
+    gridcolor: style("--line"), zeroline: false, linecolor: style("--strong-line"),
+    tickfont: { color: style("--soft"), size: 11 }, ...more,
+  });
+
+  // ---- hierarchy: nodes are numbered, and -1 is all rows
+
+  const tree = data.tree;
+  const partsOf = new Map([[-1, []]]);
+  tree.parent.forEach((parent, node) => {
+    if (!partsOf.has(parent)) partsOf.set(parent, []);
+    partsOf.get(parent).push(node);
+  });
+  const nodeName = (node) => {
+    if (node < 0) return `all ${plural(data.figures.n_rows, "row")}`;
+    if (tree.medoid[node] === null) return "noise";
+    return tree.parent[node] >= 0 ? `row ${tree.medoid[node]}` : `cluster ${tree.cluster[node]}`;
+  };
+  const nodeSize = (node) => (node < 0 ? data.figures.n_rows : tree.size[node]);
+  const nodeId = (node) => (node < 0 ? "all" : String(node));
+
+  function aboutNode(node) {
+    const share = percent(nodeSize(node) / data.figures.n_rows);
+    const size = `${plural(nodeSize(node), "row")} (${share})`;
+    if (tree.medoid[node] === null) return [size, "in clusters below min_cluster_size"];
+    const known = tree.class === null ? "" : ` (${tree.class[node]})`;
+    const made = tree.level[node] === 0 ? "a single row" : `made at level ${tree.level[node]}`;
+    return [size, `medoid: row ${tree.medoid[node]}${known}`, made];
+  }
+
+  function mix(colour, paper, share) {
+    const parts = (code) => [1, 3, 5].map((i) => parseInt(code.slice(i, i + 2), 16));
+    const [a, b] = [parts(colour), parts(paper)];
+    const mixed = a.map((value, i) => Math.round(value * (1 - share) + b[i] * share));
+    return `#${mixed.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
+  }
+
+  function drawTree() {
+    const nodes = [-1, ...tree.parent.keys()];
+    const paper = style("--paper");
+    const shade = (node) => mix(colourOf(tree.cluster[node]), paper, Math.min(0.14 * tree.depth[node], 0.6));
+    const colours = nodes.map((node) => (node < 0 ? style("--panel") : shade(node)));
+    const trace = {
+      type: "icicle", branchvalues: "total", sort: false, level: nodeId(state.node),
+      ids: nodes.map(nodeId),
+      parents: nodes.map((node) => (node < 0 ? "" : nodeId(tree.parent[node]))),
+      labels: nodes.map(nodeName),
+      values: nodes.map(nodeSize),
+      customdata: nodes.map((node) => (node < 0 ? "" : aboutNode(node).map(chartText).join("<br>"))),
+      hovertemplate: "<b>%{label}</b><br>%{customdata}<extra></extra>",
+      texttemplate: nodes.map((node) => (node < 0 ? "%{label}" : "%{label}<br>%{value:,}")),
+      textposition: "middle center", insidetextfont: { color: colours.map(inkOn) },
+      marker: { colors: colours, line: { color: paper, width: nodes.length > 100 ? 0.6 : 1.5 } },
+      leaf: { opacity: 1 }, maxdepth: narrow() ? 3 : 5, tiling: { orientation: "h", pad: 0 },
+      pathbar: { visible: false },
+    };
+    const margin = { t: 0, r: 0, b: 0, l: 0 };
+    draw("tree-chart", [trace], layout("tree-chart", { margin, uniformtext: { minsize: 10, mode: "hide" } }));
+  }
+
+  const MAX_PARTS = 40;
+
+  function listParts() {
+    const path = [];
+    for (let node = state.node; node >= 0; node = tree.parent[node]) path.unshift(node);
+    const go = (node, ...content) => {
+      const button = element("button", { type: "button" }, ...content);
+      button.addEventListener("click", () => descend(node));
+      return button;
+    };
+    find("tree-path").replaceChildren(...[-1, ...path].map((node) => {
+      const button = go(node, nodeName(node));
+      if (node === state.node) button.setAttribute("aria-current", "true");
+      return element("li", {}, button);
+    }));
+    const parts = [...(partsOf.get(state.node) ?? [])].sort((a, b) => tree.size[b] - tree.size[a]);
+    const more = parts.length - MAX_PARTS;
+    const made = state.node < 0 ? "Final clusters:" : parts.length ? "Made of:" : "What it was made of is not drawn.";
+    const about = state.node < 0 ? "" : `${aboutNode(state.node).join(" \u00b7 ")}. `;
+    const which = more > 0 ? ` the ${MAX_PARTS} largest of ${count(parts.length)}.` : "";
+    find("tree-about").textContent = about + made + which;
+    find("tree-parts").replaceChildren(...parts.slice(0, MAX_PARTS).map((node) => {
+      const button = go(node, swatch(tree.cluster[node]), nodeName(node), element("small", {}, count(tree.size[node])));
+      return element("li", {}, button);
+    }));
+  }
+
+  function descend(node) {
+    state.node = node;
+    listParts();
+    if (document.activeElement === document.body) { // the button that was pressed is gone
+      find("tree-path").querySelector("[aria-current]").focus({ preventScroll: true });
+    }
+    drawTree();
+  }
+
+  // ---- cuts
+
+  const placeOf = new Map(); // from the row of a medoid to its place in points.medoid_x
+  let points; // columns of the drawn rows; label and colour hold one entry per cut, row by row
+
+  async function unpackPoints() {
+    const packed = data.points;
+    const names = ["x", "y", "row", "label", "colour", "medoid", "medoid_x", "medoid_y"];
+    const columns = await Promise.all(names.map((name) => unpack(packed[name])));
+    points = Object.fromEntries(names.map((name, i) => [name, columns[i]]));
+    points.axes = packed.axes.map((name) => chartText(name.length > 45 ? `${name.slice(0, 44)}\u2026` : name));
+    points.names = packed.class && packed.class.names.map(chartText);
+    points.class = packed.class && (await unpack(packed.class.number));
+    points.medoid.forEach((row, place) => placeOf.set(row, place));
+  }
+
+  const atCut = (values) => Array.from(points.row, (_, i) => values[i * data.cuts.length + state.cut]);
+
+  const onPaper = { xref: "paper", yref: "paper", showarrow: false };
+  const corner = { ...onPaper, x: 0, y: 1, xanchor: "left", yanchor: "bottom", xshift: -32 };
+
+  function drawScatter() {
+    const cut = data.cuts[state.cut];
+    const labels = atCut(points.label);
+    const colours = atCut(points.colour);
+    const shown = (label) => state.alone === null || label === state.alone;
+    const rank = (label) => 2 * shown(label) + (label >= 0); // what matters less is drawn first, and lies below
+    const order = [...labels.keys()].sort((a, b) => rank(labels[a]) - rank(labels[b]));
+    const pick = (values) => order.map((i) => values[i]);
+    const size = Math.max(3.5, Math.min(8, 260 / Math.sqrt(order.length)));
+    const rows = {
+      type: "scatter", mode: "markers", x: pick(points.x), y: pick(points.y),
+      marker: {
+        color: order.map((i) => (shown(labels[i]) ? colourOf(colours[i]) : style("--fade"))),
+        size, opacity: 0.8, line: { width: 0 },
+      },
+      customdata: order.map((i) => [
+        labels[i] < 0 ? "noise" : `cluster ${labels[i]}`,
+        points.class ? `<br>${points.names[points.class[i]]}` : "",
+        points.row[i],
+      ]),
+      hovertemplate: "<b>%{customdata[0]}</b><br>row %{customdata[2]}%{customdata[1]}<extra></extra>",
+    };
+    const medoids = cut.clusters.filter((cluster) => shown(cluster.number));
+    const numbered = medoids.length <= 30;
+    const discs = {
+      type: "scatter", mode: numbered ? "markers+text" : "markers",
+      x: medoids.map((cluster) => points.medoid_x[placeOf.get(cluster.medoid)]),
+      y: medoids.map((cluster) => points.medoid_y[placeOf.get(cluster.medoid)]),
+      text: medoids.map((cluster) => String(cluster.number)),
+      textfont: { size: 11, color: medoids.map((cluster) => inkOn(colourOf(cluster.colour))) },
+      marker: {
+        color: medoids.map((cluster) => colourOf(cluster.colour)), size: numbered ? 20 : 9, opacity: 1,
+        line: { width: 1.5, color: style("--ink") },
+      },
+      customdata: medoids.map((cluster) => [cluster.number, cluster.medoid, cluster.size]),
+      hovertemplate:
+        "<b>cluster %{customdata[0]}</b><br>medoid: row %{customdata[1]}<br>%{customdata[2]:,} rows<extra></extra>",
+    };
+    const about = layout("scatter", {
+      height: scatterHeight(),
+      xaxis: axis(`${points.axes[0]} \u2192`),
+      yaxis: axis("", data.points.same_unit ? { scaleanchor: "x" } : {}),
+      annotations: [{ text: `\u2191 ${points.axes[1]}`, ...corner, font: { size: 12, color: style("--soft") } }],
+      dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom", // a finger scrolls the page
+      hovermode: "closest", margin: { t: 28, r: 8, b: 44, l: 40 },
+    });
+    draw("scatter", [rows, discs], about);
+  }
+
+  function scatterHeight() {
+    const spread = (values) => values.reduce((a, b) => Math.max(a, b)) - values.reduce((a, b) => Math.min(a, b));
+    const shape = data.points.same_unit ? spread(points.y) / spread(points.x) || 1 : 0.8;
+    return Math.round(widthOf("scatter") * Math.max(0.6, Math.min(1, shape)));
+  }
+
+  function inkOn(colour) {
+    const [red, green, blue] = [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16) / 255);
+    return 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 ? "#000" : "#fff";
+  }
+
+  function describeCut() {
+    const cut = data.cuts[state.cut];
+    const last = data.cuts[data.cuts.length - 1].level;
+    const clusters = plural(cut.n_clusters, "cluster");
+    const scores = [`Level ${cut.level} of ${last}`];
+    if (cut.n_noise) scores.push(`${plural(cut.n_noise, "row")} of noise`);
+    if (cut.silhouette !== null) scores.push(`silhouette ${decimal(cut.silhouette)}`);
+    if (cut.ari !== null) scores.push(`ARI ${decimal(cut.ari)}`);
+    find("cut-text").replaceChildren(element("b", {}, clusters), element("span", {}, scores.join(" \u00b7 ")));
+    find("cut").setAttribute("aria-valuetext", `level ${cut.level}, ${clusters}`);
+    const nRows = data.figures.n_rows;
+    find("download-note").textContent = hasAllLabels()
+      ? `Of ${nRows === 1 ? "the" : "all"} ${plural(nRows, "row")}.`
+      : `Of the ${count(points.row.length)} rows drawn: all ${count(nRows)} would make this page too large. `
+        + `model.hierarchy_.cut(level=${cut.level}) gives them in Python.`;
+  }
+
+  function listClusters() {
+    const cut = data.cuts[state.cut];
+    const more = cut.n_clusters - cut.clusters.length;
+    const which = more > 0 ? `The ${cut.clusters.length} largest of ` : "";
+    find("cut-caption").textContent = `${which}${plural(cut.n_clusters, "cluster")} at level ${cut.level}`;
+    const largest = Math.max(1, cut.n_noise, ...cut.clusters.map((cluster) => cluster.size));
+    const rows = cut.clusters.map((cluster) => clusterRow(cluster, largest));
+    const noise = { number: -1, colour: -1, size: cut.n_noise, medoid: null, final: null, features: [] };
+    if (cut.n_noise) rows.push(clusterRow(noise, largest));
+    find("cut-table").tBodies[0].replaceChildren(...rows);
+    find("cut-table").classList.toggle("last", state.cut === data.cuts.length - 1);
+  }
+
+  function clusterRow(cluster, largest) {
+    const name = cluster.number < 0 ? "noise" : String(cluster.number);
+    const button = element("button", { type: "button", "aria-pressed": "false" }, swatch(cluster.colour), name);
+    button.dataset.cluster = cluster.number;
+    button.addEventListener("click", () => showAlone(state.alone === cluster.number ? null : cluster.number));
+    const bar = element("span", { class: `share ${colourClass(cluster.colour)}`, "aria-hidden": "true" });
+    bar.style.width = `${Math.max(2, (100 * cluster.size) / largest)}%`;
+    const features = cluster.features.flatMap((feature, i) => [
+      i ? ", " : "", element("bdi", {}, feature.name), " ", element("span", {}, signed(feature.effect)),
+    ]);
+    const final = cluster.final < 0 ? " noise" : ` ${cluster.final}`;
+    return element(
+      "tr", {},
+      element("th", { scope: "row" }, button),
+      element("td", { class: "number" }, count(cluster.size), bar),
+      element("td", { class: "number wide" }, cluster.medoid === null ? "" : `row ${cluster.medoid}`),
+      element("td", { class: "wide final" }, ...(cluster.final === null ? [] : [swatch(cluster.final), final])),
+      element("td", { class: "features" }, ...features),
+    );
+  }
+
+  function showAlone(cluster) {
+    state.alone = cluster;
+    for (const button of find("cut-table").querySelectorAll("button")) {
+      button.setAttribute("aria-pressed", String(Number(button.dataset.cluster) === cluster));
+    }
+    drawScatter();
+  }
+
+  let drawing = 0; // a slider that is dragged asks for more pictures than can be drawn
+
+  function chooseCut(place) {
+    state.cut = place;
+    state.alone = null;
+    describeCut();
+    listClusters();
+    cancelAnimationFrame(drawing);
+    drawing = requestAnimationFrame(drawScatter);
+  }
+
+  // ---- download
+
+  const hasAllLabels = () => data.labels !== null && data.cuts[state.cut].level >= data.labels.level;
+
+  async function labelsOfAllRows() {
+    const labels = Int32Array.from(await unpack(data.labels.labels));
+    const nSteps = data.cuts[state.cut].level - data.labels.level;
+    for (const packed of data.labels.steps.slice(0, nSteps)) {
+      const next = await unpack(packed);
+      for (let i = 0; i < labels.length; i++) labels[i] = next[labels[i]];
+    }
+    return labels;
+  }
+
+  async function download() {
+    const all = hasAllLabels();
+    const labels = all ? await labelsOfAllRows() : atCut(points.label);
+    const lines = ["row,cluster"];
+    for (let i = 0; i < labels.length; i++) lines.push(`${all ? i : points.row[i]},${labels[i]}`);
+    const url = URL.createObjectURL(new Blob([lines.join("\n"), "\n"], { type: "text/csv" }));
+    element("a", { href: url, download: `labels-level-${data.cuts[state.cut].level}.csv` }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 60000);
+  }
+
+  // ---- levels
+
+  function drawLevels() {
+    const records = data.contraction;
+    const levels = records.map((record) => record.level);
+    const rows = [records[0].rows_in, ...records.map((record) => record.rows_out)];
+    const log = Math.min(...rows) > 0 && Math.max(...rows) > 20 * Math.min(...rows);
+    const ticks = log ? { type: "log", dtick: 1, tickformat: "~s" } : { rangemode: "tozero", tickformat: "~s" };
+    const yaxis = axis("", { fixedrange: true, ...ticks });
+    drawLine("rows-chart", [0, ...levels], rows, colourOf(0), "%{y:,} rows", { yaxis });
+    const agreement = records.map((record) => record.agreement);
+    const measured = agreement.filter((value) => value !== null);
+    const font = { color: style("--soft") };
+    const nothing = { ...onPaper, text: "one view: nothing to compare", x: 0.5, y: 0.5, font };
+    drawLine("agreement-chart", levels, agreement, colourOf(3), "agreement %{y:.2f}", {
+      yaxis: axis("", { fixedrange: true, range: [Math.min(0, ...measured) - 0.03, 1.05] }),
+      annotations: measured.length ? [] : [nothing],
+    });
+  }
+
+  function drawLine(id, levels, values, colour, told, more) {
+    const trace = {
+      type: "scatter", mode: "lines+markers", x: levels, y: values,
+      hovertemplate: `level %{x}<br>${told}<extra></extra>`,
+      line: { color: colour, width: 2 }, marker: { size: 7, color: colour },
+    };
+    const last = levels[levels.length - 1];
+    const xaxis = axis("level", { dtick: last > 15 ? undefined : 1, fixedrange: true, range: [-0.3, last + 0.3] });
+    const margin = { t: 16, r: 16, b: 44, l: 52 };
+    draw(id, [trace], layout(id, { xaxis, margin, hovermode: "closest", dragmode: false, ...more }));
+  }
+
+  // ---- together
+
+  function drawAll() {
+    if (!points) return; // the theme may change before they are there
+    drawTree();
+    drawScatter();
+    drawLevels();
+  }
+
+  if (!globalThis.DecompressionStream) {
+    find("trouble").textContent = "This browser is too old for the charts and the slider. Any from 2023 on shows them.";
+    find("trouble").hidden = false;
+    return;
+  }
+  await unpackPoints();
+  listParts();
+  describeCut();
+  listClusters();
+  find("cut").addEventListener("input", (event) => chooseCut(Number(event.target.value)));
+  find("download").addEventListener("click", download);
+  await loadCharts();
+  drawAll();
+  find("tree-chart").on("plotly_icicleclick", (event) => {
+    if (event.nextLevel === undefined) return;
+    state.node = event.nextLevel === "all" || event.nextLevel === "" ? -1 : Number(event.nextLevel);
+    listParts();
+  });
+  let themeOnScreen;
+  addEventListener("beforeprint", () => {
+    for (const details of document.querySelectorAll("details")) details.open = true;
+    themeOnScreen = isDark();
+    state.printing = true;
+    setTheme(false);
+    drawAll();
+  });
+  addEventListener("afterprint", () => { state.printing = false; setTheme(themeOnScreen); drawAll(); });
+  root.dataset.ready = "yes";
+})();

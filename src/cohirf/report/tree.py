@@ -1,0 +1,91 @@
+"""The top of a hierarchy that a reader can walk through: few enough clusters, and how they were made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.hierarchy import FusionHierarchy
+from cohirf.plotting import layout
+from cohirf.plotting.subject import Subject, find_subject
+from cohirf.report.study import Study
+
+MAX_LEAVES = 300  # clusters on the fine side
+
+
+def describe_tree(study: Study) -> dict[str, Any]:
+    """Return the top of the hierarchy as nodes, each cluster before those it was made of, and noise in one node.
+
+    Returns
+    -------
+    tree : dict
+        ``parent``, ``level``, ``medoid``, ``size``, ``cluster``, ``depth`` and ``class`` have an entry per node;
+        ``class`` is None if classes are not known. The parent of a final cluster is -1, or the node of noise, which is
+        the last one and has no level, medoid or class. ``n_hidden`` is how many clusters of the finest level drawn,
+        ``first_level``, have no node.
+    """
+    subject = find_subject(study.model)
+    top = layout.readable_top(subject, MAX_LEAVES, largest_only=True)
+    if top.hierarchy.n_levels == 0 < subject.hierarchy.n_levels and top.n_final == top.n_clusters:
+        top = _last_fusions(subject, MAX_LEAVES)
+    tree = layout.fusion_tree(top)
+    order = layout.preorder(tree)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    cluster, parent, medoid = tree.cluster[order], tree.parent[order], tree.medoid[order]
+    parent = np.where(parent < 0, -1, place[parent])
+    size = _true_sizes(tree, subject.hierarchy)
+    grew_unseen = (tree.parent < 0) & (size > tree.size)
+    level = np.where(grew_unseen, subject.hierarchy.n_levels, tree.level)
+    nodes: dict[str, Any] = {
+        "parent": np.where((parent < 0) & (cluster < 0), len(order), parent).tolist(),
+        "level": level[order].tolist(),
+        "medoid": medoid.tolist(),
+        "size": size[order].tolist(),
+        "cluster": cluster.tolist(),
+        "depth": (layout.rings(tree)[order] + (cluster < 0)).tolist(),
+    }
+    if (cluster < 0).any():
+        noise = {"parent": -1, "level": None, "medoid": None, "size": study.n_noise, "cluster": -1, "depth": 0}
+        nodes = {name: [*values, noise[name]] for name, values in nodes.items()}
+    n_finest = int(subject.hierarchy.cluster_counts()[top.first_level])
+    return nodes | {
+        "class": None if study.classes is None else study.classes.names_of(medoid),
+        "first_level": top.first_level,
+        "n_hidden": n_finest - top.hierarchy.n_rows,
+    }
+
+
+def _last_fusions(subject: Subject, max_leaves: int) -> layout.Top:
+    """Return the last fusions of a hierarchy: the final clusters, and the largest ones they were made of."""
+    whole = subject.hierarchy
+    level = whole.n_levels - 1
+    finer = whole.condense(int(whole.cluster_counts()[level]))
+    rows, sizes = finer.rows, finer.row_sizes
+    assert rows is not None  # a condensed hierarchy has both
+    assert sizes is not None
+    stays = finer.absorbed_at == 0
+    largest = np.argsort(np.where(stays, -np.inf, -sizes), kind="stable")
+    kept = np.sort(largest[: max(max_leaves, np.count_nonzero(stays))])  # what absorbed the others comes first
+    top = FusionHierarchy(
+        np.searchsorted(kept, finer.parents[kept]),
+        finer.absorbed_at[kept],
+        rows=rows[kept],
+        row_sizes=sizes[kept],
+    )
+    cluster = subject.labels[rows[kept]]
+    first_level = whole.n_levels - top.n_levels
+    return layout.Top(top, first_level, layout.leaf_order(top, cluster), cluster, int(whole.cluster_counts()[-1]))
+
+
+def _true_sizes(tree: layout.FusionTree, whole: FusionHierarchy) -> IntArray:
+    """Return how many rows each node has, those of parts that have no node included."""
+    sizes = tree.size.copy()
+    for level in np.unique(tree.level[tree.n_leaves :]).tolist():
+        nodes = np.flatnonzero((tree.level == level) & (np.arange(len(sizes)) >= tree.n_leaves))
+        sizes[nodes] = whole.sizes(level)[whole.cut(level=level)[tree.medoid[nodes]]]
+    final = np.flatnonzero(tree.parent < 0)
+    sizes[final] = whole.sizes(whole.n_levels)[whole.cut(level=whole.n_levels)[tree.medoid[final]]]
+    return sizes

@@ -1,0 +1,252 @@
+"""The verdict: what the figures of a fit mean, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cohirf.algorithm.levels import LevelRecord
+from cohirf.report.scores import Comparison
+
+# Adjusted Rand indices from which views agree closely, mostly, in part.
+CLOSELY, MOSTLY, IN_PART = 0.8, 0.5, 0.2
+# Differences of scores below this are ties.
+TIE = 0.03
+# A finer cut has to be this much better before it is named.
+BETTER_CUT = 0.05
+# Shares of rows that have their nearest neighbour in their cluster.
+NEIGHBOURS_KEPT, NEIGHBOURS_TORN = 0.9, 0.7
+
+
+@dataclass(frozen=True)
+class CutScore:
+    """How good the partition of one level is."""
+
+    level: int
+    n_clusters: int
+    silhouette: float | None
+    ari: float | None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the verdict is based on.
+
+    Attributes
+    ----------
+    records : sequence of LevelRecord
+        What each level did.
+    n_views : int
+        Number of views.
+    views_differ : bool
+        Whether views can differ: they cannot if all have all features and the base method draws nothing at random.
+    consensus : str
+        The rule of consensus.
+    medoid_weights : bool
+        Whether medoids carried their mass.
+    cuts : sequence of CutScore
+        Scores of the levels, the last one last.
+    neighbours_together : float or None
+        Share of sampled rows whose nearest neighbour is in their final cluster.
+    n_clusters : int
+        Number of final clusters, not counting noise.
+    noise_share : float
+        Share of rows that are noise.
+    comparison : Comparison
+        The base method alone.
+    """
+
+    records: Sequence[LevelRecord]
+    n_views: int
+    views_differ: bool
+    consensus: str
+    medoid_weights: bool
+    cuts: Sequence[CutScore]
+    neighbours_together: float | None
+    n_clusters: int
+    noise_share: float
+    comparison: Comparison
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A question, a short answer, why, and how good that is: "good", "fair", "poor" or "unknown"."""
+
+    question: str
+    answer: str
+    reason: str
+    tone: str
+
+
+def verdict(facts: Facts) -> list[Finding]:
+    """Say what the figures of a fit mean.
+
+    Parameters
+    ----------
+    facts : Facts
+        The figures.
+
+    Returns
+    -------
+    findings : list of Finding
+        One per question: do the views agree, does contraction fuse what belongs together, would the base method alone
+        do better; and, where it did not, whether the fit came to an end, and whether much of the data is noise.
+    """
+    findings = [judge_agreement(facts), judge_contraction(facts), judge_base_alone(facts)]
+    if facts.records[-1].rows_out < facts.records[-1].rows_in:
+        findings.append(_unfinished(facts.records[-1]))
+    if facts.noise_share > 0.5:
+        findings.append(_mostly_noise(facts.noise_share))
+    return findings
+
+
+def judge_agreement(facts: Facts) -> Finding:
+    """Say whether the views agree, by the level that saw most rows: the first."""
+    question = "Do the views agree?"
+    if facts.n_views == 1:
+        return Finding(question, "There is only one.", "So the consensus is what the base method finds.", "unknown")
+    if not facts.views_differ:
+        reason = (
+            "Each has all features, and the base method draws nothing at random. With n_views=1 the result would be "
+            "the same; with max_features below 1 the views would differ."
+        )
+        return Finding(question, "They are all the same.", reason, "unknown")
+    agreement = facts.records[0].agreement
+    measured = (
+        f"At the first level two views have an adjusted Rand index of {agreement:.2f} on average "
+        f"(0 is chance, 1 is the same clusters)."
+    )
+    if agreement >= CLOSELY:
+        reason = f"{measured} What fuses there does not depend on which view is asked."
+        return Finding(question, "Yes, closely.", reason, "good")
+    if agreement >= MOSTLY:
+        reason = f"{measured} Rows on which the views differ stay apart until a later level."
+        return Finding(question, "Mostly.", reason, "good")
+    tone = "fair" if agreement >= IN_PART else "poor"
+    answer = "Only in part." if agreement >= IN_PART else "Hardly."
+    return Finding(question, answer, f"{measured} {_remedy_for_disagreement(facts)}", tone)
+
+
+def judge_contraction(facts: Facts) -> Finding:
+    """Say whether clusters that fused belong together: by known classes, else by distances and neighbours."""
+    question = "Does contraction fuse what belongs together?"
+    if facts.records[-1].rows_out == facts.records[0].rows_in > 1:
+        reason = "Every row is still by itself. Make the base method merge more, or lower the number of views."
+        return Finding(question, "Nothing fused.", reason, "poor")
+    if facts.n_clusters < 2:
+        answer = "Everything fused into one cluster." if facts.n_clusters else "No cluster is left."
+        reason = (
+            "So there is nothing to hold against each other at the last level. Look at a finer cut, or make the base "
+            "method merge less."
+            if facts.n_clusters
+            else "All final clusters are smaller than min_cluster_size: lower it, or look at a finer cut."
+        )
+        return Finding(question, answer, reason, "poor")
+    return _judge_by_classes(question, facts.cuts) or _judge_by_distances(question, facts)
+
+
+def judge_base_alone(facts: Facts) -> Finding:
+    """Say whether the base method alone finds a better partition of the same rows."""
+    comparison = facts.comparison
+    question = f"Would {comparison.base} alone do better?"
+    if comparison.reason:
+        return Finding(question, "Not measured.", comparison.reason, "unknown")
+    name, (model, alone) = (
+        ("adjusted Rand index with the known classes", comparison.ari)
+        if comparison.ari[1] is not None
+        else ("silhouette", comparison.silhouette)
+    )
+    found = f"On {comparison.n_rows:,} rows it finds {_count(comparison.n_clusters)}"
+    if model is None or alone is None:
+        return Finding(question, "Not measured.", f"{found}; of one of the two there is no {name}.", "unknown")
+    measured = f"{found} with a {name} of {alone:.2f}; this model has {model:.2f} on the same rows."
+    if alone > model + TIE:
+        return Finding(question, "Yes, by this measure.", f"{measured} {_remedy_for_loss(facts)}", "poor")
+    if model > alone + TIE:
+        return Finding(question, "No.", measured, "good")
+    reason = f"{measured} That is a tie: the hierarchy and the medoids are what you gain."
+    return Finding(question, "It would do as well.", reason, "fair")
+
+
+def _judge_by_classes(question: str, cuts: Sequence[CutScore]) -> Finding | None:
+    scored = [(cut.ari, cut) for cut in cuts if cut.ari is not None]
+    if not scored:
+        return None
+    final = scored[-1][0]
+    highest, best = max(scored, key=lambda entry: entry[0])
+    measured = f"At the last level the adjusted Rand index with the known classes is {final:.2f}."
+    if highest > final + BETTER_CUT:
+        reason = (
+            f"{measured} At level {best.level}, with {_count(best.n_clusters)}, it is {highest:.2f}: what fused after "
+            f"that was of different classes. Move the slider there."
+        )
+        return Finding(question, "Not at the last levels.", reason, "poor")
+    if final >= MOSTLY:
+        return Finding(question, "Yes.", f"{measured} No finer cut is better.", "good")
+    reason = f"{measured} No finer cut is much better, so classes were mixed from the first level on."
+    return Finding(question, "Only in part.", reason, "fair" if final >= IN_PART else "poor")
+
+
+def _judge_by_distances(question: str, facts: Facts) -> Finding:
+    together = facts.neighbours_together
+    if together is None:
+        return Finding(question, "Not measured.", "The sample has too few rows that are not noise.", "unknown")
+    measured = f"{together:.0%} of the sampled rows have their nearest neighbour in their own cluster."
+    if together < NEIGHBOURS_TORN:
+        reason = f"{measured} The borders of the clusters run through dense regions."
+        return Finding(question, "Hardly.", reason, "poor")
+    better = _better_cut(facts.cuts)
+    if better is not None:
+        final, best = better
+        reason = (
+            f"{measured} But at level {best.level}, with {_count(best.n_clusters)}, the silhouette is "
+            f"{best.silhouette:.2f}, and {final.silhouette:.2f} at the last: if your clusters are compact, the last "
+            f"levels fused too much. For long or nested clusters this measure says little."
+        )
+        return Finding(question, "Perhaps not at the last levels.", reason, "fair")
+    if together < NEIGHBOURS_KEPT:
+        reason = f"{measured} Some borders between clusters run through dense regions."
+        return Finding(question, "Mostly.", reason, "fair")
+    return Finding(question, "Yes, as far as neighbours tell.", measured, "good")
+
+
+def _better_cut(cuts: Sequence[CutScore]) -> tuple[CutScore, CutScore] | None:
+    """Return the last cut and a finer one that has a clearly higher silhouette, if there is one."""
+    final = cuts[-1]
+    scored = [(cut.silhouette, cut) for cut in cuts if cut.silhouette is not None]
+    if final.silhouette is None or not scored:
+        return None
+    highest, best = max(scored, key=lambda entry: entry[0])
+    return (final, best) if highest > final.silhouette + BETTER_CUT else None
+
+
+def _remedy_for_disagreement(facts: Facts) -> str:
+    if facts.consensus == "strict":
+        return (
+            "Strict consensus fuses only what all views put together, so little fuses at a time. "
+            'Try consensus="relaxed", fewer views, or a larger max_features.'
+        )
+    return "Try a larger max_features, or a base method that depends less on its start."
+
+
+def _remedy_for_loss(facts: Facts) -> str:
+    if not facts.medoid_weights:
+        return (
+            "Contraction lost part of what the base method finds. If it takes sample weights, medoid_weights=True "
+            "often gives it back; else use the base method alone where it fits, and this one for the hierarchy."
+        )
+    return "Use the base method alone where it fits, and this one for the hierarchy or for more rows."
+
+
+def _unfinished(record: LevelRecord) -> Finding:
+    reason = f"Level {record.level}, the last one run, still took {record.rows_in:,} rows to {record.rows_out:,}."
+    return Finding("Did the levels come to an end?", "No.", f"{reason} Raise max_iter.", "poor")
+
+
+def _mostly_noise(share: float) -> Finding:
+    reason = f"{share:.0%} of the rows are in clusters below min_cluster_size. Lower it, or make the base merge more."
+    return Finding("Is much of the data noise?", "Yes.", reason, "poor")
+
+
+def _count(n_clusters: int) -> str:
+    return f"{n_clusters:,} cluster{'' if n_clusters == 1 else 's'}"

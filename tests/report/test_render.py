@@ -1,0 +1,240 @@
+"""The page: self-contained, unchanged in structure by hostile text, readable in both themes."""
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+
+from cohirf import CoHiRF
+from cohirf.report import render as rendering
+from cohirf.report.render import decimal, embed_json, percent, plural, render, signed, significant, thousands
+from cohirf.report.study import check_study
+from cohirf.report.summarize import Options, summarize
+
+PAYLOADS = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'><svg onload=alert(1)>",
+    "</script><script>alert(1)</script>",
+    "</title></style><iframe src=//example.org>",
+    "<!--<script>",
+    "]]>{{ 7 * 7 }}{% raw %}",
+    "javascript:alert(1)\u2028\u2029\x00&lt;b&gt;",
+]
+
+
+class Structure(HTMLParser):
+    """Collects elements with the names of their attributes, and the text between them."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.elements, self.text = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, *sorted(name for name, _ in attrs)))
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def element_text(page, element_id):
+    return re.search(rf'id="{element_id}">(.*?)</script>', page, re.DOTALL)[1]
+
+
+def hostile_base(payload):
+    """Return a K-Means whose class and parameters have a hostile name and value."""
+
+    class Hostile(KMeans):
+        def __init__(self, n_clusters=3, note=payload, random_state=None):
+            super().__init__(n_clusters, random_state=random_state)
+            self.note = note
+
+    Hostile.__name__ = payload
+    return Hostile(note=payload + " ")
+
+
+@pytest.fixture(scope="module")
+def make_page(blobs):
+    """Return a function that renders a page with one text in every place that a user can fill."""
+
+    def make(payload, base=None):
+        X, y = blobs
+        model = CoHiRF(KMeans(3) if base is None else base, n_views=2, random_state=0).fit(X)
+        study = check_study(model, X, [f"{payload} {k}" for k in y], [f"{payload} {i}" for i in range(10)])
+        return render(summarize(study, Options(payload, data_name=payload, command=payload, written="2026-01-01")))
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def page(make_page):
+    return make_page("name")
+
+
+def test_nothing_is_fetched_from_elsewhere(page):
+    structure = Structure(page)
+    tags = {element[0] for element in structure.elements}
+    assert not tags & {"link", "iframe", "object", "embed", "base", "form"}
+    assert not [element for element in structure.elements if element[0] == "script" and "src" in element]
+    urls = re.findall(r"(?:href|src|url)\s*[=(]\s*[\"']?([^\"')\s>]+)", page.split('id="chart-library"')[0])
+    assert all(url.startswith("#") for url in urls if not url.startswith("data:"))
+
+
+def test_the_policy_admits_only_the_two_scripts_and_no_network(page):
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)[1].replace("&#39;", "'")
+    script = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    library = zlib.decompress(base64.b64decode(element_text(page, "chart-library")))
+    hashes = [base64.b64encode(hashlib.sha256(text).digest()).decode() for text in (script[0].encode(), library)]
+    assert len(script) == 1
+    assert policy.startswith("default-src 'none'; ")
+    assert f"script-src 'sha256-{hashes[0]}' 'sha256-{hashes[1]}';" in policy
+    assert "connect-src" not in policy  # so that the default holds
+
+
+def test_the_library_is_plotly(page):
+    library = zlib.decompress(base64.b64decode(element_text(page, "chart-library")))
+    assert b"plotly.js v" in library[:200]
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_hostile_text_does_not_change_the_structure_of_the_page(page, make_page, payload):
+    hostile = make_page(payload)
+    assert Structure(hostile).elements == Structure(page).elements
+
+
+@pytest.mark.parametrize("payload", PAYLOADS[:2])
+def test_hostile_classes_and_parameters_of_a_base_method_do_not_either(page, make_page, payload):
+    benign = make_page("name", hostile_base("Benign"))
+    assert Structure(make_page("name", hostile_base(payload))).elements == Structure(benign).elements
+
+
+def test_hostile_text_is_shown_as_it_is(make_page):
+    text = "".join(Structure(make_page("<b>bold</b>")).text)
+    assert "<b>bold</b> 0" in text
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_json_in_the_page_comes_back_and_holds_no_markup(payload):
+    embedded = embed_json({payload: [payload]})
+    assert json.loads(embedded) == {payload: [payload]}
+    assert not set(embedded) & set("<>&\u2028\u2029")
+
+
+def test_json_refuses_what_browsers_cannot_read():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        embed_json(float("nan"))
+
+
+def test_style_and_script_cannot_end_their_elements():
+    for name, end in (("report.css", "</style"), ("report.js", "</script")):
+        assert end not in (rendering.HERE / name).read_text().lower()
+
+
+def test_the_script_writes_text_only_as_text():
+    script = (rendering.HERE / "report.js").read_text()
+    for danger in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
+        assert danger not in script
+
+
+def test_counts_shares_and_numbers_are_written_for_people():
+    assert thousands(1234567) == "1,234,567"
+    assert [percent(share) for share in (0, 0.0123, 0.5, 1)] == ["0%", "1.2%", "50%", "100%"]
+    assert [decimal(value) for value in (-0.5, None)] == ["\N{MINUS SIGN}0.50", "\N{EN DASH}"]
+    assert [significant(value) for value in (0.01234, -12.34, 123456.7)] == ["0.0123", "\N{MINUS SIGN}12.3", "123,457"]
+    assert [signed(value) for value in (1.25, -2)] == ["+1.2", "\N{MINUS SIGN}2.0"]
+    assert [plural(count, "row") for count in (0, 1, 2000)] == ["0 rows", "1 row", "2,000 rows"]
+
+
+# ---- contrast, by the formula of the Web Content Accessibility Guidelines
+
+
+def luminance(code):
+    parts = [int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one, other):
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def theme_colours(selector):
+    style = (rendering.HERE / "report.css").read_text()
+    block = style[style.index(f"{selector} {{") :].split("}")[0]
+    return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block))
+
+
+@pytest.mark.parametrize("selector", [":root", ':root[data-theme="dark"]'])
+@pytest.mark.parametrize("text", ["ink", "soft", "accent", "good", "fair", "poor", "unknown"])
+def test_text_can_be_read_on_paper_and_panels_in_both_themes(selector, text):
+    colours = theme_colours(selector)
+    assert contrast(colours[text], colours["paper"]) >= 4.5
+    assert contrast(colours[text], colours["panel"]) >= 4.5
+    assert contrast(colours["on-accent"], colours["accent"]) >= 4.5
+
+
+def test_dark_without_a_script_is_dark_with_one():
+    assert theme_colours(":root:not([data-theme])") == theme_colours(':root[data-theme="dark"]')
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_marks_of_clusters_stand_out_from_the_paper(theme):
+    paper = theme_colours(":root" if theme == "light" else ':root[data-theme="dark"]')["paper"]
+    # noise and the lightest rounds of hues are meant to be faint; dark rims and numbers mark them too
+    least = 1.5 if theme == "light" else 3.0
+    assert all(contrast(colour, paper) >= least for colour in rendering.make_palette()[theme])
+
+
+# ---- data that is odd
+
+ROWS = np.random.default_rng(0).normal(size=(60, 3))
+GAPS = np.where(np.random.default_rng(1).random((60, 3)) < 0.1, np.nan, ROWS)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("model", "X"),
+    [
+        (CoHiRF(KMeans(2)), ROWS[:1]),
+        (CoHiRF(KMeans(2)), ROWS[:2]),
+        (CoHiRF(KMeans(2)), ROWS[:, :1]),
+        (CoHiRF(KMeans(2)), ROWS[:, :2]),
+        (CoHiRF(KMeans(3)), np.ones((20, 3))),
+        (CoHiRF(KMeans(3)), sparse.csr_array(np.maximum(ROWS, 0))),
+        (CoHiRF(make_pipeline(SimpleImputer(), KMeans(3))), GAPS),
+        (CoHiRF(KMeans(3), min_cluster_size=100), ROWS),
+        (CoHiRF(DBSCAN(eps=1e-9)), ROWS),
+        (CoHiRF(DBSCAN(eps=100)), ROWS),
+        (CoHiRF(KMeans(20), max_iter=1), ROWS),
+    ],
+    ids=[
+        "one row",
+        "two rows",
+        "one feature",
+        "two features",
+        "equal rows",
+        "sparse",
+        "missing values",
+        "all noise",
+        "nothing fuses",
+        "one cluster",
+        "unfinished",
+    ],
+)
+def test_odd_data_gives_a_page_without_holes(model, X):
+    model.set_params(n_views=2, random_state=0).fit(X)
+    page = render(summarize(check_study(model, X, None, None), Options("Odd")))
+    visible = "".join(Structure(page.split('id="report-data"')[0].split("</style>")[1]).text)
+    assert f"{X.shape[0]:,} row" in visible
+    assert not re.search(r"\bnan\b|\binf\b|Undefined", visible)

@@ -1,0 +1,373 @@
+"""The report in a browser: headless Chromium opens it from disk, as a reader would."""
+
+import csv
+import os
+import shutil
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+
+from cohirf import CoHiRF
+from cohirf.report import downloads, write_report
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt-get install chromium")
+
+PAYLOAD = '"><img src=x onerror="hacked=1"><script>hacked=1</script><a href="https://example.org">%{x}$x$</a>'
+PATIENCE = 120_000  # milliseconds: a busy machine is no failure
+FADED, NOISE = "rgb(213, 217, 223)", "rgb(179, 179, 179)"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium has none for root
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=sandbox)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def open_report(browser):
+    """Return a function that opens a report; when the tests are over, nothing has gone wrong in any."""
+    troubles, contexts = [], []
+
+    def open_file(path, **settings):
+        context = browser.new_context(**settings)
+        context.set_default_timeout(PATIENCE)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: troubles.append(message.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("dialog", lambda dialog: troubles.append(dialog.message))
+        page.on("request", lambda request: troubles.append(request.url) if request.url != path.as_uri() else None)
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-ready]")
+        page.troubles = troubles
+        return page
+
+    yield open_file
+    for context in contexts:
+        context.close()
+    assert troubles == []
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory):
+    """Handwritten digits, a model of several levels with noise, and its report."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:500], y[:500]
+    model = CoHiRF(KMeans(10, n_init=1), n_views=2, max_features=0.7, min_cluster_size=4, random_state=0).fit(X)
+    assert model.hierarchy_.n_levels >= 3
+    assert (model.labels_ < 0).any()
+    path = tmp_path_factory.mktemp("digits") / "report.html"
+    write_report(model, X, path, y=y, image_shape=(8, 8), title="Digits")
+    return SimpleNamespace(X=X, y=y, model=model, path=path)
+
+
+@pytest.fixture(scope="module")
+def opened(open_report, digits):
+    return open_report(digits.path, color_scheme="light", viewport={"width": 1280, "height": 800})
+
+
+@pytest.fixture
+def page(opened, digits):
+    """The report of the digits as it is when it is opened: at the last cut, at the top of the hierarchy, light."""
+    choose_cut(opened, digits.model.hierarchy_.n_levels - 1)
+    opened.click("#tree-path button >> nth=0")
+    if opened.get_attribute("html", "data-theme") == "dark":
+        opened.click("#theme")
+    wait_for_picture(opened)
+    yield opened
+    assert opened.troubles == []
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory, blobs):
+    """A report in which every text that a user can give is hostile, in a file whose name is odd."""
+    X, y = blobs
+    model = CoHiRF(KMeans(3), n_views=2, random_state=0).fit(X[:, :2])
+    path = tmp_path_factory.mktemp("hostile") / "a #%report.html"
+    names = [f"{PAYLOAD} {i}" for i in range(2)]
+    classes = [f"{PAYLOAD} {k}" for k in y]
+    texts = dict.fromkeys(("title", "data_name", "command"), PAYLOAD)
+    return write_report(model, X[:, :2], path, y=classes, feature_names=names, **texts)
+
+
+@pytest.fixture
+def server():
+    """A server that remembers what it was asked for."""
+    asked = []
+
+    class Remember(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Remember) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield SimpleNamespace(url=f"http://127.0.0.1:{server.server_port}", asked=asked)
+        server.shutdown()
+        thread.join()
+
+
+def wait_for_picture(page):
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
+
+
+def choose_cut(page, place):
+    """Move the slider by keyboard to a place, counted from the fine end."""
+    page.focus("#cut")
+    page.keyboard.press("Home")
+    for _ in range(place):
+        page.keyboard.press("ArrowRight")
+    wait_for_picture(page)
+
+
+def drawn_colours(page):
+    """Return how many points are painted in each colour."""
+    points = page.locator("#scatter .scatterlayer .trace").first.locator("path.point")
+    colours = points.evaluate_all("(points) => points.map((point) => point.style.fill)")
+    names, counts = np.unique(colours, return_counts=True)
+    return dict(zip(names.tolist(), counts.tolist(), strict=True))
+
+
+def read_labels(page):
+    """Press the button, and return the name of the file with its rows and labels."""
+    with page.expect_download() as download:
+        page.click("#download")
+    with Path(download.value.path()).open(newline="") as file:
+        head, *lines = csv.reader(file)
+    assert head == ["row", "cluster"]
+    table = np.array(lines, dtype=int)
+    return download.value.suggested_filename, table[:, 0], table[:, 1]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_it_fits_and_follows_the_theme_of_the_system(open_report, digits, scheme, width):
+    page = open_report(digits.path, color_scheme=scheme, viewport={"width": width, "height": 800})
+    assert page.get_attribute("html", "data-theme") == scheme
+    assert page.evaluate("document.documentElement.scrollWidth") == width  # nothing sticks out at the side
+    for chart in ("tree-chart", "scatter", "rows-chart", "agreement-chart"):
+        box = page.locator(f"#{chart} .main-svg").first.bounding_box()
+        assert box["width"] > 150
+        assert box["x"] + box["width"] <= width
+    widths = page.locator(".card img").evaluate_all("(images) => images.map((image) => image.naturalWidth)")
+    assert widths
+    assert set(widths) == {8}
+    assert page.troubles == []
+
+
+def test_the_slider_changes_picture_table_and_text(page, digits):
+    hierarchy = digits.model.hierarchy_
+    pictures = set()
+    for place, level in enumerate(range(1, hierarchy.n_levels)):
+        choose_cut(page, place)
+        sizes = np.sort(hierarchy.sizes(level))[::-1]
+        assert page.inner_text("#cut-text b") == f"{len(sizes):,} clusters"
+        assert f"Level {level} of {hierarchy.n_levels}" in page.inner_text("#cut-text")
+        assert page.get_attribute("#cut", "aria-valuetext") == f"level {level}, {len(sizes):,} clusters"
+        listed = page.locator("#cut-table tbody td:nth-child(2)").all_inner_texts()
+        assert [int(size) for size in listed] == sizes[:50].tolist()
+        pictures.add(tuple(sorted(drawn_colours(page).items())))
+    assert len(pictures) == hierarchy.n_levels - 1
+
+
+def test_points_are_painted_by_cluster_and_noise_is_grey(page, digits):
+    counts = np.bincount(digits.model.labels_ + 1)
+    colours = drawn_colours(page)
+    assert colours[NOISE] == counts[0]
+    assert sorted(colours.values()) == sorted(counts.tolist())
+
+
+def test_labels_of_every_cut_can_be_downloaded(page, digits):
+    hierarchy = digits.model.hierarchy_
+    for place, level in enumerate(range(1, hierarchy.n_levels + 1)):
+        choose_cut(page, place)
+        name, rows, labels = read_labels(page)
+        expected = digits.model.labels_ if level == hierarchy.n_levels else hierarchy.cut(level=level)
+        assert name == f"labels-level-{level}.csv"
+        assert rows.tolist() == list(range(500))
+        assert labels.tolist() == expected.tolist()
+
+
+def test_where_labels_do_not_fit_those_of_the_drawn_rows_are_downloaded_and_it_says_so(
+    open_report, digits, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(downloads, "MAX_ROWS", 100)
+    page = open_report(write_report(digits.model, digits.X, tmp_path / "part.html", max_points=60))
+    choose_cut(page, 0)
+    assert "Of the 60 rows drawn: all 500 would make this page too large." in page.inner_text("#download-note")
+    _, rows, labels = read_labels(page)
+    assert len(rows) == 60
+    assert labels.tolist() == digits.model.hierarchy_.cut(level=1)[rows].tolist()
+
+
+def test_a_cluster_can_be_shown_alone(page, digits):
+    button = page.locator("#cut-table tbody button").nth(1)
+    cluster = int(button.inner_text())
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    assert drawn_colours(page)[FADED] == (digits.model.labels_ != cluster).sum()
+    button.click()
+    assert FADED not in drawn_colours(page)
+
+
+def test_a_click_descends_in_the_hierarchy_and_the_path_leads_back(page, digits):
+    slices = page.locator("#tree-chart g.slice")
+    before = slices.count()
+    slices.nth(1).click()
+    page.wait_for_selector("#tree-path li:nth-child(2)")
+    assert page.inner_text("#tree-path [aria-current]") == "cluster 0"
+    page.wait_for_function(f"document.querySelectorAll('#tree-chart g.slice').length < {before}")
+    about = page.inner_text("#tree-about")
+    assert f"{(digits.model.labels_ == 0).sum()} rows" in about
+    assert f"medoid: row {digits.model.medoid_indices_[0]}" in about
+    page.click("#tree-path button >> nth=0")
+    assert page.locator("#tree-path li").count() == 1
+    page.wait_for_function(f"document.querySelectorAll('#tree-chart g.slice').length == {before}")
+
+
+def test_pointing_at_a_cluster_of_the_hierarchy_tells_medoid_size_and_level(page, digits):
+    page.locator("#tree-chart g.slice").nth(1).hover()
+    told = page.locator("#tree-chart .hovertext").text_content()
+    assert "cluster 0" in told
+    assert f"medoid: row {digits.model.medoid_indices_[0]}" in told
+    assert f"{(digits.model.labels_ == 0).sum()} rows" in told
+    assert "made at level" in told
+    page.mouse.move(0, 0)
+
+
+def test_everything_can_be_reached_by_keyboard_and_shows_where_it_is(page):
+    page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
+    page.locator(".skip").focus()
+    reached = []
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        place, is_visible = page.evaluate(
+            "() => { const at = document.activeElement;"
+            " return [at.closest('[id]')?.id ?? '', getComputedStyle(at).outlineStyle !== 'none']; }"
+        )
+        if place == "quality":
+            break
+        assert is_visible, place
+        reached.append(place)
+    steps = [reached.index(place) for place in ("theme", "tree-path", "tree-parts", "cut", "download", "cut-table")]
+    assert steps == sorted(steps)
+
+
+def test_keys_press_what_a_mouse_would(page):
+    page.focus("#tree-parts button")
+    page.keyboard.press("Enter")
+    assert page.locator("#tree-path li").count() == 2
+    assert page.evaluate("document.activeElement.getAttribute('aria-current')") == "true"  # the focus is not lost
+    page.focus("#cut-table tbody button")
+    page.keyboard.press("Space")
+    assert page.locator("#cut-table [aria-pressed=true]").count() == 1
+    page.focus("#theme")
+    page.keyboard.press("Enter")
+    assert page.get_attribute("html", "data-theme") == "dark"
+
+
+def test_controls_and_charts_have_names_for_those_who_cannot_see_them(page):
+    assert page.get_by_role("slider", name="Level").count() == 1
+    assert page.get_by_role("button", name="Dark mode").count() == 1
+    assert page.get_by_role("button", name="Download labels (CSV)").count() == 1
+    assert page.get_by_role("img", name="Scatter plot of rows, coloured by cluster").count() == 1
+    assert page.get_by_role("heading", level=1, name="Digits").count() == 1
+    nameless = page.locator("button, input, img, [role=img], [role=region]").evaluate_all(
+        "(elements) => elements.filter((element) => !(element.textContent.trim() || element.ariaLabel || element.alt"
+        " || element.labels?.length || element.getAttribute('aria-labelledby'))).length"
+    )
+    assert nameless == 0
+
+
+def test_the_theme_changes_the_charts_too(page):
+    light = drawn_colours(page)
+    page.click("#theme")
+    dark = drawn_colours(page)
+    assert page.get_attribute("#theme", "aria-pressed") == "true"
+    assert set(dark) != set(light)
+    assert sorted(dark.values()) == sorted(light.values())
+
+
+def test_on_paper_it_is_light_and_charts_fit(page):
+    page.click("#theme")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.get_attribute("html", "data-theme") == "light"
+    assert page.locator("#tree-chart .main-svg").first.bounding_box()["width"] <= 700
+    assert page.locator("details:not([open])").count() == 0
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.get_attribute("html", "data-theme") == "dark"
+
+
+def test_hostile_names_stay_text(open_report, hostile):
+    page = open_report(hostile)
+    assert page.inner_text("h1") == PAYLOAD
+    assert page.title() == PAYLOAD
+    assert page.evaluate("typeof hacked") == "undefined"
+    assert page.locator("img, iframe, object, embed, form, svg a").count() == 0
+    assert page.locator("main a:not([href^='#'])").count() == 0
+    assert page.locator("script").count() == 4  # data, packed library, the page's own, and the unpacked library
+    names = page.locator("*").evaluate_all("(all) => all.flatMap((element) => element.getAttributeNames())")
+    assert not [name for name in names if name.startswith("on")]
+    assert f"{PAYLOAD} 0" in page.inner_text("#cut-table tbody")
+    # charts read some HTML, make links of it and fill in templates, but not here
+    assert page.locator("#scatter .annotation-text").text_content() == f"\u2191 {PAYLOAD[:44]}\u2026"
+    page.evaluate("Plotly.Fx.hover('scatter', [{ curveNumber: 0, pointNumber: 5 }])")
+    assert PAYLOAD in page.locator("#scatter .hovertext").text_content().replace("\u00a0", " ")
+    page.locator("#tree-chart g.slice").nth(1).hover()
+    assert PAYLOAD in page.locator("#tree-chart .hovertext").text_content().replace("\u00a0", " ")
+    assert page.locator("svg a").count() == 0
+    assert page.troubles == []
+
+
+def test_a_script_that_got_in_could_neither_run_nor_send(browser, digits, server):
+    context = browser.new_context()
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    page.goto(digits.path.as_uri())
+    page.wait_for_selector("html[data-ready]")
+    image = f'<img src="{server.url}/image" onerror="hacked=1">'
+    page.evaluate("(html) => document.body.insertAdjacentHTML('beforeend', html)", image)
+    page.evaluate(
+        "() => document.body.append(Object.assign(document.createElement('script'), { textContent: 'hacked=1' }))"
+    )
+    assert page.evaluate("(url) => fetch(url).then(() => 'sent', () => 'refused')", server.url) == "refused"
+    page.wait_for_timeout(200)
+    assert page.evaluate("typeof hacked") == "undefined"
+    assert server.asked == []
+    context.close()
+
+
+def test_a_browser_that_cannot_unpack_is_told_so(browser, digits):
+    context = browser.new_context()
+    page = context.new_page()
+    page.add_init_script("delete globalThis.DecompressionStream")
+    page.goto(digits.path.as_uri())
+    assert "too old for the charts" in page.inner_text("#trouble")
+    context.close()
+
+
+def test_without_a_script_the_rest_of_the_report_is_there(browser, digits):
+    context = browser.new_context(java_script_enabled=False, color_scheme="dark")
+    page = context.new_page()
+    page.goto(digits.path.as_uri())
+    assert "need JavaScript" in page.inner_text("noscript")
+    assert page.locator(".card").count() == min(12, digits.model.n_clusters_)
+    assert page.locator(".finding").count() >= 6
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 28)"
+    context.close()

@@ -1,0 +1,87 @@
+"""What was run: parameters, versions, and code that repeats the fit."""
+
+import numpy as np
+import pytest
+from sklearn.cluster import DBSCAN, KMeans, MiniBatchKMeans
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+
+import cohirf
+from cohirf import CoHiRF
+from cohirf.clusterers import KernelKMeans
+from cohirf.report.run import describe_run, write_code
+from cohirf.report.study import check_study
+
+
+class Odd:
+    """A base method without parameters that anybody could ask for."""
+
+    def fit_predict(self, X):
+        return (np.asarray(X)[:, 0] > 0).astype(int)
+
+
+@pytest.fixture
+def describe(blobs):
+    def run(model, **options):
+        study = check_study(model.fit(blobs[0]), blobs[0], None, None)
+        return describe_run(study, options.get("data_name"), options.get("command"))
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CoHiRF(random_state=0),
+        CoHiRF(KMeans(4, n_init=2), n_views=3, max_features=0.5, consensus="relaxed", random_state=7),
+        CoHiRF(make_pipeline(PCA(2), MiniBatchKMeans(4)), batch_size=100, min_cluster_size=5, random_state=1),
+        CoHiRF(KernelKMeans(3), medoid="euclidean", random_state=0),
+        CoHiRF(CoHiRF(DBSCAN(eps=2.0), max_iter=3), random_state=0),
+    ],
+    ids=lambda model: type(model.estimator).__name__,
+)
+def test_the_code_repeats_the_fit(blobs, model):
+    X, _ = blobs
+    names = {"X": X}
+    exec(write_code(model), names)
+    assert names["model"].labels_.tolist() == model.fit(X).labels_.tolist()
+
+
+def test_parameters_that_are_not_the_defaults_are_marked(describe):
+    run = describe(CoHiRF(KMeans(4, n_init=3), n_views=2, random_state=0))
+    changed = {row["name"] for row in run["parameters"] if row["changed"]}
+    assert changed == {"n_views", "random_state"}
+    assert {row["name"] for row in run["base_parameters"] if row["changed"]} == {"n_clusters", "n_init"}
+    assert {row["name"] for row in run["parameters"]} == set(CoHiRF().get_params(deep=False)) - {"estimator"}
+
+
+def test_values_are_written_as_in_python(describe):
+    run = describe(CoHiRF(KMeans(4), consensus="relaxed", random_state=0))
+    values = {row["name"]: row["value"] for row in run["parameters"]}
+    assert values["consensus"] == "'relaxed'"
+    assert values["batch_size"] == "None"
+
+
+def test_the_default_base_method_is_named(describe):
+    assert describe(CoHiRF(random_state=0))["base"] == "KMeans"
+
+
+def test_a_base_method_without_parameters_is_no_obstacle(describe):
+    run = describe(CoHiRF(Odd(), random_state=0))
+    assert (run["base"], run["base_parameters"]) == ("Odd", [])
+
+
+def test_arrays_as_parameters_are_shortened_and_count_as_changed(describe, blobs):
+    run = describe(CoHiRF(KMeans(4, init=blobs[0][:4], n_init=1), n_views=1, random_state=0))
+    init = next(row for row in run["base_parameters"] if row["name"] == "init")
+    assert init["changed"]
+    assert len(init["value"]) <= 400
+
+
+def test_seed_versions_and_command_are_told(describe):
+    run = describe(CoHiRF(KMeans(4), random_state=3), command="cohirf fit x.csv\n  --seed 3", data_name="x.csv")
+    assert run["seed"] == "3"
+    assert run["command"] == "cohirf fit x.csv\n  --seed 3"
+    assert run["data_name"] == "x.csv"
+    assert run["versions"]["cohirf"] == cohirf.__version__
+    assert describe(CoHiRF(KMeans(4)))["seed"] is None

@@ -1,0 +1,178 @@
+"""The dict that a report is made from."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+from sklearn.metrics import adjusted_rand_score, silhouette_score
+
+from cohirf import CoHiRF
+from cohirf.report import sample as sampling
+from cohirf.report.study import check_study
+from cohirf.report.summarize import Options, summarize
+
+
+@pytest.fixture(scope="module")
+def summary(iris_study):
+    return summarize(iris_study, Options("Iris"))
+
+
+def test_it_is_plain_json(summary):
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+
+
+def test_it_is_the_same_each_time(iris_study, summary):
+    assert summarize(iris_study, Options("Iris")) == summary
+
+
+def test_figures_are_those_of_the_model(iris, summary):
+    model = iris[2]
+    assert summary["figures"] == {
+        "n_rows": 150,
+        "n_features": 4,
+        "n_clusters": model.n_clusters_,
+        "n_noise": 0,
+        "n_levels": model.hierarchy_.n_levels,
+        "n_sampled": 150,
+    }
+
+
+def test_cards_show_the_largest_clusters_first(iris, summary):
+    _, species, model = iris
+    cards = summary["cards"]["clusters"]
+    sizes = [card["size"] for card in cards]
+    assert sizes == sorted(np.bincount(model.labels_).tolist(), reverse=True)
+    for card in cards:
+        members = model.labels_ == card["number"]
+        assert card["medoid"] == model.medoid_indices_[card["number"]]
+        names, counts = np.unique(species[members], return_counts=True)
+        assert card["class"] == {"name": names[counts.argmax()], "share": counts.max() / counts.sum()}
+        assert {feature["name"] for feature in card["features"]} <= set(iris[0].columns)
+
+
+def test_of_many_clusters_cards_say_how_many_have_none(blobs):
+    X, _ = blobs
+    model = CoHiRF(KMeans(40), n_views=1, max_iter=1, random_state=0)
+    with pytest.warns(UserWarning, match="max_iter"):
+        model.fit(X)
+    cards = summarize(check_study(model, X, None, None), Options("Many"))["cards"]
+    assert len(cards["clusters"]) + cards["n_more"] == model.n_clusters_
+    assert sum(card["size"] for card in cards["clusters"]) + cards["rows_more"] == 300
+
+
+def test_cuts_list_the_clusters_of_each_level(iris, summary):
+    _, species, model = iris
+    hierarchy = model.hierarchy_
+    assert [cut["level"] for cut in summary["cuts"]] == list(range(1, hierarchy.n_levels + 1))
+    for cut in summary["cuts"]:
+        labels = hierarchy.cut(level=cut["level"])
+        assert cut["n_clusters"] == labels.max() + 1
+        assert cut["ari"] == adjusted_rand_score(species, labels)
+        for cluster in cut["clusters"]:
+            assert cluster["size"] == (labels == cluster["number"]).sum()
+            assert labels[cluster["medoid"]] == cluster["number"]
+            assert cluster["final"] == model.labels_[cluster["medoid"]]
+
+
+def test_points_carry_label_and_colour_at_each_cut(iris, summary, unpack):
+    model = iris[2]
+    points, n_cuts = summary["points"], len(summary["cuts"])
+    rows = unpack(points["row"])
+    labels = unpack(points["label"]).reshape(-1, n_cuts)
+    colours = unpack(points["colour"]).reshape(-1, n_cuts)
+    for place, cut in enumerate(summary["cuts"]):
+        assert labels[:, place].tolist() == model.hierarchy_.cut(level=cut["level"])[rows].tolist()
+        colour_of = {cluster["number"]: cluster["colour"] for cluster in cut["clusters"]}
+        assert colours[:, place].tolist() == [colour_of[label] for label in labels[:, place].tolist()]
+    assert len(unpack(points["x"])) == len(unpack(points["y"])) == points["n"] == 150
+
+
+def test_every_listed_medoid_has_a_place(summary, unpack):
+    listed = {cluster["medoid"] for cut in summary["cuts"] for cluster in cut["clusters"]}
+    assert set(unpack(summary["points"]["medoid"]).tolist()) == listed
+
+
+def test_a_medoid_lies_where_its_row_lies(summary, unpack):
+    points = summary["points"]
+    rows, medoids = unpack(points["row"]), unpack(points["medoid"])
+    for axis in "xy":
+        assert unpack(points[axis])[np.searchsorted(rows, medoids)] == pytest.approx(unpack(points[f"medoid_{axis}"]))
+
+
+def test_noise_has_label_and_colour_minus_one(noisy, unpack):
+    X, model = noisy
+    summary = summarize(check_study(model, X, None, None), Options("Moons"))
+    labels = unpack(summary["points"]["label"]).reshape(-1, len(summary["cuts"]))[:, -1]
+    colours = unpack(summary["points"]["colour"]).reshape(-1, len(summary["cuts"]))[:, -1]
+    assert labels.tolist() == model.labels_[unpack(summary["points"]["row"])].tolist()
+    assert ((labels < 0) == (colours < 0)).all()
+    assert summary["cuts"][-1]["n_noise"] == summary["figures"]["n_noise"] == (model.labels_ < 0).sum()
+
+
+def test_two_features_are_drawn_as_they_are(noisy, unpack):
+    X, model = noisy
+    points = summarize(check_study(model, X, None, ["length", "width"]), Options("Moons"))["points"]
+    assert points["axes"] == ["length", "width"]
+    assert not points["same_unit"]
+    assert unpack(points["x"]) == pytest.approx(X[unpack(points["row"]), 0])
+
+
+def test_scores_are_those_of_scikit_learn(iris, summary):
+    X, species, model = iris
+    assert summary["scores"]["silhouette"] == pytest.approx(silhouette_score(X, model.labels_))
+    assert summary["scores"]["ari"] == adjusted_rand_score(species, model.labels_)
+    assert summary["scores"]["comparison"]["base"] == "KMeans"
+
+
+def test_without_classes_there_is_no_agreement_with_them(iris):
+    X, _, model = iris
+    summary = summarize(check_study(model, X, None, None), Options("Iris"))
+    assert summary["scores"]["ari"] is None
+    assert summary["tree"]["class"] is summary["points"]["class"] is None
+    assert summary["cards"]["clusters"][0]["class"] is None
+
+
+def test_levels_are_those_of_the_fit(iris, summary):
+    records = iris[2].diagnostics_
+    assert [level["rows_out"] for level in summary["contraction"]] == [record.rows_out for record in records]
+    assert summary["verdict"][0]["question"] == "Do the views agree?"
+
+
+def test_a_single_view_has_no_agreement(noisy):
+    X, model = noisy
+    summary = summarize(check_study(model, X, None, None), Options("Moons"))
+    assert {level["agreement"] for level in summary["contraction"]} == {None}
+    assert summary["verdict"][0]["answer"] == "There is only one."
+
+
+def test_views_of_a_method_without_randomness_are_known_to_be_equal(noisy):
+    X, model = noisy
+    several = CoHiRF(model.estimator, n_views=3, random_state=0).fit(X)
+    summary = summarize(check_study(several, X, None, None), Options("Moons"))
+    assert summary["verdict"][0]["answer"] == "They are all the same."
+
+
+def test_of_large_data_a_part_is_read_and_drawn(blobs, monkeypatch, unpack):
+    X, _ = blobs
+    monkeypatch.setattr(sampling, "MAX_CELLS", 1000)
+    monkeypatch.setattr(sampling, "MIN_ROWS", 50)
+    monkeypatch.setattr(sampling, "SCORED_ROWS", 60)
+    model = CoHiRF(KMeans(4), random_state=0).fit(X)
+    summary = summarize(check_study(model, X, None, None), Options("Blobs", max_points=30))
+    assert summary["figures"]["n_sampled"] == 100
+    assert summary["points"]["n"] == 30
+    assert summary["scores"]["n_scored"] == 60
+    rows = unpack(summary["points"]["row"])
+    assert unpack(summary["points"]["label"]).tolist() == model.labels_[rows].tolist()
+
+
+def test_medoids_are_images_where_a_shape_is_given():
+    X, y = load_digits(return_X_y=True)
+    model = CoHiRF(KMeans(10, n_init=1), n_views=1, random_state=0).fit(X)
+    study = check_study(model, X, y, None)
+    cards = summarize(study, Options("Digits", image_shape=(8, 8)))["cards"]["clusters"]
+    assert all(card["image"].startswith("data:image/png;base64,") for card in cards)
+    with pytest.raises(ValueError, match=r"image_shape=\(8, 9\) does not fit 64 features"):
+        summarize(study, Options("Digits", image_shape=(8, 9)))
