@@ -93,8 +93,6 @@ def label_view(
 
 def sample_features(rng: np.random.Generator, n_features: int, n_sampled: int) -> NDArray[np.intp]:
     """Draw ``n_sampled`` distinct features, in rising order."""
-    if n_sampled == n_features:
-        return np.arange(n_features)
     return np.sort(rng.choice(n_features, size=n_sampled, replace=False))
 
 
