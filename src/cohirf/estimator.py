@@ -35,6 +35,7 @@ from cohirf.algorithm.consensus import Codes, Consensus, relaxed_consensus, stri
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ChooseMedoids, Contraction, FitState, LevelRecord, contract_levels
+from cohirf.algorithm.majority import majority_consensus
 from cohirf.algorithm.parents import find_roots, get_final_labels, hide_small_clusters, join_left_out
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
 from cohirf.engines import LocalEngine
@@ -71,11 +72,15 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         Number of features of a view, or their fraction (q in the paper). With 1.0 every view has all features, and
         views differ only by the randomness of the base method. Fractions of 0.2 to 0.5 make sense where there are
         many features.
-    consensus : {"strict", "relaxed"}, default="strict"
+    consensus : {"strict", "relaxed", "majority"}, default="strict"
         "strict" fuses rows that all views put together. "relaxed" first drops views that disagree with the others.
+        "majority" fuses groups of rows that most views put together; it is not part of the paper.
     agreement_threshold : float, default=0.8
         Relaxed consensus drops the view with the lowest leave-one-out agreement while that is below this value (h
         in the paper).
+    majority : float, default=0.5
+        Majority consensus fuses two groups while the share of views in which their rows have the same label, on
+        average over all pairs of rows, is at least this value. With 1 it is the strict consensus.
     medoid : {"cosine", "euclidean", "rbf", "laplacian"} or callable, default="cosine"
         What the most central row of a cluster is: the one with the highest summed similarity to the others.
         "cosine" and "euclidean" (squared distance) are exact. "rbf" and "laplacian" fall to 1/e at the mean (squared
@@ -151,8 +156,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         "estimator": "no_validation",  # check_base_method has better words
         "n_views": [Interval(Integral, 1, None, closed="left")],
         "max_features": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
-        "consensus": [StrOptions({"strict", "relaxed"})],
+        "consensus": [StrOptions({"strict", "relaxed", "majority"})],
         "agreement_threshold": [Interval(Real, 0, 1, closed="both")],
+        "majority": [Interval(Real, 0, 1, closed="right")],
         "medoid": [StrOptions({*CENTRALITY, *SIMILARITY}), callable],
         "max_candidates": [Interval(Integral, 1, None, closed="left")],
         "candidate_fraction": [None, Interval(Real, 0, 1, closed="right")],
@@ -173,6 +179,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         max_features: int | float = 1.0,
         consensus: str = "strict",
         agreement_threshold: float = 0.8,
+        majority: float = 0.5,
         medoid: str | Callable[[Any], Any] = "cosine",
         max_candidates: int = 1000,
         candidate_fraction: float | None = None,
@@ -189,6 +196,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.max_features = max_features
         self.consensus = consensus
         self.agreement_threshold = agreement_threshold
+        self.majority = majority
         self.medoid = medoid
         self.max_candidates = max_candidates
         self.candidate_fraction = candidate_fraction
@@ -365,6 +373,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _consensus_function(self) -> Callable[[Codes], Consensus]:
         if self.consensus == "strict":
             return strict_consensus
+        if self.consensus == "majority":
+            return partial(majority_consensus, majority=self.majority)
         return partial(relaxed_consensus, threshold=self.agreement_threshold)
 
     def _medoid_function(self) -> ChooseMedoids:

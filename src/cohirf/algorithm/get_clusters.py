@@ -68,7 +68,7 @@ def get_clusters(
     tasks = ((X, sample_weight, views, (*place, view), memory) for view in range(n_runs))
     stopwatch = _Stopwatch(engine.run(label_view, tasks))
     labels = (labels for labels in stopwatch.labels() for _ in range(views.n_views // n_runs))
-    codes = fold_views(labels, X.shape[0])
+    codes = fold_views(labels, X.shape[0], sample_weight)
     memory = None  # what follows does not need the view
     agreement = mean_agreement(codes)
     found = consensus(codes)
