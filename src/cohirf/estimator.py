@@ -93,6 +93,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     medoid_weights : bool, default=False
         Pass the mass of each medoid, the number of rows it stands for, to the base method as ``sample_weight``.
         This is not part of the paper.
+    scale_views : bool, default=False
+        Multiply a view of q of p features by sqrt(p / q). Distances in a view then have the size they have on all
+        features, and a radius, such as ``eps`` of DBSCAN, keeps its meaning. This is not part of the paper.
     batch_size : int, default=None
         Contract about this many rows together, so that the base method never sees more than one and a half times
         as many. None contracts all of them together.
@@ -163,6 +166,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         "max_candidates": [Interval(Integral, 1, None, closed="left")],
         "candidate_fraction": [None, Interval(Real, 0, 1, closed="right")],
         "medoid_weights": ["boolean"],
+        "scale_views": ["boolean"],
         "batch_size": [None, Interval(Integral, 2, None, closed="left")],
         "min_cluster_size": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -184,6 +188,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         max_candidates: int = 1000,
         candidate_fraction: float | None = None,
         medoid_weights: bool = False,
+        scale_views: bool = False,
         batch_size: int | None = None,
         min_cluster_size: int = 1,
         max_iter: int = 100,
@@ -201,6 +206,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.max_candidates = max_candidates
         self.candidate_fraction = candidate_fraction
         self.medoid_weights = medoid_weights
+        self.scale_views = scale_views
         self.batch_size = batch_size
         self.min_cluster_size = min_cluster_size
         self.max_iter = max_iter
@@ -362,7 +368,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """Turn the options into the functions they stand for."""
         n_features = validation.count_view_features(self.max_features, self.n_features_in_)
         return Contraction(
-            views=Views(BaseMethod.of(self._base_method()), self.n_views, n_features, entropy),
+            views=Views(BaseMethod.of(self._base_method()), self.n_views, n_features, entropy, self.scale_views),
             consensus=self._consensus_function(),
             choose_medoids=self._medoid_function(),
             batch_size=self.batch_size,
