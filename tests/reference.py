@@ -7,6 +7,8 @@ algorithm is given, not what it does.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
@@ -18,8 +20,8 @@ from cohirf.validation import count_view_features
 TIE = 1e-9
 
 
-def cohirf(X, estimator, *, n_views, max_features, threshold, medoid, random_state, max_iter=100):
-    """Return final labels and parents; ``threshold=None`` is the strict consensus."""
+def cohirf(X, estimator, *, n_views, max_features, medoid, random_state, threshold=None, majority=None, max_iter=100):
+    """Return final labels and parents; without ``threshold`` and ``majority`` the consensus is strict."""
     n, p = X.shape
     entropy = root_entropy(random_state)
     q = count_view_features(max_features, p)
@@ -35,7 +37,10 @@ def cohirf(X, estimator, *, n_views, max_features, threshold, medoid, random_sta
             rng = generator_at(entropy, Draw.VIEW, level, 0, view)
             features = sample_features(rng, p, q)
             views.append(BaseMethod.of(estimator).label_rows(X[active][:, features], rng))
-        clusters = consensus_clusters(views, threshold)
+        if majority is None:
+            clusters = consensus_clusters(views, threshold)
+        else:
+            clusters = majority_clusters(views, [1] * len(active), majority)
         chosen = []
         for members in clusters:
             rows = [active[i] for i in members]
@@ -110,3 +115,43 @@ def final_labels(parents):
         roots.append(row)
     names = {root: number for number, root in enumerate(dict.fromkeys(roots))}
     return [names[root] for root in roots]
+
+
+class TieError(Exception):
+    """Two pairs of groups agree equally: which one fuses first is open."""
+
+
+def majority_clusters(views, mass, majority):
+    """Fuse the two groups of positions that agree most, as long as most views agree on them.
+
+    Rows with equal codes and no noise start together; all others start alone.
+    """
+    labels = labels_from_codes(views, list(range(len(views))), len(views[0]))
+    groups = [[i for i in range(len(labels)) if labels[i] == k] for k in dict.fromkeys(labels)]
+    while True:
+        pairs = {(a, b): agreement(views, mass, groups[a], groups[b]) for b in range(len(groups)) for a in range(b)}
+        best = max(pairs.values(), default=0)
+        if best < Fraction(str(majority)):
+            return groups
+        if sum(value == best for value in pairs.values()) > 1:
+            raise TieError
+        a, b = next(pair for pair, value in pairs.items() if value == best)
+        groups[a] += groups.pop(b)
+
+
+def agreement(views, mass, left, right):
+    """Return the share of views in which two rows have the same label, on average over the rows of two groups."""
+    agree = total = Fraction(0)
+    for i in left:
+        for j in right:
+            weight = Fraction(mass[i]) * Fraction(mass[j])
+            same = sum(view[i] == view[j] and view[i] >= 0 for view in views)
+            agree += weight * Fraction(int(same), len(views))
+            total += weight
+    return agree / total
+
+
+def labels_of(groups):
+    """Return the number of the group of each position."""
+    label = {i: number for number, group in enumerate(groups) for i in group}
+    return [label[i] for i in range(len(label))]

@@ -22,6 +22,10 @@ MODELS = {
     "strict": CoHiRF(KMeans(6), max_features=0.5, random_state=0),
     "relaxed": CoHiRF(KMeans(6), consensus="relaxed", max_features=0.5, random_state=0),
     "weighted": CoHiRF(KMeans(6), medoid_weights=True, max_features=0.5, random_state=0),
+    "majority": CoHiRF(KMeans(6), consensus="majority", n_views=7, max_features=0.5, random_state=0),
+    "majority, weighted, batched": CoHiRF(
+        KMeans(6), consensus="majority", medoid_weights=True, batch_size=300, max_features=0.5, random_state=0
+    ),
     "rbf, few candidates": CoHiRF(KMeans(6), medoid="rbf", max_candidates=20, max_features=0.5, random_state=0),
     "batched": CoHiRF(KMeans(6), batch_size=150, max_features=0.5, random_state=0),
     "dbscan": CoHiRF(DBSCAN(eps=8.0), max_features=0.5, random_state=0),

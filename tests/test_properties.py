@@ -14,7 +14,8 @@ options = st.fixed_dictionaries(
         "estimator": st.sampled_from([KMeans(3), DBSCAN(eps=1.0, min_samples=2)]),
         "n_views": st.integers(1, 4),
         "max_features": st.sampled_from([1, 0.5, 1.0]),
-        "consensus": st.sampled_from(["strict", "relaxed"]),
+        "consensus": st.sampled_from(["strict", "relaxed", "majority"]),
+        "majority": st.sampled_from([0.3, 0.5, 1.0]),
         "medoid": st.sampled_from(["cosine", "euclidean", "rbf", "laplacian"]),
         "medoid_weights": st.booleans(),
         "batch_size": st.sampled_from([None, 5, 12]),
@@ -57,6 +58,7 @@ X = CENTERS[Y] + RNG.normal(0, 0.3, (200, 6))
 MODELS = {
     "strict": {"estimator": KMeans(5, n_init=5)},
     "relaxed": {"estimator": KMeans(5, n_init=5), "consensus": "relaxed"},
+    "majority": {"estimator": KMeans(5, n_init=5), "consensus": "majority", "medoid_weights": True},
     "dbscan": {"estimator": DBSCAN(eps=3.0, min_samples=3)},
     "batched": {"estimator": DBSCAN(eps=3.0, min_samples=3), "batch_size": 60},
 }
@@ -132,6 +134,11 @@ def test_weights_on_another_scale_change_nothing_for_k_means():
 def test_threshold_zero_is_strict(make):
     relaxed = make(consensus="relaxed", agreement_threshold=0.0).fit(X).parents_
     assert (relaxed == make(consensus="strict").fit(X).parents_).all()
+
+
+def test_a_majority_of_all_views_is_strict(make):
+    majority = make(consensus="majority", majority=1.0, max_features=0.5).fit(X).parents_
+    assert (majority == make(consensus="strict", max_features=0.5).fit(X).parents_).all()
 
 
 def test_more_levels_than_needed_change_nothing(make):

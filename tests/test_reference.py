@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -75,5 +75,24 @@ def test_labels_and_parents_equal_the_literal_algorithm(
 def test_a_callable_medoid_rule_equals_the_literal_algorithm(X, base, seed):
     common = {"n_views": 3, "max_features": 1.0, "random_state": seed}
     model = CoHiRF(base, medoid=partial(linear_kernel), **common).fit(X)
-    _, parents = reference.cohirf(X, base, threshold=None, medoid=linear_kernel, **common)
+    _, parents = reference.cohirf(X, base, medoid=linear_kernel, **common)
     assert model.parents_.tolist() == parents
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.filter_too_much])
+@given(
+    X=hnp.arrays(np.float64, st.tuples(st.integers(1, 10), st.integers(1, 5)), elements=cells),
+    base=bases,
+    n_views=st.integers(1, 9),
+    majority=st.sampled_from([0.3, 0.5, 0.7, 1.0]),
+    seed=st.integers(0, 1000),
+)
+def test_majority_consensus_equals_the_literal_algorithm(X, base, n_views, majority, seed):
+    common = {"n_views": n_views, "max_features": 0.6, "random_state": seed, "majority": majority}
+    try:
+        labels, parents = reference.cohirf(X, base, medoid=reference.cosine, **common)
+    except reference.TieError:
+        reject()
+    model = CoHiRF(base, consensus="majority", **common).fit(X)
+    assert model.parents_.tolist() == parents
+    assert model.labels_.tolist() == labels

@@ -48,6 +48,7 @@ from cohirf.algorithm.levels import (
     RowsAtHand,
     contract_levels,
 )
+from cohirf.algorithm.majority import majority_consensus
 from cohirf.algorithm.parents import (
     find_roots,
     get_final_labels,
@@ -110,11 +111,15 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         Number of features of a view, or their fraction (q in the paper). With 1.0 every view has all features, and
         views differ only by the randomness of the base method. Fractions of 0.2 to 0.5 make sense where there are
         many features.
-    consensus : {"strict", "relaxed"}, default="strict"
+    consensus : {"strict", "relaxed", "majority"}, default="strict"
         "strict" fuses rows that all views put together. "relaxed" first drops views that disagree with the others.
+        "majority" fuses groups of rows that most views put together; it is not part of the paper.
     agreement_threshold : float, default=0.8
         Relaxed consensus drops the view with the lowest leave-one-out agreement while that is below this value (h
         in the paper).
+    majority : float, default=0.5
+        Majority consensus fuses two groups while the share of views in which their rows have the same label, on
+        average over all pairs of rows, is at least this value. With 1 it is the strict consensus.
     medoid : {"cosine", "euclidean", "rbf", "laplacian"} or callable, default="cosine"
         What the most central row of a cluster is: the one with the highest summed similarity to the others.
         "cosine" and "euclidean" (squared distance) are exact. "rbf" and "laplacian" fall to 1/e at the mean (squared
@@ -127,6 +132,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     medoid_weights : bool, default=False
         Pass the mass of each medoid, the number of rows it stands for, to the base method as ``sample_weight``.
         This is not part of the paper.
+    scale_views : bool, default=False
+        Multiply a view of q of p features by sqrt(p / q). Distances in a view then have the size they have on all
+        features, and a radius, such as ``eps`` of DBSCAN, keeps its meaning. This is not part of the paper.
     batch_size : int or "auto", default=None
         Contract about this many rows together, so that the base method never sees more than one and a half times
         as many. None contracts all of them together. "auto" tries the base method on small samples and takes the
@@ -204,12 +212,14 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         "estimator": "no_validation",  # check_base_method has better words
         "n_views": [Interval(Integral, 1, None, closed="left")],
         "max_features": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
-        "consensus": [StrOptions({"strict", "relaxed"})],
+        "consensus": [StrOptions({"strict", "relaxed", "majority"})],
         "agreement_threshold": [Interval(Real, 0, 1, closed="both")],
+        "majority": [Interval(Real, 0, 1, closed="right")],
         "medoid": [StrOptions({*CENTRALITY, *SIMILARITY}), callable],
         "max_candidates": [Interval(Integral, 1, None, closed="left")],
         "candidate_fraction": [None, Interval(Real, 0, 1, closed="right")],
         "medoid_weights": ["boolean"],
+        "scale_views": ["boolean"],
         "batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
         "memory_limit": [None, str, Interval(Real, 1, None, closed="left")],
         "redraws": [Interval(Integral, 0, None, closed="left")],
@@ -229,10 +239,12 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         max_features: int | float = 1.0,
         consensus: str = "strict",
         agreement_threshold: float = 0.8,
+        majority: float = 0.5,
         medoid: str | Callable[[Any], Any] = "cosine",
         max_candidates: int = 1000,
         candidate_fraction: float | None = None,
         medoid_weights: bool = False,
+        scale_views: bool = False,
         batch_size: int | str | None = None,
         memory_limit: int | str | None = None,
         redraws: int = 0,
@@ -248,10 +260,12 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.max_features = max_features
         self.consensus = consensus
         self.agreement_threshold = agreement_threshold
+        self.majority = majority
         self.medoid = medoid
         self.max_candidates = max_candidates
         self.candidate_fraction = candidate_fraction
         self.medoid_weights = medoid_weights
+        self.scale_views = scale_views
         self.batch_size = batch_size
         self.memory_limit = memory_limit
         self.redraws = redraws
@@ -484,7 +498,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 f"DBSCAN, and {type(method.prototype).__name__} is told it: neighbours would all fuse. Set redraws=0."
             )
         return Contraction(
-            views=Views(method, self.n_views, n_features, settled.entropy),
+            views=Views(method, self.n_views, n_features, settled.entropy, self.scale_views),
             consensus=self._consensus_function(),
             choose_medoids=self._medoid_function(),
             batch_size=settled.batch_size,
@@ -496,6 +510,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _consensus_function(self) -> Callable[[Codes], Consensus]:
         if self.consensus == "strict":
             return strict_consensus
+        if self.consensus == "majority":
+            return partial(majority_consensus, majority=self.majority)
         return partial(relaxed_consensus, threshold=self.agreement_threshold)
 
     def _medoid_function(self) -> ChooseMedoids:

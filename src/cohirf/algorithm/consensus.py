@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import IntArray, compress, index_dtype, pair_keys, table_limit
+from cohirf.algorithm.grouping import IntArray, compress, index_dtype, pair_keys, sum_by_label, table_limit
 
 NOISE = -1
 MAX_PAIRS = 50
@@ -31,10 +31,13 @@ class Codes:
         One label per view; ``NOISE`` where the view called the row noise.
     of_row : (n_rows,) array
         The code of each row.
+    row_mass : (n_rows,) array or None
+        What each row counts; None if each counts as one.
     """
 
     distinct: IntArray
     of_row: IntArray
+    row_mass: NDArray[np.float64] | None = None
 
     @property
     def n_views(self) -> int:
@@ -45,6 +48,11 @@ class Codes:
     def counts(self) -> IntArray:
         """How many rows carry each code."""
         return np.bincount(self.of_row, minlength=len(self.distinct))
+
+    @cached_property
+    def mass(self) -> NDArray[np.float64]:
+        """The summed mass of the rows that carry each code."""
+        return sum_by_label(self.of_row, self.row_mass, len(self.distinct))
 
     def noisy(self, views: Sequence[int]) -> NDArray[np.bool_]:
         """Tell which codes are noise in at least one of ``views``."""
@@ -60,7 +68,7 @@ class Consensus:
     views_kept: tuple[int, ...]
 
 
-def fold_views(labels_of_views: Iterable[IntArray], n_rows: int) -> Codes:
+def fold_views(labels_of_views: Iterable[IntArray], n_rows: int, row_mass: NDArray[np.float64] | None = None) -> Codes:
     """Fold the labels of several views into codes, holding one view's labels at a time.
 
     A code is the number whose digits are the labels. Codes are numbered anew, without gaps, before their range
@@ -80,7 +88,7 @@ def fold_views(labels_of_views: Iterable[IntArray], n_rows: int) -> Codes:
         n_codes *= len(label_of_symbol)
         digits.append(label_of_symbol)
     distinct, of_row = compress(of_row, n_codes)
-    return Codes(np.stack(_read_digits(distinct, digits, columns), axis=1), of_row)
+    return Codes(np.stack(_read_digits(distinct, digits, columns), axis=1), of_row, row_mass)
 
 
 def strict_consensus(codes: Codes) -> Consensus:
@@ -110,6 +118,18 @@ def relaxed_consensus(codes: Codes, threshold: float) -> Consensus:
             break
         del kept[worst]
     return _agree(codes, tuple(kept))
+
+
+def label_rows(
+    codes: Codes, group: IntArray, n_groups: int, alone: NDArray[np.bool_], views: tuple[int, ...]
+) -> Consensus:
+    """Label rows by the ``group`` of their code, those of codes that stand ``alone`` each by itself."""
+    of_code = np.empty(len(group), dtype=index_dtype(len(codes.of_row)))
+    grouped, of_code[~alone] = compress(group[~alone], n_groups)
+    labels = of_code[codes.of_row]
+    alone_rows = np.flatnonzero(alone[codes.of_row])
+    labels[alone_rows] = np.arange(len(grouped), len(grouped) + len(alone_rows))
+    return Consensus(labels, len(grouped) + len(alone_rows), views)
 
 
 def leave_one_out_agreement(codes: Codes, views: Sequence[int]) -> NDArray[np.float64]:
@@ -190,12 +210,7 @@ def _agree(codes: Codes, views: tuple[int, ...]) -> Consensus:
     if all_views and not noisy.any():  # distinct codes are distinct groups
         return Consensus(codes.of_row, len(codes.distinct), views)
     group, n_groups = _running_partitions(codes, views)[-1]
-    _, group[~noisy] = compress(group[~noisy], n_groups)
-    n_clean = int(group[~noisy].max(initial=-1)) + 1
-    labels = group[codes.of_row]
-    noise_rows = np.flatnonzero(noisy[codes.of_row])
-    labels[noise_rows] = np.arange(n_clean, n_clean + len(noise_rows))
-    return Consensus(labels, n_clean + len(noise_rows), views)
+    return label_rows(codes, group, n_groups, noisy, views)
 
 
 def _running_partitions(codes: Codes, views: Sequence[int]) -> list[Partition]:

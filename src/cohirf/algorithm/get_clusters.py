@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
@@ -14,22 +15,32 @@ from scipy import sparse
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.consensus import Codes, Consensus, fold_views, mean_agreement
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
+
+SCALED_CELLS = 2**15
 
 
 @dataclass(frozen=True)
 class Views:
-    """How a set of rows is looked at: the base method, and the number and size of its views."""
+    """How a set of rows is looked at: the base method, and the number and size of its views.
+
+    With ``scaled``, a view of q of p features is multiplied by sqrt(p / q), so that distances keep their size.
+    """
 
     method: BaseMethod
     n_views: int
     n_features: int
     entropy: Entropy
+    scaled: bool = False
 
     def n_runs(self, n_features: int) -> int:
         """Return how often the base method must run: once if all views of ``n_features`` features are the same."""
         return 1 if self.method.is_deterministic and self.n_features == n_features else self.n_views
+
+    def scale(self, n_features: int) -> float:
+        """Return what a view of rows with ``n_features`` features is multiplied by."""
+        return math.sqrt(n_features / self.n_features) if self.scaled else 1.0
 
 
 @dataclass(frozen=True)
@@ -68,7 +79,7 @@ def get_clusters(
     tasks = ((X, sample_weight, views, (*place, view), memory) for view in range(n_runs))
     stopwatch = _Stopwatch(engine.run(label_view, tasks, n_runs))
     labels = (labels for labels in stopwatch.labels() for _ in range(views.n_views // n_runs))
-    codes = fold_views(labels, X.shape[0])
+    codes = fold_views(labels, X.shape[0], sample_weight)
     memory = None  # what follows does not need the view
     agreement = mean_agreement(codes)
     found = consensus(codes)
@@ -85,7 +96,7 @@ def label_view(
     """
     rng = generator_at(views.entropy, Draw.VIEW, *place)
     features = sample_features(rng, X.shape[1], views.n_features)
-    view = take_features(X, features, memory)
+    view = take_features(X, features, memory, views.scale(X.shape[1]))
     started = perf_counter()
     labels = views.method.label_rows(view, rng, sample_weight, may_overwrite=view is not X)
     return ViewLabels(labels, perf_counter() - started)
@@ -96,16 +107,26 @@ def sample_features(rng: np.random.Generator, n_features: int, n_sampled: int) -
     return np.sort(rng.choice(n_features, size=n_sampled, replace=False))
 
 
-def take_features(X: Any, features: NDArray[np.intp], out: NDArray[Any] | None = None) -> Any:
-    """Return the given columns of ``X``, in ``out`` if given; all of them are ``X`` itself, not a copy."""
+def take_features(X: Any, features: NDArray[np.intp], out: NDArray[Any] | None = None, scale: float = 1.0) -> Any:
+    """Return the given columns of ``X`` times ``scale``, in ``out`` if given.
+
+    All columns are ``X`` itself, not a copy and not scaled.
+    """
     if len(features) == X.shape[1]:
         return X
     if sparse.issparse(X):
-        return X[:, features]
+        view = X[:, features]
+        view.data *= scale
+        return view
     if out is None:
-        out = _view_memory(X, len(features))
-    # "clip" spares numpy the buffer it needs to leave `out` untouched when an index is out of range
-    return np.take(X, features, axis=1, out=out, mode="clip")
+        out = np.empty((X.shape[0], len(features)), dtype=X.dtype)
+    # Blocks are scaled while they are in the cache.
+    for block in row_blocks(len(X), len(X) if scale == 1 else SCALED_CELLS // len(features) + 1):
+        # "clip" spares numpy the buffer it needs to leave `out` untouched when an index is out of range
+        part = np.take(X[block], features, axis=1, out=out[block], mode="clip")
+        if scale != 1:
+            part *= scale
+    return out
 
 
 def _view_memory(X: Any, n_features: int) -> NDArray[Any] | None:
