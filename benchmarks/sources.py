@@ -1,7 +1,7 @@
 """How fast each kind of storage is read, and how much memory that holds.
 
-Each source reads its rows in order, in blocks of 20,000, in a process of its own. Its time is divided by that of
-``np.load`` of the same array, measured in turns in the same process; the system has the files in its cache for both.
+Each source reads its rows in order, in blocks of 20,000, in a process of its own. Its processor time is divided by that
+of ``np.load`` of the same array, measured in turns in the same process; the system has the files in its cache for both.
 Memory is the rise of the peak resident size from the opened source to the last block.
 
     python benchmarks/sources.py [--rows 1000000] [--features 50] [--folder FOLDER]
@@ -115,9 +115,9 @@ def read(source) -> None:
 
 
 def seconds(function: Callable[[], object]) -> float:
-    started = time.perf_counter()
+    started = time.process_time()
     function()
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 def peak_bytes() -> int:
@@ -128,6 +128,7 @@ def peak_bytes() -> int:
 def measure(kind: str, folder: Path) -> None:
     """Print the ratio of times and the rise of memory; run in a process of its own."""
     source = opened(kind, folder / KINDS[kind][0])
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak of the imports and of opening
     before = peak_bytes()
     read(source)
     rise = peak_bytes() - before

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.feather
 import pytest
 from source_contract import FileContract, make_data
 
@@ -88,3 +89,22 @@ def test_a_truncated_file_is_refused(kept, new, tmp_path):
     with pytest.raises(ValueError, match=r"data.arrow cannot be read as an Arrow file: .* write it again") as caught:
         open_source(path)
     assert "\n" not in str(caught.value)
+
+
+def test_damaged_column_names_are_refused(tmp_path):
+    pa.feather.write_feather(pa.table({"height": [1.0]}), tmp_path / "data.arrow")
+    content = (tmp_path / "data.arrow").read_bytes()
+    (tmp_path / "data.arrow").write_bytes(content.replace(b"height", b"\xa2eight"))
+    with pytest.raises(ValueError, match=r"data.arrow cannot be read as a table: 'utf-8' codec can't decode"):
+        open_source(tmp_path / "data.arrow")
+
+
+def test_a_length_that_is_damaged_is_refused(tmp_path, monkeypatch):
+    path = write(make_data(), tmp_path / "data.arrow")
+
+    def refuse(file, fields, first=0):
+        raise MemoryError("malloc of size 68116944363979968 failed")
+
+    monkeypatch.setattr("cohirf.sources.arrow_ipc.read_batches", refuse)
+    with pytest.raises(MemoryError, match=r"data.arrow asks for more memory than there is, or is damaged: malloc of"):
+        open_source(path)

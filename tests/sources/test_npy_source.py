@@ -87,3 +87,15 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("pathlib.Path.open", refuse)
     with pytest.raises(PermissionError, match=r"Permission denied: '.*data.npy'"):
         source.take([0])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("stored", ["f8", "f2"])
+def test_a_file_that_is_cut_while_it_is_read_gives_no_rows(order, stored, tmp_path, monkeypatch):
+    np.save(tmp_path / "data.npy", np.ones((100, 3), dtype=stored, order=order))
+    source = open_source(tmp_path / "data.npy")
+    content = (tmp_path / "data.npy").read_bytes()
+    (tmp_path / "data.npy").write_bytes(content[:-30])
+    monkeypatch.setattr("cohirf.sources.files.FileStamp.refuse_changes", lambda self: None)
+    with pytest.raises(ValueError, match=r"data.npy cannot be read as .npy: it ends before"):
+        source.take(np.arange(100))

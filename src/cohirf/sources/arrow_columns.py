@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.sources.columns import choose_names, refuse_type
+from cohirf.sources.files import naming
 
 NUMBERS = {"bool": "bool", "halffloat": "float16", "float": "float32", "double": "float64"} | {
     name: name for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -17,8 +18,10 @@ NUMBERS = {"bool": "bool", "halffloat": "float16", "float": "float32", "double":
 
 def choose_fields(source: str, schema: Any, columns: Sequence[str] | None) -> dict[str, str]:
     """Return the chosen columns of an Arrow schema with their types; an index that pandas stored is no column."""
-    index = [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
-    names = choose_names(source, schema.names, columns)
+    with naming(source, "a table"):
+        available, metadata = schema.names, schema.pandas_metadata or {}
+    names = choose_names(source, available, columns)
+    index = [name for name in metadata.get("index_columns", []) if isinstance(name, str)]
     if columns is None:
         names = [name for name in names if name not in index]
     types = {name: str(schema.field(name).type) for name in names}

@@ -73,8 +73,10 @@ def naming(name: str, kind: str) -> Iterator[None]:
     """Let an error of reading name the file, and say that it is damaged where it is."""
     try:
         yield
-    except (SourceChangedError, ImportError, MemoryError):
+    except (SourceChangedError, ImportError):
         raise
+    except MemoryError as error:
+        raise MemoryError(f"{name} asks for more memory than there is, or is damaged: {one_line(error)}.") from error
     except Exception as error:  # decoders raise what they like
         if isinstance(error, OSError) and error.errno is not None:  # the system's, not the content's
             raise type(error)(error.errno, os.strerror(error.errno), name) from error
