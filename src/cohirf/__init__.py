@@ -2,12 +2,23 @@
 
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.algorithm.thin_batches import ThinBatchesWarning
+from cohirf.checkpoint import CheckpointError, CheckpointWarning
 from cohirf.estimator import CoHiRF
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.saving import ModelFileError
 from cohirf.saving import load_model as load
 from cohirf.sources import open_source
 
-__all__ = ["CoHiRF", "FusionHierarchy", "LevelRecord", "ModelFileError", "ThinBatchesWarning", "load", "open_source"]
+__all__ = [
+    "CheckpointError",
+    "CheckpointWarning",
+    "CoHiRF",
+    "FusionHierarchy",
+    "LevelRecord",
+    "ModelFileError",
+    "ThinBatchesWarning",
+    "load",
+    "open_source",
+]
 
 __version__ = "0.1.0"

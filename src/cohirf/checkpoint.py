@@ -117,10 +117,10 @@ class ResumableEngine:
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
         """Give back what became of each batch, in order."""
         tasks = iter(tasks)
-        while n_tasks > 0 and (outcome := self.journal.read()) is not None:
-            _check_place(outcome, next(tasks)[0], self.journal.path)
+        while n_tasks > 0 and (entry := self.journal.read()) is not None:
+            _check_place(entry, next(tasks)[0], self.journal.path)
             n_tasks -= 1
-            yield outcome.batch
+            yield entry.batch
         if n_tasks > 0:
             places: deque[tuple[int, int]] = deque()
             for outcome in self.engine.run(function, _noting_places(tasks, places), n_tasks):
@@ -293,7 +293,7 @@ def _naming(path: Path, deed: str) -> Iterator[None]:
         raise OSError(
             error.errno,
             f"The checkpoint was not {deed} ({error.strerror or error}): {REMEDY[deed]}",
-            os.fspath(error.filename or path),
+            str(error.filename or path),
         ) from error
 
 
