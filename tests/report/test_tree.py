@@ -85,6 +85,15 @@ def test_of_a_hierarchy_that_is_wide_at_once_the_largest_parts_are_shown(batched
     assert min(absorbed) >= sizes[MAX_LEAVES]
 
 
+def test_single_rows_of_a_large_fit_are_not_shown(blobs):
+    X = np.tile(blobs[0], (2, 1))
+    model = CoHiRF(KMeans(4), n_views=1, random_state=0).fit(X)
+    assert model.hierarchy_.n_levels == 1
+    tree = describe_tree(check_study(model, X, None, None))
+    assert tree["parent"] == [-1] * model.n_clusters_
+    assert (tree["first_level"], tree["n_hidden"]) == (1, 0)
+
+
 def test_of_too_many_final_clusters_the_largest_are_shown():
     X = np.random.default_rng(0).uniform(0, 1000, (900, 2))
     model = CoHiRF(DBSCAN(eps=10, min_samples=2), n_views=1, random_state=0).fit(X)

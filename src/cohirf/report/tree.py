@@ -28,7 +28,8 @@ def describe_tree(study: Study) -> dict[str, Any]:
     """
     subject = find_subject(study.model)
     top = layout.readable_top(subject, MAX_LEAVES, largest_only=True)
-    if top.hierarchy.n_levels == 0 < subject.hierarchy.n_levels and top.n_final == top.n_clusters:
+    # what fused at the first level are single rows, which say nothing
+    if top.hierarchy.n_levels == 0 and subject.hierarchy.n_levels > 1 and top.n_final == top.n_clusters:
         top = _last_fusions(subject, MAX_LEAVES)
     tree = layout.fusion_tree(top)
     order = layout.preorder(tree)
