@@ -75,7 +75,7 @@ class Job:
 
     def model(self, **options: Any) -> CoHiRF:
         """Return the model before its fit."""
-        return CoHiRF(LoggedDBSCAN(eps=0.2), batch_size=self.batch_size, **self.options, **options)
+        return CoHiRF(LoggedDBSCAN(eps=0.3), batch_size=self.batch_size, **self.options, **options)
 
     def run(self, log: Path, result: Path, **options: Any) -> None:
         """Fit, and store what was found; in a process of its own."""

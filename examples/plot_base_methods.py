@@ -3,7 +3,7 @@ Four base methods
 =================
 
 CoHiRF brings no notion of a cluster of its own. It takes over what its base method can see, and what it cannot. Here
-four base methods run inside CoHiRF on three kinds of data, in batches of about 500 rows.
+four base methods run inside CoHiRF on three kinds of data, in batches of about 1,000 rows.
 """
 
 import matplotlib.pyplot as plt
@@ -52,7 +52,7 @@ def base_methods(n_clusters):
         ("K-Means", KMeans(n_clusters, n_init=1), 3),
         ("Gaussian mixture", GaussianMixture(n_clusters), 3),
         ("agglomerative (Ward)", AgglomerativeClustering(n_clusters), 1),
-        ("DBSCAN", DBSCAN(eps=0.2), 1),
+        ("DBSCAN", DBSCAN(eps=0.25), 1),
     ]
 
 
@@ -66,7 +66,7 @@ def fit(X, method, n_views):
         n_views=n_views,
         max_features=1.0,
         medoid="euclidean",
-        batch_size=500,
+        batch_size=1_000,
         min_cluster_size=20,
         random_state=0,
     )

@@ -92,7 +92,10 @@ PARAMETERS = [
     ({"n_views": 0}, r"'n_views' parameter of CoHiRF must be an int in the range \[1, inf\). Got 0 instead"),
     ({"agreement_threshold": 1.1}, r"'agreement_threshold' .* must be a float in the range \[0.0, 1.0\]. Got 1.1"),
     ({"agreement_threshold": -0.1}, "'agreement_threshold' .* Got -0.1 instead"),
-    ({"batch_size": 1}, r"'batch_size' .* must be None or an int in the range \[2, inf\). Got 1 instead"),
+    (
+        {"batch_size": 1},
+        r"'batch_size' .* must be None, a str among {'auto'} or an int in the range \[2, inf\). Got 1 instead",
+    ),
     ({"max_iter": 0}, "'max_iter' .* Got 0 instead"),
     ({"min_cluster_size": 0}, "'min_cluster_size' .* Got 0 instead"),
     ({"max_candidates": 0}, "'max_candidates' .* Got 0 instead"),

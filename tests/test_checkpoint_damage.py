@@ -12,6 +12,9 @@ from cohirf import open_source
 from cohirf.checkpoint import CheckpointError, CheckpointWarning
 from resumable import Cells, X, fit, make_model, result
 
+# batches are tiny here, so that there are many
+pytestmark = pytest.mark.filterwarnings("ignore::cohirf.ThinBatchesWarning")
+
 DATA = X[:60]
 
 

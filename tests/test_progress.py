@@ -10,6 +10,9 @@ from cohirf import LevelRecord, open_source, progress
 from cohirf.progress import LiveBar, LogBar, describe_level, open_bar
 from resumable import X, fit, make_model
 
+# batches are tiny here, so that there are many
+pytestmark = pytest.mark.filterwarnings("ignore::cohirf.ThinBatchesWarning")
+
 RECORD = LevelRecord(
     level=3,
     n_batches=1,

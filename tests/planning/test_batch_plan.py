@@ -120,7 +120,9 @@ def test_a_method_that_looks_for_many_clusters_gets_more_rows():
 
 
 def test_a_limit_below_what_the_process_takes_is_refused_with_both_numbers():
-    with pytest.raises(ValueError, match=r"memory_limit=50 MB is too low: this process takes \d+ MB already, .*Raise"):
+    with pytest.raises(
+        ValueError, match=r"memory_limit=50 MB is too low: this process takes [\d.]+ [MG]B already, .*Raise"
+    ):
         plan_for(Hungry(), 0, memory_limit=50 * MB)
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from source_contract import ROWS, SourceContract
+from source_contract import SourceContract
 
 from cohirf import open_source
-from cohirf.sources import ArraySource, CheckedArray
+from cohirf.sources import ArraySource
 
 
 class TestArray(SourceContract):
@@ -60,14 +60,6 @@ def test_the_array_itself_is_kept():
 
 def test_other_sparse_formats_become_csr():
     assert open_source(sparse.coo_array(np.eye(3))).X.format == "csr"
-
-
-def test_a_checked_array_is_handed_out_as_it_is():
-    X = np.array([[1.0, np.nan], [2.0, 3.0]])
-    source = CheckedArray(X)
-    assert source.take(ROWS["all"][:2]) is X
-    np.testing.assert_array_equal(source.take(np.array([1])), X[1:])
-    assert source.fingerprint() == ArraySource(X).fingerprint()
 
 
 def test_the_fingerprint_of_an_array_sees_every_value():
