@@ -213,6 +213,22 @@ def test_scikit_learns_dbscan_and_the_fast_one_give_the_same_fit(tmp_path):
     assert adjusted_rand_score(*(model.labels_ for model in models)) == 1
 
 
+def test_a_parameter_that_is_refused_does_not_begin_a_checkpoint(blobs, tmp_path):
+    with pytest.raises(ValueError, match="max_features=6 is above"):
+        fit(blobs[0], max_features=6, checkpoint=tmp_path / "checkpoint")
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def test_a_model_with_a_path_as_checkpoint_can_be_saved(blobs, tmp_path):
+    fit(blobs[0], checkpoint=tmp_path / "checkpoint").save(tmp_path / "model")
+    assert cohirf.load(tmp_path / "model").checkpoint == str(tmp_path / "checkpoint")
+
+
+def test_a_memory_limit_that_cannot_be_read_is_refused(blobs):
+    with pytest.raises(ValueError, match="memory_limit='banana' is not valid"):
+        fit(blobs[0], memory_limit="banana")
+
+
 def test_the_batch_size_can_be_left_to_measurement(blobs, tmp_path, capsys):
     X, y = blobs
     model = fit(open_source(save_as("npy", X, tmp_path)), batch_size="auto", memory_limit="3GB", verbose=1)

@@ -8,6 +8,7 @@ estimators, so a value that it cannot hold becomes an object with a single key t
 from __future__ import annotations
 
 import math
+import os
 import reprlib
 from collections.abc import Callable
 from importlib import import_module
@@ -111,6 +112,8 @@ def describe(value: Any) -> Any:
     """Return a parameter as JSON can hold it, or raise NotStorableError."""
     if type(value) in DESCRIBE:
         return DESCRIBE[type(value)](value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     if isinstance(value, type) and value in NUMPY_TYPES.values():
         return {"type": value.__name__}
     if type(value) in NUMPY_TYPES.values():

@@ -23,7 +23,10 @@ NO_TEXT: Any = object.__repr__  # it tells no more than an address
 
 def describe_fit(model: BaseEstimator, **facts: Any) -> dict[str, str]:
     """Return everything the result of a fit depends on, by name: versions, ``facts`` and parameters."""
-    parameters = {name: value for name, value in model.get_params().items() if name not in FREE_PARAMETERS}
+    given = model.get_params()
+    # redraws follow the last level, so which batches there are depends on where the levels end
+    free = FREE_PARAMETERS - {"max_iter"} if given.get("redraws") else FREE_PARAMETERS
+    parameters = {name: value for name, value in given.items() if name not in free}
     return _versions(parameters) | {name: describe(value) for name, value in (facts | parameters).items()}
 
 

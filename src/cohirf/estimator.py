@@ -155,8 +155,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     checkpoint : str or path, default=None
         A directory in which the fit writes down what became of each batch. The same fit, called again after it was
         killed, goes on where it stood, and gives the labels it would have given. A checkpoint of other data, another
-        seed or other parameters is refused; only ``n_jobs``, ``verbose``, ``max_iter`` and ``min_cluster_size`` may
-        change.
+        seed or other parameters is refused; only ``n_jobs``, ``verbose``, ``memory_limit``, ``min_cluster_size`` and,
+        without ``redraws``, ``max_iter`` may change.
     n_jobs : int, default=None
         Number of views or batches that run at the same time. Each of them uses one thread, so that labels do not
         depend on the number of cores. None means 1 unless in a :func:`joblib.parallel_config` context.
@@ -312,7 +312,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             for after in self._levels(population, state, contraction, resources):
                 state = after
                 self._consume(state)
-        self._set_fitted(at_hand, weights, state, settled.entropy, resources.storage)
+            self._set_fitted(at_hand, weights, state, settled.entropy, resources.storage)
         return self
 
     def predict(self, X: Any) -> IntArray:
@@ -390,6 +390,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _open(self, X: Any) -> RowsAtHand:
         """Check the data; what a source holds is checked as it is read."""
         validation.check_base_method(self._base_method())
+        resolve_memory_limit(self.memory_limit)
         self._column_means = None
         if isinstance(X, Source):
             validation.set_columns(self, X.n_features, X.feature_names)
@@ -402,6 +403,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self, at_hand: RowsAtHand, weights: NDArray[np.float64] | None, stack: ExitStack
     ) -> tuple[Settled, Engine]:
         """Settle what the parameters leave open, or take it over from a checkpoint; and say where batches run."""
+        self._contraction(Settled((), None), weighted=False)  # what it refuses must not begin a checkpoint
         entropy = root_entropy(self.random_state)
         settle = partial(self._settle, at_hand, entropy, weighted=weights is not None or self.medoid_weights)
         engine: Engine = LocalEngine(self.n_jobs)
@@ -457,7 +459,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 order="C",
                 ensure_all_finite=False,
             )
-        validation.check_finite(X, allow_nan=validation.takes_nan(estimator))
+        # A fit from a source has no means to put in the place of missing values.
+        allow_nan = validation.takes_nan(estimator) and (reset or self._column_means is not None)
+        validation.check_finite(X, allow_nan=allow_nan)
         return validation.narrow_indices(X) if sparse.issparse(X) else X
 
     def _means_for_missing(self, X: Any) -> NDArray[np.floating[Any]] | None:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.levels import ContractedBatch, LevelRecord
+from cohirf.algorithm.redraw import BEYOND_LEVELS
 from cohirf.optional import import_optional, is_installed
 
 LOG_SECONDS = 10.0
@@ -37,7 +38,7 @@ class WatchedEngine:
             return self.engine.run(function, tasks, n_tasks)
         tasks = iter(tasks)
         first = next(tasks)
-        bar = open_bar(first[0].place[0], n_tasks)
+        bar = open_bar(first[0].place[0] % BEYOND_LEVELS, n_tasks)
         return _show(self.engine.run(function, chain([first], tasks), n_tasks), bar)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from cohirf.algorithm.batches import Batch, Batches, split_into_batches
 from cohirf.algorithm.choose_medoids import fill_missing
@@ -260,21 +261,18 @@ def contract_level(state: FitState, contraction: Contraction, resources: Resourc
 
 def contract_batch(task: BatchTask, contraction: Contraction, engine: Engine) -> ContractedBatch:
     """Run GetClusters and ChooseMedoids on one batch."""
-    together = _merge(task.contracted, task.held_aside)
-    block = task.values.take(together)
-    X = block if len(task.held_aside) == 0 else block[np.searchsorted(together, task.contracted)]
+    X, held_aside = _read(task)
     clusters = get_clusters(X, task.mass, contraction.views, contraction.consensus, task.place, engine)
     started = perf_counter()
     found = clusters.consensus
     rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, *task.place)
     filled = fill_missing(X, contraction.column_means)
     medoids = contraction.choose_medoids(filled, found.labels, found.n_clusters, task.mass, rng)
-    staying = _merge(np.sort(task.contracted[medoids]), task.held_aside)
     return ContractedBatch(
         labels=found.labels,
         medoids=medoids,
         mass=_contracted_mass(task.mass, found, sum_mass=contraction.sum_mass),
-        values=block[np.searchsorted(together, staying)] if task.carry_values else None,
+        values=_values_to_carry(task, X[medoids], medoids, held_aside) if task.carry_values else None,
         views_kept=len(found.views_kept),
         agreement=clusters.agreement,
         base_seconds=clusters.base_seconds,
@@ -381,6 +379,24 @@ class _LevelOutcome:
             float(np.average(agreement, weights=self.sizes)),
             *(float(of_step.sum()) for of_step in seconds),
         )
+
+
+def _read(task: BatchTask) -> tuple[Any, Any]:
+    """Return the values of the rows to contract, and of those held aside; no more is kept while the batch runs."""
+    if len(task.held_aside) == 0:
+        return task.values.take(task.contracted), None
+    together = _merge(task.contracted, task.held_aside)
+    block = task.values.take(together)
+    return tuple(block[np.searchsorted(together, rows)] for rows in (task.contracted, task.held_aside))
+
+
+def _values_to_carry(task: BatchTask, of_medoids: Any, medoids: IntArray, held_aside: Any) -> Any:
+    """Return the values of the medoids and the rows held aside in rising order of these rows."""
+    order = np.argsort(np.concatenate([task.contracted[medoids], task.held_aside]))
+    if held_aside is None:
+        return of_medoids[order]
+    stack = sparse.vstack if sparse.issparse(held_aside) else np.concatenate
+    return stack([of_medoids, held_aside])[order]
 
 
 def _merge(left: IntArray, right: IntArray) -> IntArray:
