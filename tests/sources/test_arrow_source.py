@@ -95,7 +95,7 @@ def test_damaged_column_names_are_refused(tmp_path):
     pa.feather.write_feather(pa.table({"height": [1.0]}), tmp_path / "data.arrow")
     content = (tmp_path / "data.arrow").read_bytes()
     (tmp_path / "data.arrow").write_bytes(content.replace(b"height", b"\xa2eight"))
-    with pytest.raises(ValueError, match=r"data.arrow cannot be read as a table: 'utf-8' codec can't decode"):
+    with pytest.raises(ValueError, match=r"data.arrow cannot be read as .*: 'utf-8' codec can't decode"):
         open_source(tmp_path / "data.arrow")
 
 
