@@ -18,9 +18,9 @@ from functools import cache
 from itertools import chain, islice
 from typing import Any
 
-from joblib import effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController
 
 from cohirf.algorithm.engine import SerialEngine
@@ -56,7 +56,8 @@ class LocalEngine:
 
     def _in(self, backend: str | None, function: Function, tasks: Tasks, per_call: int = 1) -> Iterator[Any]:
         """Run tasks in a backend, or in what the user chose, with some tasks in each call."""
-        calls = (delayed(_call_on_one_thread)(function, some) for some in _chunks(tasks, per_call))
+        config = get_config()  # of this thread; scikit-learn's own way to pass it on disturbs warnings of other threads
+        calls = (delayed(_call_on_one_thread)(function, some, config) for some in _chunks(tasks, per_call))
         parallel = Parallel(n_jobs=self.n_jobs, backend=backend, prefer="threads", return_as="generator")
         return chain.from_iterable(_cancelling_quietly(parallel(calls)))
 
@@ -134,10 +135,10 @@ def _chunks(tasks: Tasks, size: int) -> Iterator[list[tuple[Any, ...]]]:
         yield chunk
 
 
-def _call_on_one_thread(function: Function, tasks: list[tuple[Any, ...]]) -> list[Any]:
+def _call_on_one_thread(function: Function, tasks: list[tuple[Any, ...]], config: dict[str, Any]) -> list[Any]:
     # OpenMP counts threads per thread and BLAS per process, so a worker needs the limit too. BLAS limits of several
     # workers do not disturb each other, since the caller holds the same limit around all of them.
-    with one_thread():
+    with config_context(**config), one_thread():
         return [function(*task) for task in tasks]
 
 
