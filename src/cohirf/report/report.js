@@ -149,7 +149,7 @@
     draw("tree-chart", [trace], layout("tree-chart", { margin, uniformtext: { minsize: 10, mode: "hide" } }));
   }
 
-  const MAX_PARTS = 40;
+  const MAX_PARTS = 24;
 
   function listParts() {
     const path = [];
@@ -168,7 +168,7 @@
     const more = parts.length - MAX_PARTS;
     const made = state.node < 0 ? "Final clusters:" : parts.length ? "Made of:" : "What it was made of is not drawn.";
     const about = state.node < 0 ? "" : `${aboutNode(state.node).join(" \u00b7 ")}. `;
-    const which = more > 0 ? ` the ${MAX_PARTS} largest of ${count(parts.length)}.` : "";
+    const which = more > 0 ? ` the ${MAX_PARTS} largest of the ${count(parts.length)} drawn.` : "";
     find("tree-about").textContent = about + made + which;
     find("tree-parts").replaceChildren(...parts.slice(0, MAX_PARTS).map((node) => {
       const button = go(node, swatch(tree.cluster[node]), nodeName(node), element("small", {}, count(tree.size[node])));
