@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ def cases() -> list[Case]:
             (1000, 2000, 5000, 10_000, 20_000, 50_000),
         ),
         Case(
-            "K-Means, blobs that overlap",
+            "K-Means, blobs",
             CoHiRF(KMeans(10, n_init=1), n_views=3, medoid_weights=True, min_cluster_size=10),
             *blobs,
             (200, 1000, 5000, 20_000, 50_000),
@@ -76,6 +76,7 @@ def learn_cost(case: Case) -> BatchCost:
     n_rows, n_features = case.X.shape
     n_sampled = count_view_features(case.model.max_features, n_features)
     contraction = contraction_of(case.model.estimator, case.model.n_views, n_sampled)
+    contraction = replace(contraction, weighted=case.model.medoid_weights)
     with fresh_process() as call:
         call(probe_batch, case.X[:100], contraction)
         probes = probe_rising_sizes(

@@ -133,7 +133,10 @@ def test_vectors_that_do_not_fit_are_named():
 
 @on_linux
 def test_a_limit_below_the_smallest_batch_says_what_is_needed():
-    message = r"too low for batches of 100 rows, the smallest .* they need \d+ MB with n_jobs=1, of which \d+ MB is"
+    message = (
+        r"too low for batches of 100 rows, the smallest .* they need [\d.]+ [MG]B with n_jobs=1, "
+        r"of which [\d.]+ [MG]B is"
+    )
     with pytest.raises(ValueError, match=message):
         plan_for(Hungry(10**6), 60 * MB)
 

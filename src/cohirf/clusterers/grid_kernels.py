@@ -110,7 +110,7 @@ def _build_grid(X: Any, rows: Any, low: Any, high: Any, side: Any) -> Any:
         keys[i] = (keys[i] << height_bits) + _steps(X[i, d - 1], low[d - 1], side)
         rows[i] = i
     keys, rows = _sort(keys, rows)
-    points = np.empty((n, N_AXES), dtype=X.dtype)
+    points = np.empty((n, N_AXES))  # float64: rows of float32 take the other kernels as they are compiled
     starts = np.empty(n + 1, dtype=rows.dtype)
     starts[0] = n_cells = 0
     for i in range(n):
@@ -221,15 +221,16 @@ def _run(first: Any, bits: Any, low: Any, width: Any) -> Any:
 @njit(cache=True, nogil=True)
 def _bands(grid: Any, reach: Any, forwards: Any) -> Any:
     """Return the ranges of keys that near piles have, relative to the key of a pile, nearest first."""
-    bands = [(0, 0), (1, reach)]
-    if not forwards:
-        bands.append((-reach, -1))
-    if grid.keys.max() >= grid.stride:
-        for step in range(1, reach + 1):
-            bands.append((step * grid.stride - reach, step * grid.stride + reach))
-            if not forwards:
-                bands.append((-step * grid.stride - reach, -step * grid.stride + reach))
-    return np.array(bands)
+    n_steps = reach if grid.keys.max() >= grid.stride else 0  # along the first axis, where the data have one
+    n_sides = 1 if forwards else 2
+    bands = np.zeros((1 + n_sides * (n_steps + 1), 2), dtype=np.int64)  # the first one is the pile itself
+    for step in range(n_steps + 1):
+        low, high = max(1, step * grid.stride - reach), step * grid.stride + reach
+        band = 1 + n_sides * step
+        bands[band, 0], bands[band, 1] = low, high
+        if not forwards:
+            bands[band + 1, 0], bands[band + 1, 1] = -high, -low
+    return bands
 
 
 @njit(cache=True, nogil=True)
@@ -262,10 +263,9 @@ def _near_piles(keys: Any, bases: Any, pile: Any, bands: Any, cursors: Any, near
 
 @njit(cache=True, nogil=True)
 def _squared_distance(points: Any, i: Any, k: Any) -> Any:
-    """Return what float64 makes of it, whatever the type of the points."""
-    x = np.float64(points[i, 0]) - np.float64(points[k, 0])
-    y = np.float64(points[i, 1]) - np.float64(points[k, 1])
-    z = np.float64(points[i, 2]) - np.float64(points[k, 2])
+    x = points[i, 0] - points[k, 0]
+    y = points[i, 1] - points[k, 1]
+    z = points[i, 2] - points[k, 2]
     return x * x + y * y + z * z
 
 
