@@ -171,17 +171,17 @@ def rivals(n_rows: int, eps: float) -> Iterator[tuple[str, int, Callable[[np.nda
     if find_spec("dbscan"):
         os.environ["PARLAY_NUM_THREADS"] = "1"  # read at the first call
         package = import_module("dbscan")
-        yield "dbscan", 5, lambda X: Found(*package.DBSCAN(X, eps, 5))
+        yield "dbscan", 9, lambda X: Found(*package.DBSCAN(X, eps, 5))
     if n_rows <= 20_000 or (n_rows <= 200_000 and eps == 0.2):
         yield "scikit-learn", 1, lambda X: Found.by(DBSCAN(eps=eps), X)
 
 
 def dbscan(sizes: list[int]) -> None:
-    print("GridDBSCAN against others on two spheres; best of 5 runs, of scikit-learn's one")
+    print("GridDBSCAN against others on two spheres; best of 9 runs, of scikit-learn's one")
     GridDBSCAN(0.2).fit(make_spheres(1000, random_state=0)[0])  # compiles
     for n_rows, eps in product(sizes, (0.1, 0.2, 0.4)):
         X, _ = make_spheres(n_rows, random_state=0)
-        ours, found = best_of(5, lambda: Found.by(GridDBSCAN(eps), X))  # noqa: B023 - called at once
+        ours, found = best_of(9, lambda: Found.by(GridDBSCAN(eps), X))  # noqa: B023 - called at once
         line = f"  n={n_rows:>9,}, eps={eps}: {ours:.3f} s, {ours / n_rows * 1e9:.0f} ns a row"
         for name, repeats, run in rivals(n_rows, eps):
             theirs, other = best_of(repeats, lambda: run(X))  # noqa: B023 - called at once
