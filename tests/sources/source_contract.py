@@ -163,6 +163,11 @@ class SourceContract:
         for rows in (np.arange(200, 800), np.array([0, 7, 1_099])):
             np.testing.assert_array_equal(self.dense(source.take(rows)), X[np.ix_(rows, numbers)])
 
+    def test_columns_may_be_chosen_by_a_function(self, X, tmp_path):
+        left_out = self.columns(1)[0]
+        source = open_source(self.store(X, tmp_path), columns=lambda column: column != left_out)
+        np.testing.assert_array_equal(self.dense(source.take([5, 9])), X[np.ix_([5, 9], [0, 2, 3])])
+
     def test_types_are_those_of_scikit_learn(self, tmp_path):
         for dtype in self.types:
             X = np.abs(make_data()).astype(dtype)

@@ -114,7 +114,7 @@ def test_text_that_comes_late_is_named(tmp_path, monkeypatch):
             "x,y\n1,2\n3\n",
             r"data.csv cannot be read as CSV: CSV parse error: .*Expected 2 columns, got 1: 3\. Mend",
         ),
-        ("x,who\n1,ann\n", r"data.csv: column 'who' has type string: turn it into numbers first, or leave it out by"),
+        ("x,who\n1,ann\n", r"data.csv: column 'who' has type string: turn it into numbers first, or leave it out,"),
         ("x,when\n1,2026-01-01\n", r"data.csv: column 'when' has type date32\[day\]: turn it into numbers first"),
     ],
 )

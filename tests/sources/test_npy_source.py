@@ -69,7 +69,8 @@ def test_columns_are_chosen_by_number(tmp_path):
         ([-1], ValueError, r"data.npy has no column -1: give numbers from 0 to 2\."),
         (["a"], TypeError, r"data.npy has no column names: give numbers from 0 to 2, not 'a'\."),
         ([True], TypeError, r"data.npy has no column names: give numbers from 0 to 2, not True\."),
-        ([], ValueError, r"columns=\[\] leaves nothing to read: give at least one column\."),
+        ([], ValueError, r"columns= leaves nothing to read: choose at least one column\."),
+        (lambda column: column > 5, ValueError, r"columns= leaves nothing to read: choose at least one column\."),
         ([1, 1], ValueError, r"columns=\[1, 1\] names 1 more than once: give each column once\."),
         (1, TypeError, r"columns=1 is no list: give a list of columns, such as \[1\]\."),
     ]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.sources.columns import choose_names, refuse_type
+from cohirf.sources.columns import Columns, choose_names, refuse_type
 from cohirf.sources.files import naming
 
 NUMBERS = {"bool": "bool", "halffloat": "float16", "float": "float32", "double": "float64"} | {
@@ -16,7 +16,7 @@ NUMBERS = {"bool": "bool", "halffloat": "float16", "float": "float32", "double":
 }
 
 
-def choose_fields(source: str, schema: Any, columns: Sequence[str] | None) -> dict[str, str]:
+def choose_fields(source: str, schema: Any, columns: Columns) -> dict[str, str]:
     """Return the chosen columns of an Arrow schema with their types; an index that pandas stored is no column."""
     with naming(source, "a table"):
         available, metadata = schema.names, schema.pandas_metadata or {}

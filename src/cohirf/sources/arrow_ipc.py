@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from cohirf.sources.arrow_batches import (
     read_batches,
 )
 from cohirf.sources.arrow_columns import choose_fields, common_type, copy_batch
+from cohirf.sources.columns import Columns
 from cohirf.sources.files import FileStamp, naming
 from cohirf.sources.source import rows_within
 from cohirf.sources.streamed import StreamedSource
@@ -44,7 +45,7 @@ class ArrowSource(StreamedSource):
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], columns: Sequence[str] | None = None, *, origin: FileStamp | None = None
+        self, path: str | os.PathLike[str], columns: Columns = None, *, origin: FileStamp | None = None
     ) -> None:
         self._file = FileStamp.of(path)
         self._origin = origin or self._file

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+Columns = Sequence[Any] | Callable[[Any], bool] | None  # these, those for which it holds, or all
 
-def choose_numbers(source: str, n_columns: int, columns: Sequence[int] | None) -> list[int] | None:
+
+def choose_numbers(source: str, n_columns: int, columns: Columns) -> list[int] | None:
     """Return the chosen column numbers, or None for all of them."""
     if columns is None:
         return None
-    _check_list(columns)
+    columns = _as_list(columns, range(n_columns))
     for column in columns:
         if isinstance(column, bool) or not isinstance(column, int | np.integer):
             raise TypeError(f"{source} has no column names: give numbers from 0 to {n_columns - 1}, not {column!r}.")
@@ -22,36 +24,39 @@ def choose_numbers(source: str, n_columns: int, columns: Sequence[int] | None) -
     return [int(column) for column in columns]
 
 
-def choose_names(source: str, available: Sequence[str], columns: Sequence[str] | None) -> list[str]:
+def choose_names(source: str, available: Sequence[str], columns: Columns) -> list[str]:
     """Return the chosen column names; all that are available if none are given."""
     repeated = [name for name, times in Counter(available).items() if times > 1]
     if repeated:
         raise ValueError(f"{source}: the column name {repeated[0]!r} appears more than once: rename the columns.")
     if columns is None:
         return list(available)
-    _check_list(columns)
-    for column in columns:
-        if column not in available:
+    chosen, known = _as_list(columns, available), set(available)
+    for column in chosen:
+        if column not in known:
             raise ValueError(f"{source} has no column {column!r}: it has {_listed(available)}.")
-    return list(columns)
+    return chosen
 
 
 def refuse_type(source: str, column: Any, stored: Any) -> ValueError:
     """Return the error for a column that holds no numbers."""
     return ValueError(
         f"{source}: column {column!r} has type {stored}: turn it into numbers first, "
-        f"or leave it out by giving the others as columns=[...]."
+        f"or leave it out, for instance with columns=lambda name: name != {column!r}."
     )
 
 
-def _check_list(columns: Any) -> None:
+def _as_list(columns: Any, available: Sequence[Any]) -> list[Any]:
+    if callable(columns):
+        columns = [column for column in available if columns(column)]
     if isinstance(columns, str) or not isinstance(columns, Sequence | np.ndarray):
         raise TypeError(f"columns={columns!r} is no list: give a list of columns, such as [{columns!r}].")
     if not len(columns):
-        raise ValueError("columns=[] leaves nothing to read: give at least one column.")
+        raise ValueError("columns= leaves nothing to read: choose at least one column.")
     repeated = [column for column, times in Counter(columns).items() if times > 1]
     if repeated:
         raise ValueError(f"columns={list(columns)!r} names {repeated[0]!r} more than once: give each column once.")
+    return list(columns)
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 from cohirf.optional import import_optional
 from cohirf.sources.arrow_ipc import ArrowSource
-from cohirf.sources.columns import choose_names, refuse_type
+from cohirf.sources.columns import Columns, choose_names, refuse_type
 from cohirf.sources.conversion import MADE_FROM, is_made, temporary_file, writing
 from cohirf.sources.files import FileStamp, one_line
 
@@ -23,7 +23,7 @@ TYPES = {"null": "double", "int64": "double", "double": "double", "bool": "bool"
 
 def open_csv(
     path: str | os.PathLike[str],
-    columns: Sequence[str] | None = None,
+    columns: Columns = None,
     *,
     converted: str | os.PathLike[str] | None = None,
     delimiter: str | None = None,
@@ -32,17 +32,17 @@ def open_csv(
     """Open the Arrow file that a CSV file was converted to; convert it first, unless that was done before."""
     file = FileStamp.of(path)
     csv = CsvFile(file, delimiter or ("\t" if ".tsv" in file.path.suffixes else ","), header)
+    types = csv.find_types(columns)
     made_from = {"name": file.path.name, "size": file.size, "modified_ns": file.modified_ns}
-    made_from |= {"delimiter": csv.delimiter, "header": header, "columns": None if columns is None else list(columns)}
+    made_from |= {"delimiter": csv.delimiter, "header": header, "types": types}
     target = temporary_file() if converted is None else Path(converted).absolute()
     if target.suffix != ".arrow":
         raise ValueError(f"converted={os.fspath(target)!r} becomes an Arrow file: give a name that ends in .arrow.")
     if not is_made(target, made_from):
-        types = csv.find_types(columns)
         with writing(target) as unfinished:
             csv.convert(types, unfinished, made_from)
             file.refuse_changes()
-    return ArrowSource(target, columns, origin=file)
+    return ArrowSource(target, origin=file)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class CsvFile:
     delimiter: str
     header: bool | None
 
-    def find_types(self, columns: Sequence[str] | None) -> dict[str, str]:
+    def find_types(self, columns: Columns) -> dict[str, str]:
         """Return the chosen columns and the type that each becomes, judged by the beginning of the file."""
         with self._naming(), self._read() as reader:
             schema = reader.schema
@@ -105,7 +105,7 @@ class CsvFile:
                 name = reader.schema.names[int(found[1])]
             return (
                 f"{self.file.name}: column {name!r} holds {found[2]!r}, which is no number: turn it into numbers "
-                f"first, or leave it out by giving the others as columns=[...]."
+                f"first, or leave it out, for instance with columns=lambda name: name != {name!r}."
             )
         return f"{self.file.name} cannot be read as CSV: {message}. Mend it, or give its delimiter=."
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from cohirf.sources.columns import Columns
 from cohirf.sources.streamed import StreamedSource
 
 
 class DaskSource(StreamedSource):
     """A two-dimensional Dask array. The chunk that was computed last is kept."""
 
-    def __init__(self, array: Any, columns: Sequence[int] | None = None) -> None:
+    def __init__(self, array: Any, columns: Columns = None) -> None:
         if any(math.isnan(length) for length in array.shape):
             raise ValueError(
                 f"The Dask array has unknown chunk sizes, shape {array.shape}: call array.compute_chunk_sizes() first."

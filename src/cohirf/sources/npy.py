@@ -7,13 +7,14 @@ file would seem to hold all of it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import row_blocks
+from cohirf.sources.columns import Columns
 from cohirf.sources.files import FileStamp, naming
 from cohirf.sources.source import PIECE_BYTES, Source, rows_within
 
@@ -23,7 +24,7 @@ SEEK_BYTES = 2**16  # about what can be read in the time that another read takes
 class NpySource(Source):
     """A ``.npy`` file with a two-dimensional array of numbers; Fortran order takes one read per column."""
 
-    def __init__(self, path: str | os.PathLike[str], columns: Sequence[int] | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], columns: Columns = None) -> None:
         self._file = FileStamp.of(path)
         with naming(self._file.name, ".npy"):
             header = np.lib.format.open_memmap(self._file.path, mode="r")  # touches none of the data

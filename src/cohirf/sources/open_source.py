@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from scipy import sparse
 
 from cohirf.sources.array import ArraySource
 from cohirf.sources.arrow_ipc import ArrowSource
-from cohirf.sources.columns import choose_numbers
+from cohirf.sources.columns import Columns, choose_numbers
 from cohirf.sources.csv import open_csv
 from cohirf.sources.dask import DaskSource
 from cohirf.sources.files import one_line, shown
@@ -41,7 +41,7 @@ FILES: dict[str, Callable[..., Source]] = {
 def open_source(
     data: Any,
     *,
-    columns: Sequence[str] | Sequence[int] | None = None,
+    columns: Columns = None,
     converted: str | os.PathLike[str] | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
@@ -55,8 +55,9 @@ def open_source(
         ``.gz``. A folder: a Zarr array, or Parquet files, which are joined in the order of their names. Or an
         object: an array, memory-mapped or not, a sparse matrix, a Zarr or Dask array, a pandas, polars or Arrow
         table. None of them is ever written to.
-    columns : list of str or int, optional
-        The columns to read, in this order: names, or numbers where there are no names. All of them if None.
+    columns : list of str or int, or callable, optional
+        The columns to read, in this order: names, or numbers where there are no names. Or a function that takes a name
+        or number and tells whether to read that column. All of them if None.
     converted : path, optional
         Where to keep the Arrow file that a CSV file is converted to. It is used again if the CSV file has not changed
         since. Without it, the Arrow file is temporary and is removed when the process ends.
@@ -112,15 +113,16 @@ def _opener_of_path(path: Path) -> Callable[..., Source]:
 
 
 def _opener_of_object(data: Any) -> Callable[..., Source]:
-    package = type(data).__module__.partition(".")[0]
+    module = type(data).__module__
     if isinstance(data, Source):
         return _keep
-    if package == "zarr":
+    if module.startswith("zarr."):
         return ZarrSource
-    if package == "dask" and not hasattr(data, "to_dask_array"):
+    if module.startswith("dask.array."):
         return DaskSource
-    if package == "dask" or hasattr(data, "collect"):
-        remedy = "to_dask_array(lengths=True)" if package == "dask" else "collect()"
+    if module.startswith("dask.") or hasattr(data, "collect"):
+        remedy = "collect()" if hasattr(data, "collect") else "to_dask_array(lengths=True)"
+        package = module.partition(".")[0]
         raise TypeError(f"A {type(data).__name__} of {package} holds no rows yet: give what its {remedy} returns.")
     return _open_table if is_table(data) else _open_array
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
 from cohirf.sources.arrow_columns import choose_fields, common_type, copy_batch
+from cohirf.sources.columns import Columns
 from cohirf.sources.files import FileStamp, naming, shown
 from cohirf.sources.source import PIECE_BYTES, rows_within
 from cohirf.sources.streamed import StreamedSource
@@ -22,7 +23,7 @@ BUFFER_BYTES = 2**16  # of each column; without buffers, whole columns of a row 
 class ParquetSource(StreamedSource):
     """Numeric columns of Parquet files. Decoding begins at a row group and goes on in small batches of rows."""
 
-    def __init__(self, path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], columns: Columns = None) -> None:
         path = Path(path)
         self._files = [FileStamp.of(file) for file in (parquet_files(path) if path.is_dir() else [path])]
         layouts = [_read_layout(file, columns) for file in self._files]
@@ -72,7 +73,7 @@ def _open(file: FileStamp) -> Any:
     return parquet.ParquetFile(file.path, buffer_size=BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)
 
 
-def _read_layout(file: FileStamp, columns: Sequence[str] | None) -> tuple[dict[str, str], list[int]]:
+def _read_layout(file: FileStamp, columns: Columns) -> tuple[dict[str, str], list[int]]:
     """Return the types of the chosen columns, and the number of rows of each row group."""
     with naming(file.name, "Parquet"), _open(file) as parquet:
         schema, metadata = parquet.schema_arrow, parquet.metadata

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.finite import find_fault
-from cohirf.sources.columns import choose_numbers
+from cohirf.sources.columns import Columns, choose_numbers
 
 PIECE_BYTES = 2**23  # what is decoded or held in passing, besides the rows that were asked for
 FINGERPRINT_SAMPLES = 16
@@ -38,8 +38,8 @@ class Source(ABC):
         Rows and columns of the storage.
     stored : dtype
         Type of the values in the storage.
-    columns : list of int, optional
-        The columns to read; all of them if None.
+    columns : list of int or callable, optional
+        The columns to read, or a function that tells whether to read one; all of them if None.
     feature_names : list of str, optional
         Name of each column that is read.
 
@@ -61,7 +61,7 @@ class Source(ABC):
         shape: Sequence[int],
         stored: DTypeLike,
         *,
-        columns: Sequence[int] | None = None,
+        columns: Columns = None,
         feature_names: Sequence[str] | None = None,
     ) -> None:
         stored = np.dtype(stored)

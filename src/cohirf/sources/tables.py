@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.sources.columns import choose_names, choose_numbers, refuse_type
+from cohirf.sources.columns import Columns, choose_names, choose_numbers, refuse_type
 
 TABLE = "The table"
 
@@ -18,19 +18,20 @@ def is_table(data: Any) -> bool:
     return hasattr(data, "column_names") or (hasattr(data, "columns") and hasattr(data, "dtypes"))
 
 
-def read_table(table: Any, columns: Sequence[Any] | None) -> tuple[NDArray[Any], list[str] | None]:
+def read_table(table: Any, columns: Columns) -> tuple[NDArray[Any], list[str] | None]:
     """Return the chosen columns as an array, and their names if they are text."""
     names = list(table.column_names if hasattr(table, "column_names") else table.columns)
     if not all(isinstance(name, str) for name in names):
         if any(isinstance(name, str) for name in names):
             raise TypeError(f"{TABLE} has column names of several types, {names[:8]}: make all of them text.")
         numbers = choose_numbers(TABLE, len(names), columns) or range(len(names))
-        return _to_array(table, list(numbers), names), None
+        return _to_array(table, numbers, names), None
     chosen = choose_names(TABLE, names, columns)
-    return _to_array(table, [names.index(name) for name in chosen], names), chosen
+    number_of = {name: number for number, name in enumerate(names)}
+    return _to_array(table, [number_of[name] for name in chosen], names), chosen
 
 
-def _to_array(table: Any, numbers: list[int], names: list[Any]) -> NDArray[Any]:
+def _to_array(table: Any, numbers: Sequence[int], names: list[Any]) -> NDArray[Any]:
     values = []
     for number in numbers:
         column = table.iloc[:, number] if hasattr(table, "iloc") else table[names[number]]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cohirf.optional import import_optional
+from cohirf.sources.columns import Columns
 from cohirf.sources.files import FileStamp, naming, shown
 from cohirf.sources.source import PIECE_BYTES, rows_within
 from cohirf.sources.streamed import StreamedSource
@@ -21,7 +22,7 @@ METADATA = (".zarray", "zarr.json", ".zgroup")  # every folder that Zarr makes h
 class ZarrSource(StreamedSource):
     """A two-dimensional Zarr array, decoded some rows of chunks at a time."""
 
-    def __init__(self, data: str | os.PathLike[str] | Any, columns: Sequence[int] | None = None) -> None:
+    def __init__(self, data: str | os.PathLike[str] | Any, columns: Columns = None) -> None:
         self._path = _path_of(data)
         self._array = data if self._path is None else None
         name = "The Zarr array" if self._path is None else shown(self._path)
