@@ -6,15 +6,20 @@ the adjusted Rand index with the spheres over seeds. "left" is the share of its 
 follow one or the other advice of the warning; "-" where it gave none. Another table has other data and other base
 methods, with the index against the labels of the base method on all rows at once.
 
-    python benchmarks/thin_batches.py [--seeds 3] [--largest 200000] [--other]
+A third table has remedies that were tried and not kept: to hold more rows aside (as many as 2 or 4 batches have), and
+to let batches grow by a factor of 2 or 4 from level to level.
+
+    python benchmarks/thin_batches.py [--seeds 3] [--largest 200000] [--other] [--remedies]
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from sklearn.base import clone
@@ -23,18 +28,28 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
+from cohirf.algorithm import levels
 from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.batches import Batches, RandomBatches, split_into_batches
 from cohirf.algorithm.choose_medoids import choose_central_medoids, cosine_centrality
 from cohirf.algorithm.consensus import strict_consensus
-from cohirf.algorithm.engine import SerialEngine
 from cohirf.algorithm.get_clusters import Views
-from cohirf.algorithm.levels import Contraction, FitState, LevelRecord, contract_levels
+from cohirf.algorithm.levels import (
+    Contraction,
+    FitState,
+    LevelRecord,
+    Resources,
+    RowsAtHand,
+    contract_level,
+    contract_levels,
+)
 from cohirf.algorithm.parents import find_roots
+from cohirf.algorithm.population import Population
 from cohirf.algorithm.randomness import root_entropy
+from cohirf.algorithm.storage import ArrayRows
 from cohirf.algorithm.thin_batches import ThinBatches, judge_first_level
 from cohirf.clusterers import GridDBSCAN
 from cohirf.datasets import make_spheres
-from cohirf.sources import ArraySource
 
 GRID = [
     *((2_000, b, eps) for b in (200, 500) for eps in (0.1, 0.2, 0.3)),
@@ -53,10 +68,40 @@ def contraction(base: Any, batch_size: int, n_features: int, seed: int) -> Contr
     return Contraction(views, strict_consensus, medoids, batch_size, sum_mass=True)
 
 
-def run_levels(X: np.ndarray, how: Contraction, weights: bool) -> tuple[np.ndarray, LevelRecord]:
-    state = FitState.initial(len(X), np.ones(len(X)) if weights else None, MAX_LEVELS)
-    states = list(contract_levels(ArraySource(X), state, how, MAX_LEVELS, SerialEngine()))
-    return find_roots(states[-1].parents, states[-1].absorbed_at, states[-1].level), states[0].record
+def initial_state(X: np.ndarray, resources: Resources) -> FitState:
+    return FitState.initial(RowsAtHand(ArrayRows(X)), None, MAX_LEVELS, resources.storage)
+
+
+def run_levels(X: np.ndarray, how: Contraction) -> tuple[np.ndarray, LevelRecord]:
+    resources = Resources()
+    states = list(contract_levels(initial_state(X, resources), how, MAX_LEVELS, resources))
+    return roots(states[-1]), states[0].record
+
+
+def roots(state: FitState) -> np.ndarray:
+    return find_roots(state.parents, state.absorbed_at, state.level)
+
+
+def run_growing(X: np.ndarray, how: Contraction, growth: float) -> np.ndarray:
+    """Let batches grow from level to level: rows that stay active are fewer, so there are fewer batches as well."""
+    resources = Resources()
+    state = initial_state(X, resources)
+    while state.level < MAX_LEVELS and not (state.converged or state.stalled):
+        state = contract_level(state, replace(how, batch_size=int(how.batch_size * growth**state.level)), resources)
+    return roots(state)
+
+
+def run_holding(X: np.ndarray, how: Contraction, n_held: int) -> np.ndarray:
+    """Hold as many rows aside as several batches have."""
+    with mock.patch.object(levels, "split_into_batches", partial(split_holding, n_held=n_held)):
+        return run_levels(X, how)[0]
+
+
+def split_holding(n_active: int, batch_size: int, rng: np.random.Generator, *, in_order: bool, n_held: int) -> Batches:
+    batches = split_into_batches(n_active, batch_size, rng, in_order=in_order)
+    if batches.n_batches <= n_held:
+        return batches
+    return RandomBatches(batches.shuffled, np.delete(batches.bounds, range(1, n_held)))
 
 
 def fit(X: np.ndarray, base: Any, batch_size: int, seed: int, **options: Any) -> np.ndarray:
@@ -77,16 +122,16 @@ def follow(X: np.ndarray, y: np.ndarray, base: Any, verdict: ThinBatches | None,
 
 def measure(X: np.ndarray, y: np.ndarray, base: Any, batch_size: int, seed: int) -> dict[str, float]:
     how = contraction(base, batch_size, X.shape[1], seed)
-    levels, first = run_levels(X, how, weights=False)
-    verdict = judge_first_level(ArraySource(X), first, how, None, SerialEngine())
+    labels, first = run_levels(X, how)
+    verdict = judge_first_level(Population(ArrayRows(X)), first, how, Resources())
     found = {
         "left": (first.rows_out - first.rows_held_aside) / (first.rows_in - first.rows_held_aside),
-        "levels": adjusted_rand_score(y, levels),
+        "levels": adjusted_rand_score(y, labels),
         "warns": float(verdict is not None),
         "stops": float(verdict is not None and verdict.is_hopeless),
     }
     if how.views.method.weight_argument is not None:
-        found["weights"] = adjusted_rand_score(y, run_levels(X, how, weights=True)[0])
+        found["weights"] = adjusted_rand_score(y, run_levels(X, replace(how, weighted=True))[0])
     if how.views.method.n_clusters is None:
         found["redraws"] = adjusted_rand_score(y, fit(X, base, batch_size, seed, redraws=20))
     return found | follow(X, y, base, verdict, seed)
@@ -138,6 +183,29 @@ def summarize(runs: list[dict[str, float]]) -> None:
     print(f"redraws where a bad fit is warned of and not stopped end above {GOOD}: {share(warned, 'redraws', GOOD)}")
 
 
+def remedies(n_seeds: int, largest: int) -> None:
+    names = ("levels", "weights", "hold 2", "hold 4", "grow 2", "grow 4", "redraws")
+    print(f"{'n':>8} {'b':>6} {'eps':>4} " + " ".join(f"{name:>10}" for name in names))
+    for n, batch_size, eps in GRID:
+        if n > largest:
+            continue
+        found = []
+        for seed in range(n_seeds):
+            X, y = make_spheres(n, random_state=seed)
+            base = GridDBSCAN(eps)
+            how = contraction(base, batch_size, X.shape[1], seed)
+            labels = [
+                run_levels(X, how)[0],
+                run_levels(X, replace(how, weighted=True))[0],
+                *(run_holding(X, how, n_held) for n_held in (2, 4)),
+                *(run_growing(X, how, growth) for growth in (2, 4)),
+                fit(X, base, batch_size, seed, redraws=20),
+            ]
+            found.append([adjusted_rand_score(y, one) for one in labels])
+        cells = " ".join(f"{cell:>10.3f}" for cell in np.median(found, axis=0))
+        print(f"{n:>8,} {batch_size:>6,} {eps:>4} {cells}", flush=True)
+
+
 def noisy_spheres(n: int, seed: int) -> np.ndarray:
     noise = np.random.RandomState(seed).uniform(-1.2, 1.2, (n // 20, 3))
     return np.concatenate([make_spheres(n - len(noise), random_state=seed)[0], noise])
@@ -174,8 +242,11 @@ if __name__ == "__main__":
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--largest", type=int, default=200_000, help="leave out larger data")
     parser.add_argument("--other", action="store_true", help="print the table of other data and base methods")
+    parser.add_argument("--remedies", action="store_true", help="print the table of what was tried and not kept")
     arguments = parser.parse_args()
     if arguments.other:
         other(arguments.seeds)
+    elif arguments.remedies:
+        remedies(arguments.seeds, arguments.largest)
     else:
         spheres(arguments.seeds, arguments.largest)
