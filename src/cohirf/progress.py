@@ -72,7 +72,7 @@ class Bar(Protocol):
 
 def open_bar(level: int, n_batches: int) -> Bar:
     """Return tqdm's bar where somebody watches, and lines for a log elsewhere."""
-    if is_installed("tqdm") and (_on_terminal() or _in_notebook()):
+    if somebody_watches():
         return LiveBar(level, n_batches)
     return LogBar(level, n_batches)
 
@@ -147,6 +147,79 @@ class LogBar:
             file=sys.stderr,
             flush=True,
         )
+
+
+class Steps(Protocol):
+    """Shows how many steps of a longer work are done."""
+
+    def __enter__(self) -> Any: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def advance(self, n_steps: int, note: str) -> None:
+        """Say that so many more steps are done, and how it stands."""
+
+
+def open_steps(name: str, n_steps: int, unit: str, *, shown: bool = True) -> Steps:
+    """Return tqdm's bar where somebody watches, lines for a log elsewhere, and nothing if nothing is to be shown."""
+    if not shown:
+        return NoSteps()
+    return LiveSteps(name, n_steps, unit) if somebody_watches() else LogSteps(name, n_steps, unit)
+
+
+class NoSteps:
+    """Shows nothing."""
+
+    def __enter__(self) -> NoSteps:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def advance(self, n_steps: int, note: str) -> None:
+        """Say nothing."""
+
+
+class LiveSteps:
+    """A bar of tqdm."""
+
+    def __init__(self, name: str, n_steps: int, unit: str) -> None:
+        self._bar = import_optional("tqdm.auto", "progress").tqdm(total=n_steps, desc=f"[CoHiRF] {name}", unit=unit)
+
+    def __enter__(self) -> LiveSteps:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+    def advance(self, n_steps: int, note: str) -> None:
+        """Say that so many more steps are done, and how it stands."""
+        self._bar.set_postfix_str(note, refresh=False)
+        self._bar.update(n_steps)
+
+
+class LogSteps(NoSteps):
+    """Writes a line after the last step, and every few seconds before."""
+
+    def __init__(self, name: str, n_steps: int, unit: str) -> None:
+        self._name, self._n_steps, self._unit = name, n_steps, unit
+        self._done = 0
+        self._written = time.monotonic()
+
+    def advance(self, n_steps: int, note: str) -> None:
+        """Say that so many more steps are done, and how it stands."""
+        self._done += n_steps
+        now = time.monotonic()
+        if now - self._written < LOG_SECONDS and self._done < self._n_steps:
+            return
+        self._written = now
+        line = f"[CoHiRF] {self._name}: {self._done:,} of {self._n_steps:,} {self._unit}s, {note}"
+        print(line, file=sys.stderr, flush=True)  # noqa: T201 - what verbose asks for
+
+
+def somebody_watches() -> bool:
+    """Tell whether a bar can be drawn and is looked at."""
+    return is_installed("tqdm") and (_on_terminal() or _in_notebook())
 
 
 def _on_terminal() -> bool:

@@ -1,0 +1,142 @@
+"""Where to look: ranges of the parameters of base methods and of CoHiRF, as Optuna's distributions.
+
+A space is a dict from the name of a parameter, as ``set_params`` knows it, to a distribution. So it is extended and
+changed as any dict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cohirf.algorithm.base_method import find_weight_argument
+from cohirf.estimator import CoHiRF
+from cohirf.optional import import_optional
+
+SearchSpace = dict[str, Any]
+
+
+def paper_space(estimator: Any) -> SearchSpace:
+    """Return the ranges of the paper for a base method, or for CoHiRF around one.
+
+    Methods that the paper does not use have a range in the same manner where one suggests itself.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A clustering method, or :class:`~cohirf.CoHiRF` around one.
+
+    Returns
+    -------
+    space : dict of str to distribution
+        Names of parameters, with ``estimator__`` before those of a base method inside CoHiRF.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from cohirf import CoHiRF
+    >>> from cohirf.tuning import paper_space
+    >>> for name, values in paper_space(CoHiRF(KMeans())).items():
+    ...     print(name, values)
+    max_features FloatDistribution(high=1.0, log=False, low=0.1, step=None)
+    n_views IntDistribution(high=10, log=False, low=2, step=1)
+    estimator__n_clusters IntDistribution(high=30, log=False, low=2, step=1)
+    """
+    if not isinstance(estimator, CoHiRF):
+        return _base_space(estimator)
+    base = estimator._base_method()
+    inner = {f"estimator__{name}": values for name, values in _base_space(base).items()}
+    return (_views_space() if _takes_views(base) else {}) | inner
+
+
+def wide_space(estimator: CoHiRF) -> SearchSpace:
+    """Return the ranges of the paper, and the options that are not part of it.
+
+    Parameters
+    ----------
+    estimator : CoHiRF
+        The model whose options are searched.
+
+    Returns
+    -------
+    space : dict of str to distribution
+        As from :func:`paper_space`, with ``medoid_weights`` if the base method takes weights.
+    """
+    choose = _distributions().CategoricalDistribution
+    options = {"consensus": choose(("strict", "relaxed", "majority")), "scale_views": choose((False, True))}
+    if find_weight_argument(estimator._base_method()) is not None:
+        options["medoid_weights"] = choose((False, True))
+    return paper_space(estimator) | options
+
+
+def _base_space(estimator: Any) -> SearchSpace:
+    """Return the ranges of the nearest class of ``estimator`` that has some."""
+    for cls in type(estimator).__mro__:
+        if cls.__name__ in SPACES:
+            return SPACES[cls.__name__]()
+    raise ValueError(
+        f"There is no search space for {type(estimator).__name__}: give one as search_space, a dict from names of "
+        f"parameters to Optuna distributions, for instance {{'n_clusters': IntDistribution(2, 30)}}."
+    )
+
+
+def _takes_views(base: Any) -> bool:
+    """Tell whether CoHiRF is to draw features: a method that draws some itself gets all of them (paper, section 3)."""
+    return type(base).__name__ != "SCSRGF"
+
+
+def _distributions() -> Any:
+    return import_optional("optuna.distributions", "tune")
+
+
+def _views_space() -> SearchSpace:
+    to = _distributions()
+    return {"max_features": to.FloatDistribution(0.1, 1.0), "n_views": to.IntDistribution(2, 10)}
+
+
+def _clusters() -> SearchSpace:
+    return {"n_clusters": _distributions().IntDistribution(2, 30)}
+
+
+def _components() -> SearchSpace:
+    return {"n_components": _distributions().IntDistribution(2, 30)}
+
+
+def _dbscan() -> SearchSpace:
+    to = _distributions()
+    return {"eps": to.FloatDistribution(0.1, 10.0), "min_samples": to.IntDistribution(2, 50)}
+
+
+def _hdbscan() -> SearchSpace:
+    to = _distributions()
+    return {"min_cluster_size": to.IntDistribution(2, 50), "min_samples": to.IntDistribution(2, 50)}
+
+
+def _kernel_kmeans() -> SearchSpace:
+    return _clusters() | {"gamma": _distributions().FloatDistribution(0.1, 30.0)}
+
+
+def _sc_srgf() -> SearchSpace:
+    to = _distributions()
+    return _clusters() | {
+        "n_affinities": to.IntDistribution(10, 30),
+        "sampling_ratio": to.FloatDistribution(0.2, 0.8),
+    }
+
+
+# By the name of the class; subclasses inherit it. The first four are the paper's.
+SPACES: dict[str, Callable[[], SearchSpace]] = {
+    "KMeans": _clusters,
+    "KernelKMeans": _kernel_kmeans,
+    "DBSCAN": _dbscan,
+    "SCSRGF": _sc_srgf,
+    "GridDBSCAN": _dbscan,
+    "HDBSCAN": _hdbscan,
+    "AgglomerativeClustering": _clusters,
+    "Birch": _clusters,
+    "BisectingKMeans": _clusters,
+    "GaussianMixture": _components,
+    "BayesianGaussianMixture": _components,
+    "MiniBatchKMeans": _clusters,
+    "SpectralClustering": _clusters,
+}

@@ -1,0 +1,293 @@
+"""The search: ask Optuna for parameters, fit, score, tell it."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import sparse
+from sklearn.base import clone
+
+from cohirf.describe import describe
+from cohirf.estimator import CoHiRF
+from cohirf.optional import import_optional
+from cohirf.progress import Steps, open_steps
+from cohirf.tuning.metrics import Metric, find_metric
+from cohirf.tuning.search_space import SearchSpace, paper_space
+
+DESCRIPTION = "cohirf"  # where a study keeps what it is about
+ERROR = "error"  # where a trial keeps why it failed
+WITHOUT_EFFECT = {"checkpoint", "n_jobs", "random_state", "verbose"}  # on scores; seeds are set for each fit
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a search found.
+
+    Attributes
+    ----------
+    best_estimator : estimator
+        Fitted with the best parameters and the first seed.
+    best_params : dict
+        The best parameters.
+    best_score : float
+        Their score, the mean over seeds.
+    study : optuna.Study
+        All trials, for Optuna's own plots and analyses.
+    """
+
+    best_estimator: Any
+    best_params: dict[str, Any]
+    best_score: float
+    study: Any
+
+    @property
+    def table(self) -> Any:
+        """All trials that were finished as a pandas frame, the best first: parameters, score, seconds, error."""
+        pandas = import_optional("pandas", "tune")
+        rows = [
+            {
+                "trial": trial.number,
+                "score": trial.value,
+                **trial.params,
+                "seconds": trial.duration.total_seconds(),
+                "error": trial.user_attrs.get(ERROR, ""),
+            }
+            for trial in _finished(self.study)
+        ]
+        return pandas.DataFrame(rows).sort_values("score", ascending=False, kind="stable", ignore_index=True)
+
+
+def tune(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    metric: str | Callable[..., float] = "silhouette",
+    n_trials: int = 60,
+    search_space: SearchSpace | None = None,
+    seeds: Sequence[int] = (0,),
+    storage: str | os.PathLike[str] | None = None,
+    study_name: str = "cohirf",
+    n_jobs: int | None = None,
+    timeout: float | None = None,
+    random_state: int = 0,
+    verbose: int = 0,
+) -> Tuned:
+    """Search for the parameters that score best.
+
+    Optuna's TPE proposes parameters. Each trial is a fit for every seed. Parameters that were tried before are not
+    fitted again. A trial that fails gets the worst score, and keeps its error; if all fail, so does the search.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A clustering method, or :class:`~cohirf.CoHiRF` around one. It is not changed.
+    X : array, CSR matrix or data frame
+        The data.
+    y : array, optional
+        True classes: needed for the metric "ari", and passed on to a function. Nothing is fitted to them.
+    metric : {"silhouette", "calinski_harabasz", "ari"} or callable
+        What is to be high. Noise counts as one cluster. Beyond 10,000 rows the silhouette is that of 10,000 of them,
+        the same ones in each trial. A function is called with data and labels, and with classes if ``y`` is given.
+        Labels of one cluster, or of a cluster per row, get the worst score, except for "ari", which has a value for
+        them.
+    n_trials : int
+        Number of trials, with those that ``storage`` has.
+    search_space : dict of str to optuna distribution, optional
+        Where to look; default: :func:`paper_space`.
+    seeds : sequence of int
+        Values of ``random_state`` for the fits of a trial; its score is their mean.
+    storage : str or path, optional
+        Where trials are kept, so that the same call goes on where it was stopped: the path of an SQLite file, or the
+        address of a database as Optuna takes it.
+    study_name : str
+        Name of the study in ``storage``. A study of other data, parameters or metric is refused.
+    n_jobs : int, optional
+        How many trials run at the same time, as in joblib. They are proposed without knowing of each other, so results
+        depend on it.
+    timeout : float, optional
+        Seconds after which no trial is begun.
+    random_state : int
+        Seeds the proposals.
+    verbose : int
+        Whether to show progress.
+
+    Returns
+    -------
+    tuned : Tuned
+        The best model, fitted; its parameters and score; the study; and a table of all trials.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.datasets import make_blobs
+    >>> from cohirf.tuning import tune
+    >>> X, _ = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9], [9, 9]], random_state=0)
+    >>> tune(KMeans(), X, metric="silhouette", n_trials=30).best_params
+    {'n_clusters': 4}
+    """
+    optuna = import_optional("optuna", "tune")
+    measure = find_metric(metric, y)
+    space = paper_space(estimator) if search_space is None else dict(search_space)
+    _check(estimator, X, space, n_trials, seeds)
+    values = X if sparse.issparse(X) else np.asarray(X)
+    about = _describe_search(estimator, values, y, metric, space, seeds)
+    study = _open_study(optuna, storage, study_name, about)
+    evaluate = partial(_evaluate, estimator, X, values, y, measure, tuple(seeds))
+    ends = math.inf if timeout is None else time.monotonic() + timeout
+    with open_steps("tuning", n_trials, "trial", shown=bool(verbose)) as steps:
+        _search(optuna, study, space, evaluate, n_trials, ends, random_state, Parallel(n_jobs=n_jobs), steps)
+    best = _best_trial(study, measure)
+    model = _seeded(clone(estimator).set_params(**best.params), seeds[0]).fit(X)
+    return Tuned(model, best.params, best.value, study)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a trial scored, and why it failed if it did."""
+
+    score: float
+    error: str = ""
+
+
+def _search(
+    optuna: Any,
+    study: Any,
+    space: SearchSpace,
+    evaluate: Callable[[dict[str, Any]], Outcome],
+    n_trials: int,
+    ends: float,
+    random_state: int,
+    parallel: Parallel,
+    steps: Steps,
+) -> None:
+    """Run rounds of as many trials as there are jobs, until there are enough or time is up."""
+    known = {_key(trial.params): trial for trial in _finished(study)}
+    steps.advance(len(_finished(study)), _best_so_far(study))
+    while (n_done := len(_finished(study))) < n_trials and (time.monotonic() < ends or not n_done):
+        # seeded by how many trials there are, so that a search that is resumed proposes what it would have proposed
+        seed = int(np.random.SeedSequence((random_state, n_done)).generate_state(1)[0])
+        study.sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
+        trials = [study.ask(space) for _ in range(min(parallel._effective_n_jobs(), n_trials - n_done))]
+        new = {_key(trial.params): trial.params for trial in trials if _key(trial.params) not in known}
+        outcomes = dict(zip(new, parallel(delayed(evaluate)(params) for params in new.values()), strict=True))
+        for trial in trials:
+            key = _key(trial.params)
+            outcome = outcomes.get(key) or Outcome(known[key].value, known[key].user_attrs.get(ERROR, ""))
+            if outcome.error:
+                trial.set_user_attr(ERROR, outcome.error)
+            known[key] = study.tell(trial, outcome.score)
+        steps.advance(len(trials), _best_so_far(study))
+
+
+def _evaluate(
+    estimator: Any, X: Any, values: Any, y: Any, metric: Metric, seeds: tuple[int, ...], params: dict[str, Any]
+) -> Outcome:
+    """Return the mean score of fits with ``params``, or the worst one and the error if a fit fails."""
+    scores = []
+    for seed in seeds:
+        model = _seeded(clone(estimator).set_params(**params), seed)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of bad parameters, of which a search tries many
+                labels = model.fit_predict(X)
+        except Exception as error:
+            return Outcome(metric.worst, f"{type(error).__name__}: {error}")
+        scores.append(metric(values, labels, y))
+    return Outcome(float(np.mean(scores)))
+
+
+def _seeded(model: Any, seed: int) -> Any:
+    """Set the seeds of a model; CoHiRF seeds its base method itself."""
+    names = [name for name in model.get_params() if name.rsplit("__", 1)[-1] == "random_state"]
+    if isinstance(model, CoHiRF):
+        names = ["random_state"]
+    return model.set_params(**dict.fromkeys(names, seed))
+
+
+def _check(estimator: Any, X: Any, space: SearchSpace, n_trials: int, seeds: Sequence[int]) -> None:
+    if not hasattr(X, "shape"):
+        raise TypeError(
+            f"X is a {type(X).__name__}: give an array, a CSR matrix or a data frame; scores need the rows."
+        )
+    parameters = estimator.get_params()
+    unknown = [name for name in space if name not in parameters]
+    if unknown:
+        raise ValueError(
+            f"search_space has {unknown[0]!r}, which is no parameter of {type(estimator).__name__}: give some of "
+            f"{', '.join(parameters)}."
+        )
+    if not space:
+        raise ValueError("search_space is empty: name at least one parameter.")
+    if n_trials < 1:
+        raise ValueError(f"n_trials={n_trials} is not valid: give 1 or more.")
+    if len(seeds) == 0:
+        raise ValueError("seeds is empty: give at least one.")
+
+
+def _describe_search(
+    estimator: Any, values: Any, y: Any, metric: Any, space: SearchSpace, seeds: Sequence[int]
+) -> dict[str, str]:
+    """Return what the score of a trial depends on, as text."""
+    facts = {"data": values, "classes": y, "metric": metric, "search space": space, "seeds": tuple(seeds)}
+    parameters = {
+        name: value for name, value in estimator.get_params().items() if name.rsplit("__", 1)[-1] not in WITHOUT_EFFECT
+    }
+    return {name: describe(value) for name, value in (facts | {"method": estimator} | parameters).items()}
+
+
+def _open_study(optuna: Any, storage: Any, study_name: str, about: dict[str, str]) -> Any:
+    """Return a new study, or the one in ``storage`` if it is about the same."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    address = storage if storage is None or "://" in str(storage) else f"sqlite:///{os.fspath(storage)}"
+    study = optuna.create_study(direction="maximize", storage=address, study_name=study_name, load_if_exists=True)
+    before = study.user_attrs.get(DESCRIPTION)
+    if before is None:
+        study.set_user_attr(DESCRIPTION, about)
+    elif changed := sorted(name for name in before.keys() | about.keys() if before.get(name) != about.get(name)):
+        name = changed[0]
+        raise ValueError(
+            f"{storage} has a study {study_name!r} of another search: its {name} is {before.get(name)}, and here it is "
+            f"{about.get(name)}. Give another study_name or another storage."
+        )
+    return study
+
+
+def _finished(study: Any) -> list[Any]:
+    """Return the trials that have a score; one that was cut off has none."""
+    return [trial for trial in study.get_trials(deepcopy=False) if trial.value is not None]
+
+
+def _best_so_far(study: Any) -> str:
+    finished = _finished(study)
+    return f"best score {max(trial.value for trial in finished):.4g}" if finished else ""
+
+
+def _best_trial(study: Any, metric: Metric) -> Any:
+    """Return the first of the best trials, unless all failed."""
+    finished = _finished(study)
+    worked = [trial for trial in finished if ERROR not in trial.user_attrs]
+    if not worked:
+        raise ValueError(f"All {len(finished)} trials failed, the last one with {finished[-1].user_attrs[ERROR]}")
+    best = max(worked, key=lambda trial: trial.value)
+    if best.value == metric.worst:
+        warnings.warn(
+            f"None of the {len(finished)} trials found more than one cluster, or fewer than there are rows: widen "
+            f"search_space, or choose another base method.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return best
+
+
+def _key(params: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(params.items()))

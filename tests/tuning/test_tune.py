@@ -1,0 +1,271 @@
+"""Tuning finds good parameters, survives bad ones, goes on where it was stopped."""
+
+import subprocess
+import sys
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+from optuna.distributions import FloatDistribution, IntDistribution
+from scipy import sparse
+from sklearn.cluster import DBSCAN, OPTICS, KMeans
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score, silhouette_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from cohirf import CoHiRF
+from cohirf.clusterers import SCSRGF, GridDBSCAN
+from cohirf.tuning import paper_space, tune, wide_space
+from cohirf.tuning.metrics import METRICS, find_metric, silhouette
+
+X, y = make_blobs(300, centers=10 * np.eye(5, 4), cluster_std=0.7, random_state=1)
+FEW = {"n_clusters": IntDistribution(2, 8)}
+
+
+class Counting(KMeans):
+    """Counts its fits, and fails for an odd number of clusters."""
+
+    calls = 0
+
+    def fit_predict(self, X, y=None, sample_weight=None):
+        Counting.calls += 1
+        if self.n_clusters % 2:
+            raise ValueError("odd")
+        return super().fit_predict(X, y, sample_weight)
+
+
+class Broken(KMeans):
+    def fit_predict(self, X, y=None, sample_weight=None):
+        raise ValueError("no luck")
+
+
+@pytest.mark.parametrize("metric", ["silhouette", "calinski_harabasz", "ari"])
+def test_the_number_of_clusters_is_found_by_every_metric(metric):
+    found = tune(KMeans(), X, y, metric=metric, n_trials=12, search_space=FEW)
+    assert found.best_params == {"n_clusters": 5}
+    assert adjusted_rand_score(y, found.best_estimator.labels_) == 1
+    assert found.best_score == pytest.approx(METRICS[metric](X, found.best_estimator.labels_, y))
+
+
+def test_parameters_of_cohirf_and_of_its_base_method_are_searched_together():
+    model = CoHiRF(KMeans(n_init=1), medoid_weights=True)
+    found = tune(model, X, y, metric="ari", n_trials=15)
+    assert set(found.best_params) == {"max_features", "n_views", "estimator__n_clusters"}
+    assert found.best_score > 0.8
+    fitted = CoHiRF(KMeans(n_init=1), medoid_weights=True, random_state=0).set_params(**found.best_params).fit(X)
+    assert (fitted.labels_ == found.best_estimator.labels_).all()
+    assert model.estimator.n_clusters == 8  # as it was given
+
+
+def test_the_table_has_a_line_per_trial_the_best_first():
+    table = tune(KMeans(), X, n_trials=10, search_space=FEW).table
+    assert list(table.columns) == ["trial", "score", "n_clusters", "seconds", "error"]
+    assert len(table) == 10
+    assert table.score.is_monotonic_decreasing
+    assert table.n_clusters[0] == 5
+
+
+def test_a_trial_that_fails_scores_worst_and_says_why():
+    found = tune(Counting(), X, metric="calinski_harabasz", n_trials=14, search_space=FEW)
+    assert found.best_params["n_clusters"] in (4, 6)
+    odd = found.table[found.table.n_clusters % 2 == 1]
+    assert len(odd)
+    assert (odd.score == 0).all()
+    assert (odd.error == "ValueError: odd").all()
+
+
+def test_if_every_trial_fails_the_search_says_why():
+    with pytest.raises(ValueError, match="All 3 trials failed, the last one with ValueError: no luck"):
+        tune(Broken(), X, n_trials=3)
+
+
+def test_parameters_that_were_tried_are_not_fitted_again():
+    Counting.calls = 0
+    found = tune(Counting(), X, n_trials=25, search_space=FEW)
+    assert len(found.table) == 25
+    assert Counting.calls == found.table.n_clusters.nunique()
+
+
+def test_one_cluster_scores_worst():
+    space = {"eps": FloatDistribution(100, 200)}
+    with pytest.warns(UserWarning, match="None of the 3 trials found more than one cluster"):
+        found = tune(DBSCAN(), X, n_trials=3, search_space=space)
+    assert (found.table.score == -1).all()
+    assert (found.table.error == "").all()
+
+
+def test_one_cluster_has_an_adjusted_rand_index():
+    assert (
+        tune(DBSCAN(), X, y, metric="ari", n_trials=2, search_space={"eps": FloatDistribution(100, 200)}).best_score
+        == 0
+    )
+
+
+def test_a_function_is_called_with_data_and_labels_and_with_classes_if_there_are_any():
+    def fewest(X, labels):
+        return -len(np.unique(labels))
+
+    def rand(X, labels, classes):
+        return adjusted_rand_score(classes, labels)
+
+    assert tune(KMeans(), X, metric=fewest, n_trials=8, search_space=FEW).best_params == {"n_clusters": 2}
+    assert tune(KMeans(), X, y, metric=rand, n_trials=12, search_space=FEW).best_params == {"n_clusters": 5}
+
+
+def test_the_score_is_the_mean_over_seeds():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(200, 5))
+    found = tune(KMeans(n_init=1), noise, seeds=(3, 4, 5), n_trials=1, search_space=FEW)
+    models = [KMeans(n_init=1, random_state=seed, **found.best_params).fit(noise) for seed in (3, 4, 5)]
+    assert found.best_score == pytest.approx(np.mean([silhouette_score(noise, model.labels_) for model in models]))
+    assert found.best_estimator.random_state == 3
+
+
+def test_seeds_reach_the_steps_of_a_pipeline():
+    space = {"kmeans__n_clusters": IntDistribution(5, 5)}
+    found = tune(make_pipeline(StandardScaler(), KMeans()), X, n_trials=2, search_space=space, seeds=(7,))
+    assert found.best_estimator[-1].random_state == 7
+
+
+def test_a_search_that_was_stopped_proposes_what_it_would_have_proposed(tmp_path):
+    model, space = CoHiRF(KMeans(n_init=1)), paper_space(CoHiRF(KMeans()))
+    whole = tune(model, X, n_trials=14, search_space=space)
+    tune(model, X, n_trials=9, search_space=space, storage=tmp_path / "trials.db")
+    resumed = tune(model, X, n_trials=14, search_space=space, storage=tmp_path / "trials.db")
+    columns = ["score", *space]
+    pd.testing.assert_frame_equal(resumed.table[columns], whole.table[columns])
+
+
+def test_a_finished_search_is_read_from_its_storage(tmp_path):
+    Counting.calls = 0
+    first = tune(Counting(), X, n_trials=6, search_space=FEW, storage=tmp_path / "trials.db")
+    calls = Counting.calls
+    again = tune(Counting(), X, n_trials=6, search_space=FEW, storage=f"sqlite:///{tmp_path}/trials.db")
+    assert Counting.calls == calls
+    assert again.best_params == first.best_params
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("data", {"X": X + 1}),
+        ("metric", {"metric": "calinski_harabasz"}),
+        ("search space", {"search_space": {"n_clusters": IntDistribution(2, 9)}}),
+        ("seeds", {"seeds": (1,)}),
+        ("max_iter", {"estimator": KMeans(max_iter=7)}),
+        ("classes", {"y": y}),
+    ],
+)
+def test_a_study_of_another_search_is_refused_and_what_differs_is_named(tmp_path, name, change):
+    given = {"estimator": KMeans(), "X": X, "n_trials": 1, "search_space": FEW, "storage": tmp_path / "trials.db"}
+    tune(**given)
+    with pytest.raises(
+        ValueError, match=rf"has a study 'cohirf' of another search: its {name} is .* Give another study"
+    ):
+        tune(**given | change)
+    tune(**given | change, study_name="other")
+
+
+def test_a_trial_that_was_cut_off_does_not_count(tmp_path):
+    script = (
+        "import os, sys; sys.path.insert(0, 'tests/tuning'); import numpy as np\n"
+        "from optuna.distributions import IntDistribution\n"
+        "from sklearn.cluster import KMeans; from cohirf.tuning import tune; from test_tune import X, FEW\n"
+        "def die(X, labels):\n"
+        "    die.calls += 1\n"
+        "    return os._exit(9) if die.calls == 4 else float(labels.max())\n"
+        "die.calls = 0\n"
+        f"tune(KMeans(), X, metric=die, n_trials=8, search_space=FEW, storage={str(tmp_path / 'trials.db')!r})"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 9
+    study = optuna.load_study(study_name="cohirf", storage=f"sqlite:///{tmp_path}/trials.db")
+    assert sum(trial.value is not None for trial in study.trials) >= 3
+    assert any(trial.value is None for trial in study.trials)
+
+
+def test_trials_in_parallel_give_the_same_each_time():
+    first, second = (tune(KMeans(), X, n_trials=6, search_space=FEW, n_jobs=2).table for _ in range(2))
+    pd.testing.assert_frame_equal(first[["score", "n_clusters"]], second[["score", "n_clusters"]])
+
+
+def test_time_that_is_up_ends_the_search_after_its_first_trial():
+    assert len(tune(KMeans(), X, n_trials=50, search_space=FEW, timeout=0).table) == 1
+
+
+def test_progress_is_written_to_a_log(capsys):
+    tune(KMeans(), X, n_trials=2, search_space=FEW, verbose=1)
+    assert "[CoHiRF] tuning: 2 of 2 trials, best score 0." in capsys.readouterr().err
+
+
+def test_a_silhouette_of_many_rows_is_that_of_the_same_10_000():
+    rng = np.random.default_rng(0)
+    many = rng.normal(size=(12_000, 2)) + 5 * (np.arange(12_000) % 2)[:, None]
+    labels = np.arange(12_000) % 2
+    assert silhouette(many, labels) == silhouette(many, labels) != silhouette_score(many, labels)
+    assert silhouette(many, labels) == pytest.approx(silhouette_score(many, labels), abs=0.01)
+    rare = np.zeros(12_000, dtype=int)
+    unseen = np.setdiff1d(np.arange(12_000), np.random.default_rng(0).choice(12_000, 10_000, replace=False))
+    rare[unseen[0]] = 1
+    assert silhouette(many, rare) == -1
+
+
+def test_sparse_rows_and_data_frames_are_tuned():
+    wide = sparse.csr_array(np.where(np.abs(X) > 1, X, 0))
+    assert tune(KMeans(), wide, n_trials=3, search_space=FEW).best_score > 0
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    assert list(tune(KMeans(), frame, n_trials=3, search_space=FEW).best_estimator.feature_names_in_) == list("abcd")
+
+
+@pytest.mark.parametrize(
+    ("base", "names"),
+    [
+        (KMeans(), {"n_clusters"}),
+        (GridDBSCAN(), {"eps", "min_samples"}),
+        (SCSRGF(), {"n_clusters", "n_affinities", "sampling_ratio"}),
+        (Counting(), {"n_clusters"}),
+    ],
+)
+def test_base_methods_have_the_ranges_of_the_paper_alone_and_inside(base, names):
+    assert set(paper_space(base)) == names
+    inside = set(paper_space(CoHiRF(base))) - {"max_features", "n_views"}
+    assert inside == {f"estimator__{name}" for name in names}
+
+
+def test_a_method_that_draws_features_itself_gets_all_of_them():
+    assert "max_features" not in paper_space(CoHiRF(SCSRGF()))
+
+
+def test_the_wide_space_has_what_is_not_part_of_the_paper():
+    added = set(wide_space(CoHiRF(KMeans()))) - set(paper_space(CoHiRF(KMeans())))
+    assert added == {"consensus", "scale_views", "medoid_weights"}
+    assert "medoid_weights" not in wide_space(CoHiRF(SCSRGF()))
+    found = tune(CoHiRF(KMeans()), X, y, metric="ari", n_trials=8, search_space=wide_space(CoHiRF(KMeans())))
+    assert added < set(found.best_params)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"estimator": OPTICS()}, "There is no search space for OPTICS: give one as search_space"),
+        ({"search_space": {"clusters": IntDistribution(2, 3)}}, "has 'clusters', which is no parameter of KMeans"),
+        ({"search_space": {}}, "search_space is empty"),
+        ({"n_trials": 0}, "n_trials=0 is not valid: give 1 or more"),
+        ({"seeds": ()}, "seeds is empty"),
+        ({"metric": "purity"}, "metric='purity' is not valid: give one of silhouette, calinski_harabasz, ari"),
+        ({"metric": "ari"}, "metric='ari' compares with true classes: give them as y"),
+    ],
+)  # fmt: skip
+def test_bad_arguments_are_refused_in_words(change, message):
+    with pytest.raises(ValueError, match=message):
+        tune(**{"estimator": KMeans(), "X": X} | change)
+
+
+def test_a_list_or_a_source_is_refused_since_scores_need_the_rows():
+    with pytest.raises(TypeError, match="X is a list: give an array"):
+        tune(KMeans(), [[1.0], [2.0]])
+
+
+def test_a_score_that_is_not_finite_is_the_worst():
+    assert find_metric(lambda X, labels: np.nan, None)(X, y, None) == -np.inf
