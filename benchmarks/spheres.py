@@ -84,7 +84,7 @@ def overhead() -> None:
     """Time 10,000 batches of 2,000 rows in memory against the calls of the base method among it, both in CPU time."""
     warnings.simplefilter("ignore")
     X = np.random.default_rng(0).normal(size=(20_000_000, 3)).astype(np.float32)
-    for base in (TimedKMeans(8, n_init=1), TimedDBSCAN(eps=0.3)):
+    for base in (TimedKMeans(8, n_init=1), TimedGridDBSCAN(eps=0.3)):
         for n_views in (1, 5):
             model = CoHiRF(base, n_views=n_views, max_features=2, batch_size=2_000, max_iter=1, random_state=0)
             type(base).seconds = 0
@@ -115,8 +115,8 @@ class TimedKMeans(Timed, KMeans):
     """K-Means, timed."""
 
 
-class TimedDBSCAN(Timed, DBSCAN):
-    """DBSCAN, timed."""
+class TimedGridDBSCAN(Timed, GridDBSCAN):
+    """GridDBSCAN, timed."""
 
 
 def prepare(folder: Path, n: int, *, is_sorted: bool = False) -> Path:
