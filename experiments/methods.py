@@ -1,0 +1,86 @@
+"""What is compared: the paper's base methods, alone and in variants of CoHiRF."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from optuna.distributions import IntDistribution
+from sklearn.cluster import DBSCAN, KMeans
+
+from cohirf import CoHiRF
+from cohirf.clusterers import SCSRGF, KernelKMeans
+from cohirf.tuning import paper_space
+
+ALONE = "alone"
+THRESHOLD = 0.8  # h in the paper
+
+BASES: dict[str, Any] = {
+    "K-Means": KMeans(),
+    "kernel K-Means": KernelKMeans(n_components=500),
+    "DBSCAN": DBSCAN(),
+    "SC-SRGF": SCSRGF(),
+}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """CoHiRF in one of its forms.
+
+    Attributes
+    ----------
+    options : dict
+        Its options.
+    n_batches : int or None
+        Number of batches, if there are several.
+    inner_clusters : int or None
+        The highest number of clusters that the base method may look for, if it is not the paper's 30.
+    """
+
+    options: dict[str, Any] = field(default_factory=dict)
+    n_batches: int | None = None
+    inner_clusters: int | None = None
+
+
+RELAXED: dict[str, Any] = {"consensus": "relaxed", "agreement_threshold": THRESHOLD}
+WEIGHTS: dict[str, Any] = {"medoid_weights": True}
+VARIANTS: dict[str, Variant | None] = {
+    ALONE: None,
+    "CoHiRF": Variant(),
+    "R-CoHiRF": Variant(RELAXED),
+    "CoHiRF, weights": Variant(WEIGHTS),
+    "R-CoHiRF, weights": Variant(RELAXED | WEIGHTS),
+    "majority, weights": Variant({"consensus": "majority"} | WEIGHTS),
+    "CoHiRF, k to 5": Variant(inner_clusters=5),
+    "R-CoHiRF, k to 5": Variant(RELAXED, inner_clusters=5),
+    "CoHiRF, R=1": Variant({"n_views": 1}),
+    "CoHiRF, R=2": Variant({"n_views": 2}),
+    "CoHiRF, 10 batches": Variant(n_batches=10),
+    "R-CoHiRF, 10 batches": Variant(RELAXED, n_batches=10),
+    "CoHiRF, 10 batches, weights": Variant(WEIGHTS, n_batches=10),
+    "CoHiRF, R=1, 100 batches": Variant({"n_views": 1}, n_batches=100),
+}
+OF_THE_PAPER = (ALONE, "CoHiRF", "R-CoHiRF")
+WITH_WEIGHTS = (*OF_THE_PAPER, "CoHiRF, weights", "R-CoHiRF, weights", "majority, weights")
+
+
+def make_model(base: str, variant: str, n_rows: int) -> Any:
+    """Return an estimator whose parameters are still to be tuned."""
+    chosen = VARIANTS[variant]
+    if chosen is None:
+        return BASES[base]
+    batches = {} if chosen.n_batches is None else {"batch_size": max(2, n_rows // chosen.n_batches)}
+    return CoHiRF(BASES[base], **chosen.options, **batches)
+
+
+def search_space(model: Any, variant: str) -> dict[str, Any]:
+    """Return the paper's ranges, or with fewer clusters where the variant says so."""
+    space = paper_space(model)
+    chosen = VARIANTS[variant]
+    if chosen is None:
+        return space
+    if "n_views" in chosen.options:
+        space.pop("n_views", None)
+    if chosen.inner_clusters is not None:
+        space["estimator__n_clusters"] = IntDistribution(2, chosen.inner_clusters)
+    return space
