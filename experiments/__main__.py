@@ -6,44 +6,56 @@ import argparse
 import sys
 from pathlib import Path
 
+from experiments import hypercube_noise, hypercube_size, spheres
 from experiments.cells import run_cells
 from experiments.real_tables import TABLES
 from experiments.tables import write_results
 
 RESULTS = Path(__file__).parent / "results"
+FIGURES = {
+    "hypercube_noise": hypercube_noise.run,
+    "hypercube_size": hypercube_size.run,
+    "spheres": spheres.run,
+}
 BUDGETS = {"small": (4, 2), "full": (60, 5)}  # trials and seeds
 
 
 def main() -> None:
     """Run what the command line names."""
     arguments = parse()
-    names = list(TABLES) if arguments.name == "all" else [arguments.name]
     n_trials, n_seeds = BUDGETS[arguments.budget]
     folder = arguments.out / arguments.budget
     folder.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        table = TABLES[name]
-        cells = [
-            cell
-            for cell in table.cells(n_trials, n_seeds)
-            if (not arguments.bases or cell.base in arguments.bases)
-            and (not arguments.metrics or cell.metric in arguments.metrics)
-        ]
-        results = run_cells(cells, folder / "cells", arguments.n_jobs, say)
-        command = f"python -m experiments {name} --budget {arguments.budget}"
-        write_results(name, results, folder, table.heading, command)
+    for name in [*TABLES, *FIGURES] if arguments.name == "all" else [arguments.name]:
+        if name in TABLES:
+            run_table(name, n_trials, n_seeds, folder, arguments)
+        else:
+            FIGURES[name](arguments.budget, n_trials, n_seeds, folder, say)
         say(f"written to {folder / name}.md")
+
+
+def run_table(name: str, n_trials: int, n_seeds: int, folder: Path, arguments: argparse.Namespace) -> None:
+    """Tune the rows of a table, all or some of them, and write it."""
+    cells = [
+        cell
+        for cell in TABLES[name].cells(n_trials, n_seeds)
+        if (not arguments.bases or cell.base in arguments.bases)
+        and (not arguments.metrics or cell.metric in arguments.metrics)
+    ]
+    results = run_cells(cells, folder / "cells", arguments.n_jobs, say)
+    command = f"python -m experiments {name} --budget {arguments.budget}"
+    write_results(name, results, folder, TABLES[name].heading, command)
 
 
 def parse() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
-    parser.add_argument("name", choices=["all", *TABLES])
+    parser.add_argument("name", choices=["all", *TABLES, *FIGURES])
     parser.add_argument(
         "--budget", choices=BUDGETS, default="small", help="small: 4 trials and 2 seeds; full: 60 and 5"
     )
-    parser.add_argument("--bases", nargs="*", help="these base methods only")
-    parser.add_argument("--metrics", nargs="*", help="these metrics only")
+    parser.add_argument("--bases", nargs="*", help="of a table, these base methods only")
+    parser.add_argument("--metrics", nargs="*", help="of a table, these metrics only")
     parser.add_argument("--n-jobs", type=int, default=1, help="how many cells at the same time")
     parser.add_argument("--out", type=Path, default=RESULTS)
     return parser.parse_args()

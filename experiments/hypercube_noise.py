@@ -1,0 +1,79 @@
+"""Figure: the hypercube under more and more features of noise, tuned and untuned."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits
+
+from cohirf import CoHiRF
+from cohirf.datasets import make_hypercube
+from cohirf.tuning import paper_space
+from experiments.cells import tune_model
+from experiments.figures import draw_lines, figure_table
+from experiments.keeping import kept
+from experiments.methods import RELAXED
+
+N_ROWS, N_CLUSTERS = 1000, 5
+NOISE = {"small": (10, 100, 1000), "full": (10, 100, 1000, 3000, 10_000)}
+FRACTION = 0.6  # of features in a view, where it is not tuned
+
+UNTUNED: dict[str, Any] = {
+    "K-Means": KMeans(N_CLUSTERS),
+    "CoHiRF": CoHiRF(KMeans(N_CLUSTERS), max_features=FRACTION),
+    "R-CoHiRF": CoHiRF(KMeans(N_CLUSTERS), max_features=FRACTION, **RELAXED),
+    "CoHiRF, screening": CoHiRF(KMeans(N_CLUSTERS), max_features=FRACTION, feature_screen=True),
+}
+TUNED: dict[str, Any] = {
+    "K-Means, tuned": KMeans(),
+    "CoHiRF, tuned": CoHiRF(KMeans()),
+    "R-CoHiRF, tuned": CoHiRF(KMeans(), **RELAXED),
+}
+
+
+def run(budget: str, n_trials: int, n_seeds: int, folder: Path, say: Callable[[str], None]) -> None:
+    """Fit and tune all methods for all amounts of noise, and draw the figure."""
+    results = []
+    for n_noise in NOISE[budget]:
+        for seed in range(n_seeds):
+            for method, model in (UNTUNED | TUNED).items():
+                about = {"figure": "hypercube noise", "n_noise": n_noise, "method": method, "seed": seed}
+                compute = partial(fit, model, n_noise, seed)
+                if method in TUNED:
+                    about["n_trials"] = n_trials
+                    compute = partial(tune, model, n_noise, seed, n_trials)
+                results.append(kept(folder / "cells", about, compute))
+                say(f"{n_noise} features of noise, {method}, seed {seed}: {results[-1]['score']:.3f}")
+    frame = pd.DataFrame(results)
+    frame.drop(columns="params", errors="ignore").to_parquet(folder / "hypercube_noise.parquet", index=False)
+    title = f"Hypercube, {N_ROWS:,} rows, {N_CLUSTERS} clusters in 3 features"
+    draw_lines(frame, "n_noise", "features of noise", folder / "hypercube_noise.png", title)
+    lines = [f"# {title}", "", f"`python -m experiments hypercube_noise --budget {budget}`", ""]
+    lines += ["![Adjusted Rand index and time](hypercube_noise.png)", ""]
+    lines += figure_table(frame, "n_noise", "features of noise")
+    (folder / "hypercube_noise.md").write_text("\n".join([*lines, ""]))
+
+
+def fit(model: Any, n_noise: int, seed: int) -> dict[str, Any]:
+    """Fit a model as it is."""
+    X, y = make_hypercube(N_ROWS, n_noise=n_noise, random_state=seed)
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore")
+        started = time.process_time()
+        labels = clone(model).set_params(random_state=seed).fit_predict(X)
+    return {"score": adjusted_rand_score(y, labels), "seconds": time.process_time() - started}
+
+
+def tune(model: Any, n_noise: int, seed: int, n_trials: int) -> dict[str, Any]:
+    """Tune a model for the adjusted Rand index."""
+    X, y = make_hypercube(N_ROWS, n_noise=n_noise, random_state=seed)
+    return tune_model(model, X, y, space=paper_space(model), metric="ari", n_trials=n_trials, seed=seed)
