@@ -80,7 +80,7 @@ def draw_pictures(path: Path) -> None:
     """Draw 2,000 points in the colours of their clusters, for three methods; the front is cut open."""
     X, _ = make_spheres(2000, random_state=0)
     methods = {
-        "K-Means, 2 clusters": KMeans(2, random_state=0),
+        "K-Means": KMeans(2, random_state=0),
         "DBSCAN": DBSCAN(eps=0.3),
         "CoHiRF(DBSCAN), batches of 1,000": CoHiRF(DBSCAN(eps=0.3), n_views=1, batch_size=1000, random_state=0),
     }
@@ -92,7 +92,7 @@ def draw_pictures(path: Path) -> None:
         axis.scatter(*X[seen].T, c=np.take(COLOURS[:2], np.minimum(labels[seen], 1) % 2), s=5, alpha=0.8, linewidths=0)
         axis.set_title(f"{name}: {len(np.unique(labels))} clusters")
         axis.view_init(elev=18, azim=-90)
-        axis.set_box_aspect((1, 0.6, 1))
+        axis.set_box_aspect((1, 0.6, 1), zoom=1.5)
         axis.set_axis_off()
     figure.savefig(path, dpi=150)
     plt.close(figure)
