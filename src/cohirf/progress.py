@@ -1,7 +1,8 @@
 """What ``verbose`` shows: a live bar for the batches of a level, and a line after each level.
 
 On a terminal and in a notebook the bar is tqdm's, if that is installed. In a log file, where a bar would leave
-thousands of lines, it is a plain line every few seconds.
+thousands of lines, it is a plain line every few seconds. A program that has a screen of its own shows both itself:
+``shown_by``.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Protocol
@@ -34,12 +37,36 @@ class WatchedEngine:
 
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
         """Call ``function`` with each tuple of arguments and give the results back in order."""
-        if n_tasks == 1:
-            return self.engine.run(function, tasks, n_tasks)
         tasks = iter(tasks)
         first = next(tasks)
-        bar = open_bar(first[0].place[0] % BEYOND_LEVELS, n_tasks)
-        return _show(self.engine.run(function, chain([first], tasks), n_tasks), bar)
+        bar = _display.get().open_bar(first[0].place[0] % BEYOND_LEVELS, n_tasks)
+        outcomes = self.engine.run(function, chain([first], tasks), n_tasks)
+        return outcomes if bar is None else _show(outcomes, bar)
+
+
+class Display(Protocol):
+    """Where progress is shown."""
+
+    def open_bar(self, level: int, n_batches: int) -> Bar | None:
+        """Return a bar for the batches of a level, or None for none."""
+
+    def say(self, line: str) -> None:
+        """Show a line that stays."""
+
+
+@contextmanager
+def shown_by(display: Display) -> Iterator[None]:
+    """Let what fits with ``verbose`` have to say be shown elsewhere."""
+    token = _display.set(display)
+    try:
+        yield
+    finally:
+        _display.reset(token)
+
+
+def say(line: str) -> None:
+    """Show a line that stays."""
+    _display.get().say(line)
 
 
 def describe_level(record: LevelRecord, n_views: int) -> str:
@@ -47,7 +74,7 @@ def describe_level(record: LevelRecord, n_views: int) -> str:
     seconds = record.base_seconds + record.consensus_seconds + record.medoid_seconds
     batches = "1 batch" if record.n_batches == 1 else f"{record.n_batches:,} batches"
     return (
-        f"[CoHiRF] level {record.level}: {record.rows_in:,} -> {record.rows_out:,} rows in {batches}, "
+        f"level {record.level}: {record.rows_in:,} -> {record.rows_out:,} rows in {batches}, "
         f"{record.views_kept:.3g} of {n_views} views kept, agreement {record.agreement:.2f}, {seconds:.2f} s"
     )
 
@@ -68,6 +95,21 @@ class Bar(Protocol):
 
     def advance(self, rows_in: int, rows_out: int) -> None:
         """Say that one more batch is contracted, from so many rows to so many."""
+
+
+class Streams:
+    """Lines on the standard output; bars on that for errors, where a level has several batches."""
+
+    def open_bar(self, level: int, n_batches: int) -> Bar | None:
+        """Return a bar for the batches of a level, or None for none."""
+        return None if n_batches == 1 else open_bar(level, n_batches)
+
+    def say(self, line: str) -> None:
+        """Print a line."""
+        print(f"[CoHiRF] {line}", flush=True)  # noqa: T201 - what verbose asks for
+
+
+_display: ContextVar[Display] = ContextVar("display", default=Streams())  # noqa: B039 - it has no state
 
 
 def open_bar(level: int, n_batches: int) -> Bar:

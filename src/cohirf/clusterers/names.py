@@ -73,10 +73,10 @@ class BaseParameter:
 
     def expected(self) -> str:
         """Return in words what the parameter can be."""
-        numbers = [words for limit in self.constraints if (words := _in_words(limit)) is not None]
+        numbers = [text for limit in self.constraints if (text := _in_words(limit)) is not None]
         words = {bool: "true or false", int: "an int", float: "a number", str: "a text", type(None): "none"}
-        left_out = ({str} if self.options else set()) | ({int, float} if numbers else set())
-        given = [words[kind] for kind in self.types if kind not in left_out]
+        said: set[type] = ({str} if self.options else set()) | ({int, float} if numbers else set())
+        given = [words[kind] for kind in self.types if kind not in said]
         return " or ".join([*numbers, *given, *map(repr, self.options)])
 
     def _read(self, text: str) -> Any:

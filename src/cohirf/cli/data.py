@@ -1,0 +1,149 @@
+"""From a file and options to rows for a model, with the columns that are kept apart beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.cli.categories import encode, find_categories
+from cohirf.cli.columns import Column, Roles, assign_roles, find_categorical, find_column
+from cohirf.cli.errors import BadInputError
+from cohirf.cli.preparation import Preparation, learn
+from cohirf.cli.tables import CsvFormat, Table, as_text, open_table
+from cohirf.sources import Source, open_source
+
+IN_MEMORY_BYTES = 2**28  # the same on every machine: batches of data in memory are others than those read in order
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file of data: a table, or an array without names."""
+
+    path: Path
+    csv: CsvFormat
+    table: Table | None
+    name: str
+    columns: list[Column]
+
+    @classmethod
+    def open(cls, path: Path, csv: CsvFormat) -> DataFile:
+        """Look at a file without reading its rows."""
+        table = open_table(path, csv)
+        if table is not None:
+            return cls(path, csv, table, table.name, [name for name in table.types if name not in table.index])
+        array = open_source(path, **csv.given())
+        return cls(path, csv, None, array.name, list(range(array.n_features)))
+
+    def open_numbers(self, columns: Sequence[Column]) -> Source:
+        """Open columns of numbers."""
+        return open_source(self.path, columns=list(columns), **self.csv.given())
+
+    def read(self, column: Column) -> Iterator[list[Any]]:
+        """Yield the cells of a column that is kept apart, some rows at a time; None where they are missing."""
+        if self.table is not None:
+            for batch in self.table.read([str(column)]):
+                yield batch.column(0).to_pylist()
+        else:
+            for block in self.open_numbers([column]).read_all():
+                cells = block[:, 0].tolist()
+                yield [int(cell) if cell == cell and cell == int(cell) else cell for cell in cells]
+
+    def classes(self, column: Column) -> NDArray[Any]:
+        """Return the class of each row as text; None where it is missing."""
+        if self.table is None:
+            return np.array([None if cell != cell else str(cell) for part in self.read(column) for cell in part])
+        texts = [as_text(batch.column(0)).to_numpy(zero_copy_only=False) for batch in self.table.read([str(column)])]
+        return np.concatenate(texts)
+
+
+@dataclass(frozen=True)
+class PreparedData:
+    """Rows for a model, the file they come from, and how they came to be."""
+
+    file: DataFile
+    preparation: Preparation
+    source: Source
+
+    def rows(self) -> Source | NDArray[Any]:
+        """Return all rows as an array where they are few, and the source where they are many."""
+        n_bytes = self.source.n_rows * self.source.n_features * self.source.dtype.itemsize
+        if n_bytes > IN_MEMORY_BYTES:
+            return self.source
+        rows: NDArray[Any] = self.source.take(np.arange(self.source.n_rows))
+        return rows
+
+    def classes(self) -> NDArray[Any] | None:
+        """Return the class of each row, if a column has it."""
+        column = self.preparation.label_column
+        return None if column is None else self.file.classes(column)
+
+    def ids(self) -> Iterator[list[Any]] | None:
+        """Yield the names of the rows, some at a time, if a column has them."""
+        column = self.preparation.id_column
+        return None if column is None else self.file.read(column)
+
+
+def prepare(
+    file: DataFile,
+    *,
+    label_column: str | None,
+    id_column: str | None,
+    drop: Sequence[str],
+    categorical: str | None,
+    impute: str | None,
+    scaling: str,
+) -> PreparedData:
+    """Learn from the data of a fit how it becomes rows for a model."""
+    roles = assign_roles(file.name, file.columns, label=label_column, id_column=id_column, drop=drop)
+    text = [] if file.table is None else find_categorical(file.table, roles.features, allowed=categorical is not None)
+    categories = find_categories(file.table, text, impute=impute is not None) if file.table is not None and text else {}
+    preparation = Preparation(tuple(roles.features), roles.label, roles.id, categories)
+    source = open_features(file, preparation)
+    preparation = learn(preparation, source, impute=impute, scaling=scaling)
+    return PreparedData(file, preparation, preparation.apply(source))
+
+
+def prepare_alike(
+    file: DataFile, preparation: Preparation, *, label_column: str | None = None, id_column: str | None = None
+) -> PreparedData:
+    """Do to other data what was done to the data of the fit; the columns kept apart may be called otherwise."""
+    _refuse_lack(file, preparation)
+    label = _kept_apart(file, preparation.label_column, label_column, "--label-column")
+    row_id = _kept_apart(file, preparation.id_column, id_column, "--id-column")
+    roles = Roles(list(preparation.columns), label, row_id)
+    preparation = Preparation(**{**vars(preparation), "label_column": roles.label, "id_column": roles.id})
+    return PreparedData(file, preparation, preparation.apply(open_features(file, preparation)))
+
+
+def open_features(file: DataFile, preparation: Preparation) -> Source:
+    """Open the features of a file, with text as numbers."""
+    if file.table is not None and preparation.categories:
+        return encode(file.table, [str(column) for column in preparation.columns], preparation.categories)
+    if file.table is not None:
+        find_categorical(file.table, preparation.columns, allowed=False)
+    return file.open_numbers(preparation.columns)
+
+
+def _refuse_lack(file: DataFile, preparation: Preparation) -> None:
+    wanted = preparation.columns
+    if isinstance(wanted[0], int) != isinstance(file.columns[0], int):
+        has, had = ("no column names", "names") if file.table is None else ("column names", "none")
+        raise BadInputError(f"{file.name} has {has}, and the data of the fit had {had}: give data of the same kind.")
+    lacking = [column for column in wanted if column not in file.columns]
+    if lacking:
+        raise BadInputError(
+            f"{file.name} has no column {lacking[0]!r}, which the model was fitted on: give data that has all "
+            f"{len(wanted):,} features."
+        )
+
+
+def _kept_apart(file: DataFile, of_fit: Column | None, given: str | None, flag: str) -> Column | None:
+    """Return the column that the user names, or the one of the fit if the data has it."""
+    if given is not None:
+        return find_column(file.name, file.columns, given, flag)
+    return of_fit if of_fit in file.columns else None
