@@ -2,6 +2,8 @@
 
 import io
 import sys
+from dataclasses import replace
+from math import nan
 from types import SimpleNamespace
 
 import pytest
@@ -183,6 +185,12 @@ def test_the_bar_changes_no_result(monkeypatch):
 def test_the_line_after_a_level():
     assert describe_level(RECORD, n_views=5) == (
         "level 3: 12,345 -> 67 rows in 1 batch, 5 of 5 views kept, agreement 0.88, 1.38 s"
+    )
+
+
+def test_a_single_view_has_no_agreement():
+    assert describe_level(replace(RECORD, agreement=nan), n_views=1) == (
+        "level 3: 12,345 -> 67 rows in 1 batch, 5 of 1 views kept, 1.38 s"
     )
 
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import chain
+from math import isnan
 from typing import Any, Protocol
 
 from cohirf.algorithm.engine import Engine
@@ -73,9 +74,10 @@ def describe_level(record: LevelRecord, n_views: int) -> str:
     """Return the line that is shown after a level."""
     seconds = record.base_seconds + record.consensus_seconds + record.medoid_seconds
     batches = "1 batch" if record.n_batches == 1 else f"{record.n_batches:,} batches"
+    agreement = "" if isnan(record.agreement) else f"agreement {record.agreement:.2f}, "  # one view has none
     return (
         f"level {record.level}: {record.rows_in:,} -> {record.rows_out:,} rows in {batches}, "
-        f"{record.views_kept:.3g} of {n_views} views kept, agreement {record.agreement:.2f}, {seconds:.2f} s"
+        f"{record.views_kept:.3g} of {n_views} views kept, {agreement}{seconds:.2f} s"
     )
 
 

@@ -53,12 +53,37 @@ class DataFile:
                 cells = block[:, 0].tolist()
                 yield [int(cell) if cell == cell and cell == int(cell) else cell for cell in cells]
 
-    def classes(self, column: Column) -> NDArray[Any]:
-        """Return the class of each row as text; None where it is missing."""
-        if self.table is None:
-            return np.array([None if cell != cell else str(cell) for part in self.read(column) for cell in part])
-        texts = [as_text(batch.column(0)).to_numpy(zero_copy_only=False) for batch in self.table.read([str(column)])]
-        return np.concatenate(texts)
+    def classes(self, column: Column) -> Classes:
+        """Return the class of each row."""
+        number_of: dict[Any, int] = {}
+        codes = []
+        for values, places in self._distinct(column):
+            numbers = [-1 if value is None else number_of.setdefault(value, len(number_of)) for value in values]
+            codes.append(np.array(numbers, dtype=np.int32)[places])
+        return Classes([str(value) for value in number_of], np.concatenate(codes))
+
+    def _distinct(self, column: Column) -> Iterator[tuple[list[Any], NDArray[Any]]]:
+        """Yield the distinct cells of some rows at a time, and which of them each row has."""
+        if self.table is not None:
+            for batch in self.table.read([str(column)]):
+                coded = as_text(batch.column(0)).dictionary_encode(null_encoding="encode")
+                yield coded.dictionary.to_pylist(), coded.indices.to_numpy()
+        else:
+            for cells in self.read(column):
+                values, places = np.unique(cells, return_inverse=True)
+                yield [None if value != value else value for value in values.tolist()], places
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Known classes: their names, and the number of each row's class, -1 where it is missing."""
+
+    names: list[str]
+    codes: NDArray[np.int32]
+
+    def by_name(self) -> NDArray[np.str_]:
+        """Return the name of each row's class."""
+        return np.array([*self.names, "missing"])[self.codes]
 
 
 @dataclass(frozen=True)
@@ -77,7 +102,7 @@ class PreparedData:
         rows: NDArray[Any] = self.source.take(np.arange(self.source.n_rows))
         return rows
 
-    def classes(self) -> NDArray[Any] | None:
+    def classes(self) -> Classes | None:
         """Return the class of each row, if a column has it."""
         column = self.preparation.label_column
         return None if column is None else self.file.classes(column)

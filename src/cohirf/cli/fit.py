@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 
 from cohirf.cli import spec
 from cohirf.cli.console import Console
-from cohirf.cli.data import DataFile, PreparedData, prepare
+from cohirf.cli.data import Classes, DataFile, PreparedData, prepare
 from cohirf.cli.errors import Interrupted
 from cohirf.cli.estimator_options import (
     BaseParameters,
@@ -25,7 +25,7 @@ from cohirf.cli.preparation import IMPUTES, SCALES
 from cohirf.cli.spec import Option, refuse_unknown
 from cohirf.cli.summary import agreement, describe_model, level_grid, model_grid
 from cohirf.cli.tables import CsvFormat
-from cohirf.cli.writing import TABLES, check_file, check_folder, check_ids, write_labels
+from cohirf.cli.writing import TABLES, check_file, check_ids, check_model, write_labels
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.planning.memory import peak_bytes
@@ -153,14 +153,14 @@ class Targets:
     def check(self, id_column: str | None) -> None:
         """Refuse what could not be written, before the work begins."""
         check_file(self.labels, "--out", TABLES, force=self.force)
-        check_folder(self.model, "--model", force=self.force)
+        check_model(self.model, "--model", force=self.force)
         check_file(self.report, "--report", (".html", ".htm"), force=self.force)
         check_ids(self.labels, id_column)
         if self.report is not None:
             for package in CHECKED_PACKAGES:
                 import_optional(package, "report")
 
-    def write(self, model: CoHiRF, data: PreparedData, classes: Any, path: Path) -> dict[str, str]:
+    def write(self, model: CoHiRF, data: PreparedData, classes: Classes | None, path: Path) -> dict[str, str]:
         """Write the files, each as a whole, and return their paths."""
         preparation = data.preparation
         if self.labels is not None:
@@ -170,7 +170,8 @@ class Targets:
         if self.report is not None:
             from cohirf.report import write_report  # it takes a moment to import
 
-            write_report(model, data.source, self.report, y=classes, data_name=path.name, command=command_line())
+            y = None if classes is None else classes.by_name()
+            write_report(model, data.source, self.report, y=y, data_name=path.name, command=command_line())
         written = {"labels": self.labels, "model": self.model, "report": self.report}
         return {name: str(target) for name, target in written.items() if target is not None}
 

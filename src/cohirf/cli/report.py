@@ -41,13 +41,14 @@ def report(
     fitted, preparation = open_model(model)
     file = DataFile.open(data, CsvFormat(delimiter, header))
     prepared = prepare_alike(file, preparation, label_column=label_column)
+    classes = prepared.classes()
     console = Console(json, quiet)
     with console.watching():
         write_report(
             fitted,
             prepared.source,
             out,
-            y=prepared.classes(),
+            y=None if classes is None else classes.by_name(),
             image_shape=shape,
             title=title,
             data_name=data.name,

@@ -28,7 +28,8 @@ def run(command: Any, arguments: Sequence[str]) -> int:
         if not hasattr(error, "format_message"):  # what typer raises for a command line it cannot read
             raise
         message = one_line(error.format_message()).rstrip(".")
-        return _end(f"{message}. Try cohirf --help.", BAD_INPUT) if message else BAD_INPUT  # help was printed
+        path = getattr(getattr(error, "ctx", None), "command_path", "cohirf")
+        return _end(f"{message}. Try {path} --help.", BAD_INPUT) if message else BAD_INPUT  # help was printed
     return code if isinstance(code, int) else 0
 
 

@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from cohirf.algorithm.grouping import count_by_label
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.cli.console import Grid
+from cohirf.cli.data import Classes
 from cohirf.estimator import CoHiRF
 from cohirf.planning.byte_sizes import format_bytes
 
@@ -26,15 +27,15 @@ def sizes_of(labels: NDArray[Any], n_clusters: int) -> list[int]:
     return sorted((int(count) for count in counts), reverse=True)
 
 
-def agreement(labels: NDArray[Any], classes: NDArray[Any] | None) -> dict[str, Any]:
+def agreement(labels: NDArray[Any], classes: Classes | None) -> dict[str, Any]:
     """Return the adjusted Rand index against known classes, over the rows that have one; nothing without classes."""
     if classes is None:
         return {}
-    known = np.array([name is not None for name in classes])
+    known = classes.codes >= 0
     if not known.any():
         return {"ari": None, "rows_with_class": 0}
-    codes = np.unique(classes[known].astype(str), return_inverse=True)[1]
-    return {"ari": float(adjusted_rand_score(codes, np.asarray(labels)[known])), "rows_with_class": int(known.sum())}
+    index = adjusted_rand_score(classes.codes[known], np.asarray(labels)[known])
+    return {"ari": float(index), "rows_with_class": int(known.sum())}
 
 
 def describe_model(model: CoHiRF) -> dict[str, Any]:
@@ -44,6 +45,7 @@ def describe_model(model: CoHiRF) -> dict[str, Any]:
     return {
         "rows": len(labels),
         "features": int(model.n_features_in_),
+        "n_levels": model.hierarchy_.n_levels,
         "clusters": int(model.n_clusters_),
         "rows_in_no_cluster": len(labels) - sum(sizes),
         "sizes": sizes[:MOST_SIZES],
@@ -56,7 +58,7 @@ def model_grid(document: dict[str, Any]) -> Grid:
     rows = [
         ("rows", f"{document['rows']:,}"),
         ("features", f"{document['features']:,}"),
-        ("levels", str(len(document["levels"]))),
+        ("levels", str(document["n_levels"])),
         ("clusters", f"{document['clusters']:,}"),
         ("sizes", shown_sizes(document["sizes"], document["clusters"])),
     ]

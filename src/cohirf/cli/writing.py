@@ -16,6 +16,7 @@ from cohirf.algorithm.grouping import row_blocks
 from cohirf.cli.errors import BadInputError
 from cohirf.durable import replacing
 from cohirf.optional import import_optional
+from cohirf.saving import MANIFEST
 from cohirf.sources.files import shown
 
 CLUSTER = "cluster"
@@ -38,10 +39,12 @@ def check_file(path: Path | None, flag: str, suffixes: Sequence[str], *, force: 
     check_parent(path, flag)
 
 
-def check_folder(path: Path | None, flag: str, *, force: bool) -> None:
-    """Refuse a folder that could not be made, or that is there already."""
+def check_model(path: Path | None, flag: str, *, force: bool) -> None:
+    """Refuse a folder that could not be made, or that is there; what is no model is never replaced."""
     if path is None:
         return
+    if path.exists() and not (path / MANIFEST).is_file():
+        raise BadInputError(f"{flag} {shown(path.absolute())} exists and is no saved model: give another name.")
     if path.exists() and not force:
         raise BadInputError(f"{flag} {shown(path.absolute())} exists: give another name, or --force to replace it.")
     check_parent(path, flag)
