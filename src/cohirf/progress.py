@@ -40,7 +40,8 @@ class WatchedEngine:
         """Call ``function`` with each tuple of arguments and give the results back in order."""
         tasks = iter(tasks)
         first = next(tasks)
-        bar = _display.get().open_bar(first[0].place[0] % BEYOND_LEVELS, n_tasks)
+        level = first[0].place[0] % BEYOND_LEVELS
+        bar = _display.get().open_bar(level, n_tasks) if level else None  # at level 0, samples are tried out
         outcomes = self.engine.run(function, chain([first], tasks), n_tasks)
         return outcomes if bar is None else _show(outcomes, bar)
 

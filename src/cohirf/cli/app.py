@@ -105,7 +105,8 @@ def _parameter(typer: Any, name: str, annotation: Any, default: Any) -> inspect.
 
 
 def _to_argument(typer: Any, argument: Argument) -> Any:
-    return typer.Argument(help=_escape(argument.help), metavar=argument.metavar, show_default=False)
+    # readable: what cannot be read is refused in words of our own
+    return typer.Argument(help=_escape(argument.help), metavar=argument.metavar, show_default=False, readable=False)
 
 
 def _to_option(typer: Any, option: Option) -> Any:
@@ -115,6 +116,7 @@ def _to_option(typer: Any, option: Option) -> Any:
         metavar=option.metavar,
         rich_help_panel=option.panel,
         show_default=False,
+        readable=False,
         autocompletion=_completer(option.choices) if option.choices else None,
     )
 

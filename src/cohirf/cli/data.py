@@ -149,8 +149,6 @@ def open_features(file: DataFile, preparation: Preparation) -> Source:
     """Open the features of a file, with text as numbers."""
     if file.table is not None and preparation.categories:
         return encode(file.table, [str(column) for column in preparation.columns], preparation.categories)
-    if file.table is not None:
-        find_categorical(file.table, preparation.columns, allowed=False)
     return file.open_numbers(preparation.columns)
 
 
@@ -159,6 +157,13 @@ def _refuse_lack(file: DataFile, preparation: Preparation) -> None:
     if isinstance(wanted[0], int) != isinstance(file.columns[0], int):
         has, had = ("no column names", "names") if file.table is None else ("column names", "none")
         raise BadInputError(f"{file.name} has {has}, and the data of the fit had {had}: give data of the same kind.")
+    if file.table is not None:
+        for column in find_categorical(file.table, [name for name in wanted if name in file.columns], allowed=True):
+            if column not in preparation.categories:
+                raise BadInputError(
+                    f"{file.name}: column {column!r} is text, and the data of the fit had numbers: give data of the "
+                    f"same kind."
+                )
     lacking = [column for column in wanted if column not in file.columns]
     if lacking:
         raise BadInputError(

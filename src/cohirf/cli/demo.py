@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,9 +51,9 @@ def demo(
     for experiment in experiments(ROWS):
         console.note(f"{experiment.name}: {len(experiment.X):,} rows")
         model = CoHiRF(experiment.base, random_state=0, **experiment.options)
-        rows += [run(experiment, method) for method in (experiment.base, model)]
-        if experiment.name == "digits":
-            with warnings.catch_warnings(action="ignore"):
+        with console.watching():
+            rows += [run(experiment, method) for method in (experiment.base, model)]
+            if experiment.name == "digits":
                 write_report(model, experiment.X, out, y=experiment.y, image_shape=(8, 8), title="Handwritten digits")
     table = Grid([_cells(row) for row in rows], HEADINGS)
     console.show({"command": "demo", "runs": rows, "written": {"report": str(out)}}, table, f"Written: {out} (report)")

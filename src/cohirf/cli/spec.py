@@ -72,7 +72,8 @@ Quiet = Annotated[bool, Option(("--quiet",), "Print nothing but errors.", SCREEN
 def refuse_unknown(flag: str, given: str | None, choices: tuple[str, ...]) -> None:
     """Refuse a value that is not one of a few."""
     if given is not None and given not in choices:
-        raise BadInputError(f"{flag} {given!r} is not valid: give {', '.join(choices[:-1])} or {choices[-1]}.")
+        known = " or ".join([*filter(None, [", ".join(choices[:-1])]), choices[-1]])
+        raise BadInputError(f"{flag} {given!r} is not valid: give {known}.")
 
 
 def read_count(flag: str, text: str, least: int = 1) -> int:

@@ -56,9 +56,7 @@ def check_parent(path: Path, flag: str) -> None:
     if not parent.is_dir():
         raise BadInputError(f"{flag} {shown(path.absolute())}: there is no folder {shown(parent)}: make it first.")
     if not os.access(parent, os.W_OK):
-        raise BadInputError(
-            f"{flag} {shown(path.absolute())}: {shown(parent)} cannot be written to: give another path."
-        )
+        raise BadInputError(f"{flag} {shown(path.absolute())}: the folder cannot be written to: give another path.")
 
 
 def check_ids(path: Path | None, column: Any) -> None:
@@ -71,9 +69,7 @@ def check_ids(path: Path | None, column: Any) -> None:
             f"give a name that ends in .parquet or .csv."
         )
     if column == CLUSTER:
-        raise BadInputError(
-            f"--id-column {column!r}: the column of clusters has that name: rename the column in the data."
-        )
+        raise BadInputError(f"--id-column {column!r} is what the column of clusters is called: rename it in the data.")
 
 
 def write_labels(path: Path, labels: NDArray[Any], ids: Iterable[list[Any]] | None, id_name: Any = None) -> None:
