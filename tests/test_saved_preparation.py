@@ -104,6 +104,6 @@ def test_a_file_that_the_manifest_does_not_name_is_refused(path):
 
 def test_more_than_a_model_file_holds_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(saving, "MAX_MANIFEST_BYTES", 20_000)
-    with pytest.raises(ValueError, match="takes .* bytes of JSON, and a model file holds at most 20,000: prepare the"):
+    with pytest.raises(ValueError, match=r"takes .* bytes of JSON, and a model file holds at most 20,000: prepare the"):
         save_model(CoHiRF(random_state=0).fit(X), tmp_path / "model", preparation={"a": "x" * 30_000})
     assert not (tmp_path / "model").exists()

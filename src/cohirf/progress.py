@@ -163,8 +163,8 @@ class LiveBar:
 class LogBar:
     """Writes a line every few seconds."""
 
-    def __init__(self, level: int, n_batches: int) -> None:
-        self._level, self._n_batches = level, n_batches
+    def __init__(self, level: int, n_batches: int, prefix: str = "[CoHiRF] ") -> None:
+        self._level, self._n_batches, self._prefix = level, n_batches, prefix
         self._done = self._done_before = 0
         self._written = time.monotonic()
         self._rows = RowCount()
@@ -187,7 +187,7 @@ class LogBar:
         self._written, self._done_before = now, self._done
         left = (self._n_batches - self._done) / rate
         print(  # noqa: T201 - what verbose asks for
-            f"[CoHiRF] level {self._level}: {self._done:,} of {self._n_batches:,} batches, {self._rows}, "
+            f"{self._prefix}level {self._level}: {self._done:,} of {self._n_batches:,} batches, {self._rows}, "
             f"{rate:.3g} batches a second, {left:,.0f} s left",
             file=sys.stderr,
             flush=True,

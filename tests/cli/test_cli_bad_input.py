@@ -380,6 +380,15 @@ def test_a_file_that_changes_during_the_fit_is_refused(cohirf, tmp_path, monkeyp
     )
 
 
+def test_a_model_that_exists_is_not_replaced(cohirf, model):
+    before = (model / "manifest.json").read_bytes()
+    refused(
+        cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species", "--model", "model"),
+        "--model model exists: give another name, or --force to replace it.",
+    )
+    assert (model / "manifest.json").read_bytes() == before
+
+
 def test_a_checkpoint_of_another_fit_is_refused(cohirf, folder, apart):
     command = ("fit", "iris.csv", *apart, "--checkpoint", "ck", "--quiet")
     assert cohirf(*command).code == 0

@@ -164,6 +164,20 @@ def test_outputs_agree_and_keep_order_and_names(cohirf, folder, iris, apart):
         assert table["cluster"].tolist() == np.load("labels.npy").tolist()
 
 
+@pytest.mark.parametrize("name", ["iris.arrow", "iris.feather"])
+def test_columns_are_kept_apart_in_arrow_files(cohirf, folder, iris, name, apart):
+    table = pa.Table.from_pandas(iris, preserve_index=False)
+    if name == "iris.arrow":
+        with pa.OSFile(name, "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table, max_chunksize=40)
+    else:
+        pyarrow.feather.write_feather(table, name, chunksize=40)
+    outcome = cohirf("fit", name, *apart, "--out", "labels.csv")
+    labels = pd.read_csv("labels.csv")
+    assert labels["id"].tolist() == iris["id"].tolist()
+    assert f"ARI          {adjusted_rand_score(iris['species'], labels['cluster']):.3f}\n" in outcome.out
+
+
 def test_names_of_rows_in_csv_stay_as_they_are_written(cohirf, folder, iris):
     names = [f"00{number}" for number in range(149)] + ['a, "b"']
     iris.assign(id=names).to_csv("zeros.csv", index=False)
@@ -233,6 +247,9 @@ def test_rows_in_no_cluster_are_counted(cohirf, folder, apart):
 def test_a_quiet_fit_prints_nothing(cohirf, folder, apart):
     outcome = cohirf("fit", "iris.csv", *apart, "--quiet", "--max-iter", 1, "--batch-size", 30)
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+    outcome = cohirf("fit", "iris.csv", *apart, "--quiet", "--json")
+    assert outcome.err == ""
+    assert json.loads(outcome.out)["rows"] == 150
 
 
 def test_warnings_are_lines_in_words_of_options(cohirf, folder, apart):

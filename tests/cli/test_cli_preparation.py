@@ -91,6 +91,13 @@ def test_an_unknown_category_is_refused(cohirf, mixed):
     )
 
 
+def test_data_without_rows_is_refused(cohirf, mixed):
+    cohirf("fit", "mixed.csv", "--categorical", "onehot", "--impute", "mean", "--model", "model", "--quiet")
+    mixed[:0].to_parquet("none.parquet")
+    outcome = cohirf("predict", "model", "none.parquet", "--out", "labels.csv")
+    assert (outcome.code, outcome.err) == (2, "cohirf: none.parquet has 0 rows: give at least one.\n")
+
+
 def test_gaps_that_the_fit_did_not_have_are_refused(cohirf, mixed):
     mixed.dropna().to_csv("full.csv", index=False)
     cohirf("fit", "full.csv", "--categorical", "onehot", "--model", "model", "--quiet")

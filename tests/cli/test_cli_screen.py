@@ -130,8 +130,12 @@ def test_names_on_a_terminal_are_no_markup(monkeypatch):
     assert "[/]" in shown
 
 
-def test_a_log_has_lines_for_levels_of_several_batches():
-    assert isinstance(LogDisplay(quiet=False).open_bar(1, 5), LogBar)
+def test_a_log_has_lines_for_levels_of_several_batches(capsys, monkeypatch):
+    monkeypatch.setattr("cohirf.progress.LOG_SECONDS", 0.0)
+    bar = LogDisplay(quiet=False).open_bar(1, 5)
+    assert isinstance(bar, LogBar)
+    bar.advance(10, 2)
+    assert capsys.readouterr().err.startswith("level 1: 1 of 5 batches, 10 -> 2 rows, ")
     assert LogDisplay(quiet=False).open_bar(1, 1) is None
     assert LogDisplay(quiet=True).open_bar(1, 5) is None
 

@@ -38,13 +38,10 @@ class Console:
             _print(one_line(text), sys.stderr)
 
     def show(self, document: dict[str, Any], *shown: Grid | str) -> None:
-        """Show the result: the document to programs, the rest to people."""
-        if self.quiet:
-            return
+        """Show the result: the document to programs, the rest to people, and to those only who want to hear it."""
         if self.as_json:
             _print(json.dumps(document, allow_nan=False), sys.stdout)
-            return
-        for part in shown:
+        for part in () if self.as_json or self.quiet else shown:
             if isinstance(part, str):
                 _print(one_line(part), sys.stdout)
             elif sys.stdout.isatty():
@@ -85,7 +82,7 @@ class LogDisplay:
 
     def open_bar(self, level: int, n_batches: int) -> progress.Bar | None:
         """Return something that writes a line now and then, where a level has several batches."""
-        return None if self._quiet or n_batches == 1 else progress.LogBar(level, n_batches)
+        return None if self._quiet or n_batches == 1 else progress.LogBar(level, n_batches, prefix="")
 
     def say(self, line: str) -> None:
         """Write a line."""

@@ -66,7 +66,7 @@ Header = Annotated[
 Out = Annotated[Path | None, Option(("--out",), "Where to write the clusters: .parquet, .csv or .npy.", OUTPUT, "FILE")]
 Force = Annotated[bool, Option(("--force",), "Replace files that exist.", OUTPUT, "")]
 AsJson = Annotated[bool, Option(("--json",), "Print one JSON document, for programs.", SCREEN, "")]
-Quiet = Annotated[bool, Option(("--quiet",), "Print nothing but errors.", SCREEN, "")]
+Quiet = Annotated[bool, Option(("--quiet",), "Print nothing but errors, and with --json the document.", SCREEN, "")]
 
 
 def refuse_unknown(flag: str, given: str | None, choices: tuple[str, ...]) -> None:

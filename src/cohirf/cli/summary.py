@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from cohirf.algorithm.grouping import count_by_label
+from cohirf.algorithm.grouping import BLOCK_ROWS, row_blocks
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.cli.console import Grid
 from cohirf.cli.data import Classes
@@ -23,8 +23,10 @@ MOST_LEVELS = 12
 
 def sizes_of(labels: NDArray[Any], n_clusters: int) -> list[int]:
     """Return the number of rows of each cluster, largest first; rows in no cluster are left out."""
-    counts = count_by_label(np.asarray(labels) + 1, n_clusters + 1)[1:]
-    return sorted((int(count) for count in counts), reverse=True)
+    counts = np.zeros(n_clusters + 1, dtype=np.int64)
+    for block in row_blocks(len(labels), max(BLOCK_ROWS, n_clusters)):  # each block adds to all counts
+        counts += np.bincount(labels[block] + 1, minlength=n_clusters + 1)
+    return sorted((int(count) for count in counts[1:]), reverse=True)
 
 
 def agreement(labels: NDArray[Any], classes: Classes | None) -> dict[str, Any]:
