@@ -182,7 +182,7 @@ def save_model(
     notes = None if preparation is None else _preparation_text(preparation)
     temporary = target.parent / f".cohirf-{secrets.token_hex(8)}"
     with _naming(target):
-        _refuse_target(target, overwrite=overwrite)
+        refuse_target(target, overwrite=overwrite)
         try:
             temporary.mkdir()
             _write_files(temporary, model, description, notes)
@@ -768,7 +768,8 @@ def _read_bytes(path: Path, limit: int) -> bytes:
     return content
 
 
-def _refuse_target(target: Path, *, overwrite: bool) -> None:
+def refuse_target(target: Path, *, overwrite: bool) -> None:
+    """Raise if a model cannot be saved at a path because of what is there."""
     if not target.exists():
         return
     if not overwrite:

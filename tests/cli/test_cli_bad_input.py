@@ -353,6 +353,18 @@ def test_ids_must_not_be_called_cluster(cohirf, folder, iris):
     )
 
 
+def test_names_of_rows_that_change_their_type_are_refused_before_the_fit(cohirf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("parts").mkdir()
+    TABLE.assign(id=range(200)).to_parquet("parts/0.parquet")
+    TABLE.assign(id="x").to_parquet("parts/1.parquet")
+    refused(
+        cohirf("fit", "parts", "--id-column", "id", "--out", "labels.csv"),
+        "parts/1.parquet: column 'id' is large_string, but int64 in parts/0.parquet: write the files with the same "
+        "columns.",
+    )
+
+
 def test_missing_values_in_a_late_batch_name_its_rows(cohirf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cli_data, "IN_MEMORY_BYTES", 100)

@@ -282,6 +282,26 @@ def test_without_any_label_there_is_no_comparison(cohirf, folder, iris):
 def test_an_index_of_pandas_is_no_feature(cohirf, folder, iris):
     iris.set_index("id").drop(columns="species").to_parquet("indexed.parquet")
     assert "indexed.parquet: 150 rows, 4 features\n" in cohirf("fit", "indexed.parquet").err
+    cohirf("fit", "indexed.parquet", "--id-column", "id", "--out", "labels.csv")
+    assert pd.read_csv("labels.csv")["id"].tolist() == iris["id"].tolist()
+
+
+@pytest.mark.parametrize("out", ["labels.parquet", "labels.csv"])
+def test_names_of_rows_may_be_missing_and_of_any_type(cohirf, folder, iris, out):
+    names = {
+        "text": [None] * 60 + [f"n{i}" for i in range(90)],
+        "category": pd.Categorical(["a", "b", None] * 50),
+        "date": pd.date_range("2026-01-01", periods=150),
+        "number": np.arange(150) * 1.5,
+    }
+    for kind, ids in names.items():
+        table = pa.Table.from_pandas(iris[FEATURES].assign(name=ids), preserve_index=False)
+        pq.write_table(table, "named.parquet", row_group_size=50)
+        outcome = cohirf("fit", "named.parquet", "--id-column", "name", "--out", out, "--force", "--quiet")
+        assert outcome.code == 0, outcome.err
+        found = pd.read_parquet(out)["name"] if out.endswith("parquet") else pd.read_csv(out)["name"]
+        found = pd.to_datetime(found) if kind == "date" else found
+        assert found.astype(str).tolist() == pd.Series(ids).astype(found.dtype).astype(str).tolist(), kind
 
 
 def test_force_replaces_what_is_there(cohirf, folder, apart):

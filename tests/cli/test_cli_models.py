@@ -306,6 +306,20 @@ def test_info_of_a_table(cohirf, folder, iris):
     assert [column["name"] for column in document["columns"]] == list(iris.columns)
 
 
+def test_info_tells_of_infinite_values(cohirf, folder):
+    np.save("inf.npy", np.array([[1.0, -np.inf], [3.0, 2.0]]))
+    columns = json.loads(cohirf("info", "inf.npy", "--json").out)["columns"]
+    assert [columns[0]["min"], columns[1]["min"], columns[1]["max"]] == [1.0, "-inf", 2.0]
+    assert cohirf("info", "inf.npy").out.splitlines()[3].split()[:4] == ["1", "number", "0", "-inf"]
+
+
+def test_info_of_a_checkpoint_is_refused(cohirf, folder, apart):
+    cohirf("fit", "iris.csv", *apart, "--checkpoint", "ck", "--quiet")
+    assert cohirf("info", "ck").err == (
+        "cohirf: ck is a folder without data: give one of Parquet files, or a Zarr array.\n"
+    )
+
+
 def test_info_of_an_array_and_of_text_alone(cohirf, folder, iris):
     np.save("wide.npy", np.arange(60.0).reshape(2, 30))
     out = cohirf("info", "wide.npy").out

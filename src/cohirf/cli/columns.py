@@ -22,9 +22,15 @@ class Roles:
 
 
 def assign_roles(
-    name: str, available: Sequence[Column], *, label: str | None, id_column: str | None, drop: Sequence[str]
+    name: str,
+    available: Sequence[Column],
+    candidates: Sequence[Column],
+    *,
+    label: str | None,
+    id_column: str | None,
+    drop: Sequence[str],
 ) -> Roles:
-    """Tell features from what is kept apart; names may be numbers where the file has no names."""
+    """Tell features, which are candidates, from what is kept apart; columns without names are called by number."""
     found_label = None if label is None else find_column(name, available, label, "--label-column")
     found_id = None if id_column is None else find_column(name, available, id_column, "--id-column")
     dropped = [find_column(name, available, column, "--drop") for column in drop]
@@ -32,7 +38,7 @@ def assign_roles(
         if times > 1:
             raise BadInputError(f"{name}: column {role!r} is named by several options: name each column once.")
     apart = {found_label, found_id, *dropped}
-    features = [column for column in available if column not in apart]
+    features = [column for column in candidates if column not in apart]
     if not features:
         raise BadInputError(f"{name} has no columns left to cluster: keep fewer of them apart.")
     return Roles(features, found_label, found_id)

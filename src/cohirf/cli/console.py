@@ -55,7 +55,9 @@ class Console:
         """Show progress and warnings of the library in words of the command line."""
         display = RichDisplay() if sys.stderr.isatty() and not self.quiet else LogDisplay(self.quiet)
         with progress.shown_by(display), warnings.catch_warnings():
-            warnings.simplefilter("default")
+            warnings.simplefilter("ignore")  # what is deprecated concerns those who write code
+            warnings.simplefilter("default", UserWarning)
+            warnings.simplefilter("default", RuntimeWarning)
             warnings.showwarning = self._warn
             yield
 

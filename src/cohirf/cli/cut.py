@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cohirf.cli import spec
-from cohirf.cli.columns import find_column
+from cohirf.cli.columns import Column, find_column
 from cohirf.cli.console import Console, Grid
 from cohirf.cli.data import DataFile
 from cohirf.cli.errors import BadInputError
@@ -19,7 +20,7 @@ from cohirf.hierarchy import FusionHierarchy
 
 
 def cut(
-    model: spec.ModelFolder,
+    model: spec.ModelPath,
     clusters: Annotated[
         str | None, Option(("--clusters",), "Cut at the finest level with at most so many.", metavar="INT")
     ] = None,
@@ -48,15 +49,8 @@ def cut(
     document = {"command": "cut", "level": chosen, "rows": len(labels), "clusters": len(sizes)}
     document |= {"sizes": sizes[:MOST_SIZES], "written": {} if out is None else {"labels": str(out)}}
     if out is not None:
-        ids = name = None
-        if data is not None:
-            file = DataFile.open(data, CsvFormat())
-            wanted = id_column if id_column is not None else preparation.id_column
-            if wanted is None:
-                raise BadInputError(f"--data {file.name}: give the --id-column that names its rows.")
-            name = find_column(file.name, file.columns, str(wanted), "--id-column")
-            check_ids(out, name)
-            ids = file.read(name)
+        ids, name = (None, None) if data is None else _names_of_rows(data, id_column or preparation.id_column)
+        check_ids(out, name)
         write_labels(out, labels, ids, name)
     rows = [
         ("level", f"{chosen} of {hierarchy.n_levels}"),
@@ -66,6 +60,15 @@ def cut(
     ]
     written = "Nothing was written: give --out labels.csv to keep the clusters."
     console.show(document, Grid(rows), written if out is None else f"Written: {out} (labels)")
+
+
+def _names_of_rows(data: Path, column: Column | None) -> tuple[Iterator[Any], Column]:
+    """Return the names of the rows of some data, and the column that has them."""
+    file = DataFile.open(data, CsvFormat())
+    if column is None:
+        raise BadInputError(f"--data {file.name}: give the --id-column that names its rows.")
+    found = find_column(file.name, file.columns, str(column), "--id-column")
+    return file.read(found), found
 
 
 def _level_with(hierarchy: FusionHierarchy, clusters: str) -> int:

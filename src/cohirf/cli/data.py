@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.cli.categories import encode, find_categories
-from cohirf.cli.columns import Column, Roles, assign_roles, find_categorical, find_column
+from cohirf.cli.columns import Column, assign_roles, find_categorical, find_column
 from cohirf.cli.errors import BadInputError
 from cohirf.cli.preparation import Preparation, learn
-from cohirf.cli.tables import CsvFormat, Table, as_text, open_table
+from cohirf.cli.tables import CsvFormat, Table, as_text, is_text, open_table
+from cohirf.optional import import_optional
 from cohirf.sources import Source, open_source
 
 IN_MEMORY_BYTES = 2**28  # the same on every machine: batches of data in memory are others than those read in order
@@ -29,29 +30,36 @@ class DataFile:
     table: Table | None
     name: str
     columns: list[Column]
+    candidates: list[Column]  # for features: an index that pandas stored is none
 
     @classmethod
     def open(cls, path: Path, csv: CsvFormat) -> DataFile:
         """Look at a file without reading its rows."""
         table = open_table(path, csv)
         if table is not None:
-            return cls(path, csv, table, table.name, [name for name in table.types if name not in table.index])
+            columns: list[Column] = list(table.types)
+            return cls(path, csv, table, table.name, columns, [name for name in columns if name not in table.index])
         array = open_source(path, **csv.given())
-        return cls(path, csv, None, array.name, list(range(array.n_features)))
+        numbers: list[Column] = list(range(array.n_features))
+        return cls(path, csv, None, array.name, numbers, numbers)
 
     def open_numbers(self, columns: Sequence[Column]) -> Source:
         """Open columns of numbers."""
         return open_source(self.path, columns=list(columns), **self.csv.given())
 
-    def read(self, column: Column) -> Iterator[list[Any]]:
-        """Yield the cells of a column that is kept apart, some rows at a time; None where they are missing."""
+    def read(self, column: Column) -> Iterator[Any]:
+        """Yield a column that is kept apart as Arrow arrays of one type."""
         if self.table is not None:
             for batch in self.table.read([str(column)]):
-                yield batch.column(0).to_pylist()
+                values = batch.column(0)
+                yield as_text(values) if is_text(self.table.types[str(column)]) else values
         else:
-            for block in self.open_numbers([column]).read_all():
-                cells = block[:, 0].tolist()
-                yield [int(cell) if cell == cell and cell == int(cell) else cell for cell in cells]
+            arrow = import_optional("pyarrow", "arrow")
+            numbers = self.open_numbers([column])
+            is_whole = all((block % 1 == 0).all() for block in numbers.read_all())
+            for block in numbers.read_all():
+                values = block[:, 0].astype(np.int64) if is_whole else block[:, 0]
+                yield arrow.array(values, from_pandas=True)
 
     def classes(self, column: Column) -> Classes:
         """Return the class of each row."""
@@ -64,14 +72,9 @@ class DataFile:
 
     def _distinct(self, column: Column) -> Iterator[tuple[list[Any], NDArray[Any]]]:
         """Yield the distinct cells of some rows at a time, and which of them each row has."""
-        if self.table is not None:
-            for batch in self.table.read([str(column)]):
-                coded = as_text(batch.column(0)).dictionary_encode(null_encoding="encode")
-                yield coded.dictionary.to_pylist(), coded.indices.to_numpy()
-        else:
-            for cells in self.read(column):
-                values, places = np.unique(cells, return_inverse=True)
-                yield [None if value != value else value for value in values.tolist()], places
+        for values in self.read(column):
+            coded = as_text(values).dictionary_encode(null_encoding="encode")
+            yield coded.dictionary.to_pylist(), coded.indices.to_numpy()
 
 
 @dataclass(frozen=True)
@@ -107,8 +110,8 @@ class PreparedData:
         column = self.preparation.label_column
         return None if column is None else self.file.classes(column)
 
-    def ids(self) -> Iterator[list[Any]] | None:
-        """Yield the names of the rows, some at a time, if a column has them."""
+    def ids(self) -> Iterator[Any] | None:
+        """Yield the names of the rows as Arrow arrays, if a column has them."""
         column = self.preparation.id_column
         return None if column is None else self.file.read(column)
 
@@ -124,7 +127,8 @@ def prepare(
     scaling: str,
 ) -> PreparedData:
     """Learn from the data of a fit how it becomes rows for a model."""
-    roles = assign_roles(file.name, file.columns, label=label_column, id_column=id_column, drop=drop)
+    roles = assign_roles(file.name, file.columns, file.candidates, label=label_column, id_column=id_column, drop=drop)
+    _refuse_mixture(file, roles.label, roles.id)
     text = [] if file.table is None else find_categorical(file.table, roles.features, allowed=categorical is not None)
     categories = find_categories(file.table, text, impute=impute is not None) if file.table is not None and text else {}
     preparation = Preparation(tuple(roles.features), roles.label, roles.id, categories)
@@ -140,8 +144,8 @@ def prepare_alike(
     _refuse_lack(file, preparation)
     label = _kept_apart(file, preparation.label_column, label_column, "--label-column")
     row_id = _kept_apart(file, preparation.id_column, id_column, "--id-column")
-    roles = Roles(list(preparation.columns), label, row_id)
-    preparation = Preparation(**{**vars(preparation), "label_column": roles.label, "id_column": roles.id})
+    _refuse_mixture(file, label, row_id)
+    preparation = replace(preparation, label_column=label, id_column=row_id)
     return PreparedData(file, preparation, preparation.apply(open_features(file, preparation)))
 
 
@@ -150,6 +154,13 @@ def open_features(file: DataFile, preparation: Preparation) -> Source:
     if file.table is not None and preparation.categories:
         return encode(file.table, [str(column) for column in preparation.columns], preparation.categories)
     return file.open_numbers(preparation.columns)
+
+
+def _refuse_mixture(file: DataFile, *kept_apart: Column | None) -> None:
+    """Refuse columns that are kept apart and change their type, before the work begins."""
+    for column in kept_apart:
+        if file.table is not None and column is not None:
+            file.table.refuse_difference(str(column))
 
 
 def _refuse_lack(file: DataFile, preparation: Preparation) -> None:

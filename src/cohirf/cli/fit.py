@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,7 +40,7 @@ CHECKED_PACKAGES = ("jinja2", "plotly")
 
 
 def fit(
-    data: spec.DataFile,
+    data: spec.DataPath,
     label_column: spec.LabelColumn = None,
     id_column: spec.IdColumn = None,
     drop: Annotated[
@@ -121,11 +122,11 @@ def fit(
     chosen |= {} if scale != "auto" else {"--scale": scaling}
     chosen |= {flag_of(name): value for name, value in settled.items() if name not in parameters}
     console.note(f"chosen: {' '.join(f'{flag} {value}' for flag, value in chosen.items())}")
+    classes = prepared.classes()  # now: what is wrong with them should not cost a fit
     started = time.perf_counter()
     fitted = _fit(CoHiRF(base, **settled), prepared, console)
     seconds = time.perf_counter() - started
     document = {"command": "fit", "data": str(data), **describe_model(fitted)}
-    classes = prepared.classes()
     document |= agreement(fitted.labels_, classes)
     document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
     document["written"] = targets.write(fitted, prepared, classes, data)
@@ -144,11 +145,14 @@ def _fit(model: CoHiRF, data: PreparedData, console: Console) -> CoHiRF:
     return model
 
 
+@dataclass(frozen=True)
 class Targets:
     """The files that a fit leaves."""
 
-    def __init__(self, labels: Path | None, model: Path | None, report: Path | None, force: bool) -> None:
-        self.labels, self.model, self.report, self.force = labels, model, report, force
+    labels: Path | None
+    model: Path | None
+    report: Path | None
+    force: bool
 
     def check(self, id_column: str | None) -> None:
         """Refuse what could not be written, before the work begins."""

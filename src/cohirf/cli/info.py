@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -71,15 +71,13 @@ def _preparation_rows(preparation: Preparation) -> list[tuple[str, str]]:
 
 
 def _describe_data(file: DataFile, console: Console) -> None:
-    numeric = [column for column in file.columns if file.table is None or is_number(file.table.types[str(column)])]
-    columns = _measure_columns(file, numeric)
-    n_rows = _count_rows(file, numeric)
+    n_rows, columns = _measure_columns(file)
     document = {"command": "info", "data": str(file.path), "rows": n_rows, "columns": columns}
     rows = [
         (
             str(column["name"]),
             column["type"],
-            *("-" if column.get(key) is None else f"{column[key]:,.6g}" for key in ("missing", "min", "mean", "max")),
+            *(_cell(column.get(key)) for key in ("missing", "min", "mean", "max")),
         )
         for column in columns
     ]
@@ -93,22 +91,35 @@ def _describe_data(file: DataFile, console: Console) -> None:
     )
 
 
-def _measure_columns(file: DataFile, numeric: Sequence[Column]) -> list[dict[str, Any]]:
-    """Return name and type of each column, and what its numbers are like."""
+def _figure(value: float) -> float | str | None:
+    """Return a number as JSON can hold it: infinite ones as text, and None for none."""
+    if isfinite(value):
+        return float(value)
+    return None if isnan(value) else str(float(value))
+
+
+def _cell(figure: float | str | None) -> str:
+    if figure is None:
+        return "-"
+    return figure if isinstance(figure, str) else f"{figure:,.6g}"
+
+
+def _measure_columns(file: DataFile) -> tuple[int, list[dict[str, Any]]]:
+    """Return the number of rows; and name and type of each column, and what its numbers are like."""
+    types = {} if file.table is None else file.table.types
+    numeric = [column for column in file.columns if file.table is None or is_number(types[str(column)])]
     found: dict[Column, dict[str, Any]] = {}
     if numeric:
         source = file.open_numbers(numeric)
+        n_rows = source.n_rows
         statistics = measure(source)
         for number, column in enumerate(numeric):
             n_present = int(statistics.n_present[number])
             values = {"min": statistics.low, "mean": statistics.mean, "max": statistics.high}
-            found[column] = {"missing": source.n_rows - n_present}
-            found[column] |= {key: float(vector[number]) if n_present else None for key, vector in values.items()}
-    types = {} if file.table is None else file.table.types
-    return [{"name": name, "type": types.get(str(name), "number"), **found.get(name, {})} for name in file.columns]
-
-
-def _count_rows(file: DataFile, numeric: Sequence[Column]) -> int:
-    if numeric:
-        return file.open_numbers(numeric[:1]).n_rows
-    return sum(len(part) for part in file.read(file.columns[0]))
+            found[column] = {"missing": n_rows - n_present}
+            found[column] |= {key: _figure(vector[number]) for key, vector in values.items()}
+    else:
+        n_rows = sum(len(part) for part in file.read(file.columns[0]))
+    return n_rows, [
+        {"name": name, "type": types.get(str(name), "number"), **found.get(name, {})} for name in file.columns
+    ]

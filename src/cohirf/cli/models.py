@@ -7,7 +7,7 @@ from pathlib import Path
 from cohirf.cli.errors import BadInputError
 from cohirf.cli.preparation import Preparation
 from cohirf.estimator import CoHiRF
-from cohirf.saving import MANIFEST, PREPARATION, load_model, load_preparation
+from cohirf.saving import MANIFEST_DIGEST, PREPARATION, load_model, load_preparation
 from cohirf.sources.files import one_line, shown
 
 REMEDY = "give the folder that cohirf fit --model wrote"
@@ -37,7 +37,7 @@ def open_model(path: Path) -> tuple[CoHiRF, Preparation]:
 
 def is_model(path: Path) -> bool:
     """Tell whether a path is the folder of a saved model."""
-    return (path / MANIFEST).is_file()
+    return (path / MANIFEST_DIGEST).is_file()  # a checkpoint has a manifest, too
 
 
 def _as_it_was(model: CoHiRF) -> Preparation:

@@ -18,8 +18,8 @@ from cohirf.cli.writing import TABLES, check_file, check_ids, write_labels
 
 
 def predict(
-    model: spec.ModelFolder,
-    data: spec.DataFile,
+    model: spec.ModelPath,
+    data: spec.DataPath,
     out: Annotated[
         Path, Option(("--out",), "Where to write the clusters: .parquet, .csv or .npy.", spec.OUTPUT, "FILE")
     ],

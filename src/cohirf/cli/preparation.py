@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -95,15 +95,12 @@ def learn(prepared: Preparation, source: Source, *, impute: str | None, scaling:
         fill = statistics.median if impute == "median" else statistics.mean
     offset = {"standard": statistics.mean, "minmax": statistics.low}.get(scaling)
     scale = {"standard": statistics.std, "minmax": statistics.high - statistics.low}.get(scaling)
-    return Preparation(
-        prepared.columns,
-        prepared.label_column,
-        prepared.id_column,
-        prepared.categories,
-        None if fill is None else tuple(fill.tolist()),
-        None if offset is None else tuple(offset.tolist()),
-        None if scale is None else tuple(np.where(scale == 0, 1.0, scale).tolist()),  # a constant feature stays 0
-        scaling,
+    return replace(
+        prepared,
+        fill=None if fill is None else tuple(fill.tolist()),
+        offset=None if offset is None else tuple(offset.tolist()),
+        scale=None if scale is None else tuple(np.where(scale == 0, 1.0, scale).tolist()),  # constants become 0
+        scaling=scaling,
     )
 
 

@@ -18,8 +18,8 @@ from cohirf.cli.writing import check_file
 
 
 def report(
-    model: spec.ModelFolder,
-    data: spec.DataFile,
+    model: spec.ModelPath,
+    data: spec.DataPath,
     out: Annotated[Path, Option(("--out",), "The file to write: .html.", spec.OUTPUT, "FILE")],
     title: Annotated[str | None, Option(("--title",), "Title of the page.", metavar="TEXT")] = None,
     image_shape: Annotated[

@@ -47,8 +47,8 @@ class Option:
     default: str | None = None
 
 
-DataFile = Annotated[Path, Argument("Parquet, CSV, Arrow, .npy or Zarr; or a folder of Parquet files.", "DATA")]
-ModelFolder = Annotated[Path, Argument("The folder that fit --model wrote.", "MODEL")]
+DataPath = Annotated[Path, Argument("Parquet, CSV, Arrow, .npy or Zarr; or a folder of Parquet files.", "DATA")]
+ModelPath = Annotated[Path, Argument("The folder that fit --model wrote.", "MODEL")]
 LabelColumn = Annotated[
     str | None,
     Option(("--label-column",), "Known classes: no feature, but compared with the clusters.", DATA, "NAME"),

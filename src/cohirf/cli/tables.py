@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cohirf.cli.errors import BadInputError
 from cohirf.optional import import_optional
 from cohirf.sources.arrow_batches import open_batches, open_file, read_batches
 from cohirf.sources.arrow_columns import NUMBERS, index_columns
@@ -49,6 +50,8 @@ class Table:
         What identifies the data.
     read : callable
         Yields record batches of the given columns.
+    parts : tuple of Part
+        The files of a folder.
     """
 
     name: str
@@ -56,6 +59,25 @@ class Table:
     index: list[str]
     origin: Origin
     read: Callable[[Sequence[str]], Iterator[Any]]
+    parts: tuple[Part, ...] = ()
+
+    def refuse_difference(self, column: str) -> None:
+        """Raise if a column is not of one type in all files of a folder."""
+        for part in self.parts:
+            here, first = part.types.get(column, "missing"), self.types[column]
+            if here != first:
+                raise BadInputError(
+                    f"{part.name}: column {column!r} is {here}, but {first} in {self.parts[0].name}: write the files "
+                    f"with the same columns."
+                )
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of a folder: its name, and the type of each column."""
+
+    name: str
+    types: dict[str, str]
 
 
 def open_table(path: Path, csv: CsvFormat) -> Table | None:
@@ -94,10 +116,14 @@ def _open_parquet(path: Path) -> Table:
                 for batch in opened.iter_batches(columns=list(columns), use_threads=False):
                     yield batch.select(list(columns))
 
-    with naming(files[0].name, "Parquet"):
-        schema = parquet.read_schema(files[0].path)
-    origin: Origin = files[0] if path.is_file() else FolderStamp(shown(path), tuple(files))
-    return _table(origin, schema, read)
+    schemas = []
+    for file in files:
+        with naming(file.name, "Parquet"):
+            schemas.append(parquet.read_schema(file.path))
+    if path.is_file():
+        return _table(files[0], schemas[0], read)
+    parts = [Part(file.name, _types(schema)) for file, schema in zip(files, schemas, strict=True)]
+    return replace(_table(FolderStamp(shown(path), tuple(files)), schemas[0], read), parts=tuple(parts))
 
 
 def _open_arrow(path: Path) -> Table:
@@ -124,12 +150,15 @@ def _open_csv(path: Path, csv: CsvFormat) -> Table:
         with file.naming(), file.read({name: types[name] for name in columns}) as reader:
             yield from reader
 
-    return Table(table.name, table.types, table.index, table.origin, read)
+    return replace(table, read=read)
 
 
 def _table(origin: Origin, schema: Any, read: Callable[[Sequence[str]], Iterator[Any]]) -> Table:
-    types = {name: str(stored) for name, stored in zip(schema.names, schema.types, strict=True)}
-    return Table(origin.name, types, index_columns(origin.name, schema), origin, read)
+    return Table(origin.name, _types(schema), index_columns(origin.name, schema), origin, read)
+
+
+def _types(schema: Any) -> dict[str, str]:
+    return {name: str(stored) for name, stored in zip(schema.names, schema.types, strict=True)}
 
 
 @dataclass(frozen=True)

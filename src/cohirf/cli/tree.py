@@ -20,7 +20,7 @@ FORMATS = ("newick", "json", "linkage", "graphml")
 
 
 def tree(
-    model: spec.ModelFolder,
+    model: spec.ModelPath,
     format: Annotated[  # noqa: A002 - the option is called so
         str,
         Option(

@@ -16,7 +16,7 @@ from cohirf.algorithm.grouping import row_blocks
 from cohirf.cli.errors import BadInputError
 from cohirf.durable import replacing
 from cohirf.optional import import_optional
-from cohirf.saving import MANIFEST
+from cohirf.saving import refuse_target
 from cohirf.sources.files import shown
 
 CLUSTER = "cluster"
@@ -43,10 +43,13 @@ def check_model(path: Path | None, flag: str, *, force: bool) -> None:
     """Refuse a folder that could not be made, or that is there; what is no model is never replaced."""
     if path is None:
         return
-    if path.exists() and not (path / MANIFEST).is_file():
-        raise BadInputError(f"{flag} {shown(path.absolute())} exists and is no saved model: give another name.")
+    name = shown(path.absolute())
+    try:
+        refuse_target(Path(os.path.realpath(path)), overwrite=True)
+    except FileExistsError:
+        raise BadInputError(f"{flag} {name} exists and is no saved model: give another name.") from None
     if path.exists() and not force:
-        raise BadInputError(f"{flag} {shown(path.absolute())} exists: give another name, or --force to replace it.")
+        raise BadInputError(f"{flag} {name} exists: give another name, or --force to replace it.")
     check_parent(path, flag)
 
 
@@ -72,18 +75,18 @@ def check_ids(path: Path | None, column: Any) -> None:
         raise BadInputError(f"--id-column {column!r} is what the column of clusters is called: rename it in the data.")
 
 
-def write_labels(path: Path, labels: NDArray[Any], ids: Iterable[list[Any]] | None, id_name: Any = None) -> None:
+def write_labels(path: Path, labels: NDArray[Any], ids: Iterable[Any] | None, id_name: Any = None) -> None:
     """Write the cluster of each row, in the order of the rows, beside the names of the rows where there are any."""
     writers = {".npy": _write_npy, ".csv": _write_csv, ".parquet": _write_parquet}
     with replacing(path) as unfinished:
         writers[path.suffix.lower()](unfinished, _parts(labels, ids), len(labels), str(id_name))
 
 
-Parts = Iterator[tuple[list[Any] | None, NDArray[Any]]]
+Parts = Iterator[tuple[Any, NDArray[Any]]]
 
 
-def _parts(labels: NDArray[Any], ids: Iterable[list[Any]] | None) -> Parts:
-    """Yield names and labels of some rows at a time."""
+def _parts(labels: NDArray[Any], ids: Iterable[Any] | None) -> Parts:
+    """Yield names, as an Arrow array or None, and labels of some rows at a time."""
     if ids is None:
         yield from ((None, np.asarray(labels[block])) for block in row_blocks(len(labels), BLOCK_ROWS))
         return
@@ -109,7 +112,7 @@ def _write_csv(path: Path, parts: Parts, _: int, id_name: str) -> None:
         for number, (names, labels) in enumerate(parts):
             if number == 0:
                 writer.writerow([CLUSTER] if names is None else [id_name, CLUSTER])
-            columns = [labels.tolist()] if names is None else [names, labels.tolist()]
+            columns = [labels.tolist()] if names is None else [names.to_pylist(), labels.tolist()]
             writer.writerows(zip(*columns, strict=True))
 
 
@@ -120,11 +123,11 @@ def _write_parquet(path: Path, parts: Parts, _: int, id_name: str) -> None:
         for names, labels in parts:
             columns = {CLUSTER: arrow.array(labels.astype(np.int64))}
             if names is not None:
-                columns = {id_name: arrow.array(names), **columns}
+                columns = {id_name: names, **columns}
             table = arrow.table(columns)
             if writer is None:
                 writer = parquet.ParquetWriter(str(path), table.schema)
-            writer.write_table(table.cast(writer.schema))
+            writer.write_table(table)
     finally:
         if writer is not None:
             writer.close()
