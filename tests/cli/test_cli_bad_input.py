@@ -392,6 +392,16 @@ def test_a_file_that_changes_during_the_fit_is_refused(cohirf, tmp_path, monkeyp
     )
 
 
+@pytest.mark.parametrize("command", ["fit iris.csv --drop id --drop species", "predict model iris.csv"])
+def test_the_data_is_never_replaced(cohirf, model, command):
+    before = Path("iris.csv").read_bytes()
+    refused(
+        cohirf(*command.split(), "--out", "./iris.csv", "--force"),
+        "--out iris.csv is the data itself: give another name.",
+    )
+    assert Path("iris.csv").read_bytes() == before
+
+
 def test_a_model_that_exists_is_not_replaced(cohirf, model):
     before = (model / "manifest.json").read_bytes()
     refused(

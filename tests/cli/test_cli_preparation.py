@@ -80,6 +80,13 @@ def test_scaling_counts_the_cells_that_are_there(cohirf, mixed):
     assert np.allclose(content["fill"][1], mixed["weight"].mean())
 
 
+def test_true_and_false_are_numbers(cohirf, mixed):
+    mixed.dropna().assign(flag=lambda table: table["size"] > 10).to_csv("flags.csv", index=False)
+    options = ("--categorical", "onehot", "--scale", "none", "--model", "model", "--quiet")
+    assert cohirf("fit", "flags.csv", *options).code == 0
+    assert set(np.unique(load("model").medoids_[:, -1])) <= {0.0, 1.0}
+
+
 def test_an_unknown_category_is_refused(cohirf, mixed):
     cohirf("fit", "mixed.csv", "--categorical", "onehot", "--impute", "mean", "--model", "model", "--quiet")
     mixed.assign(colour="mauve").to_csv("new.csv", index=False)

@@ -31,6 +31,8 @@ def cut(
         Path | None, Option(("--data",), "The data of the fit, to keep the names of its rows.", spec.DATA, "DATA")
     ] = None,
     id_column: spec.IdColumn = None,
+    delimiter: spec.Delimiter = None,
+    header: spec.Header = None,
     out: spec.Out = None,
     force: spec.Force = False,
     json: spec.AsJson = False,
@@ -40,7 +42,7 @@ def cut(
     console = Console(json, quiet)
     if (clusters is None) == (level is None):
         raise BadInputError("cut needs a level: give either --clusters or --level.")
-    check_file(out, "--out", TABLES, force=force)
+    check_file(out, "--out", TABLES, force=force, data=data)
     fitted, preparation = open_model(model)
     hierarchy = fitted.hierarchy_
     chosen = _level_with(hierarchy, clusters) if clusters is not None else _level(hierarchy, str(level))
@@ -49,7 +51,11 @@ def cut(
     document = {"command": "cut", "level": chosen, "rows": len(labels), "clusters": len(sizes)}
     document |= {"sizes": sizes[:MOST_SIZES], "written": {} if out is None else {"labels": str(out)}}
     if out is not None:
-        ids, name = (None, None) if data is None else _names_of_rows(data, id_column or preparation.id_column)
+        ids: Iterator[Any] | None = None
+        name: Column | None = None
+        if data is not None:
+            file = DataFile.open(data, CsvFormat(delimiter, header))
+            ids, name = _names_of_rows(file, preparation.id_column if id_column is None else id_column)
         check_ids(out, name)
         write_labels(out, labels, ids, name)
     rows = [
@@ -62,9 +68,8 @@ def cut(
     console.show(document, Grid(rows), written if out is None else f"Written: {out} (labels)")
 
 
-def _names_of_rows(data: Path, column: Column | None) -> tuple[Iterator[Any], Column]:
+def _names_of_rows(file: DataFile, column: Column | None) -> tuple[Iterator[Any], Column]:
     """Return the names of the rows of some data, and the column that has them."""
-    file = DataFile.open(data, CsvFormat())
     if column is None:
         raise BadInputError(f"--data {file.name}: give the --id-column that names its rows.")
     found = find_column(file.name, file.columns, str(column), "--id-column")

@@ -104,7 +104,7 @@ def fit(
     base = read_base_method(estimator, param)
     parameters = read_parameters(options)
     targets = Targets(out, model, report, force)
-    targets.check(id_column)
+    targets.check(data, id_column)
     scaling = scale if scale != "auto" else ("standard" if estimator is None else "none")
     prepared = prepare(
         DataFile.open(data, CsvFormat(delimiter, header)),
@@ -154,9 +154,9 @@ class Targets:
     report: Path | None
     force: bool
 
-    def check(self, id_column: str | None) -> None:
+    def check(self, data: Path, id_column: str | None) -> None:
         """Refuse what could not be written, before the work begins."""
-        check_file(self.labels, "--out", TABLES, force=self.force)
+        check_file(self.labels, "--out", TABLES, force=self.force, data=data)
         check_model(self.model, "--model", force=self.force)
         check_file(self.report, "--report", (".html", ".htm"), force=self.force)
         check_ids(self.labels, id_column)

@@ -33,7 +33,7 @@ def predict(
 ) -> None:
     """Give new rows the clusters of a model."""
     console = Console(json, quiet)
-    check_file(out, "--out", TABLES, force=force)
+    check_file(out, "--out", TABLES, force=force, data=data)
     fitted, preparation = open_model(model)
     file = DataFile.open(data, CsvFormat(delimiter, header))
     prepared = prepare_alike(file, preparation, label_column=label_column, id_column=id_column)

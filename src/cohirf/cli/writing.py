@@ -24,11 +24,13 @@ TABLES = (".parquet", ".csv", ".npy")
 BLOCK_ROWS = 2**17
 
 
-def check_file(path: Path | None, flag: str, suffixes: Sequence[str], *, force: bool) -> None:
-    """Refuse a file that could not be written, or that is there already."""
+def check_file(path: Path | None, flag: str, suffixes: Sequence[str], *, force: bool, data: Path | None = None) -> None:
+    """Refuse a file that could not be written, or that is there already; the data is never replaced."""
     if path is None:
         return
     name = shown(path.absolute())
+    if data is not None and path.resolve() == data.resolve():
+        raise BadInputError(f"{flag} {name} is the data itself: give another name.")
     if suffixes and path.suffix.lower() not in suffixes:
         endings = " or ".join(suffixes)
         raise BadInputError(f"{flag} {name}: the kind of file is not known: give a name that ends in {endings}.")
