@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from cohirf import CoHiRF
@@ -39,6 +40,12 @@ def write_cut_parquet():
 def write_cut_array():
     np.save("data.npy", X)
     cut_short(Path("data.npy"), 1000)
+
+
+def write_damaged_name():
+    with pa.OSFile("data.arrow", "wb") as sink, pa.ipc.new_file(sink, pa.schema([("height", pa.float64())])) as writer:
+        writer.write_batch(pa.record_batch({"height": [1.0, 2.0]}))
+    Path("data.arrow").write_bytes(Path("data.arrow").read_bytes().replace(b"height", b"\xa2eight"))
 
 
 def write_late_text():
@@ -83,6 +90,12 @@ FILES_REFUSED = {
         write_cut_array,
         "fit data.npy",
         f"data.npy cannot be read as .npy: mmap length is greater than file size. {DAMAGED}",
+    ),
+    "damaged name": (
+        write_damaged_name,
+        "fit data.arrow",
+        "data.arrow cannot be read as a table: 'utf-8' codec can't decode byte 0xa2 in position 0: invalid start byte. "
+        f"{DAMAGED}",
     ),
     "three dimensions": (
         lambda: np.save("data.npy", np.zeros((2, 2, 2))),
@@ -303,7 +316,8 @@ OPTIONS_REFUSED = {
 
 def refused(outcome, message):
     """Check that nothing but one line was said, and which."""
-    assert outcome.err == f"cohirf: {message}\n"
+    said = outcome.err.replace("Row #3: ", "")  # Arrow tells the row of a CSV file if it has a single thread
+    assert said == f"cohirf: {message}\n"
     assert outcome.out == ""
     assert outcome.code == 2
 

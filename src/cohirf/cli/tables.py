@@ -12,7 +12,7 @@ from typing import Any
 from cohirf.cli.errors import BadInputError
 from cohirf.optional import import_optional
 from cohirf.sources.arrow_batches import open_batches, open_file, read_batches
-from cohirf.sources.arrow_columns import NUMBERS, index_columns
+from cohirf.sources.arrow_columns import NUMBERS, column_names, index_columns
 from cohirf.sources.arrow_ipc import KIND, ArrowSource
 from cohirf.sources.csv import TYPES, CsvFile, open_csv
 from cohirf.sources.files import FileStamp, Origin, naming, shown
@@ -122,7 +122,7 @@ def _open_parquet(path: Path) -> Table:
             schemas.append(parquet.read_schema(file.path))
     if path.is_file():
         return _table(files[0], schemas[0], read)
-    parts = [Part(file.name, _types(schema)) for file, schema in zip(files, schemas, strict=True)]
+    parts = [Part(file.name, _types(file.name, schema)) for file, schema in zip(files, schemas, strict=True)]
     return replace(_table(FolderStamp(shown(path), tuple(files)), schemas[0], read), parts=tuple(parts))
 
 
@@ -154,11 +154,12 @@ def _open_csv(path: Path, csv: CsvFormat) -> Table:
 
 
 def _table(origin: Origin, schema: Any, read: Callable[[Sequence[str]], Iterator[Any]]) -> Table:
-    return Table(origin.name, _types(schema), index_columns(origin.name, schema), origin, read)
+    return Table(origin.name, _types(origin.name, schema), index_columns(origin.name, schema), origin, read)
 
 
-def _types(schema: Any) -> dict[str, str]:
-    return {name: str(stored) for name, stored in zip(schema.names, schema.types, strict=True)}
+def _types(source: str, schema: Any) -> dict[str, str]:
+    names = column_names(source, schema)
+    return {name: str(stored) for name, stored in zip(names, schema.types, strict=True)}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ NUMBERS = {"bool": "bool", "halffloat": "float16", "float": "float32", "double":
 
 def choose_fields(source: str, schema: Any, columns: Columns) -> dict[str, str]:
     """Return the chosen columns of an Arrow schema with their types; an index that pandas stored is no column."""
-    names = choose_names(source, schema.names, columns)
+    names = choose_names(source, column_names(source, schema), columns)
     if columns is None:
         index = index_columns(source, schema)
         names = [name for name in names if name not in index]
@@ -27,6 +27,12 @@ def choose_fields(source: str, schema: Any, columns: Columns) -> dict[str, str]:
         if stored not in NUMBERS:
             raise refuse_type(source, name, stored)
     return types
+
+
+def column_names(source: str, schema: Any) -> list[str]:
+    """Return the names in an Arrow schema, or say that they are damaged."""
+    with naming(source, "a table"):
+        return list(schema.names)
 
 
 def index_columns(source: str, schema: Any) -> list[str]:
