@@ -179,6 +179,10 @@ def test_many_levels_are_not_all_shown(cohirf, folder, iris):
         (OSError(5, "Input/output error", "a.csv"), "a.csv: Input/output error: give another path."),
         (OSError("odd\nthing"), "odd thing"),
         (
+            ValueError("max_iter.csv and a/n_jobs/b are odd: raise n_jobs."),
+            "max_iter.csv and a/n_jobs/b are odd: raise --n-jobs.",
+        ),
+        (
             ValueError("max_iter=3 and batch_size are n_clusters=2, my_max_iter=4"),
             "--max-iter 3 and --batch-size are n_clusters=2, my_max_iter=4",
         ),

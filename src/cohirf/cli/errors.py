@@ -76,7 +76,8 @@ def in_words_of_options(message: str, flags: dict[str, str]) -> str:
         message = re.sub(rf"(?<![\w.-]){name}=True\b", flag, message)
         message = re.sub(rf"(?<![\w.-]){name}=(?=\S)", f"{flag} ", message)
         if "_" in name:  # others are words of their own
-            message = re.sub(rf"(?<![\w.-]){name}\b(?!=)", flag, message)
+            # but not in names of files
+            message = re.sub(rf"(?<![\w./-]){name}\b(?!=|-|/|\.\w)", flag, message)
     return message
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -128,7 +129,7 @@ def fit(
     seconds = time.perf_counter() - started
     document = {"command": "fit", "data": str(data), **describe_model(fitted)}
     document |= agreement(fitted.labels_, classes)
-    document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
+    document |= {"seconds": seconds, "peak_bytes": _peak_bytes(), "warnings": console.warned}
     document["written"] = targets.write(fitted, prepared, classes, data)
     console.show(document, model_grid(document), level_grid(document), _say_written(document["written"]))
 
@@ -178,6 +179,12 @@ class Targets:
             write_report(model, data.source, self.report, y=y, data_name=path.name, command=command_line())
         written = {"labels": self.labels, "model": self.model, "report": self.report}
         return {name: str(target) for name, target in written.items() if target is not None}
+
+
+def _peak_bytes() -> int | None:
+    with suppress(NotImplementedError):  # not every system tells
+        return peak_bytes()
+    return None
 
 
 def _say_stopped(model: CoHiRF) -> str:

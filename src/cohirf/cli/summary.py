@@ -68,7 +68,9 @@ def model_grid(document: dict[str, Any]) -> Grid:
         rows.append(("in no cluster", f"{document['rows_in_no_cluster']:,} rows"))
     rows += agreement_rows(document)
     if "seconds" in document:
-        rows += [("time", f"{document['seconds']:.1f} s"), ("peak memory", format_bytes(document["peak_bytes"]))]
+        rows.append(("time", f"{document['seconds']:.1f} s"))
+    if document.get("peak_bytes") is not None:
+        rows.append(("peak memory", format_bytes(document["peak_bytes"])))
     return Grid(rows)
 
 
