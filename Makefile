@@ -12,8 +12,8 @@ JOBS ?= 2
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
 	@touch $@
 
-demo: .venv/installed  ## cluster real and synthetic data, print a table, draw a hierarchy
-	$(BIN)/python examples/demo.py
+demo: .venv/installed  ## cluster real and synthetic data, print a table, write a report with the hierarchy
+	$(BIN)/cohirf demo
 
 test: .venv/installed  ## run the tests with coverage
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --cov --cov-report=term $(ARGS)

@@ -1,9 +1,12 @@
 """Synthetic data."""
 
 import numpy as np
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
 
 from cohirf import datasets
-from cohirf.datasets import make_spheres, write_spheres
+from cohirf.datasets import make_hypercube, make_spheres, write_blobs, write_hypercube, write_spheres
 
 
 def test_spheres_have_their_radii():
@@ -28,3 +31,70 @@ def test_spheres_are_written_block_by_block(tmp_path, monkeypatch):
     assert len(np.unique(X, axis=0)) == len(X)
     write_spheres(tmp_path / "again.npy", 1001, noise=0, random_state=0)
     assert (np.load(tmp_path / "again.npy") == X).all()
+
+
+def test_hypercube_has_its_corners_and_noise():
+    X, y = make_hypercube(20_000, n_clusters=5, n_informative=3, n_noise=4, random_state=0)
+    means = np.stack([X[y == k].mean(axis=0) for k in range(5)])
+    edge = 6 * np.sqrt(3)
+    corners = np.round(means[:, :3] / edge)
+    assert X.dtype == np.float32
+    assert np.isin(corners, [0, 1]).all()
+    assert len(np.unique(corners, axis=0)) == 5
+    assert np.abs(means[:, :3] - edge * corners).max() < 0.1
+    assert np.abs(means[:, 3:]).max() < 0.1
+    assert np.allclose([X[y == k].std(axis=0) for k in range(5)], 1, atol=0.05)
+    assert np.bincount(y).tolist() == [4000] * 5
+
+
+def test_hypercube_of_many_dimensions_has_distinct_corners():
+    X, y = make_hypercube(400, n_clusters=40, n_informative=60, n_noise=0, random_state=0)
+    corners = np.round(np.stack([X[y == k].mean(axis=0) for k in range(40)]) / (6 * np.sqrt(60)))
+    assert len(np.unique(corners, axis=0)) == 40
+
+
+def test_corners_that_are_drawn_twice_are_drawn_anew(monkeypatch):
+    monkeypatch.setattr(datasets, "FEW_CORNERS", 1)
+    _, y = make_hypercube(80, n_clusters=8, n_informative=3, n_noise=0, random_state=0)
+    assert len(np.unique(datasets._draw_corners(8, 3, np.random.RandomState(0)), axis=0)) == 8
+    assert len(np.unique(y)) == 8
+
+
+def test_more_clusters_than_corners_are_refused():
+    with pytest.raises(ValueError, match="n_clusters=9 is above the 8 corners of a hypercube with n_informative=3: r"):
+        make_hypercube(100, n_clusters=9, n_informative=3)
+
+
+def test_hypercube_is_written_block_by_block_around_the_same_corners(tmp_path, monkeypatch):
+    whole, y_whole = make_hypercube(600, n_noise=2, random_state=0)
+    assert write_hypercube(tmp_path / "whole.npy", 600, n_noise=2, random_state=0) == tmp_path / "whole_labels.npy"
+    assert (np.load(tmp_path / "whole.npy") == whole).all()
+    assert (np.load(tmp_path / "whole_labels.npy") == y_whole).all()
+    monkeypatch.setattr(datasets, "FILE_BLOCK_CELLS", 500)
+    labels = write_hypercube(tmp_path / "parts.npy", 600, n_noise=2, random_state=0)
+    X, y = np.load(tmp_path / "parts.npy"), np.load(labels)
+    assert len(np.unique(X, axis=0)) == 600
+    distances = [np.linalg.norm(X[y == k, :3].mean(axis=0) - whole[y_whole == k, :3].mean(axis=0)) for k in range(5)]
+    assert max(distances) < 1
+
+
+def test_blobs_are_written_around_the_same_centres_in_every_block(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets, "FILE_BLOCK_CELLS", 100)
+    labels = write_blobs(tmp_path / "blobs.npy", 900, n_clusters=300, n_features=4, spread=0, random_state=0)
+    X, y = np.load(tmp_path / "blobs.npy"), np.load(labels)
+    assert (X.dtype, y.dtype) == (np.float32, np.uint16)
+    assert X.shape == (900, 4)
+    assert len(np.unique(np.column_stack([X, y]), axis=0)) == len(np.unique(y)) == len(np.unique(X, axis=0))
+
+
+def test_tables_hold_the_labels_in_a_column(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets, "FILE_BLOCK_CELLS", 120)
+    assert write_spheres(tmp_path / "s.parquet", 100, noise=0, random_state=0) == tmp_path / "s.parquet"
+    write_spheres(tmp_path / "s.csv", 100, noise=0, random_state=0)
+    write_spheres(tmp_path / "s.npy", 100, noise=0, random_state=0)
+    table = pyarrow.parquet.read_table(tmp_path / "s.parquet")
+    assert table.column_names == ["x0", "x1", "x2", "label"]
+    assert (np.stack(table.columns[:3], axis=1) == np.load(tmp_path / "s.npy")).all()
+    assert table["label"].to_pylist() == np.load(tmp_path / "s_labels.npy").tolist()
+    text = pyarrow.csv.read_csv(tmp_path / "s.csv")
+    assert np.allclose(np.stack(text.columns, axis=1), np.stack(table.columns, axis=1))

@@ -2,12 +2,14 @@
 
 import io
 import sys
+from dataclasses import replace
+from math import nan
 from types import SimpleNamespace
 
 import pytest
 
 from cohirf import LevelRecord, open_source, progress
-from cohirf.progress import LiveBar, LogBar, describe_level, open_bar
+from cohirf.progress import LiveBar, LogBar, describe_level, open_bar, shown_by
 from resumable import X, fit, make_model
 
 # batches are tiny here, so that there are many
@@ -170,7 +172,7 @@ def test_a_log_shows_the_batches_of_levels_that_have_several(n_jobs, capsys, mon
     ]
     first = model.diagnostics_[0]
     assert f"200 -> {first.rows_out - first.rows_held_aside} rows" in lines[-1]
-    assert shown.out.splitlines() == [describe_level(record, 1) for record in model.diagnostics_]
+    assert shown.out.splitlines() == [f"[CoHiRF] {describe_level(record, 1)}" for record in model.diagnostics_]
 
 
 def test_the_bar_changes_no_result(monkeypatch):
@@ -182,5 +184,36 @@ def test_the_bar_changes_no_result(monkeypatch):
 
 def test_the_line_after_a_level():
     assert describe_level(RECORD, n_views=5) == (
-        "[CoHiRF] level 3: 12,345 -> 67 rows in 1 batch, 5 of 5 views kept, agreement 0.88, 1.38 s"
+        "level 3: 12,345 -> 67 rows in 1 batch, 5 of 5 views kept, agreement 0.88, 1.38 s"
     )
+
+
+def test_a_single_view_has_no_agreement():
+    assert describe_level(replace(RECORD, agreement=nan), n_views=1) == (
+        "level 3: 12,345 -> 67 rows in 1 batch, 5 of 1 views kept, 1.38 s"
+    )
+
+
+class Recorder:
+    """A display that keeps what it is asked to show."""
+
+    def __init__(self):
+        self.opened, self.lines = [], []
+
+    def open_bar(self, level, n_batches):
+        self.opened.append((level, n_batches))
+        return LogBar(level, n_batches)
+
+    def say(self, line):
+        self.lines.append(line)
+
+
+def test_another_display_shows_every_level_and_line(capsys):
+    display = Recorder()
+    with shown_by(display):
+        model, _ = fit(make_model(verbose=1))
+    assert display.opened == [(1, 5), *((record.level, 1) for record in model.diagnostics_[1:])]
+    assert display.lines == [describe_level(record, 1) for record in model.diagnostics_]
+    assert capsys.readouterr() == ("", "")
+    fit(make_model(verbose=1))
+    assert capsys.readouterr().out.count("[CoHiRF]") == len(model.diagnostics_)

@@ -22,7 +22,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from cohirf import validation
+from cohirf import progress, validation
 from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.choose_medoids import (
@@ -68,7 +68,6 @@ from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks, sample_landmarks
 from cohirf.planning import draw_rows, plan_batches, resolve_memory_limit
-from cohirf.progress import WatchedEngine, describe_level
 from cohirf.saving import save_model
 from cohirf.scratch import ScratchStorage
 from cohirf.sources import ArraySource, Source
@@ -421,7 +420,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             checkpoint = stack.enter_context(open_checkpoint(self.checkpoint, fit, lambda: asdict(settle())))
             settled = Settled(tuple(checkpoint.settled["entropy"]), checkpoint.settled["batch_size"])
             engine = ResumableEngine(engine, checkpoint.journal)
-        return settled, WatchedEngine(engine) if self.verbose else engine
+        return settled, progress.WatchedEngine(engine) if self.verbose else engine
 
     def _settle(self, at_hand: RowsAtHand, entropy: Entropy, *, weighted: bool) -> Settled:
         """Choose the batch size, by measurement if the user leaves it open."""
@@ -437,7 +436,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             held_bytes=0 if at_hand.in_order else None,
         )
         if self.verbose:
-            print(f"[CoHiRF] {plan.describe()}", flush=True)  # noqa: T201 - what verbose asks for
+            progress.say(plan.describe())
         return Settled(entropy, plan.batch_size)
 
     def _fingerprint(self, values: Rows) -> str:
@@ -559,7 +558,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         assert record is not None  # a state that comes out of a level has its record
         self.diagnostics_.append(record)
         if self.verbose:
-            print(describe_level(record, self.n_views), flush=True)  # noqa: T201 - what verbose asks for
+            progress.say(progress.describe_level(record, self.n_views))
 
     def _warn_if_unfinished(self, state: FitState, batch_size: int | None) -> None:
         if state.stalled:

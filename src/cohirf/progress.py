@@ -1,7 +1,8 @@
 """What ``verbose`` shows: a live bar for the batches of a level, and a line after each level.
 
 On a terminal and in a notebook the bar is tqdm's, if that is installed. In a log file, where a bar would leave
-thousands of lines, it is a plain line every few seconds.
+thousands of lines, it is a plain line every few seconds. A program that has a screen of its own shows both itself:
+``shown_by``.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import chain
+from math import isnan
 from typing import Any, Protocol
 
 from cohirf.algorithm.engine import Engine
@@ -34,21 +38,47 @@ class WatchedEngine:
 
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
         """Call ``function`` with each tuple of arguments and give the results back in order."""
-        if n_tasks == 1:
-            return self.engine.run(function, tasks, n_tasks)
         tasks = iter(tasks)
         first = next(tasks)
-        bar = open_bar(first[0].place[0] % BEYOND_LEVELS, n_tasks)
-        return _show(self.engine.run(function, chain([first], tasks), n_tasks), bar)
+        level = first[0].place[0] % BEYOND_LEVELS
+        bar = _display.get().open_bar(level, n_tasks) if level else None  # at level 0, samples are tried out
+        outcomes = self.engine.run(function, chain([first], tasks), n_tasks)
+        return outcomes if bar is None else _show(outcomes, bar)
+
+
+class Display(Protocol):
+    """Where progress is shown."""
+
+    def open_bar(self, level: int, n_batches: int) -> Bar | None:
+        """Return a bar for the batches of a level, or None for none."""
+
+    def say(self, line: str) -> None:
+        """Show a line that stays."""
+
+
+@contextmanager
+def shown_by(display: Display) -> Iterator[None]:
+    """Let what fits with ``verbose`` have to say be shown elsewhere."""
+    token = _display.set(display)
+    try:
+        yield
+    finally:
+        _display.reset(token)
+
+
+def say(line: str) -> None:
+    """Show a line that stays."""
+    _display.get().say(line)
 
 
 def describe_level(record: LevelRecord, n_views: int) -> str:
     """Return the line that is shown after a level."""
     seconds = record.base_seconds + record.consensus_seconds + record.medoid_seconds
     batches = "1 batch" if record.n_batches == 1 else f"{record.n_batches:,} batches"
+    agreement = "" if isnan(record.agreement) else f"agreement {record.agreement:.2f}, "  # one view has none
     return (
-        f"[CoHiRF] level {record.level}: {record.rows_in:,} -> {record.rows_out:,} rows in {batches}, "
-        f"{record.views_kept:.3g} of {n_views} views kept, agreement {record.agreement:.2f}, {seconds:.2f} s"
+        f"level {record.level}: {record.rows_in:,} -> {record.rows_out:,} rows in {batches}, "
+        f"{record.views_kept:.3g} of {n_views} views kept, {agreement}{seconds:.2f} s"
     )
 
 
@@ -68,6 +98,21 @@ class Bar(Protocol):
 
     def advance(self, rows_in: int, rows_out: int) -> None:
         """Say that one more batch is contracted, from so many rows to so many."""
+
+
+class Streams:
+    """Lines on the standard output; bars on that for errors, where a level has several batches."""
+
+    def open_bar(self, level: int, n_batches: int) -> Bar | None:
+        """Return a bar for the batches of a level, or None for none."""
+        return None if n_batches == 1 else open_bar(level, n_batches)
+
+    def say(self, line: str) -> None:
+        """Print a line."""
+        print(f"[CoHiRF] {line}", flush=True)  # noqa: T201 - what verbose asks for
+
+
+_display: ContextVar[Display] = ContextVar("display", default=Streams())  # noqa: B039 - it has no state
 
 
 def open_bar(level: int, n_batches: int) -> Bar:
@@ -118,8 +163,8 @@ class LiveBar:
 class LogBar:
     """Writes a line every few seconds."""
 
-    def __init__(self, level: int, n_batches: int) -> None:
-        self._level, self._n_batches = level, n_batches
+    def __init__(self, level: int, n_batches: int, prefix: str = "[CoHiRF] ") -> None:
+        self._level, self._n_batches, self._prefix = level, n_batches, prefix
         self._done = self._done_before = 0
         self._written = time.monotonic()
         self._rows = RowCount()
@@ -142,7 +187,7 @@ class LogBar:
         self._written, self._done_before = now, self._done
         left = (self._n_batches - self._done) / rate
         print(  # noqa: T201 - what verbose asks for
-            f"[CoHiRF] level {self._level}: {self._done:,} of {self._n_batches:,} batches, {self._rows}, "
+            f"{self._prefix}level {self._level}: {self._done:,} of {self._n_batches:,} batches, {self._rows}, "
             f"{rate:.3g} batches a second, {left:,.0f} s left",
             file=sys.stderr,
             flush=True,

@@ -2,7 +2,8 @@
 
 A model is a directory. ``manifest.json`` holds the parameters, the small results, and of each array the size, type,
 shape and SHA-256; ``manifest.sha256`` holds the SHA-256 of the manifest, as ``sha256sum`` writes it. The arrays lie
-beside them as ``.npy`` files with names from ``ARRAYS``. Nothing in there is code.
+beside them as ``.npy`` files with names from ``ARRAYS``. What was done to the data before the fit may be told in
+``preparation.json``, which is kept for whoever wrote it. Nothing in there is code.
 
 The reader believes nothing. It knows from the manifest what each file must be, down to the bytes of its header, so it
 compares headers and parses none; and it allocates an array only after the file's size has matched.
@@ -41,7 +42,7 @@ from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks
 
 FORMAT, FORMAT_VERSION = "cohirf-model", 1
-MANIFEST, MANIFEST_DIGEST = "manifest.json", "manifest.sha256"
+MANIFEST, MANIFEST_DIGEST, PREPARATION = "manifest.json", "manifest.sha256", "preparation.json"
 MAX_MANIFEST_BYTES = 2**22
 MAX_PARAMETERS_BYTES = 2**17  # of JSON: some thousand estimators, which take a moment to make
 CHUNK_BYTES = 2**22
@@ -95,7 +96,7 @@ ALWAYS = {"labels", "parents", "absorbed_at", "medoid_indices", "landmark_labels
 DENSE_ALONE = {"medoids", "landmarks"}
 CSR_ALONE = {f"{matrix}_{part}" for matrix in sorted(DENSE_ALONE) for part in CSR_PARTS}
 NAMES = {"feature_names", "feature_name_lengths"}
-FILE_NAMES = {MANIFEST, MANIFEST_DIGEST, *(f"{name}.npy" for name in ARRAYS)}
+FILE_NAMES = {MANIFEST, MANIFEST_DIGEST, PREPARATION, *(f"{name}.npy" for name in ARRAYS)}
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,14 @@ class ArrayEntry:
     n_bytes: int
     dtype: str
     shape: tuple[int, ...]
+    sha256: str
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """What the manifest says about a file that is no array."""
+
+    n_bytes: int
     sha256: str
 
 
@@ -126,9 +135,12 @@ class Manifest:
     scalars: Scalars
     diagnostics: list[LevelRecord]
     arrays: dict[str, ArrayEntry]
+    preparation: FileEntry | None
 
 
-def save_model(model: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+def save_model(
+    model: Any, path: str | os.PathLike[str], *, overwrite: bool = False, preparation: dict[str, Any] | None = None
+) -> None:
     """Write a fitted model to a directory of JSON and numeric arrays.
 
     The directory appears complete or not at all: it is written beside its place, forced to disk and then renamed.
@@ -142,6 +154,8 @@ def save_model(model: Any, path: str | os.PathLike[str], *, overwrite: bool = Fa
         The directory to make. The one that it lies in must exist.
     overwrite : bool, default=False
         Replace a model that is there already. Anything else that is there is never replaced.
+    preparation : dict, optional
+        What was done to the data before the fit, as JSON can hold it; :func:`load_preparation` gives it back.
 
     See Also
     --------
@@ -165,12 +179,13 @@ def save_model(model: Any, path: str | os.PathLike[str], *, overwrite: bool = Fa
     check_is_fitted(model, "hierarchy_")
     target = Path(os.path.realpath(path))  # a link keeps pointing at the model
     description = _describe_model(model)
+    notes = None if preparation is None else _preparation_text(preparation)
     temporary = target.parent / f".cohirf-{secrets.token_hex(8)}"
     with _naming(target):
-        _refuse_target(target, overwrite=overwrite)
+        refuse_target(target, overwrite=overwrite)
         try:
             temporary.mkdir()
-            _write_files(temporary, model, description)
+            _write_files(temporary, model, description, notes)
             _publish(temporary, target)
         finally:
             # It holds what was written in vain, or the model that was replaced.
@@ -214,13 +229,40 @@ def load_model(path: str | os.PathLike[str], *, estimator: Any = None, medoid: A
     """
     directory = Path(path)
     manifest = _read_manifest(directory)
-    _check_files(directory, manifest.arrays)
+    _check_files(directory, manifest)
+    _read_preparation(directory, manifest)
     passed = {name: value for name, value in (("estimator", estimator), ("medoid", medoid)) if value is not None}
     model = _restore_model(directory / MANIFEST, manifest.model, passed)
     arrays = {name: _read_array(_array_path(directory, name), entry) for name, entry in manifest.arrays.items()}
     with _refusing(directory):
         vars(model).update(_fitted_attributes(manifest, arrays))
     return model
+
+
+def load_preparation(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """Return what a saved model says was done to the data before the fit; None if it says nothing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_iris
+    >>> from cohirf import CoHiRF
+    >>> from cohirf.saving import load_preparation, save_model
+    >>> path = Path(tempfile.mkdtemp()) / "iris"
+    >>> save_model(CoHiRF(random_state=0).fit(load_iris().data), path, preparation={"unit": "cm"})
+    >>> load_preparation(path)
+    {'unit': 'cm'}
+    """
+    directory = Path(path)
+    text = _read_preparation(directory, _read_manifest(directory))
+    if text is None:
+        return None
+    with _refusing(directory / PREPARATION):
+        content = json.loads(text, parse_constant=_refuse_constant)
+        if not isinstance(content, dict):
+            raise TypeError("it must be an object")
+        return content
 
 
 # ---- the model as parts
@@ -385,17 +427,31 @@ def _check_finite(name: str, matrix: Any) -> None:
 # ---- the manifest
 
 
-def _write_files(directory: Path, model: Any, description: dict[str, Any]) -> None:
+def _write_files(directory: Path, model: Any, description: dict[str, Any], notes: bytes | None) -> None:
     """Write all files of a model and force them to disk, the manifest last."""
     arrays = _collect_arrays(model)
     entries = {name: _write_array(_array_path(directory, name), array) for name, array in arrays.items()}
-    text = _compose_manifest(model, description, entries)
+    text = _compose_manifest(model, description, entries, notes)
+    if notes is not None:
+        write_new_file(directory / PREPARATION, notes)
     write_new_file(directory / MANIFEST, text)
     write_new_file(directory / MANIFEST_DIGEST, _digest_line(text))
     sync_directory(directory)
 
 
-def _compose_manifest(model: Any, description: dict[str, Any], entries: dict[str, ArrayEntry]) -> bytes:
+def _preparation_text(preparation: dict[str, Any]) -> bytes:
+    text = (json.dumps(preparation, indent=1, allow_nan=False) + "\n").encode()
+    if len(text) > MAX_MANIFEST_BYTES:
+        raise ValueError(
+            f"What was done to the data before the fit takes {len(text):,} bytes of JSON, and a model file holds at "
+            f"most {MAX_MANIFEST_BYTES:,}: prepare the data beforehand."
+        )
+    return text
+
+
+def _compose_manifest(
+    model: Any, description: dict[str, Any], entries: dict[str, ArrayEntry], notes: bytes | None
+) -> bytes:
     """Return the manifest, after a check that it can be read again."""
     manifest = {
         "format": FORMAT,
@@ -407,6 +463,8 @@ def _compose_manifest(model: Any, description: dict[str, Any], entries: dict[str
         "diagnostics": [_describe_record(record) for record in model.diagnostics_],
         "arrays": {name: _describe_entry(entry) for name, entry in entries.items()},
     }
+    if notes is not None:
+        manifest["preparation"] = {"bytes": len(notes), "sha256": hashlib.sha256(notes).hexdigest()}
     try:
         _parse_manifest(manifest)  # a model that was tampered with is refused now, not when it is needed
     except (ValueError, TypeError) as error:
@@ -475,8 +533,10 @@ def _check_version(path: Path, content: Any) -> None:
 
 def _parse_manifest(content: Any) -> Manifest:
     """Check types, closed sets and the fit of all sizes."""
-    keys = ("format", "format_version", "package_version", "scikit_learn_version")
-    content = _object(content, {*keys, "model", "scalars", "diagnostics", "arrays"}, "the manifest")
+    keys = {"format", "format_version", "package_version", "scikit_learn_version"}
+    keys |= {"model", "scalars", "diagnostics", "arrays"}
+    has_preparation = isinstance(content, dict) and "preparation" in content
+    content = _object(content, keys | {"preparation"} if has_preparation else keys, "the manifest")
     scalars = _parse_scalars(content["scalars"])
     if not isinstance(content["diagnostics"], list) or len(content["diagnostics"]) != scalars.n_iter:
         raise ValueError(f"diagnostics must be a list of {scalars.n_iter} levels")
@@ -488,7 +548,16 @@ def _parse_manifest(content: Any) -> Manifest:
     model = _object(content["model"], {"name", "parameters", "output"}, "model")
     if model["name"] != "CoHiRF" or not isinstance(model["parameters"], dict):
         raise ValueError(f"model {reprlib.repr(model['name'])} is not CoHiRF with its parameters")
-    return Manifest(model, scalars, [_parse_record(record) for record in content["diagnostics"]], arrays)
+    preparation = _parse_file(content["preparation"]) if has_preparation else None
+    diagnostics = [_parse_record(record) for record in content["diagnostics"]]
+    return Manifest(model, scalars, diagnostics, arrays, preparation)
+
+
+def _parse_file(content: Any) -> FileEntry:
+    content = _object(content, {"bytes", "sha256"}, "preparation")
+    if not isinstance(content["sha256"], str):
+        raise TypeError("the sha256 of preparation must be a string")
+    return FileEntry(_count(content["bytes"], "bytes"), content["sha256"])
 
 
 def _parse_scalars(content: Any) -> Scalars:
@@ -626,9 +695,23 @@ def _read_array(path: Path, entry: ArrayEntry) -> NDArray[Any]:
 # ---- files and directories
 
 
-def _check_files(directory: Path, arrays: dict[str, ArrayEntry]) -> None:
+def _read_preparation(directory: Path, manifest: Manifest) -> bytes | None:
+    """Return the content of the file on how the data was prepared, after its SHA-256 has been checked."""
+    if manifest.preparation is None:
+        return None
+    path = directory / PREPARATION
+    text = _read_bytes(path, min(manifest.preparation.n_bytes, MAX_MANIFEST_BYTES))
+    with _refusing(path):
+        if hashlib.sha256(text).hexdigest() != manifest.preparation.sha256:
+            raise ValueError("its SHA-256 differs from the one in the manifest")
+    return text
+
+
+def _check_files(directory: Path, manifest: Manifest) -> None:
     """Refuse missing, extra and wrongly sized files, links, and files that are mostly holes."""
+    arrays = manifest.arrays
     expected = {f"{name}.npy" for name in arrays} | {MANIFEST, MANIFEST_DIGEST}
+    expected |= set() if manifest.preparation is None else {PREPARATION}
     for name in sorted(_names_in(directory) - expected):
         raise ModelFileError(
             f"{_shown(directory / name)} is an extra file, not part of the model: remove it if you put it there."
@@ -685,7 +768,8 @@ def _read_bytes(path: Path, limit: int) -> bytes:
     return content
 
 
-def _refuse_target(target: Path, *, overwrite: bool) -> None:
+def refuse_target(target: Path, *, overwrite: bool) -> None:
+    """Raise if a model cannot be saved at a path because of what is there."""
     if not target.exists():
         return
     if not overwrite:

@@ -48,7 +48,11 @@ def test_text_becomes_what_the_parameter_takes(name, texts, expected):
     [
         ("k-means", {}, "'k-means' is not the name of a base method: give one of .*kmeans"),
         ("dbscan", {"epsilon": "1"}, "'epsilon' is not a parameter of dbscan: give some of eps, min_samples"),
-        ("dbscan", {"eps": "wide"}, "eps='wide' is not valid: give an int or a number"),
+        ("dbscan", {"eps": "wide"}, "eps='wide' is not valid: give a number > 0[.]$"),
+        ("dbscan", {"eps": "-1"}, "eps='-1' is not valid: give a number > 0[.]$"),
+        ("dbscan", {"p": "-1"}, "p='-1' is not valid: give a number >= 0 or none[.]$"),
+        ("kmeans", {"n_init": "0"}, "n_init='0' is not valid: give an int >= 1 or 'auto'[.]$"),
+        ("sc-srgf", {"sampling_ratio": "2"}, r"sampling_ratio='2' is not valid: give a number in \(0, 1\][.]$"),
         ("dbscan", {"algorithm": "fast"}, "algorithm='fast' is not valid: give 'auto' or 'ball_tree'"),
         ("dbscan", {"min_samples": "2.5"}, "min_samples='2.5' is not valid: give an int"),
     ],

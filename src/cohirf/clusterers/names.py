@@ -12,7 +12,7 @@ from inspect import Parameter, signature
 from numbers import Integral, Real
 from typing import Any
 
-from sklearn.utils._param_validation import Interval, Options, RealNotInt
+from sklearn.utils._param_validation import Interval, Options, RealNotInt, make_constraint
 
 NAMES: dict[str, tuple[str, str]] = {
     "affinity-propagation": ("sklearn.cluster", "AffinityPropagation"),
@@ -47,12 +47,15 @@ class BaseParameter:
         What it can be: of bool, int, float, str and NoneType.
     options : tuple of str
         The texts it can be; empty if any.
+    constraints : tuple
+        Scikit-learn's constraints on its value; empty if there are none.
     """
 
     name: str
     default: Any
     types: tuple[type, ...]
     options: tuple[str, ...] = ()
+    constraints: tuple[Any, ...] = ()
 
     def parse(self, text: str) -> Any:
         """Return the value that ``text`` stands for.
@@ -63,20 +66,30 @@ class BaseParameter:
         >>> base_parameters("dbscan")["eps"].parse("0.2")
         0.2
         """
+        value = self._read(text)
+        if value is _NO_VALUE or not self._allows(value):
+            raise ValueError(f"{self.name}={text!r} is not valid: give {self.expected()}.")
+        return value
+
+    def expected(self) -> str:
+        """Return in words what the parameter can be."""
+        numbers = [text for limit in self.constraints if (text := _in_words(limit)) is not None]
+        words = {bool: "true or false", int: "an int", float: "a number", str: "a text", type(None): "none"}
+        said: set[type] = ({str} if self.options else set()) | ({int, float} if numbers else set())
+        given = [words[kind] for kind in self.types if kind not in said]
+        return " or ".join([*numbers, *given, *map(repr, self.options)])
+
+    def _read(self, text: str) -> Any:
         if text in self.options:
             return text
         for kind in (type(None), bool, int, float):
             value = _READERS[kind](text) if kind in self.types else _NO_VALUE
             if value is not _NO_VALUE:
                 return value
-        if str in self.types and not self.options:
-            return text
-        raise ValueError(f"{self.name}={text!r} is not valid: give {self._expected()}.")
+        return text if str in self.types and not self.options else _NO_VALUE
 
-    def _expected(self) -> str:
-        words = {bool: "true or false", int: "an int", float: "a number", str: "a text", type(None): "none"}
-        given = [words[kind] for kind in self.types if not (kind is str and self.options)]
-        return " or ".join([*given, *map(repr, self.options)])
+    def _allows(self, value: Any) -> bool:
+        return not self.constraints or any(make_constraint(limit).is_satisfied_by(value) for limit in self.constraints)
 
 
 def base_class(name: str) -> Any:
@@ -89,7 +102,11 @@ def base_class(name: str) -> Any:
 
 def base_parameters(name: str) -> dict[str, BaseParameter]:
     """Return the parameters of a base method that can be written as text."""
-    cls = base_class(name)
+    return text_parameters(base_class(name))
+
+
+def text_parameters(cls: Any) -> dict[str, BaseParameter]:
+    """Return the parameters of an estimator's class that can be written as text."""
     constraints = getattr(cls, "_parameter_constraints", {})
     found = {}
     for parameter in signature(cls).parameters.values():
@@ -140,12 +157,28 @@ _READERS: dict[type, Any] = {
 def _describe(parameter: Parameter, constraints: Any) -> BaseParameter:
     types: set[type] = set()
     options: set[str] = set()
-    for constraint in constraints if isinstance(constraints, list) else [parameter.default]:
+    limits = tuple(constraints) if isinstance(constraints, list) else ()
+    for constraint in limits or (parameter.default,):
         types |= _types_of(constraint)
         if isinstance(constraint, Options):
             options |= {option for option in constraint.options if isinstance(option, str)}
     ordered = tuple(kind for kind in (bool, int, float, str, type(None)) if kind in types)
-    return BaseParameter(parameter.name, parameter.default, ordered, tuple(sorted(options)))
+    return BaseParameter(parameter.name, parameter.default, ordered, tuple(sorted(options)), limits)
+
+
+def _in_words(constraint: Any) -> str | None:
+    """Return the numbers that one of scikit-learn's constraints allows, in words; None if it is about no numbers."""
+    if not isinstance(constraint, Interval):
+        return None
+    kind = "an int" if constraint.type is Integral else "a number"
+    low, high = constraint.left, constraint.right
+    if low is not None and high is not None:
+        opening = "[" if constraint.closed in ("left", "both") else "("
+        closing = "]" if constraint.closed in ("right", "both") else ")"
+        return f"{kind} in {opening}{low:g}, {high:g}{closing}"
+    bounds = [] if low is None else [f"{'>=' if constraint.closed in ('left', 'both') else '>'} {low:g}"]
+    bounds += [] if high is None else [f"{'<=' if constraint.closed in ('right', 'both') else '<'} {high:g}"]
+    return " ".join([kind, *bounds])
 
 
 def _types_of(constraint: Any) -> set[type]:
@@ -153,6 +186,7 @@ def _types_of(constraint: Any) -> set[type]:
     named: dict[Any, set[type]] = {
         None: {type(None)},
         Integral: {int},
+        str: {str},
         "boolean": {bool},
         "random_state": {int, type(None)},
         "verbose": {bool, int},
@@ -160,6 +194,6 @@ def _types_of(constraint: Any) -> set[type]:
     if isinstance(constraint, Interval | Options):
         numbers: dict[Any, set[type]] = {Integral: {int}, Real: {int, float}, RealNotInt: {float}, str: {str}}
         return numbers.get(constraint.type, set())
-    if isinstance(constraint, str | None) or constraint is Integral:
+    if isinstance(constraint, str | None) or constraint in (Integral, str):
         return named.get(constraint, set())
     return {kind for kind in (bool, int, float) if type(constraint) is kind}

@@ -3,6 +3,7 @@
 from cohirf.sources.array import ArraySource
 from cohirf.sources.files import SourceChangedError
 from cohirf.sources.open_source import open_source
+from cohirf.sources.scaled import ScaledSource
 from cohirf.sources.source import Source
 
-__all__ = ["ArraySource", "Source", "SourceChangedError", "open_source"]
+__all__ = ["ArraySource", "ScaledSource", "Source", "SourceChangedError", "open_source"]

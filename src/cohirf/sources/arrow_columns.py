@@ -18,17 +18,28 @@ NUMBERS = {"bool": "bool", "halffloat": "float16", "float": "float32", "double":
 
 def choose_fields(source: str, schema: Any, columns: Columns) -> dict[str, str]:
     """Return the chosen columns of an Arrow schema with their types; an index that pandas stored is no column."""
-    with naming(source, "a table"):
-        available, metadata = schema.names, schema.pandas_metadata or {}
-    names = choose_names(source, available, columns)
-    index = [name for name in metadata.get("index_columns", []) if isinstance(name, str)]
+    names = choose_names(source, column_names(source, schema), columns)
     if columns is None:
+        index = index_columns(source, schema)
         names = [name for name in names if name not in index]
     types = {name: str(schema.field(name).type) for name in names}
     for name, stored in types.items():
         if stored not in NUMBERS:
             raise refuse_type(source, name, stored)
     return types
+
+
+def column_names(source: str, schema: Any) -> list[str]:
+    """Return the names in an Arrow schema, or say that they are damaged."""
+    with naming(source, "a table"):
+        return list(schema.names)
+
+
+def index_columns(source: str, schema: Any) -> list[str]:
+    """Return the columns of an Arrow schema in which pandas stored the index of a table."""
+    with naming(source, "a table"):
+        metadata = schema.pandas_metadata or {}
+    return [name for name in metadata.get("index_columns", []) if isinstance(name, str)]
 
 
 def common_type(types: dict[str, str]) -> np.dtype[Any]:

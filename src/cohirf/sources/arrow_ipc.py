@@ -19,7 +19,7 @@ from cohirf.sources.arrow_batches import (
 )
 from cohirf.sources.arrow_columns import choose_fields, common_type, copy_batch
 from cohirf.sources.columns import Columns
-from cohirf.sources.files import FileStamp, naming
+from cohirf.sources.files import FileStamp, Origin, naming
 from cohirf.sources.source import rows_within
 from cohirf.sources.streamed import StreamedSource
 
@@ -40,15 +40,13 @@ class ArrowSource(StreamedSource):
         The file.
     columns : list of str, optional
         The columns to read; all of them if None.
-    origin : FileStamp, optional
-        The file that this one was made from: errors and the fingerprint then speak of that.
+    origin : Origin, optional
+        What this file was made from: errors and the fingerprint then speak of that.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], columns: Columns = None, *, origin: FileStamp | None = None
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], columns: Columns = None, *, origin: Origin | None = None) -> None:
         self._file = FileStamp.of(path)
-        self._origin = origin or self._file
+        self._origin: Origin = origin or self._file
         with naming(self._file.name, KIND), map_file(self._file) as file:
             schema = open_batches(file).schema
             is_file_format = has_file_format(file)

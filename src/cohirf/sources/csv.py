@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from cohirf.optional import import_optional
 from cohirf.sources.arrow_ipc import ArrowSource
@@ -31,7 +31,7 @@ def open_csv(
 ) -> ArrowSource:
     """Open the Arrow file that a CSV file was converted to; convert it first, unless that was done before."""
     file = FileStamp.of(path)
-    csv = CsvFile(file, delimiter or ("\t" if ".tsv" in file.path.suffixes else ","), header)
+    csv = CsvFile.of(file, delimiter, header)
     types = csv.find_types(columns)
     made_from = {"name": file.path.name, "size": file.size, "modified_ns": file.modified_ns}
     made_from |= {"delimiter": csv.delimiter, "header": header, "types": types}
@@ -53,15 +53,25 @@ class CsvFile:
     delimiter: str
     header: bool | None
 
-    def find_types(self, columns: Columns) -> dict[str, str]:
-        """Return the chosen columns and the type that each becomes, judged by the beginning of the file."""
-        with self._naming(), self._read() as reader:
+    @classmethod
+    def of(cls, file: FileStamp, delimiter: str | None, header: bool | None) -> Self:
+        """Return a CSV file, with the delimiter that its name stands for unless one is given."""
+        return cls(file, delimiter or ("\t" if ".tsv" in file.path.suffixes else ","), header)
+
+    def find_schema(self) -> Any:
+        """Return names and types of all columns, judged by the beginning of the file."""
+        with self.naming(), self.read() as reader:
             schema = reader.schema
         if self.header is None and all(_is_number(name) for name in schema.names):
             raise ValueError(
                 f"{self.file.name} has only numbers in its first line: give header=False if they are data, "
                 f"header=True if they are names."
             )
+        return schema
+
+    def find_types(self, columns: Columns) -> dict[str, str]:
+        """Return the chosen columns and the type that each becomes, judged by the beginning of the file."""
+        schema = self.find_schema()
         found = {name: str(schema.field(name).type) for name in choose_names(self.file.name, schema.names, columns)}
         for name, type_found in found.items():
             if type_found not in TYPES:
@@ -72,23 +82,24 @@ class CsvFile:
     def convert(self, types: dict[str, str], target: Path, made_from: dict[str, Any]) -> None:
         """Write the columns to an Arrow file, block by block."""
         arrow = import_optional("pyarrow", "arrow")
-        with self._naming(), self._read(types) as reader:
+        with self.naming(), self.read(types) as reader:
             schema = reader.schema.with_metadata({MADE_FROM: json.dumps(made_from)})
             with arrow.OSFile(str(target), "wb") as sink, arrow.ipc.new_file(sink, schema) as writer:
                 for batch in reader:
                     writer.write_batch(batch.replace_schema_metadata(schema.metadata))
 
-    def _read(self, types: dict[str, str] | None = None) -> Any:
+    def read(self, types: dict[str, str] | None = None) -> Any:
+        """Return a reader of record batches: of the given columns as the given types, or of all as they look."""
         csv = import_optional("pyarrow.csv", "arrow")
         return csv.open_csv(
             str(self.file.path),
             csv.ReadOptions(block_size=BLOCK_BYTES, autogenerate_column_names=self.header is False),
             csv.ParseOptions(delimiter=self.delimiter),
-            csv.ConvertOptions(column_types=types, include_columns=list(types or ())),
+            csv.ConvertOptions(column_types=types, include_columns=list(types or ()), strings_can_be_null=True),
         )
 
     @contextmanager
-    def _naming(self) -> Iterator[None]:
+    def naming(self) -> Iterator[None]:
         """Let an error of reading name the file, and the column and value where it is about one."""
         try:
             yield
@@ -101,7 +112,7 @@ class CsvFile:
         if message == "Empty CSV file":
             return f"{self.file.name} is empty: give a line of column names and a line for each sample."
         if found := re.search(r"In CSV column #(\d+): .*invalid value '(.*)'", message):
-            with self._read() as reader:
+            with self.read() as reader:
                 name = reader.schema.names[int(found[1])]
             return (
                 f"{self.file.name}: column {name!r} holds {found[2]!r}, which is no number: turn it into numbers "

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -16,6 +16,17 @@ CHUNK_BYTES = 2**16
 
 class SourceChangedError(OSError):
     """A file is not what it was when it was opened."""
+
+
+class Origin(Protocol):
+    """What data was made from: how errors call it, and what identifies it."""
+
+    @property
+    def name(self) -> str:
+        """The path as errors show it."""
+
+    def content(self, n_chunks: int) -> Iterator[bytes]:
+        """Yield what is the same only for the same data."""
 
 
 @dataclass(frozen=True)

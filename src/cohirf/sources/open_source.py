@@ -88,7 +88,7 @@ def open_source(
     options = {name: value for name, value in given.items() if value is not None}
     if isinstance(data, str | os.PathLike):
         data = Path(data).expanduser()
-        opener = _opener_of_path(data)
+        opener = find_opener(data)
     else:
         opener = _opener_of_object(data)
     if options and opener is not open_csv:
@@ -96,7 +96,8 @@ def open_source(
     return opener(data, columns, **options)
 
 
-def _opener_of_path(path: Path) -> Callable[..., Source]:
+def find_opener(path: Path) -> Callable[..., Source]:
+    """Return what opens a file or folder, by its name and by what is in it."""
     name = shown(path.absolute())
     if path.is_dir():
         if any((path / file).is_file() for file in METADATA):

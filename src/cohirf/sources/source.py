@@ -102,6 +102,15 @@ class Source(ABC):
         self._refuse_faults(X, rows)
         return X
 
+    def read_all(self) -> Iterator[NDArray[Any]]:
+        """Yield all rows in order, some at a time and unchecked: missing cells are NaN."""
+        step = rows_within(PIECE_BYTES, self.n_features * self.dtype.itemsize)
+        for start in range(0, self.n_rows, step):
+            block = np.empty((min(step, self.n_rows - start), self.n_features), self.dtype)
+            self._refuse_changes()
+            self._fill(start, block)
+            yield block
+
     def fingerprint(self) -> str:
         """Return a short text that is the same for the same data in the same storage, in any process."""
         layout = (self.n_rows, self.n_features, self.dtype.name, self._columns, self.feature_names)

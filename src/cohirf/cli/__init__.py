@@ -1,0 +1,23 @@
+"""The command line: arguments to calls of the library, and its answers to text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+BAD_INPUT, STOPPED = 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program ``cohirf`` and return its exit code: 0, 2 for bad input, 130 if it was stopped."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        from cohirf.cli.app import build_command
+        from cohirf.cli.run import run
+
+        return run(build_command(), given)
+    except ImportError as error:
+        if "pip install" not in str(error):
+            raise
+        print(f"cohirf: {error}", file=sys.stderr)  # noqa: T201 - there is nothing else to say it with
+        return BAD_INPUT

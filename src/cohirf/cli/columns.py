@@ -1,0 +1,86 @@
+"""Which columns are features, and which are kept apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cohirf.cli.errors import BadInputError
+from cohirf.cli.tables import Table, is_number, is_text
+
+Column = str | int  # a name, or a number where there are no names
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns of a file by what they are for."""
+
+    features: list[Column]
+    label: Column | None = None
+    id: Column | None = None
+
+
+def assign_roles(
+    name: str,
+    available: Sequence[Column],
+    candidates: Sequence[Column],
+    *,
+    label: str | None,
+    id_column: str | None,
+    drop: Sequence[str],
+) -> Roles:
+    """Tell features, which are candidates, from what is kept apart; columns without names are called by number."""
+    found_label = None if label is None else find_column(name, available, label, "--label-column")
+    found_id = None if id_column is None else find_column(name, available, id_column, "--id-column")
+    dropped = [find_column(name, available, column, "--drop") for column in drop]
+    for role, times in Counter([column for column in (found_label, found_id, *dropped) if column is not None]).items():
+        if times > 1:
+            raise BadInputError(f"{name}: column {role!r} is named by several options: name each column once.")
+    apart = {found_label, found_id, *dropped}
+    features = [column for column in candidates if column not in apart]
+    if not features:
+        raise BadInputError(f"{name} has no columns left to cluster: keep fewer of them apart.")
+    return Roles(features, found_label, found_id)
+
+
+def find_column(name: str, available: Sequence[Column], wanted: str, flag: str) -> Column:
+    """Return a column of a file by what the user calls it."""
+    if wanted in available:
+        return wanted
+    if isinstance(available[0], int):
+        if wanted.isdecimal() and int(wanted) in available:
+            return int(wanted)
+        raise BadInputError(f"{flag} {wanted!r}: {name} has no column names: give a number from 0 to {available[-1]}.")
+    raise BadInputError(f"{flag} {wanted!r}: {name} has no such column: it has {listed(available)}.")
+
+
+def listed(columns: Sequence[Column], most: int = 8) -> str:
+    """Return some names for an error to show."""
+    text = ", ".join(repr(column) for column in columns[:most])
+    return text if len(columns) <= most else f"{text} and {len(columns) - most:,} more"
+
+
+def find_categorical(table: Table, features: Sequence[Column], *, allowed: bool) -> list[str]:
+    """Return the features that are text; refuse them unless they are to be coded, and what is no number either."""
+    categorical = []
+    for column in map(str, features):
+        stored = table.types[column]
+        if is_text(stored):
+            if not allowed:
+                raise BadInputError(
+                    f"{table.name}: column {column!r} is text: code it with --categorical onehot, keep it apart with "
+                    f"--label-column or --id-column, or leave it out with --drop {column!r}.{_hint(table)}"
+                )
+            categorical.append(column)
+        elif not is_number(stored):
+            raise BadInputError(
+                f"{table.name}: column {column!r} has type {stored}, which is no number: leave it out with --drop "
+                f"{column!r}, or turn it into numbers first."
+            )
+    return categorical
+
+
+def _hint(table: Table) -> str:
+    is_csv = ".csv" in table.name or ".tsv" in table.name
+    return " Or is it several columns, with another --delimiter?" if is_csv and len(table.types) == 1 else ""

@@ -1,0 +1,95 @@
+"""cohirf cut: the clusters of another level of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+from cohirf.cli import spec
+from cohirf.cli.columns import Column, find_column
+from cohirf.cli.console import Console, Grid
+from cohirf.cli.data import DataFile
+from cohirf.cli.errors import BadInputError
+from cohirf.cli.models import open_model
+from cohirf.cli.spec import Option, read_count
+from cohirf.cli.summary import MOST_SIZES, shown_sizes
+from cohirf.cli.tables import CsvFormat
+from cohirf.cli.writing import TABLES, check_file, check_ids, write_labels
+from cohirf.hierarchy import FusionHierarchy
+
+
+def cut(
+    model: spec.ModelPath,
+    clusters: Annotated[
+        str | None, Option(("--clusters",), "Cut at the finest level with at most so many.", metavar="INT")
+    ] = None,
+    level: Annotated[
+        str | None, Option(("--level",), "Cut at this level; 0 leaves every row by itself.", metavar="INT")
+    ] = None,
+    data: Annotated[
+        Path | None, Option(("--data",), "The data of the fit, to keep the names of its rows.", spec.DATA, "DATA")
+    ] = None,
+    id_column: spec.IdColumn = None,
+    delimiter: spec.Delimiter = None,
+    header: spec.Header = None,
+    out: spec.Out = None,
+    force: spec.Force = False,
+    json: spec.AsJson = False,
+    quiet: spec.Quiet = False,
+) -> None:
+    """Cut the hierarchy of a model into fewer or more clusters."""
+    console = Console(json, quiet)
+    if (clusters is None) == (level is None):
+        raise BadInputError("cut needs a level: give either --clusters or --level.")
+    check_file(out, "--out", TABLES, force=force, data=data)
+    fitted, preparation = open_model(model)
+    hierarchy = fitted.hierarchy_
+    chosen = _level_with(hierarchy, clusters) if clusters is not None else _level(hierarchy, str(level))
+    labels = hierarchy.cut(level=chosen)
+    sizes = sorted(hierarchy.sizes(chosen).tolist(), reverse=True)
+    document = {"command": "cut", "level": chosen, "rows": len(labels), "clusters": len(sizes)}
+    document |= {"sizes": sizes[:MOST_SIZES], "written": {} if out is None else {"labels": str(out)}}
+    if out is not None:
+        ids: Iterator[Any] | None = None
+        name: Column | None = None
+        if data is not None:
+            file = DataFile.open(data, CsvFormat(delimiter, header))
+            ids, name = _names_of_rows(file, preparation.id_column if id_column is None else id_column)
+        check_ids(out, name)
+        write_labels(out, labels, ids, name)
+    rows = [
+        ("level", f"{chosen} of {hierarchy.n_levels}"),
+        ("rows", f"{len(labels):,}"),
+        ("clusters", f"{len(sizes):,}"),
+        ("sizes", shown_sizes(sizes, len(sizes))),
+    ]
+    written = "Nothing was written: give --out labels.csv to keep the clusters."
+    console.show(document, Grid(rows), written if out is None else f"Written: {out} (labels)")
+
+
+def _names_of_rows(file: DataFile, column: Column | None) -> tuple[Iterator[Any], Column]:
+    """Return the names of the rows of some data, and the column that has them."""
+    if column is None:
+        raise BadInputError(f"--data {file.name}: give the --id-column that names its rows.")
+    found = find_column(file.name, file.columns, str(column), "--id-column")
+    return file.read(found), found
+
+
+def _level_with(hierarchy: FusionHierarchy, clusters: str) -> int:
+    """Return the finest level with at most so many clusters."""
+    most = read_count("--clusters", clusters)
+    counts = hierarchy.cluster_counts().tolist()
+    if most < counts[-1]:
+        raise BadInputError(
+            f"--clusters {most} is not in this hierarchy: its last level has {counts[-1]:,}. Give at least as many, or "
+            f"fit again with a base method that merges more."
+        )
+    return next(level for level, count in enumerate(counts) if count <= most)
+
+
+def _level(hierarchy: FusionHierarchy, text: str) -> int:
+    level = read_count("--level", text, least=0)
+    if level > hierarchy.n_levels:
+        raise BadInputError(f"--level {level} is not in this hierarchy: give a level from 0 to {hierarchy.n_levels}.")
+    return level

@@ -1,0 +1,98 @@
+"""cohirf demo: cluster real and synthetic data, and show what came out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.datasets import load_digits, load_iris, make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
+
+from cohirf.cli import spec
+from cohirf.cli.console import Console, Grid
+from cohirf.cli.spec import Option
+from cohirf.cli.writing import check_file
+from cohirf.datasets import make_spheres
+from cohirf.estimator import CoHiRF
+
+HEADINGS = ("data", "rows", "method", "levels", "clusters", "ARI", "time", "options")
+ROWS = 100_000
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Data with known classes, a base method, and how CoHiRF is set up around it."""
+
+    name: str
+    X: Any
+    y: Any
+    base: Any
+    options: dict[str, Any]
+
+
+def demo(
+    out: Annotated[
+        Path, Option(("--out",), "Where to write a report on the digits.", spec.OUTPUT, "FILE", default="demo.html")
+    ] = Path("demo.html"),
+    json: spec.AsJson = False,
+    quiet: spec.Quiet = False,
+) -> None:
+    """Cluster iris, digits, blobs and spheres, beside the base method alone; write a report on the digits."""
+    from cohirf.report import write_report  # it takes a moment to import
+
+    console = Console(json, quiet)
+    check_file(out, "--out", (".html", ".htm"), force=True)
+    rows: list[dict[str, Any]] = []
+    for experiment in experiments(ROWS):
+        console.note(f"{experiment.name}: {len(experiment.X):,} rows")
+        model = CoHiRF(experiment.base, random_state=0, **experiment.options)
+        with console.watching():
+            rows += [run(experiment, method) for method in (experiment.base, model)]
+            if experiment.name == "digits":
+                write_report(model, experiment.X, out, y=experiment.y, image_shape=(8, 8), title="Handwritten digits")
+    table = Grid([_cells(row) for row in rows], HEADINGS)
+    console.show({"command": "demo", "runs": rows, "written": {"report": str(out)}}, table, f"Written: {out} (report)")
+
+
+def experiments(n_rows: int) -> Iterator[Experiment]:
+    """Yield what is run; synthetic data has ``n_rows`` rows."""
+    X, y = load_iris(return_X_y=True)
+    yield Experiment("iris", StandardScaler().fit_transform(X), y, KMeans(3, random_state=0), {})
+    X, y = load_digits(return_X_y=True)
+    weighted = {"n_views": 3, "medoid_weights": True}
+    yield Experiment("digits", X, y, KMeans(10, random_state=0), weighted)
+    X, y = make_blobs(n_rows, 50, centers=10, random_state=0)
+    yield Experiment("blobs", X, y, KMeans(10, random_state=0), {"max_features": 0.3})
+    X, y = make_spheres(n_rows, random_state=0)
+    batched = {"n_views": 1, "batch_size": n_rows // 10}
+    yield Experiment("spheres", X, y, DBSCAN(eps=0.12, min_samples=5), batched)
+
+
+def run(experiment: Experiment, method: Any) -> dict[str, Any]:
+    """Fit a method and return what came out."""
+    started = time.perf_counter()
+    labels = method.fit(experiment.X).labels_
+    seconds = time.perf_counter() - started
+    is_ours = isinstance(method, CoHiRF)
+    options = ", ".join(f"{name}={value}" for name, value in experiment.options.items()) or "defaults"
+    return {
+        "data": experiment.name,
+        "rows": len(labels),
+        "method": type(method).__name__,
+        "levels": method.hierarchy_.n_levels if is_ours else None,
+        "clusters": len(set(labels.tolist()) - {-1}),
+        "ari": float(adjusted_rand_score(experiment.y, labels)),
+        "seconds": seconds,
+        "options": options if is_ours else "base method alone",
+    }
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    levels = "-" if row["levels"] is None else str(row["levels"])
+    figures = (f"{row['clusters']:,}", f"{row['ari']:.3f}", f"{row['seconds']:.2f} s")
+    return (row["data"], f"{row['rows']:,}", row["method"], levels, *figures, row["options"])

@@ -1,0 +1,123 @@
+"""cohirf generate: synthetic data of the paper, of any size."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+from cohirf import datasets
+from cohirf.cli import spec
+from cohirf.cli.console import Console
+from cohirf.cli.errors import BadInputError
+from cohirf.cli.spec import Option, read_count
+from cohirf.cli.writing import TABLES, check_file
+
+Rows = Annotated[str, Option(("--n",), "Number of rows, such as 1000 or 1e6.", metavar="INT")]
+Out = Annotated[
+    Path,
+    Option(
+        ("--out",),
+        "The file to write: .npy, with labels in a second file beside it, or .parquet or .csv with a column label.",
+        spec.OUTPUT,
+        "FILE",
+    ),
+]
+Seed = Annotated[str, Option(("--seed",), "Another seed draws other rows.", metavar="INT", default="0")]
+Clusters = Annotated[str, Option(("--clusters",), "Number of clusters.", metavar="INT", default="5")]
+
+
+def spheres(
+    n: Rows,
+    out: Out,
+    noise: Annotated[
+        str, Option(("--noise",), "Standard deviation of the radius.", metavar="FLOAT", default="0.01")
+    ] = "0.01",
+    seed: Seed = "0",
+    force: spec.Force = False,
+    json: spec.AsJson = False,
+    quiet: spec.Quiet = False,
+) -> None:
+    """Points on two concentric spheres, of radius 0.5 and 1, in three dimensions."""
+    options = {"noise": _read_number("--noise", noise)}
+    _generate(datasets.write_spheres, n, out, seed, options, Console(json, quiet), force=force)
+
+
+def hypercube(
+    n: Rows,
+    out: Out,
+    clusters: Clusters = "5",
+    informative: Annotated[
+        str, Option(("--informative",), "Dimension of the hypercube.", metavar="INT", default="3")
+    ] = "3",
+    noise: Annotated[str, Option(("--noise",), "Number of features of noise.", metavar="INT", default="10")] = "10",
+    seed: Seed = "0",
+    force: spec.Force = False,
+    json: spec.AsJson = False,
+    quiet: spec.Quiet = False,
+) -> None:
+    """Points around corners of a hypercube with edges of 6 sqrt(dimension), and features of noise."""
+    options = {
+        "n_clusters": read_count("--clusters", clusters),
+        "n_informative": read_count("--informative", informative),
+        "n_noise": read_count("--noise", noise, least=0),
+    }
+    if options["n_clusters"] > 2 ** options["n_informative"]:
+        raise BadInputError(
+            f"--clusters {clusters} is above the {2 ** options['n_informative']} corners of a hypercube with "
+            f"--informative {informative}: raise --informative, or lower --clusters."
+        )
+    _generate(datasets.write_hypercube, n, out, seed, options, Console(json, quiet), force=force)
+
+
+def blobs(
+    n: Rows,
+    out: Out,
+    clusters: Clusters = "5",
+    features: Annotated[str, Option(("--features",), "Number of features.", metavar="INT", default="2")] = "2",
+    spread: Annotated[
+        str, Option(("--spread",), "Standard deviation of a cluster.", metavar="FLOAT", default="1")
+    ] = "1",
+    seed: Seed = "0",
+    force: spec.Force = False,
+    json: spec.AsJson = False,
+    quiet: spec.Quiet = False,
+) -> None:
+    """Points of round clusters, with centres between -10 and 10."""
+    options = {
+        "n_clusters": read_count("--clusters", clusters),
+        "n_features": read_count("--features", features),
+        "spread": _read_number("--spread", spread),
+    }
+    _generate(datasets.write_blobs, n, out, seed, options, Console(json, quiet), force=force)
+
+
+def _generate(
+    write: Callable[..., Path], n: str, out: Path, seed: str, options: dict[str, Any], console: Console, *, force: bool
+) -> None:
+    """Write data beside its place and move it there, so that no half of it is ever left."""
+    n_rows = read_count("--n", n)
+    random_state = read_count("--seed", seed, least=0)
+    labels = datasets.labels_file(out)
+    check_file(out, "--out", TABLES, force=force)
+    check_file(labels, "--out", TABLES, force=force)
+    with tempfile.TemporaryDirectory(dir=out.absolute().parent, prefix=".cohirf-") as folder:
+        made = Path(folder) / out.name
+        write(made, n_rows, random_state=random_state, **options)
+        datasets.labels_file(made).replace(labels)
+        if labels != out:
+            made.replace(out)
+    written = {"data": str(out)} | ({} if labels == out else {"labels": str(labels)})
+    document = {"command": "generate", "rows": n_rows, "written": written}
+    console.show(document, "Written: " + ", ".join(f"{path} ({name})" for name, path in written.items()))
+
+
+def _read_number(flag: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise BadInputError(f"{flag} {text!r} is not valid: give a number from 0 on.")
+    return number

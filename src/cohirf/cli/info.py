@@ -1,0 +1,125 @@
+"""cohirf info: what is in a model or a file of data."""
+
+from __future__ import annotations
+
+from math import isfinite, isnan
+from pathlib import Path
+from typing import Annotated, Any
+
+from sklearn.cluster import KMeans
+
+from cohirf.cli import spec
+from cohirf.cli.columns import Column
+from cohirf.cli.console import Console, Grid
+from cohirf.cli.data import DataFile
+from cohirf.cli.models import is_model, open_model
+from cohirf.cli.preparation import Preparation
+from cohirf.cli.spec import Argument
+from cohirf.cli.statistics import measure
+from cohirf.cli.summary import describe_model, level_grid, model_grid
+from cohirf.cli.tables import CsvFormat, is_number
+from cohirf.estimator import CoHiRF
+
+MOST_COLUMNS = 20  # that people read
+
+
+def info(
+    path: Annotated[Path, Argument("A model's folder, or a file of data.", "MODEL|DATA")],
+    delimiter: spec.Delimiter = None,
+    header: spec.Header = None,
+    json: spec.AsJson = False,
+) -> None:
+    """Say what is in a model or a file of data."""
+    console = Console(json)
+    if path.is_dir() and is_model(path):
+        _describe_model(path, console)
+    else:
+        _describe_data(DataFile.open(path, CsvFormat(delimiter, header)), console)
+
+
+def _describe_model(path: Path, console: Console) -> None:
+    model, preparation = open_model(path)
+    base = KMeans() if model.estimator is None else model.estimator
+    document = {
+        "command": "info",
+        "model": str(path),
+        "base_method": repr(base),
+        "parameters": _changed_parameters(model),
+        "preparation": preparation.to_json(),
+        **describe_model(model),
+    }
+    rows = [("base method", document["base_method"]), *document["parameters"].items(), *_preparation_rows(preparation)]
+    console.show(
+        document, Grid([(str(name), str(value)) for name, value in rows]), model_grid(document), level_grid(document)
+    )
+
+
+def _changed_parameters(model: CoHiRF) -> dict[str, Any]:
+    """Return the parameters that are not the defaults, as text where JSON has nothing else for them."""
+    defaults = CoHiRF().get_params(deep=False)
+    given = {name: value for name, value in model.get_params(deep=False).items() if name != "estimator"}
+    changed = {name: value for name, value in given.items() if value is not defaults[name] and value != defaults[name]}
+    return {name: value if isinstance(value, bool | int | float) else str(value) for name, value in changed.items()}
+
+
+def _preparation_rows(preparation: Preparation) -> list[tuple[str, str]]:
+    rows = [("scaling", preparation.scaling)]
+    rows += [("missing cells", "filled")] if preparation.fill is not None else []
+    rows += [(f"{name!r} coded", ", ".join(found.values)) for name, found in preparation.categories.items()]
+    apart = (("label column", preparation.label_column), ("id column", preparation.id_column))
+    return rows + [(what, str(column)) for what, column in apart if column is not None]
+
+
+def _describe_data(file: DataFile, console: Console) -> None:
+    n_rows, columns = _measure_columns(file)
+    document = {"command": "info", "data": str(file.path), "rows": n_rows, "columns": columns}
+    rows = [
+        (
+            str(column["name"]),
+            column["type"],
+            *(_cell(column.get(key)) for key in ("missing", "min", "mean", "max")),
+        )
+        for column in columns
+    ]
+    if len(rows) > MOST_COLUMNS:
+        more = f"... {len(rows) - MOST_COLUMNS + 1:,} more"
+        rows = [*rows[: MOST_COLUMNS - 1], (more, *[""] * 5)]
+    console.show(
+        document,
+        f"{file.name}: {n_rows:,} rows, {len(columns):,} columns",
+        Grid(rows, ("column", "type", "missing", "min", "mean", "max")),
+    )
+
+
+def _figure(value: float) -> float | str | None:
+    """Return a number as JSON can hold it: infinite ones as text, and None for none."""
+    if isfinite(value):
+        return float(value)
+    return None if isnan(value) else str(float(value))
+
+
+def _cell(figure: float | str | None) -> str:
+    if figure is None:
+        return "-"
+    return figure if isinstance(figure, str) else f"{figure:,.6g}"
+
+
+def _measure_columns(file: DataFile) -> tuple[int, list[dict[str, Any]]]:
+    """Return the number of rows; and name and type of each column, and what its numbers are like."""
+    types = {} if file.table is None else file.table.types
+    numeric = [column for column in file.columns if file.table is None or is_number(types[str(column)])]
+    found: dict[Column, dict[str, Any]] = {}
+    if numeric:
+        source = file.open_numbers(numeric)
+        n_rows = source.n_rows
+        statistics = measure(source)
+        for number, column in enumerate(numeric):
+            n_present = int(statistics.n_present[number])
+            values = {"min": statistics.low, "mean": statistics.mean, "max": statistics.high}
+            found[column] = {"missing": n_rows - n_present}
+            found[column] |= {key: _figure(vector[number]) for key, vector in values.items()}
+    else:
+        n_rows = sum(len(part) for part in file.read(file.columns[0]))
+    return n_rows, [
+        {"name": name, "type": types.get(str(name), "number"), **found.get(name, {})} for name in file.columns
+    ]

@@ -1,0 +1,38 @@
+"""One run of the program: what is raised becomes a line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from cohirf.cli import BAD_INPUT, STOPPED
+from cohirf.cli.errors import Interrupted, explain, one_line
+from cohirf.cli.estimator_options import flags
+from cohirf.cli.invocation import remember
+
+# what the library and base methods raise for input they do not take; anything else is a fault of ours
+BAD = (ValueError, TypeError, OSError, ImportError, MemoryError, NotImplementedError)
+
+
+def run(command: Any, arguments: Sequence[str]) -> int:
+    """Run the program with some arguments and return its exit code."""
+    remember(arguments)
+    try:
+        code = command.main(args=list(arguments), prog_name="cohirf", standalone_mode=False)
+    except Interrupted as stop:
+        return _end(str(stop), STOPPED)
+    except BAD as error:
+        return _end(explain(error, flags()), BAD_INPUT)
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # what typer raises for a command line it cannot read
+            raise
+        message = one_line(error.format_message()).rstrip(".")
+        path = getattr(getattr(error, "ctx", None), "command_path", "cohirf")
+        return _end(f"{message}. Try {path} --help.", BAD_INPUT) if message else BAD_INPUT  # help was printed
+    return code if isinstance(code, int) else 0
+
+
+def _end(message: str, code: int) -> int:
+    print(f"cohirf: {message}", file=sys.stderr, flush=True)  # noqa: T201 - what a command is for
+    return code

@@ -1,0 +1,123 @@
+"""What came out of a fit, as a document for programs and as tables for people."""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
+
+from cohirf.algorithm.grouping import BLOCK_ROWS, row_blocks
+from cohirf.algorithm.levels import LevelRecord
+from cohirf.cli.console import Grid
+from cohirf.cli.data import Classes
+from cohirf.estimator import CoHiRF
+from cohirf.planning.byte_sizes import format_bytes
+
+MOST_SIZES = 100  # that a document lists
+FEW_SIZES = 8  # that people read
+MOST_LEVELS = 12
+
+
+def sizes_of(labels: NDArray[Any], n_clusters: int) -> list[int]:
+    """Return the number of rows of each cluster, largest first; rows in no cluster are left out."""
+    counts = np.zeros(n_clusters + 1, dtype=np.int64)
+    for block in row_blocks(len(labels), max(BLOCK_ROWS, n_clusters)):  # each block adds to all counts
+        counts += np.bincount(labels[block] + 1, minlength=n_clusters + 1)
+    return sorted((int(count) for count in counts[1:]), reverse=True)
+
+
+def agreement(labels: NDArray[Any], classes: Classes | None) -> dict[str, Any]:
+    """Return the adjusted Rand index against known classes, over the rows that have one; nothing without classes."""
+    if classes is None:
+        return {}
+    known = classes.codes >= 0
+    if not known.any():
+        return {"ari": None, "rows_with_class": 0}
+    index = adjusted_rand_score(classes.codes[known], np.asarray(labels)[known])
+    return {"ari": float(index), "rows_with_class": int(known.sum())}
+
+
+def describe_model(model: CoHiRF) -> dict[str, Any]:
+    """Return what a fitted model is, as JSON can hold it."""
+    labels = model.labels_
+    sizes = sizes_of(labels, model.n_clusters_)
+    return {
+        "rows": len(labels),
+        "features": int(model.n_features_in_),
+        "n_levels": model.hierarchy_.n_levels,
+        "clusters": int(model.n_clusters_),
+        "rows_in_no_cluster": len(labels) - sum(sizes),
+        "sizes": sizes[:MOST_SIZES],
+        "levels": [_describe_level(record) for record in model.diagnostics_],
+    }
+
+
+def model_grid(document: dict[str, Any]) -> Grid:
+    """Return the facts about a model, and about a fit where the document has some, for people."""
+    rows = [
+        ("rows", f"{document['rows']:,}"),
+        ("features", f"{document['features']:,}"),
+        ("levels", str(document["n_levels"])),
+        ("clusters", f"{document['clusters']:,}"),
+        ("sizes", shown_sizes(document["sizes"], document["clusters"])),
+    ]
+    if document["rows_in_no_cluster"]:
+        rows.append(("in no cluster", f"{document['rows_in_no_cluster']:,} rows"))
+    rows += agreement_rows(document)
+    if "seconds" in document:
+        rows.append(("time", f"{document['seconds']:.1f} s"))
+    if document.get("peak_bytes") is not None:
+        rows.append(("peak memory", format_bytes(document["peak_bytes"])))
+    return Grid(rows)
+
+
+def agreement_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the comparison with known classes, if there is one."""
+    if "ari" not in document:
+        return []
+    if document["ari"] is None:
+        return [("ARI", "no row has a class")]
+    part = "" if document["rows_with_class"] == document["rows"] else f" over {document['rows_with_class']:,} rows"
+    return [("ARI", f"{document['ari']:.3f}{part}")]
+
+
+def level_grid(document: dict[str, Any]) -> Grid:
+    """Return what each level did, for people."""
+    headings = ("level", "rows in", "rows out", "batches", "views kept", "agreement", "time")
+    levels = document["levels"]
+    rows = [
+        (
+            str(level["level"]),
+            f"{level['rows_in']:,}",
+            f"{level['rows_out']:,}",
+            f"{level['batches']:,}",
+            f"{level['views_kept']:.3g}",
+            "-" if level["agreement"] is None else f"{level['agreement']:.2f}",
+            f"{level['seconds']:.2f} s",
+        )
+        for level in levels
+    ]
+    if len(rows) > MOST_LEVELS:
+        rows = [*rows[: MOST_LEVELS - 2], ("...",) + ("",) * 6, rows[-1]]
+    return Grid(rows, headings)
+
+
+def shown_sizes(sizes: list[int], n_clusters: int) -> str:
+    """Return the largest clusters in one line."""
+    text = ", ".join(f"{size:,}" for size in sizes[:FEW_SIZES])
+    return text if n_clusters <= FEW_SIZES else f"{text} and {n_clusters - FEW_SIZES:,} more"
+
+
+def _describe_level(record: LevelRecord) -> dict[str, Any]:
+    return {
+        "level": record.level,
+        "rows_in": record.rows_in,
+        "rows_out": record.rows_out,
+        "batches": record.n_batches,
+        "views_kept": record.views_kept,
+        "agreement": None if isnan(record.agreement) else record.agreement,
+        "seconds": record.base_seconds + record.consensus_seconds + record.medoid_seconds,
+    }

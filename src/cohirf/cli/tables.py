@@ -1,0 +1,175 @@
+"""Tables as their files hold them: the type of each column, and record batches of some of them, in order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cohirf.cli.errors import BadInputError
+from cohirf.optional import import_optional
+from cohirf.sources.arrow_batches import open_batches, open_file, read_batches
+from cohirf.sources.arrow_columns import NUMBERS, column_names, index_columns
+from cohirf.sources.arrow_ipc import KIND, ArrowSource
+from cohirf.sources.csv import TYPES, CsvFile, open_csv
+from cohirf.sources.files import FileStamp, Origin, naming, shown
+from cohirf.sources.open_source import find_opener
+from cohirf.sources.parquet import ParquetSource, parquet_files
+
+TEXT_TYPES = ("string", "large_string", "string_view", "dictionary<")
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """How a CSV file is written, as far as the user says so."""
+
+    delimiter: str | None = None
+    header: bool | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Return what the user says, by name."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file, or a folder of them, that has columns with names.
+
+    Attributes
+    ----------
+    name : str
+        What errors call it.
+    types : dict of str
+        Arrow's name of the type of each column.
+    index : list of str
+        The columns in which pandas stored the index of a table.
+    origin : Origin
+        What identifies the data.
+    read : callable
+        Yields record batches of the given columns.
+    parts : tuple of Part
+        The files of a folder.
+    """
+
+    name: str
+    types: dict[str, str]
+    index: list[str]
+    origin: Origin
+    read: Callable[[Sequence[str]], Iterator[Any]]
+    parts: tuple[Part, ...] = ()
+
+    def refuse_difference(self, column: str) -> None:
+        """Raise if a column is not of one type in all files of a folder."""
+        for part in self.parts:
+            here, first = part.types.get(column, "missing"), self.types[column]
+            if here != first:
+                raise BadInputError(
+                    f"{part.name}: column {column!r} is {here}, but {first} in {self.parts[0].name}: write the files "
+                    f"with the same columns."
+                )
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of a folder: its name, and the type of each column."""
+
+    name: str
+    types: dict[str, str]
+
+
+def open_table(path: Path, csv: CsvFormat) -> Table | None:
+    """Return a table, or None for storage without names; raise for what is neither."""
+    openers: dict[Any, Callable[..., Table]] = {
+        ParquetSource: _open_parquet,
+        ArrowSource: _open_arrow,
+        open_csv: partial(_open_csv, csv=csv),
+    }
+    opener = openers.get(find_opener(path))
+    return None if opener is None else opener(path.absolute())
+
+
+def is_number(stored: str) -> bool:
+    """Tell whether a type is one of numbers."""
+    return stored in NUMBERS or stored in TYPES  # a CSV column that is empty has type null
+
+
+def is_text(stored: str) -> bool:
+    """Tell whether a type is one of texts, which can be categories."""
+    return stored.startswith(TEXT_TYPES)
+
+
+def as_text(column: Any) -> Any:
+    """Return a column of an Arrow batch as plain text."""
+    return column.cast("string")
+
+
+def _open_parquet(path: Path) -> Table:
+    files = [FileStamp.of(file) for file in (parquet_files(path) if path.is_dir() else [path])]
+    parquet = import_optional("pyarrow.parquet", "arrow")
+
+    def read(columns: Sequence[str]) -> Iterator[Any]:
+        for file in files:
+            with naming(file.name, "Parquet"), parquet.ParquetFile(file.path) as opened:
+                for batch in opened.iter_batches(columns=list(columns), use_threads=False):
+                    yield batch.select(list(columns))
+
+    schemas = []
+    for file in files:
+        with naming(file.name, "Parquet"):
+            schemas.append(parquet.read_schema(file.path))
+    if path.is_file():
+        return _table(files[0], schemas[0], read)
+    parts = [Part(file.name, _types(file.name, schema)) for file, schema in zip(files, schemas, strict=True)]
+    return replace(_table(FolderStamp(shown(path), tuple(files)), schemas[0], read), parts=tuple(parts))
+
+
+def _open_arrow(path: Path) -> Table:
+    stamp = FileStamp.of(path)
+    with naming(stamp.name, KIND), open_file(stamp) as file:
+        schema = open_batches(file).schema
+
+    def read(columns: Sequence[str]) -> Iterator[Any]:
+        with naming(stamp.name, KIND), open_file(stamp) as file:
+            for batch in read_batches(file, [schema.get_field_index(name) for name in columns]):
+                yield batch.select(list(columns))
+
+    return _table(stamp, schema, read)
+
+
+def _open_csv(path: Path, csv: CsvFormat) -> Table:
+    file = CsvFile.of(FileStamp.of(path), csv.delimiter, csv.header)
+    schema = file.find_schema()
+    table = _table(file.file, schema, lambda _: iter(()))
+    # Text stays as it is written: a number read from 007 would be another name.
+    types = {name: TYPES.get(stored, "string") for name, stored in table.types.items()}
+
+    def read(columns: Sequence[str]) -> Iterator[Any]:
+        with file.naming(), file.read({name: types[name] for name in columns}) as reader:
+            yield from reader
+
+    return replace(table, read=read)
+
+
+def _table(origin: Origin, schema: Any, read: Callable[[Sequence[str]], Iterator[Any]]) -> Table:
+    return Table(origin.name, _types(origin.name, schema), index_columns(origin.name, schema), origin, read)
+
+
+def _types(source: str, schema: Any) -> dict[str, str]:
+    names = column_names(source, schema)
+    return {name: str(stored) for name, stored in zip(names, schema.types, strict=True)}
+
+
+@dataclass(frozen=True)
+class FolderStamp:
+    """The files of a folder as they were when it was opened."""
+
+    name: str
+    files: tuple[FileStamp, ...]
+
+    def content(self, n_chunks: int) -> Iterator[bytes]:
+        """Yield what identifies the files, one after the other."""
+        for file in self.files:
+            yield hashlib.sha256(b"".join(file.content(max(2, n_chunks // len(self.files))))).digest()

@@ -1,0 +1,135 @@
+"""Files that commands write: checked before the work begins, and there as a whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy_format
+from numpy.typing import NDArray
+
+from cohirf.algorithm.grouping import row_blocks
+from cohirf.cli.errors import BadInputError
+from cohirf.durable import replacing
+from cohirf.optional import import_optional
+from cohirf.saving import refuse_target
+from cohirf.sources.files import shown
+
+CLUSTER = "cluster"
+TABLES = (".parquet", ".csv", ".npy")
+BLOCK_ROWS = 2**17
+
+
+def check_file(path: Path | None, flag: str, suffixes: Sequence[str], *, force: bool, data: Path | None = None) -> None:
+    """Refuse a file that could not be written, or that is there already; the data is never replaced."""
+    if path is None:
+        return
+    name = shown(path.absolute())
+    if data is not None and path.resolve() == data.resolve():
+        raise BadInputError(f"{flag} {name} is the data itself: give another name.")
+    if suffixes and path.suffix.lower() not in suffixes:
+        endings = " or ".join(suffixes)
+        raise BadInputError(f"{flag} {name}: the kind of file is not known: give a name that ends in {endings}.")
+    if path.is_dir():
+        raise BadInputError(f"{flag} {name} is a folder: give the name of a file.")
+    if path.exists() and not force:
+        raise BadInputError(f"{flag} {name} exists: give another name, or --force to replace it.")
+    check_parent(path, flag)
+
+
+def check_model(path: Path | None, flag: str, *, force: bool) -> None:
+    """Refuse a folder that could not be made, or that is there; what is no model is never replaced."""
+    if path is None:
+        return
+    name = shown(path.absolute())
+    try:
+        refuse_target(Path(os.path.realpath(path)), overwrite=True)
+    except FileExistsError:
+        raise BadInputError(f"{flag} {name} exists and is no saved model: give another name.") from None
+    if path.exists() and not force:
+        raise BadInputError(f"{flag} {name} exists: give another name, or --force to replace it.")
+    check_parent(path, flag)
+
+
+def check_parent(path: Path, flag: str) -> None:
+    """Refuse a path in a folder that is not there, or that cannot be written to."""
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        raise BadInputError(f"{flag} {shown(path.absolute())}: there is no folder {shown(parent)}: make it first.")
+    if not os.access(parent, os.W_OK):
+        raise BadInputError(f"{flag} {shown(path.absolute())}: the folder cannot be written to: give another path.")
+
+
+def check_ids(path: Path | None, column: Any) -> None:
+    """Refuse to lose the names of rows in a file that has no place for them, or to mix them up with the clusters."""
+    if path is None or column is None:
+        return
+    if path.suffix.lower() == ".npy":
+        raise BadInputError(
+            f"--out {shown(path.absolute())}: an array has no place for --id-column {column!r}: "
+            f"give a name that ends in .parquet or .csv."
+        )
+    if column == CLUSTER:
+        raise BadInputError(f"--id-column {column!r} is what the column of clusters is called: rename it in the data.")
+
+
+def write_labels(path: Path, labels: NDArray[Any], ids: Iterable[Any] | None, id_name: Any = None) -> None:
+    """Write the cluster of each row, in the order of the rows, beside the names of the rows where there are any."""
+    writers = {".npy": _write_npy, ".csv": _write_csv, ".parquet": _write_parquet}
+    with replacing(path) as unfinished:
+        writers[path.suffix.lower()](unfinished, _parts(labels, ids), len(labels), str(id_name))
+
+
+Parts = Iterator[tuple[Any, NDArray[Any]]]
+
+
+def _parts(labels: NDArray[Any], ids: Iterable[Any] | None) -> Parts:
+    """Yield names, as an Arrow array or None, and labels of some rows at a time."""
+    if ids is None:
+        yield from ((None, np.asarray(labels[block])) for block in row_blocks(len(labels), BLOCK_ROWS))
+        return
+    start = 0
+    for names in ids:
+        yield names, np.asarray(labels[start : start + len(names)])
+        start += len(names)
+    if start != len(labels):
+        raise BadInputError(f"There are {start:,} names of rows for {len(labels):,} rows: give the data of the fit.")
+
+
+def _write_npy(path: Path, parts: Parts, n_rows: int, _: str) -> None:
+    with path.open("wb") as file:
+        header = {"descr": "<i8", "fortran_order": False, "shape": (n_rows,)}
+        npy_format.write_array_header_1_0(file, header)
+        for _names, labels in parts:
+            file.write(labels.astype("<i8").tobytes())
+
+
+def _write_csv(path: Path, parts: Parts, _: int, id_name: str) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        for number, (names, labels) in enumerate(parts):
+            if number == 0:
+                writer.writerow([CLUSTER] if names is None else [id_name, CLUSTER])
+            columns = [labels.tolist()] if names is None else [names.to_pylist(), labels.tolist()]
+            writer.writerows(zip(*columns, strict=True))
+
+
+def _write_parquet(path: Path, parts: Parts, _: int, id_name: str) -> None:
+    arrow, parquet = import_optional("pyarrow", "arrow"), import_optional("pyarrow.parquet", "arrow")
+    writer = None
+    try:
+        for names, labels in parts:
+            columns = {CLUSTER: arrow.array(labels.astype(np.int64))}
+            if names is not None:
+                columns = {id_name: names, **columns}
+            table = arrow.table(columns)
+            if writer is None:
+                writer = parquet.ParquetWriter(str(path), table.schema)
+            writer.write_table(table)
+    finally:
+        if writer is not None:
+            writer.close()

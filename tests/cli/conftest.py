@@ -1,0 +1,76 @@
+"""A folder with iris in it, and the program to run there."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+
+from cohirf.cli import main
+
+FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of the program left: its exit code and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="session")
+def iris():
+    """Iris as a table with names of plants and species."""
+    bunch = load_iris()
+    table = pd.DataFrame(bunch.data, columns=FEATURES)
+    table.insert(0, "id", [f"plant-{number:03}" for number in range(len(table))])
+    table["species"] = bunch.target_names[bunch.target]
+    return table
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, iris):
+    """A working directory with iris.csv and iris.parquet."""
+    monkeypatch.chdir(tmp_path)
+    iris.to_csv("iris.csv", index=False)
+    iris.to_parquet("iris.parquet", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def cohirf(capsys):
+    """Return a function that runs the program in this process."""
+
+    def run(*arguments):
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        return Outcome(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def data_home():
+    """Where the larger data sets are."""
+    return Path(os.environ.get("COHIRF_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
+
+APART = ("--id-column", "id", "--label-column", "species")
+
+
+@pytest.fixture
+def apart():
+    """Options that keep the names of the plants and the species apart."""
+    return APART
+
+
+@pytest.fixture
+def model(cohirf, folder):
+    """The folder of a model of iris, standardised."""
+    outcome = cohirf("fit", "iris.csv", *APART, "--param", "n_clusters=3", "--model", "model", "--quiet")
+    assert outcome == Outcome(0, "", "")
+    return folder / "model"

@@ -1,0 +1,497 @@
+"""Bad input: exit code 2, one line that names the file, column or option and the remedy, and nothing written."""
+
+import datetime
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from cohirf import CoHiRF
+from cohirf.cli import data as cli_data
+from cohirf.sources.open_source import FILES
+
+X = np.random.default_rng(0).normal(size=(200, 3))
+TABLE = pd.DataFrame(X, columns=list("abc"))
+
+
+def with_cell(value):
+    table = TABLE.copy()
+    table.loc[150, "b"] = value
+    return table
+
+
+def cut_short(path, n_bytes):
+    path.write_bytes(path.read_bytes()[:n_bytes])
+
+
+def write_parquet_parts():
+    Path("parts").mkdir()
+    TABLE.to_parquet("parts/0.parquet")
+    TABLE.assign(b=TABLE["b"] > 0, c="x").to_parquet("parts/1.parquet")
+
+
+def write_cut_parquet():
+    TABLE.to_parquet("data.parquet")
+    cut_short(Path("data.parquet"), 1000)
+
+
+def write_cut_array():
+    np.save("data.npy", X)
+    cut_short(Path("data.npy"), 1000)
+
+
+def write_damaged_name():
+    with pa.OSFile("data.arrow", "wb") as sink, pa.ipc.new_file(sink, pa.schema([("height", pa.float64())])) as writer:
+        writer.write_batch(pa.record_batch({"height": [1.0, 2.0]}))
+    Path("data.arrow").write_bytes(Path("data.arrow").read_bytes().replace(b"height", b"\xa2eight"))
+
+
+def write_late_text():
+    lines = ["a,b", *("1,2" for _ in range(400_000)), "3,oops"]
+    Path("data.csv").write_text("\n".join(lines))
+
+
+MISSING = (
+    "there are missing values: fill them with --impute median or --impute mean, or leave the column out with --drop."
+)
+DAMAGED = "It is cut short, damaged or of another kind: write it again, or give another file."
+# how the input is made, the arguments, and the message
+FILES_REFUSED = {
+    "missing file": (lambda: None, "fit gone.csv", "gone.csv is not a file: check the path."),
+    "folder without data": (
+        lambda: Path("empty").mkdir(),
+        "fit empty",
+        "empty is a folder without data: give one of Parquet files, or a Zarr array.",
+    ),
+    "empty CSV": (
+        lambda: Path("data.csv").touch(),
+        "fit data.csv",
+        "data.csv is empty: give a line of column names and a line for each sample.",
+    ),
+    "no rows": (
+        lambda: Path("data.csv").write_text("a,b\n"),
+        "fit data.csv",
+        "data.csv has 0 rows and 2 columns: give at least one of each.",
+    ),
+    "no rows to code": (
+        lambda: pd.DataFrame({"a": pd.Series([], dtype=str)}).to_parquet("data.parquet"),
+        "fit data.parquet --categorical onehot",
+        "data.parquet: column 'a' has no values: leave it out with --drop 'a'.",
+    ),
+    "truncated Parquet": (
+        write_cut_parquet,
+        "fit data.parquet",
+        "data.parquet cannot be read as Parquet: Parquet magic bytes not found in footer. Either the file is corrupted "
+        f"or this is not a parquet file. {DAMAGED}",
+    ),
+    "truncated array": (
+        write_cut_array,
+        "fit data.npy",
+        f"data.npy cannot be read as .npy: mmap length is greater than file size. {DAMAGED}",
+    ),
+    "damaged name": (
+        write_damaged_name,
+        "fit data.arrow",
+        "data.arrow cannot be read as a table: 'utf-8' codec can't decode byte 0xa2 in position 0: invalid start byte. "
+        f"{DAMAGED}",
+    ),
+    "three dimensions": (
+        lambda: np.save("data.npy", np.zeros((2, 2, 2))),
+        "fit data.npy",
+        "data.npy has shape (2, 2, 2): give two dimensions, one row per sample and one column per feature.",
+    ),
+    "an array of text": (
+        lambda: np.save("data.npy", np.array([["a"]])),
+        "fit data.npy",
+        "data.npy holds values of type <U1: turn them into numbers first.",
+    ),
+    "unknown kind of file": (
+        lambda: Path("data.txt").write_text("1 2"),
+        "fit data.txt",
+        f"data.txt cannot be opened by its name: give a file that ends in {', '.join(FILES)}.",
+    ),
+    "schema change in a folder": (
+        write_parquet_parts,
+        "fit parts --drop c",
+        "parts/1.parquet: column 'b' is bool, but double in parts/0.parquet: write the files with the same columns, or "
+        "leave some out with --drop.",
+    ),
+    "schema change in a CSV": (
+        write_late_text,
+        "fit data.csv",
+        "data.csv: column 'b' holds 'oops', which is no number: turn it into numbers first, or leave it out with "
+        "--drop 'b'.",
+    ),
+    "ragged CSV": (
+        lambda: Path("data.csv").write_text("a,b\n1,2\n3\n"),
+        "fit data.csv",
+        "data.csv cannot be read as CSV: CSV parse error: Expected 2 columns, got 1: 3. Mend it, or give its "
+        "--delimiter.",
+    ),
+    "numbers as names": (
+        lambda: Path("data.csv").write_text("1,2\n3,4\n"),
+        "fit data.csv",
+        "data.csv has only numbers in its first line: give --no-header if they are data, --header if they are names.",
+    ),
+    "another delimiter": (
+        lambda: Path("data.csv").write_text("a;b\n1;2\n"),
+        "fit data.csv",
+        "data.csv: column 'a;b' is text: code it with --categorical onehot, keep it apart with --label-column or "
+        "--id-column, or leave it out with --drop 'a;b'. Or is it several columns, with another --delimiter?",
+    ),
+    "a name twice": (
+        lambda: Path("data.csv").write_text("a,a\n1,2\n"),
+        "fit data.csv",
+        "data.csv: the column name 'a' appears more than once: rename the columns.",
+    ),
+    "missing values in Parquet": (
+        lambda: with_cell(np.nan).to_parquet("data.parquet"),
+        "fit data.parquet",
+        f"data.parquet, rows 0 to 199: {MISSING} The first is in row 150, column 'b'.",
+    ),
+    "missing values in CSV": (
+        lambda: with_cell(np.nan).to_csv("data.csv", index=False),
+        "fit data.csv --scale none",
+        f"data.csv, rows 0 to 199: {MISSING} The first is in row 150, column 'b'.",
+    ),
+    "missing values in an array": (
+        lambda: np.save("data.npy", with_cell(np.nan)),
+        "fit data.npy",
+        f"data.npy, rows 0 to 199: {MISSING} The first is in row 150, column 1.",
+    ),
+    "a column of nothing": (
+        lambda: TABLE.assign(b=np.nan).to_csv("data.csv", index=False),
+        "fit data.csv --impute median",
+        "data.csv: column 'b' has no values: leave it out with --drop 'b'.",
+    ),
+    "infinite values": (
+        lambda: with_cell(np.inf).to_parquet("data.parquet"),
+        "fit data.parquet --scale none",
+        "data.parquet, rows 0 to 199: there are infinite values: replace them, or leave the column out with --drop. "
+        "The first is in row 150, column 'b'.",
+    ),
+    "infinite values to scale": (
+        lambda: np.save("data.npy", with_cell(-np.inf)),
+        "fit data.npy --scale minmax",
+        "data.npy: column 1 holds infinite values: replace them, or leave the column out with --drop 1.",
+    ),
+    "values too large": (
+        lambda: with_cell(1e200).to_parquet("data.parquet"),
+        "fit data.parquet --scale none",
+        "data.parquet, rows 0 to 199: holds values up to 1e+200, whose squares overflow float64: scale the data first.",
+    ),
+    "text": (
+        lambda: TABLE.assign(b="x").to_parquet("data.parquet"),
+        "fit data.parquet",
+        "data.parquet: column 'b' is text: code it with --categorical onehot, keep it apart with --label-column or "
+        "--id-column, or leave it out with --drop 'b'.",
+    ),
+    "dates": (
+        lambda: TABLE.assign(b=datetime.datetime(2026, 1, 1)).to_parquet("data.parquet"),
+        "fit data.parquet --categorical onehot",
+        "data.parquet: column 'b' has type timestamp[us], which is no number: leave it out with --drop 'b', or turn it "
+        "into numbers first.",
+    ),
+    "too many categories": (
+        lambda: (
+            TABLE.assign(b=[str(i) for i in range(100)] * 2, c=[str(i) for i in range(200)])
+            .loc[np.r_[:200, 0]]
+            .assign(c=[str(i) for i in range(201)])
+            .to_parquet("data.parquet", index=False)
+        ),
+        "fit data.parquet --categorical onehot",
+        "data.parquet: column 'c' has more than 200 different texts, too many for --categorical onehot: leave it out "
+        "with --drop 'c'.",
+    ),
+    "missing categories": (
+        lambda: TABLE.assign(b=["x", None] * 100).to_parquet("data.parquet"),
+        "fit data.parquet --categorical onehot",
+        "data.parquet: column 'b' has missing values: fill them with --impute median or --impute mean, which take the "
+        "most frequent text, or leave the column out with --drop 'b'.",
+    ),
+    "two features of one name": (
+        lambda: TABLE.assign(b="x", **{"b=x": 1.0}).to_parquet("data.parquet"),
+        "fit data.parquet --categorical onehot",
+        "data.parquet: two features would be called 'b=x': rename the column 'b=x'.",
+    ),
+}
+
+OPTIONS_REFUSED = {
+    "output exists": ("--out old.csv", "--out old.csv exists: give another name, or --force to replace it."),
+    "output of unknown kind": (
+        "--out labels.xls",
+        "--out labels.xls: the kind of file is not known: give a name that ends in .parquet or .csv or .npy.",
+    ),
+    "output nowhere": ("--out no/labels.csv", "--out no/labels.csv: there is no folder no: make it first."),
+    "output is a folder": ("--out sub.csv", "--out sub.csv is a folder: give the name of a file."),
+    "report of unknown kind": (
+        "--report report.pdf",
+        "--report report.pdf: the kind of file is not known: give a name that ends in .html or .htm.",
+    ),
+    "model is a file": ("--model old.csv", "--model old.csv exists and is no saved model: give another name."),
+    "no place for ids": (
+        "--id-column 0 --out labels.npy",
+        "--out labels.npy: an array has no place for --id-column '0': give a name that ends in .parquet or .csv.",
+    ),
+    "unknown column": (
+        "--label-column species",
+        "--label-column 'species': x.npy has no column names: give a number from 0 to 2.",
+    ),
+    "a column twice": (
+        "--label-column 1 --drop 1",
+        "x.npy: column 1 is named by several options: name each column once.",
+    ),
+    "nothing left": (
+        "--drop 0 --drop 1 --drop 2",
+        "x.npy has no columns left to cluster: keep fewer of them apart.",
+    ),
+    "no views": ("--views 0", "--views '0' is not valid: give an int >= 1."),
+    "views in words": ("--views many", "--views 'many' is not valid: give an int >= 1."),
+    "too many features": (
+        "--max-features 7",
+        "--max-features 7 is above the 3 features of the data: give an int from 1 to 3 or a fraction in (0, 1].",
+    ),
+    "a fraction above 1": (
+        "--max-features 1.5",
+        "--max-features '1.5' is not valid: give an int >= 1 or a number in (0, 1].",
+    ),
+    "unknown consensus": (
+        "--consensus strikt",
+        "--consensus 'strikt' is not valid: give 'majority' or 'relaxed' or 'strict'.",
+    ),
+    "threshold": ("--agreement-threshold 2", "--agreement-threshold '2' is not valid: give a number in [0, 1]."),
+    "batch size": ("--batch-size 1", "--batch-size '1' is not valid: give an int >= 2 or none or 'auto'."),
+    "levels": ("--max-iter 0", "--max-iter '0' is not valid: give an int >= 1."),
+    "jobs": ("--n-jobs 0", "--n-jobs 0 is not valid: give 1 or more, or -1 for all cores."),
+    "memory in words": (
+        "--memory-limit lots",
+        '--memory-limit \'lots\' is not valid: give a positive number of bytes, or text such as "500MB", "2GB" or '
+        '"1.5GiB" (units: B, KB, KiB, MB, MiB, GB, GiB, TB, TiB).',
+    ),
+    "checkpoint nowhere": (
+        "--checkpoint no/ck",
+        "no/ck: The checkpoint was not opened (No such file or directory): give a directory that can be written to, or "
+        "a new one in a directory that exists.",
+    ),
+    "checkpoint of something else": (
+        "--checkpoint sub.csv",
+        "--checkpoint 'sub.csv' holds something else, 'mine.txt': give an empty or new directory.",
+    ),
+    "unknown base method": (
+        "--estimator dbscn",
+        "--estimator: 'dbscn' is not the name of a base method: give one of affinity-propagation, agglomerative, "
+        "birch, bisecting-kmeans, dbscan, gmm, grid-dbscan, hdbscan, kernel-kmeans, kmeans, mean-shift, "
+        "minibatch-kmeans, optics, sc-srgf, spectral.",
+    ),
+    "unknown parameter": (
+        "--param eps=1",
+        "--param: 'eps' is not a parameter of kmeans: give some of n_clusters, init, n_init, max_iter, tol, verbose, "
+        "random_state, copy_x, algorithm.",
+    ),
+    "parameter without value": (
+        "--param eps",
+        "--param 'eps' is not valid: give KEY=VALUE, such as --param n_clusters=5.",
+    ),
+    "value out of range": (
+        "--estimator dbscan --param eps=-1",
+        "--param: eps='-1' is not valid: give a number > 0.",
+    ),
+    "weights where there are none": (
+        "--estimator spectral --medoid-weights",
+        "--medoid-weights needs a base method whose fit takes sample_weight, and that of SpectralClustering does not: "
+        "choose another base method, such as KMeans or DBSCAN, or do without weights.",
+    ),
+    "unknown scaling": ("--scale big", "--scale 'big' is not valid: give auto, standard, minmax or none."),
+    "unknown imputation": ("--impute 0", "--impute '0' is not valid: give median or mean."),
+    "unknown coding": ("--categorical hash", "--categorical 'hash' is not valid: give onehot."),
+    "a delimiter for an array": ("--delimiter ;", "--delimiter is for CSV files: leave it out."),
+    "unknown option": (
+        "--vews 3",
+        "No such option: --vews (Possible options: --redraws, --scale-views, --views). Try cohirf fit --help.",
+    ),
+}
+
+
+def refused(outcome, message):
+    """Check that nothing but one line was said, and which."""
+    said = outcome.err.replace("Row #3: ", "")  # Arrow tells the row of a CSV file if it has a single thread
+    assert said == f"cohirf: {message}\n"
+    assert outcome.out == ""
+    assert outcome.code == 2
+
+
+@pytest.mark.parametrize(("make", "arguments", "message"), FILES_REFUSED.values(), ids=FILES_REFUSED)
+def test_files_are_refused(cohirf, tmp_path, monkeypatch, make, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    make()
+    before = sorted(tmp_path.rglob("*"))
+    refused(cohirf(*arguments.split(), "--quiet", "--out", "labels.csv", "--model", "model"), message)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(("arguments", "message"), OPTIONS_REFUSED.values(), ids=OPTIONS_REFUSED)
+def test_options_are_refused(cohirf, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", X)
+    Path("old.csv").write_text("old")
+    Path("sub.csv").mkdir()
+    Path("sub.csv/mine.txt").touch()
+    before = sorted(tmp_path.rglob("*"))
+    refused(cohirf("fit", "x.npy", *arguments.split(), "--quiet"), message)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert Path("old.csv").read_text() == "old"
+
+
+def test_names_of_columns_are_listed(cohirf, folder):
+    refused(
+        cohirf("fit", "iris.csv", "--label-column", "speces"),
+        "--label-column 'speces': iris.csv has no such column: it has 'id', 'sepal_length', 'sepal_width', "
+        "'petal_length', 'petal_width', 'species'.",
+    )
+
+
+def test_many_names_are_not_all_listed(cohirf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame(np.zeros((3, 12))).rename(columns="c{}".format).to_csv("wide.csv", index=False)
+    outcome = cohirf("fit", "wide.csv", "--id-column", "x")
+    assert outcome.err.endswith("it has 'c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7' and 4 more.\n")
+
+
+def test_ids_must_not_be_called_cluster(cohirf, folder, iris):
+    iris.rename(columns={"id": "cluster"}).to_csv("data.csv", index=False)
+    refused(
+        cohirf("fit", "data.csv", "--id-column", "cluster", "--drop", "species", "--out", "labels.csv"),
+        "--id-column 'cluster' is what the column of clusters is called: rename it in the data.",
+    )
+
+
+def test_names_of_rows_that_change_their_type_are_refused_before_the_fit(cohirf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("parts").mkdir()
+    TABLE.assign(id=range(200)).to_parquet("parts/0.parquet")
+    TABLE.assign(id="x").to_parquet("parts/1.parquet")
+    refused(
+        cohirf("fit", "parts", "--id-column", "id", "--out", "labels.csv"),
+        "parts/1.parquet: column 'id' is large_string, but int64 in parts/0.parquet: write the files with the same "
+        "columns.",
+    )
+
+
+def test_missing_values_in_a_late_batch_name_its_rows(cohirf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli_data, "IN_MEMORY_BYTES", 100)
+    with_cell(np.nan).to_parquet("data.parquet")
+    outcome = cohirf("fit", "data.parquet", "--batch-size", 20, "--scale", "none", "--quiet", "--out", "labels.csv")
+    refused(outcome, f"data.parquet, rows 133 to 154: {MISSING} The first is in row 150, column 'b'.")
+    assert not Path("labels.csv").exists()
+
+
+def test_a_file_that_changes_during_the_fit_is_refused(cohirf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli_data, "IN_MEMORY_BYTES", 100)
+    np.save("data.npy", X)
+    fit = CoHiRF.fit
+
+    def fit_later(self, source):
+        np.save("data.npy", X[:100])
+        return fit(self, source)
+
+    monkeypatch.setattr(CoHiRF, "fit", fit_later)
+    refused(
+        cohirf("fit", "data.npy", "--scale", "none", "--quiet", "--out", "labels.csv"),
+        "data.npy has changed since it was opened: run the command again, and leave the file as it is until it is "
+        "done.",
+    )
+
+
+@pytest.mark.parametrize("command", ["fit iris.csv --drop id --drop species", "predict model iris.csv"])
+def test_the_data_is_never_replaced(cohirf, model, command):
+    before = Path("iris.csv").read_bytes()
+    refused(
+        cohirf(*command.split(), "--out", "./iris.csv", "--force"),
+        "--out iris.csv is the data itself: give another name.",
+    )
+    assert Path("iris.csv").read_bytes() == before
+
+
+def test_a_model_that_exists_is_not_replaced(cohirf, model):
+    before = (model / "manifest.json").read_bytes()
+    refused(
+        cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species", "--model", "model"),
+        "--model model exists: give another name, or --force to replace it.",
+    )
+    assert (model / "manifest.json").read_bytes() == before
+
+
+def test_a_checkpoint_of_another_fit_is_refused(cohirf, folder, apart):
+    command = ("fit", "iris.csv", *apart, "--checkpoint", "ck", "--quiet")
+    assert cohirf(*command).code == 0
+    refused(
+        cohirf(*command, "--seed", 1),
+        "--checkpoint 'ck' belongs to another fit: --seed was 0 and is 1. Give another directory, or repeat the fit it "
+        "belongs to.",
+    )
+
+
+def test_a_memory_limit_below_what_python_takes_is_refused(cohirf, folder, apart):
+    outcome = cohirf("fit", "iris.csv", *apart, "--batch-size", "auto", "--memory-limit", "1MB", "--quiet")
+    assert outcome.code == 2
+    assert outcome.err.startswith("cohirf: --memory-limit 1 MB is too low: this process takes ")
+    assert outcome.err.endswith("Raise --memory-limit.\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("fit", "Missing argument 'DATA'. Try cohirf fit --help."),
+        ("nothing", "No such command 'nothing'. Try cohirf --help."),
+        ("predict gone iris.csv --out l.csv", "gone is not there: give the folder that cohirf fit --model wrote."),
+        ("predict sub iris.csv --out l.csv", "sub is no saved model: give the folder that cohirf fit --model wrote."),
+        ("cut gone --clusters 2", "gone is not there: give the folder that cohirf fit --model wrote."),
+        ("cut gone", "cut needs a level: give either --clusters or --level."),
+        ("cut gone --clusters 2 --level 1", "cut needs a level: give either --clusters or --level."),
+        ("tree gone --format nwk", "--format 'nwk' is not valid: give newick, json, linkage or graphml."),
+        ("info gone.csv", "gone.csv is not a file: check the path."),
+        (
+            "report gone iris.csv --out r.html --image-shape 8",
+            "--image-shape '8' is not valid: give height and width, such as 8x8, or 32x32x3.",
+        ),
+        (
+            "generate blobs --n ten --out a.npy",
+            "--n 'ten' is not valid: give a whole number from 1 on, such as 1000 or 1e6.",
+        ),
+        (
+            "generate blobs --n 1.5 --out a.npy",
+            "--n '1.5' is not valid: give a whole number from 1 on, such as 1000 or 1e6.",
+        ),
+        ("generate blobs --n 10 --spread wide --out a.npy", "--spread 'wide' is not valid: give a number from 0 on."),
+        (
+            "generate blobs --n 10 --out a.xyz",
+            "--out a.xyz: the kind of file is not known: give a name that ends in .parquet or .csv or .npy.",
+        ),
+        (
+            "generate blobs --n 10 --out iris.csv",
+            "--out iris.csv exists: give another name, or --force to replace it.",
+        ),
+        (
+            "generate hypercube --n 10 --clusters 9 --out a.npy",
+            "--clusters 9 is above the 8 corners of a hypercube with --informative 3: raise --informative, or lower "
+            "--clusters.",
+        ),
+    ],
+)
+def test_other_commands_refuse_in_the_same_way(cohirf, folder, arguments, message):
+    Path("sub").mkdir()
+    before = sorted(folder.rglob("*"))
+    refused(cohirf(*arguments.split()), message)
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_folder_without_the_right_to_write_is_refused(cohirf, folder, apart, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    refused(
+        cohirf("fit", "iris.csv", *apart, "--out", "labels.csv"),
+        "--out labels.csv: the folder cannot be written to: give another path.",
+    )

@@ -1,0 +1,392 @@
+"""cohirf fit, end to end."""
+
+import json
+import re
+import subprocess
+import sys
+import warnings
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+import zarr
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+import cohirf as package
+from cohirf import CoHiRF, open_source
+from cohirf.cli import data as cli_data
+from cohirf.cli import main
+
+FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
+
+
+def expected_labels(X, base=None, **parameters):
+    with warnings.catch_warnings(action="ignore"):  # batches of iris are thin
+        return CoHiRF(base, random_state=0, **parameters).fit(X).labels_
+
+
+def read_labels(path="labels.csv"):
+    return pd.read_csv(path)["cluster"].to_numpy()
+
+
+def test_a_bare_fit_says_what_it_chose_and_what_came_out(cohirf, folder, iris):
+    iris[FEATURES].to_csv("plain.csv", index=False)
+    outcome = cohirf("fit", "plain.csv")
+    labels = expected_labels(StandardScaler().fit_transform(iris[FEATURES]))
+    assert outcome.code == 0
+    lines = outcome.err.splitlines()
+    assert lines[:2] == [
+        "plain.csv: 150 rows, 4 features",
+        "chosen: --estimator kmeans --param n_clusters=8 --scale standard --seed 0",
+    ]
+    assert all(
+        re.match(r"level \d: [\d,]+ -> [\d,]+ rows in 1 batch, 5 of 5 views kept, agr", line) for line in lines[2:]
+    )
+    facts = dict(re.split(r"  +", line, maxsplit=1) for line in outcome.out.splitlines()[:6])
+    assert facts["rows"] == "150"
+    assert facts["clusters"] == str(labels.max() + 1)
+    assert facts["sizes"].startswith(", ".join(map(str, sorted(np.bincount(labels))[:-9:-1])))
+    assert facts["time"].endswith(" s")
+    assert "peak memory" in outcome.out
+    assert "level  rows in  rows out  batches  views kept  agreement" in outcome.out
+    assert outcome.out.splitlines()[-1] == (
+        "Nothing was written: give --out labels.csv to keep the clusters, --model model/ to predict and cut later, "
+        "--report report.html to look at them."
+    )
+    assert sorted(path.name for path in folder.iterdir()) == ["iris.csv", "iris.parquet", "plain.csv"]
+
+
+def test_what_it_chose_can_be_given(cohirf, folder, iris):
+    iris[FEATURES].to_csv("plain.csv", index=False)
+    chosen = cohirf("fit", "plain.csv", "--out", "a.csv").err.splitlines()[1].removeprefix("chosen: ")
+    cohirf("fit", "plain.csv", *chosen.split(), "--out", "b.csv")
+    assert Path("a.csv").read_text() == Path("b.csv").read_text()
+
+
+def test_everything_of_the_issue_together(cohirf, folder, iris):
+    command = (
+        "fit iris.parquet --estimator dbscan --param eps=0.8 --param min_samples=5 --views 5 --max-features 0.5 "
+        "--consensus relaxed --batch-size 100 --memory-limit 4GB --checkpoint ck/ --label-column species "
+        "--id-column id --scale standard --out labels.parquet --model model/ --report report.html --n-jobs 2 --seed 0"
+    )
+    outcome = cohirf(*command.split())
+    assert outcome.code == 0
+    X = StandardScaler().fit_transform(iris[FEATURES])
+    options = {"n_views": 5, "max_features": 0.5, "consensus": "relaxed", "batch_size": 100}
+    labels = expected_labels(X, DBSCAN(eps=0.8, min_samples=5), **options)
+    table = pq.read_table("labels.parquet")
+    assert table.column_names == ["id", "cluster"]
+    assert table["id"].to_pylist() == iris["id"].tolist()
+    assert table["cluster"].to_pylist() == labels.tolist()
+    assert f"ARI          {adjusted_rand_score(iris['species'], labels):.3f}\n" in outcome.out
+    assert outcome.out.endswith("Written: labels.parquet (labels), model (model), report.html (report)\n")
+    assert (package.load("model").labels_ == labels).all()
+    page = Path("report.html").read_text()
+    assert f"cohirf {command}" in page
+    assert "setosa" in page
+    assert sorted(path.name for path in Path("ck").iterdir()) == ["journal", "lock", "manifest.json"]
+
+
+@pytest.mark.parametrize("scale", ["standard", "minmax", "none"])
+def test_scaling_is_scikit_learns(cohirf, folder, iris, apart, scale):
+    cohirf("fit", "iris.parquet", *apart, "--scale", scale, "--param", "n_clusters=3", "--out", "labels.csv")
+    scaler = {"standard": StandardScaler(), "minmax": MinMaxScaler(), "none": None}[scale]
+    X = iris[FEATURES].to_numpy()
+    labels = expected_labels(X if scaler is None else scaler.fit_transform(X), KMeans(3))
+    assert (read_labels() == labels).all()
+
+
+def test_data_is_left_as_it_is_for_a_base_method_of_the_users(cohirf, folder, iris, apart):
+    outcome = cohirf("fit", "iris.csv", *apart, "--estimator", "dbscan", "--views", 1, "--out", "labels.csv")
+    assert "chosen: --scale none --seed 0\n" in outcome.err
+    assert (read_labels() == expected_labels(iris[FEATURES].to_numpy(), DBSCAN(), n_views=1)).all()
+
+
+def store(iris, name):
+    """Write iris without names of rows and species; return the file."""
+    table = iris[FEATURES]
+    path = Path(name)
+    if name.endswith((".csv", ".csv.gz")):
+        table.to_csv(path, index=False)
+    elif name.endswith(".tsv"):
+        table.to_csv(path, index=False, sep="\t")
+    elif name.endswith(".parquet"):
+        table.to_parquet(path)
+    elif name.endswith(".arrow"):
+        with pa.OSFile(name, "wb") as sink, pa.ipc.new_stream(sink, pa.Schema.from_pandas(table)) as writer:
+            writer.write_table(pa.Table.from_pandas(table))
+    elif name.endswith(".feather"):
+        pyarrow.feather.write_feather(table, name)
+    elif name.endswith(".npy"):
+        np.save(path, table)
+    elif name.endswith(".zarr"):
+        zarr.save_array(name, table.to_numpy())
+    else:
+        path.mkdir()
+        for start in (0, 50, 100):
+            table[start : start + 50].to_parquet(path / f"{start:03}.parquet", index=False)
+    return path
+
+
+@pytest.mark.parametrize("scale", ["none", "standard"])
+@pytest.mark.parametrize(
+    "name",
+    ["d.csv", "d.csv.gz", "d.tsv", "d.parquet", "d.arrow", "d.feather", "d.npy", "d.zarr", "parts"],
+)
+def test_every_format_gives_the_same_clusters(cohirf, folder, iris, name, scale):
+    data = store(iris, name)
+    assert cohirf("fit", data, "--scale", scale, "--out", "labels.npy", "--quiet") == (type(cohirf("info", data)))(
+        0, "", ""
+    )
+    X = iris[FEATURES].to_numpy()
+    X = X if scale == "none" else StandardScaler().fit_transform(X)
+    labels = np.load("labels.npy")
+    assert labels.dtype == np.int64
+    assert adjusted_rand_score(labels, expected_labels(X)) == 1
+
+
+def test_outputs_agree_and_keep_order_and_names(cohirf, folder, iris, apart):
+    shuffled = iris.sample(frac=1, random_state=0)
+    shuffled.to_parquet("shuffled.parquet")
+    for name in ("labels.parquet", "labels.csv"):
+        assert cohirf("fit", "shuffled.parquet", *apart, "--out", name).code == 0
+    assert cohirf("fit", "shuffled.parquet", "--drop", "id", "--drop", "species", "--out", "labels.npy").code == 0
+    tables = pd.read_parquet("labels.parquet"), pd.read_csv("labels.csv")
+    for table in tables:
+        assert table["id"].tolist() == shuffled["id"].tolist()
+        assert table["cluster"].tolist() == np.load("labels.npy").tolist()
+
+
+@pytest.mark.parametrize("name", ["iris.arrow", "iris.feather"])
+def test_columns_are_kept_apart_in_arrow_files(cohirf, folder, iris, name, apart):
+    table = pa.Table.from_pandas(iris, preserve_index=False)
+    if name == "iris.arrow":
+        with pa.OSFile(name, "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table, max_chunksize=40)
+    else:
+        pyarrow.feather.write_feather(table, name, chunksize=40)
+    outcome = cohirf("fit", name, *apart, "--out", "labels.csv")
+    labels = pd.read_csv("labels.csv")
+    assert labels["id"].tolist() == iris["id"].tolist()
+    assert f"ARI          {adjusted_rand_score(iris['species'], labels['cluster']):.3f}\n" in outcome.out
+
+
+def test_names_of_rows_in_csv_stay_as_they_are_written(cohirf, folder, iris):
+    names = [f"00{number}" for number in range(149)] + ['a, "b"']
+    iris.assign(id=names).to_csv("zeros.csv", index=False)
+    cohirf("fit", "zeros.csv", "--id-column", "id", "--drop", "species", "--out", "labels.csv")
+    assert pd.read_csv("labels.csv", dtype=str)["id"].tolist() == names
+
+
+def test_numbers_name_rows_as_well(cohirf, folder, iris):
+    np.save("numbered.npy", np.column_stack([np.arange(150) * 10, iris[FEATURES], iris["species"].factorize()[0]]))
+    outcome = cohirf("fit", "numbered.npy", "--id-column", 0, "--label-column", 5, "--out", "labels.parquet")
+    table = pd.read_parquet("labels.parquet")
+    assert table["0"].tolist() == list(range(0, 1500, 10))
+    labels = expected_labels(StandardScaler().fit_transform(iris[FEATURES]))
+    assert table["cluster"].tolist() == labels.tolist()
+    assert f"ARI          {adjusted_rand_score(iris['species'], labels):.3f}\n" in outcome.out
+
+
+def test_a_file_without_header_is_read_when_asked(cohirf, folder, iris):
+    iris[FEATURES].to_csv("bare.csv", index=False, header=False, sep=";")
+    assert cohirf("fit", "bare.csv", "--no-header", "--delimiter", ";", "--out", "labels.csv").code == 0
+    assert (read_labels() == expected_labels(StandardScaler().fit_transform(iris[FEATURES]))).all()
+
+
+def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypatch):
+    monkeypatch.setattr(cli_data, "IN_MEMORY_BYTES", 1000)
+    options = ("--param", "n_clusters=3", "--views", 2, "--batch-size", 40)
+    assert cohirf("fit", "iris.parquet", "--drop", "id", "--drop", "species", *options, "--out", "labels.csv").code == 0
+    source = open_source(StandardScaler().fit_transform(iris[FEATURES]))
+    assert (read_labels() == expected_labels(source, KMeans(3), n_views=2, batch_size=40)).all()
+
+
+def test_from_many_rows_on_the_batch_size_is_measured(cohirf, folder, iris, monkeypatch):
+    monkeypatch.setattr("cohirf.cli.estimator_options.MANY_ROWS", 100)
+    outcome = cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species")
+    assert (
+        "chosen: --estimator kmeans --param n_clusters=8 --scale standard --seed 0 --batch-size auto\n" in outcome.err
+    )
+    assert "batch_size=150: one batch" in outcome.err
+    assert (
+        "--batch-size" not in cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species", "--batch-size", "none").err
+    )
+
+
+def test_a_document_for_programs(cohirf, folder, iris, apart):
+    outcome = cohirf("fit", "iris.csv", *apart, "--views", 1, "--json", "--out", "labels.csv", "--min-cluster-size", 20)
+    assert outcome.out.count("\n") == 1
+    document = json.loads(outcome.out)
+    labels = read_labels()
+    assert document["rows"] == 150
+    assert document["features"] == 4
+    assert document["clusters"] == labels.max() + 1
+    assert document["sizes"] == sorted(np.bincount(labels[labels >= 0]).tolist(), reverse=True)
+    assert document["rows_in_no_cluster"] == (labels < 0).sum() > 0
+    assert document["ari"] == pytest.approx(adjusted_rand_score(iris["species"], labels))
+    assert document["written"] == {"labels": "labels.csv"}
+    assert document["levels"][0]["rows_in"] == 150
+    assert {level["agreement"] for level in document["levels"]} == {None}
+    assert document["peak_bytes"] > 10**7
+    assert "level 1: 150 -> " in outcome.err
+
+
+def test_a_system_that_does_not_tell_the_memory_is_no_fault(cohirf, folder, apart, monkeypatch):
+    def fail():
+        raise NotImplementedError
+
+    monkeypatch.setattr("cohirf.cli.fit.peak_bytes", fail)
+    outcome = cohirf("fit", "iris.csv", *apart)
+    assert outcome.code == 0
+    assert "peak memory" not in outcome.out
+
+
+def test_rows_in_no_cluster_are_counted(cohirf, folder, apart):
+    out = cohirf("fit", "iris.csv", *apart, "--min-cluster-size", 20).out
+    assert re.search(r"^in no cluster  \d+ rows$", out, re.MULTILINE)
+
+
+def test_a_quiet_fit_prints_nothing(cohirf, folder, apart):
+    outcome = cohirf("fit", "iris.csv", *apart, "--quiet", "--max-iter", 1, "--batch-size", 30)
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+    outcome = cohirf("fit", "iris.csv", *apart, "--quiet", "--json")
+    assert outcome.err == ""
+    assert json.loads(outcome.out)["rows"] == 150
+
+
+def test_warnings_are_lines_in_words_of_options(cohirf, folder, apart):
+    outcome = cohirf("fit", "iris.csv", *apart, "--max-iter", 1, "--json")
+    warning = (
+        "The last level still merged clusters when --max-iter 1 was reached: raise it, unless you mean to stop there."
+    )
+    assert f"\nwarning: {warning}\n" in outcome.err
+    assert json.loads(outcome.out)["warnings"] == [warning]
+
+
+def test_labels_that_are_missing_are_left_out_of_the_comparison(cohirf, folder, iris):
+    iris.assign(species=iris["species"].where(iris.index % 3 > 0)).to_csv("part.csv", index=False)
+    options = ("--drop", "id", "--label-column", "species", "--out", "labels.csv")
+    outcome = cohirf("fit", "part.csv", *options, "--report", "report.html")
+    known = iris.index % 3 > 0
+    index = adjusted_rand_score(iris["species"][known], read_labels()[known])
+    assert f"ARI          {index:.3f} over 100 rows\n" in outcome.out
+    assert "missing" in Path("report.html").read_text()
+
+
+def test_without_any_label_there_is_no_comparison(cohirf, folder, iris):
+    iris.assign(species=np.nan).to_csv("none.csv", index=False)
+    assert (
+        "ARI          no row has a class\n"
+        in cohirf("fit", "none.csv", "--drop", "id", "--label-column", "species").out
+    )
+
+
+def test_an_index_of_pandas_is_no_feature(cohirf, folder, iris):
+    iris.set_index("id").drop(columns="species").to_parquet("indexed.parquet")
+    assert "indexed.parquet: 150 rows, 4 features\n" in cohirf("fit", "indexed.parquet").err
+    cohirf("fit", "indexed.parquet", "--id-column", "id", "--out", "labels.csv")
+    assert pd.read_csv("labels.csv")["id"].tolist() == iris["id"].tolist()
+
+
+@pytest.mark.parametrize("out", ["labels.parquet", "labels.csv"])
+def test_names_of_rows_may_be_missing_and_of_any_type(cohirf, folder, iris, out):
+    names = {
+        "text": [None] * 60 + [f"n{i}" for i in range(90)],
+        "category": pd.Categorical(["a", "b", None] * 50),
+        "date": pd.date_range("2026-01-01", periods=150),
+        "number": np.arange(150) * 1.5,
+    }
+    for kind, ids in names.items():
+        table = pa.Table.from_pandas(iris[FEATURES].assign(name=ids), preserve_index=False)
+        pq.write_table(table, "named.parquet", row_group_size=50)
+        outcome = cohirf("fit", "named.parquet", "--id-column", "name", "--out", out, "--force", "--quiet")
+        assert outcome.code == 0, outcome.err
+        found = pd.read_parquet(out)["name"] if out.endswith("parquet") else pd.read_csv(out)["name"]
+        found = pd.to_datetime(found) if kind == "date" else found
+        assert found.astype(str).tolist() == pd.Series(ids).astype(found.dtype).astype(str).tolist(), kind
+
+
+def test_force_replaces_what_is_there(cohirf, folder, apart):
+    Path("labels.csv").write_text("old")
+    Path("report.html").write_text("old")
+    options = ("--out", "labels.csv", "--model", "model", "--report", "report.html")
+    assert cohirf("fit", "iris.csv", *apart, *options, "--force").code == 0
+    assert cohirf("fit", "iris.csv", *apart, *options, "--force", "--seed", 1).code == 0
+    assert read_labels().shape == (150,)
+    assert package.load("model").random_state == 1
+    assert "old" not in Path("report.html").read_text()[:3]
+
+
+def test_force_replaces_no_folder_that_is_no_model(cohirf, folder, apart):
+    Path("mine").mkdir()
+    Path("mine/precious.txt").write_text("x")
+    outcome = cohirf("fit", "iris.csv", *apart, "--model", "mine", "--force")
+    assert outcome.code == 2
+    assert outcome.err == "cohirf: --model mine exists and is no saved model: give another name.\n"
+    assert Path("mine/precious.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["odd name.csv", "dörte.csv", "a\nb.csv", "-dash.csv", "[red]x.csv", "x\x1b[31m.csv"])
+def test_odd_file_names_are_names(cohirf, folder, name, apart):
+    Path("iris.csv").rename(name)
+    outcome = cohirf("fit", *apart, "--out", f"out {name}", "--report", f"{name}.html", "--", name)
+    assert outcome.code == 0
+    assert "\x1b" not in outcome.out + outcome.err
+    assert len(pd.read_csv(f"out {name}")) == 150
+    assert Path(f"{name}.html").exists()
+
+
+def test_hostile_column_names_stay_text(cohirf, folder, iris):
+    names = ["<script>alert(1)</script>", "x\x1b[2J", "[bold]b[/bold]", "d"]
+    iris[FEATURES].set_axis(names, axis=1).to_parquet("hostile.parquet")
+    outcome = cohirf("fit", "hostile.parquet", "--report", "report.html", "--model", "model")
+    assert outcome.code == 0
+    assert "<script>alert" not in Path("report.html").read_text()
+    described = cohirf("info", "hostile.parquet")
+    assert "x\\x1b[2J" in described.out
+    assert "\x1b" not in described.out
+    assert package.load("model").feature_names_in_.tolist() == names
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "least"), [("shuttle", "--param n_clusters=2", 0.1), ("pendigits", "", 0.2)]
+)
+def test_real_data(cohirf, folder, data_home, name, options, least):
+    path = data_home / f"{name}.parquet"
+    if not path.exists():
+        pytest.skip(f"{path} is not there: set COHIRF_DATA to the folder of the data sets")
+    options = (*options.split(), "--views", 2, "--medoid-weights", "--label-column", "label")
+    outcome = cohirf("fit", path, *options, "--out", "labels.parquet", "--json")
+    assert outcome.code == 0
+    document = json.loads(outcome.out)
+    assert document["ari"] > least
+    y = pd.read_parquet(path)["label"]
+    assert document["ari"] == pytest.approx(adjusted_rand_score(y, pd.read_parquet("labels.parquet")["cluster"]))
+
+
+def test_the_installed_program_is_this_one(folder):
+    run = subprocess.run(
+        [sys.executable, "-m", "cohirf", "fit", "iris.csv", "--drop", "id", "--label-column", "species", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(run.stdout)["rows"] == 150
+    assert "\x1b" not in run.stderr
+    scripts = metadata.entry_points(group="console_scripts", name="cohirf")
+    assert all(entry.load() is main for entry in scripts)
+
+
+def test_the_library_imports_nothing_of_the_command_line():
+    # scikit-learn imports rich by itself where it is installed
+    code = "import sys, cohirf; print([name for name in ('typer', 'cohirf.cli') if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"

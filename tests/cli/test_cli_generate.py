@@ -1,0 +1,76 @@
+"""cohirf generate and demo."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cohirf.cli import demo as cli_demo
+from cohirf.datasets import make_hypercube, write_blobs, write_spheres
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_spheres_are_the_librarys(cohirf, here):
+    outcome = cohirf("generate", "spheres", "--n", "1e3", "--out", "s.npy", "--seed", 3, "--noise", 0)
+    assert (outcome.code, outcome.out) == (0, "Written: s.npy (data), s_labels.npy (labels)\n")
+    write_spheres("again.npy", 1000, noise=0, random_state=3)
+    assert (np.load("s.npy") == np.load("again.npy")).all()
+    assert (np.load("s_labels.npy") == np.load("again_labels.npy")).all()
+    assert len(list(here.iterdir())) == 4
+
+
+def test_a_hypercube_is_the_papers(cohirf):
+    options = ("--clusters", 4, "--informative", 2, "--noise", 7)
+    outcome = cohirf("generate", "hypercube", "--n", 500, *options, "--out", "h.parquet", "--json")
+    assert json.loads(outcome.out) == {"command": "generate", "rows": 500, "written": {"data": "h.parquet"}}
+    table = pd.read_parquet("h.parquet")
+    X, y = make_hypercube(500, n_clusters=4, n_informative=2, n_noise=7, random_state=0)
+    assert (table.drop(columns="label").to_numpy() == X).all()
+    assert (table["label"] == y).all()
+
+
+def test_blobs_can_be_text(cohirf):
+    options = ("--clusters", 3, "--features", 4, "--spread", 0.5)
+    assert cohirf("generate", "blobs", "--n", 90, *options, "--out", "b.csv", "--quiet").out == ""
+    write_blobs("b.npy", 90, n_clusters=3, n_features=4, spread=0.5, random_state=0)
+    assert np.allclose(pd.read_csv("b.csv").drop(columns="label"), np.load("b.npy"))
+    assert "ARI          1.000\n" in cohirf("fit", "b.csv", "--label-column", "label", "--param", "n_clusters=3").out
+
+
+def test_labels_that_exist_are_not_replaced_either(cohirf):
+    Path("s_labels.npy").write_text("mine")
+    outcome = cohirf("generate", "spheres", "--n", 10, "--out", "s.npy")
+    assert outcome.err == "cohirf: --out s_labels.npy exists: give another name, or --force to replace it.\n"
+    assert cohirf("generate", "spheres", "--n", 10, "--out", "s.npy", "--force").code == 0
+    assert len(np.load("s_labels.npy")) == 10
+
+
+def test_an_error_leaves_nothing(cohirf, here, monkeypatch):
+    def fail(path, *_, **__):
+        Path(path).write_text("half")
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("cohirf.datasets.write_blobs", fail)
+    outcome = cohirf("generate", "blobs", "--n", 10, "--out", "b.npy")
+    assert outcome.code == 2
+    assert outcome.err.endswith("b.npy: No space left on device: make room, or give a path on another disk.\n")
+    assert list(here.iterdir()) == []
+
+
+def test_the_demo_runs_and_writes_a_report(cohirf, monkeypatch):
+    monkeypatch.setattr(cli_demo, "ROWS", 2_000)
+    outcome = cohirf("demo", "--out", "page.html")
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    assert lines[0].split() == ["data", "rows", "method", "levels", "clusters", "ARI", "time", "options"]
+    assert [line.split()[0] for line in lines[1:9]] == ["iris"] * 2 + ["digits"] * 2 + ["blobs"] * 2 + ["spheres"] * 2
+    assert [line.split()[2] for line in lines[1:9:2]] == ["KMeans", "KMeans", "KMeans", "DBSCAN"]
+    assert lines[-1] == "Written: page.html (report)"
+    assert "Handwritten digits" in Path("page.html").read_text()

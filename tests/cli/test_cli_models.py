@@ -1,0 +1,331 @@
+"""cohirf predict, cut, tree, report and info: what can be done with a model."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.cluster.hierarchy import is_valid_linkage
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
+
+import cohirf as package
+from cohirf import CoHiRF, FusionHierarchy
+from cohirf.saving import load_preparation, save_model
+
+FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
+
+
+@pytest.fixture
+def fitted(iris):
+    return CoHiRF(KMeans(3), random_state=0).fit(StandardScaler().fit_transform(iris[FEATURES]))
+
+
+def test_predict_prepares_new_rows_as_those_of_the_fit(cohirf, model, iris, fitted):
+    new = iris.sample(40, random_state=0)
+    new[["species", *FEATURES[::-1], "id"]].to_csv("new.csv", index=False)  # in another order
+    outcome = cohirf("predict", model, "new.csv", "--out", "labels.csv")
+    assert outcome.code == 0
+    labels = pd.read_csv("labels.csv")
+    assert labels["id"].tolist() == new["id"].tolist()
+    assert labels["cluster"].tolist() == fitted.labels_[new.index].tolist()
+    index = adjusted_rand_score(new["species"], labels["cluster"])
+    assert outcome.out == (
+        "rows      40\n"
+        "clusters  3 of 3\n"
+        f"sizes     {', '.join(map(str, sorted(np.bincount(labels['cluster']), reverse=True)))}\n"
+        f"ARI       {index:.3f}\n"
+        "\n"
+        "Written: labels.csv (labels)\n"
+    )
+
+
+def test_predict_needs_neither_names_of_rows_nor_classes(cohirf, model, iris, fitted):
+    iris[FEATURES].to_parquet("new.parquet")
+    outcome = cohirf("predict", model, "new.parquet", "--out", "labels.npy", "--json")
+    assert np.load("labels.npy").tolist() == fitted.labels_.tolist()
+    document = json.loads(outcome.out)
+    assert document["rows"] == 150
+    assert "ari" not in document
+
+
+def test_predict_may_name_other_columns(cohirf, model, iris):
+    iris.rename(columns={"id": "plant", "species": "class"}).to_csv("new.csv", index=False)
+    options = ("--id-column", "plant", "--label-column", "class", "--out", "labels.csv")
+    assert "ARI" in cohirf("predict", model, "new.csv", *options).out
+    assert pd.read_csv("labels.csv").columns.tolist() == ["plant", "cluster"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda iris: iris.drop(columns="petal_width"),
+            "new.parquet has no column 'petal_width', which the model was fitted on: give data that has all 4 "
+            "features.",
+        ),
+        (
+            lambda iris: iris.assign(petal_width="wide"),
+            "new.parquet: column 'petal_width' is text, and the data of the fit had numbers: give data of the same "
+            "kind.",
+        ),
+    ],
+)
+def test_predict_refuses_other_columns(cohirf, model, iris, change, message):
+    change(iris).to_parquet("new.parquet")
+    outcome = cohirf("predict", model, "new.parquet", "--out", "labels.csv")
+    assert (outcome.code, outcome.out, outcome.err) == (2, "", f"cohirf: {message}\n")
+    assert not Path("labels.csv").exists()
+
+
+def test_predict_refuses_data_of_another_kind(cohirf, model, iris):
+    np.save("new.npy", iris[FEATURES])
+    assert cohirf("predict", model, "new.npy", "--out", "labels.csv").err == (
+        "cohirf: new.npy has no column names, and the data of the fit had names: give data of the same kind.\n"
+    )
+    cohirf("fit", "new.npy", "--model", "other", "--quiet")
+    assert cohirf("predict", "other", "iris.csv", "--out", "labels.csv").err == (
+        "cohirf: iris.csv has column names, and the data of the fit had none: give data of the same kind.\n"
+    )
+
+
+def test_a_model_that_python_saved_takes_its_columns_as_they_are(cohirf, folder, iris):
+    X = iris[FEATURES]
+    model = CoHiRF(KMeans(3), random_state=0).fit(X)
+    model.save("named")
+    cohirf("predict", "named", "iris.parquet", "--out", "labels.csv")
+    assert pd.read_csv("labels.csv")["cluster"].tolist() == model.labels_.tolist()
+    CoHiRF(KMeans(3), random_state=0).fit(X.to_numpy()).save("unnamed")
+    np.save("new.npy", X)
+    cohirf("predict", "unnamed", "new.npy", "--out", "labels.npy")
+    assert np.load("labels.npy").tolist() == model.labels_.tolist()
+
+
+def test_a_saved_model_says_how_its_data_was_prepared(cohirf, model, iris):
+    content = load_preparation(model)
+    assert content["columns"] == FEATURES
+    assert content["scaling"] == "standard"
+    assert np.allclose(content["offset"], iris[FEATURES].mean())
+    assert (content["label_column"], content["id_column"]) == ("species", "id")
+    assert package.load(model).feature_names_in_.tolist() == FEATURES
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"version": 2}, "it is of another version: use the release of cohirf that wrote it"),
+        ({"more": 1}, "it has other keys than a preparation"),
+        ({"columns": "abcd"}, "it has something else where a list should be"),
+        ({"columns": [1.5]}, "it names a column by something else than text or a number"),
+        ({"columns": ["a"]}, "it does not fit the features of the model"),
+        ({"columns": []}, "its scaling or its columns are not those of a preparation"),
+        ({"scale": [1.0]}, "it does not fit the features of the model"),
+        ({"scale": ["x"]}, "could not convert string to float: 'x'"),
+        ({"scale": ["inf"] * 4}, "it has values that are not finite"),
+        ({"scaling": "huge"}, "its scaling or its columns are not those of a preparation"),
+        ({"categories": {"x": {"values": ["a"], "missing": "b"}}}, "it fills missing cells with an unknown category"),
+        ({"categories": {"x": {"values": ["a"], "missing": None}}}, "it does not fit the features of the model"),
+        ({"categories": 3}, "'int' object is not iterable"),
+    ],
+)
+def test_a_preparation_that_was_tampered_with_is_refused(cohirf, model, change, reason):
+    save_model(package.load(model), "other", preparation=load_preparation(model) | change)
+    outcome = cohirf("predict", "other", "iris.csv", "--out", "labels.csv")
+    assert outcome.code == 2
+    assert outcome.err == f"cohirf: other: preparation.json cannot be used: {reason}. Fit and save the model again.\n"
+
+
+def test_a_damaged_model_is_refused_by_name(cohirf, model):
+    content = bytearray((model / "labels.npy").read_bytes())
+    content[-1] ^= 1
+    (model / "labels.npy").write_bytes(content)
+    outcome = cohirf("info", model)
+    assert outcome.code == 2
+    assert outcome.err == (
+        f"cohirf: '{model / 'labels.npy'}' cannot be used: its SHA-256 differs from the one in the manifest. Get an "
+        "undamaged copy, or fit and save the model again.\n"
+    )
+
+
+# -- cut -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def deep(cohirf, folder, apart):
+    """A model of several levels."""
+    assert cohirf("fit", "iris.csv", *apart, "--model", "deep", "--quiet").code == 0
+    return Path("deep"), package.load("deep").hierarchy_
+
+
+def test_cut_gives_the_finest_level_with_so_many_clusters(cohirf, deep):
+    path, hierarchy = deep
+    outcome = cohirf("cut", path, "--clusters", 16, "--out", "labels.csv")
+    expected = hierarchy.cut(n_clusters=16)
+    assert pd.read_csv("labels.csv")["cluster"].tolist() == expected.tolist()
+    level = next(level for level, count in enumerate(hierarchy.cluster_counts()) if count <= 16)
+    assert f"level     {level} of {hierarchy.n_levels}\n" in outcome.out
+    assert f"clusters  {expected.max() + 1}\n" in outcome.out
+    assert outcome.out.endswith("Written: labels.csv (labels)\n")
+
+
+def test_cut_at_a_level_prints_without_a_file(cohirf, deep):
+    path, hierarchy = deep
+    outcome = cohirf("cut", path, "--level", 1, "--json")
+    document = json.loads(outcome.out)
+    assert document["clusters"] == hierarchy.cluster_counts()[1]
+    assert document["sizes"] == sorted(hierarchy.sizes(1).tolist(), reverse=True)[:100]
+    assert cohirf("cut", path, "--level", 0).out.endswith(
+        "Nothing was written: give --out labels.csv to keep the clusters.\n"
+    )
+
+
+def test_cut_keeps_the_names_of_rows_where_the_data_is_given(cohirf, deep, iris):
+    path, hierarchy = deep
+    cohirf("cut", path, "--level", 1, "--data", "iris.parquet", "--out", "labels.parquet")
+    table = pd.read_parquet("labels.parquet")
+    assert table["id"].tolist() == iris["id"].tolist()
+    assert table["cluster"].tolist() == hierarchy.cut(level=1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            "--clusters 1",
+            "--clusters 1 is not in this hierarchy: its last level has 9. Give at least as many, or fit again with a "
+            "base method that merges more.",
+        ),
+        ("--level 99", "--level 99 is not in this hierarchy: give a level from 0 to 6."),
+        (
+            "--level 1 --out labels.csv --data short.csv",
+            "There are 10 names of rows for 150 rows: give the data of the fit.",
+        ),
+        (
+            "--level 1 --out labels.csv --data iris.csv --id-column x",
+            "--id-column 'x': iris.csv has no such column: it "
+            "has 'id', 'sepal_length', 'sepal_width', 'petal_length', 'petal_width', 'species'.",
+        ),
+    ],
+)
+def test_cut_refuses(cohirf, deep, iris, arguments, message):
+    iris[:10].to_csv("short.csv", index=False)
+    outcome = cohirf("cut", "deep", *arguments.split())
+    assert (outcome.code, outcome.err) == (2, f"cohirf: {message}\n")
+    assert not list(Path().glob("*labels*"))
+
+
+def test_cut_asks_which_column_names_the_rows(cohirf, folder, iris):
+    CoHiRF(random_state=0).fit(iris[FEATURES]).save("m")
+    assert cohirf("cut", "m", "--level", 1, "--data", "iris.csv", "--out", "labels.csv").err == (
+        "cohirf: --data iris.csv: give the --id-column that names its rows.\n"
+    )
+
+
+# -- tree ----------------------------------------------------------------------------------------------------------
+
+
+def test_tree_prints_every_format(cohirf, deep):
+    path, hierarchy = deep
+    assert cohirf("tree", path).out == f"{hierarchy.to_newick()}\n"
+    assert FusionHierarchy.from_json(cohirf("tree", path, "--format", "json").out) == hierarchy
+    lines = cohirf("tree", path, "--format", "linkage").out.splitlines()
+    assert lines[0] == "left,right,level,rows"
+    assert (np.loadtxt(lines[1:], delimiter=",") == hierarchy.to_linkage()).all()
+    graph = ElementTree.fromstring(cohirf("tree", path, "--format", "graphml").out)
+    edges = graph.findall(".//{*}edge")
+    assert len(edges) == (hierarchy.absorbed_at > 0).sum()
+
+
+def test_tree_writes_files(cohirf, deep):
+    path, hierarchy = deep
+    for name, kind in (("t.npy", "linkage"), ("t.csv", "linkage"), ("t.nwk", "newick"), ("t.graphml", "graphml")):
+        outcome = cohirf("tree", path, "--format", kind, "--out", name)
+        assert (outcome.code, outcome.out) == (0, "")
+    assert is_valid_linkage(np.load("t.npy"))
+    assert Path("t.nwk").read_text() == f"{hierarchy.to_newick()}\n"
+    assert "exists" in cohirf("tree", path, "--out", "t.nwk").err
+
+
+def test_tree_may_be_the_top_alone(cohirf, deep):
+    path, hierarchy = deep
+    assert cohirf("tree", path, "--top", 12).out == f"{hierarchy.condense(max_clusters=12).to_newick()}\n"
+
+
+# -- report and info -----------------------------------------------------------------------------------------------
+
+
+def test_report_of_a_saved_model(cohirf, model):
+    outcome = cohirf("report", model, "iris.parquet", "--out", "report.html", "--title", "Plants & <more>")
+    assert (outcome.code, outcome.out) == (0, "Written: report.html (report)\n")
+    page = Path("report.html").read_text()
+    assert "Plants &amp; &lt;more&gt;" in page
+    assert "cohirf report" in page
+    assert "versicolor" in page
+    assert "petal_length" in page
+
+
+def test_report_shows_images(cohirf, folder):
+    np.save("pixels.npy", np.random.default_rng(0).random((60, 16)))
+    cohirf("fit", "pixels.npy", "--model", "m", "--quiet", "--scale", "none")
+    assert cohirf("report", "m", "pixels.npy", "--out", "r.html", "--image-shape", "4x4", "--json").code == 0
+    assert "data:image/png" in Path("r.html").read_text()
+
+
+def test_report_refuses_other_data(cohirf, model, iris):
+    iris[:-1].to_csv("short.csv", index=False)
+    outcome = cohirf("report", model, "short.csv", "--out", "report.html")
+    assert (outcome.code, outcome.err) == (
+        2,
+        "cohirf: The data has 149 rows, and the model was fitted on 150: give the data of the fit.\n",
+    )
+
+
+def test_info_of_a_model(cohirf, model):
+    outcome = cohirf("info", model)
+    assert outcome.out.startswith("base method   KMeans(n_clusters=3)\nrandom_state  0\nscaling       standard\n")
+    assert "label column  species\n" in outcome.out
+    assert "rows out" in outcome.out
+    document = json.loads(cohirf("info", model, "--json").out)
+    assert document["preparation"]["columns"] == FEATURES
+    assert document["rows"] == 150
+
+
+def test_info_of_a_table(cohirf, folder, iris):
+    iris.assign(petal_width=iris["petal_width"].where(iris.index > 9)).to_parquet("holes.parquet")
+    outcome = cohirf("info", "holes.parquet")
+    lines = [line.split() for line in outcome.out.splitlines()]
+    assert outcome.out.startswith("holes.parquet: 150 rows, 6 columns\n")
+    assert lines[1] == ["column", "type", "missing", "min", "mean", "max"]
+    assert lines[3] == ["sepal_length", "double", "0", "4.3", "5.84333", "7.9"]
+    assert lines[6][:3] == ["petal_width", "double", "10"]
+    assert lines[7][0] == "species"
+    document = json.loads(cohirf("info", "holes.parquet", "--json").out)
+    assert [column["name"] for column in document["columns"]] == list(iris.columns)
+
+
+def test_info_tells_of_infinite_values(cohirf, folder):
+    np.save("inf.npy", np.array([[1.0, -np.inf], [3.0, 2.0]]))
+    columns = json.loads(cohirf("info", "inf.npy", "--json").out)["columns"]
+    assert [columns[0]["min"], columns[1]["min"], columns[1]["max"]] == [1.0, "-inf", 2.0]
+    assert cohirf("info", "inf.npy").out.splitlines()[3].split()[:4] == ["1", "number", "0", "-inf"]
+
+
+def test_info_of_a_checkpoint_is_refused(cohirf, folder, apart):
+    cohirf("fit", "iris.csv", *apart, "--checkpoint", "ck", "--quiet")
+    assert cohirf("info", "ck").err == (
+        "cohirf: ck is a folder without data: give one of Parquet files, or a Zarr array.\n"
+    )
+
+
+def test_info_of_an_array_and_of_text_alone(cohirf, folder, iris):
+    np.save("wide.npy", np.arange(60.0).reshape(2, 30))
+    out = cohirf("info", "wide.npy").out
+    assert out.startswith("wide.npy: 2 rows, 30 columns\n")
+    assert "... 11 more" in out
+    iris[["id", "species"]].to_csv("text.csv", index=False)
+    assert cohirf("info", "text.csv").out.startswith("text.csv: 150 rows, 2 columns\n")
+    iris.assign(none=np.nan)[["none", "id"]].to_csv("none.csv", index=False)
+    assert cohirf("info", "none.csv").out.splitlines()[2].split() == ["none", "null", "150", "-", "-", "-"]

@@ -1,0 +1,191 @@
+"""What is done to data before the fit: coding of text, filling of gaps, scaling; and that predict does the same."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from cohirf import CoHiRF, load, open_source
+from cohirf.cli import statistics
+from cohirf.cli.preparation import Preparation
+from cohirf.cli.statistics import measure
+from cohirf.saving import load_preparation
+
+
+@pytest.fixture
+def mixed(tmp_path, monkeypatch):
+    """Numbers and texts, with gaps in both."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"size": rng.normal(10, 3, 120), "colour": rng.choice(["red", "blue", "green"], 120)})
+    table["weight"] = rng.normal(5, 1, 120)
+    table["shape"] = rng.choice(["round", "long"], 120, p=[0.7, 0.3])
+    table.loc[[3, 50], "weight"] = np.nan
+    table.loc[[7, 99], "shape"] = None
+    table.to_csv("mixed.csv", index=False)
+    table.to_parquet("mixed.parquet")
+    table.astype({"colour": "category", "shape": "category"}).to_parquet("categories.parquet")
+    return table
+
+
+def by_scikit_learn(table, impute):
+    """Prepare the same table: coded texts stand where the columns were."""
+    texts = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(sparse_output=False))
+    numbers = SimpleImputer(strategy=impute)
+    parts = [(numbers, ["size"]), (texts, ["colour"]), (numbers, ["weight"]), (texts, ["shape"])]
+    return make_column_transformer(*parts).fit_transform(table)
+
+
+@pytest.mark.parametrize("impute", ["median", "mean"])
+@pytest.mark.parametrize("name", ["mixed.csv", "mixed.parquet", "categories.parquet"])
+def test_coding_and_filling_are_scikit_learns(cohirf, mixed, name, impute):
+    options = ("--categorical", "onehot", "--impute", impute, "--scale", "none", "--param", "n_clusters=4")
+    assert cohirf("fit", name, *options, "--model", "model", "--out", "labels.csv", "--quiet").code == 0
+    X = by_scikit_learn(mixed, impute)
+    expected = CoHiRF(KMeans(4), random_state=0).fit(X)
+    assert pd.read_csv("labels.csv")["cluster"].tolist() == expected.labels_.tolist()
+    model = load("model")
+    assert np.allclose(model.medoids_, expected.medoids_)
+    assert model.feature_names_in_.tolist() == [
+        *("size", "colour=blue", "colour=green", "colour=red"),
+        *("weight", "shape=long", "shape=round"),
+    ]
+
+
+def test_predict_codes_and_fills_as_the_fit_did(cohirf, mixed):
+    options = ("--categorical", "onehot", "--impute", "median", "--scale", "standard")
+    cohirf("fit", "mixed.csv", *options, "--model", "model", "--out", "labels.csv", "--quiet")
+    part = mixed[40:60].assign(colour="red")  # categories that are missing do not shift the others
+    part.to_parquet("part.parquet")
+    assert cohirf("predict", "model", "part.parquet", "--out", "part.csv", "--quiet").code == 0
+    content = Preparation.from_json(load_preparation("model"))
+    X = by_scikit_learn(pd.concat([mixed, part]), "median")[120:]
+    X[:, 4] = np.where(part["weight"].isna(), mixed["weight"].median(), part["weight"])
+    model = load("model")
+    expected = model.predict(pd.DataFrame((X - content.offset) / content.scale, columns=model.feature_names_in_))
+    assert pd.read_csv("part.csv")["cluster"].tolist() == expected.tolist()
+
+
+def test_scaling_counts_the_cells_that_are_there(cohirf, mixed):
+    cohirf("fit", "mixed.csv", "--drop", "colour", "--drop", "shape", "--impute", "mean", "--model", "model", "--quiet")
+    content = load_preparation("model")
+    assert np.allclose(content["offset"], [mixed["size"].mean(), mixed["weight"].mean()])
+    assert np.allclose(content["scale"], [mixed["size"].std(ddof=0), mixed["weight"].std(ddof=0)])
+    assert np.allclose(content["fill"][1], mixed["weight"].mean())
+
+
+def test_true_and_false_are_numbers(cohirf, mixed):
+    mixed.dropna().assign(flag=lambda table: table["size"] > 10).to_csv("flags.csv", index=False)
+    options = ("--categorical", "onehot", "--scale", "none", "--model", "model", "--quiet")
+    assert cohirf("fit", "flags.csv", *options).code == 0
+    assert set(np.unique(load("model").medoids_[:, -1])) <= {0.0, 1.0}
+
+
+def test_an_unknown_category_is_refused(cohirf, mixed):
+    cohirf("fit", "mixed.csv", "--categorical", "onehot", "--impute", "mean", "--model", "model", "--quiet")
+    mixed.assign(colour="mauve").to_csv("new.csv", index=False)
+    outcome = cohirf("predict", "model", "new.csv", "--out", "labels.csv")
+    assert (outcome.code, outcome.err) == (
+        2,
+        "cohirf: new.csv: column 'colour' holds 'mauve', which the fit has not seen: it has seen 'blue', 'green', "
+        "'red'. Leave such rows out, or fit again with them.\n",
+    )
+
+
+def test_data_without_rows_is_refused(cohirf, mixed):
+    cohirf("fit", "mixed.csv", "--categorical", "onehot", "--impute", "mean", "--model", "model", "--quiet")
+    mixed[:0].to_parquet("none.parquet")
+    outcome = cohirf("predict", "model", "none.parquet", "--out", "labels.csv")
+    assert (outcome.code, outcome.err) == (2, "cohirf: none.parquet has 0 rows: give at least one.\n")
+
+
+def test_gaps_that_the_fit_did_not_have_are_refused(cohirf, mixed):
+    mixed.dropna().to_csv("full.csv", index=False)
+    cohirf("fit", "full.csv", "--categorical", "onehot", "--model", "model", "--quiet")
+    outcome = cohirf("predict", "model", "mixed.csv", "--out", "labels.csv")
+    assert outcome.code == 2
+    assert outcome.err.startswith("cohirf: mixed.csv: column 'shape' has missing values: fill them with --impute")
+
+
+def test_coded_data_can_be_checkpointed(cohirf, mixed):
+    command = ("fit", "mixed.csv", "--categorical", "onehot", "--impute", "mean", "--checkpoint", "ck", "--quiet")
+    assert cohirf(*command, "--out", "a.csv").code == 0
+    assert cohirf(*command, "--out", "b.csv").code == 0  # the temporary file is another one, the data is the same
+    assert pd.read_csv("a.csv").equals(pd.read_csv("b.csv"))
+
+
+@pytest.mark.parametrize("in_memory", [0, 2**28])
+def test_a_folder_of_parts_is_coded_as_one_table(cohirf, mixed, tmp_path, monkeypatch, in_memory):
+    monkeypatch.setattr("cohirf.cli.data.IN_MEMORY_BYTES", in_memory)
+    (tmp_path / "parts").mkdir()
+    for start in (0, 60):
+        mixed[start : start + 60].to_parquet(tmp_path / "parts" / f"{start:03}.parquet", index=False)
+    command = ("--categorical", "onehot", "--impute", "median", "--checkpoint", "ck", "--quiet", "--out")
+    assert cohirf("fit", "parts", *command, "a.csv").code == 0
+    assert cohirf("fit", "parts", *command, "b.csv").code == 0
+    expected = CoHiRF(random_state=0).fit(StandardScaler().fit_transform(by_scikit_learn(mixed, "median"))).n_clusters_
+    assert pd.read_csv("a.csv")["cluster"].max() + 1 == pytest.approx(expected, abs=3)
+
+
+def test_constant_features_stay_zero(cohirf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.column_stack([np.ones(50), np.arange(50.0)]))
+    for scale in ("standard", "minmax"):
+        assert cohirf("fit", "x.npy", "--scale", scale, "--model", scale, "--quiet").code == 0
+        assert load_preparation(scale)["scale"][0] == 1
+        assert (load(scale).medoids_[:, 0] == 0).all()
+
+
+def test_float32_stays_float32(cohirf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32))
+    cohirf("fit", "x.npy", "--model", "model", "--quiet")
+    assert load("model").medoids_.dtype == np.float32
+
+
+def test_a_model_of_coded_data_describes_itself(cohirf, mixed):
+    cohirf("fit", "mixed.csv", "--categorical", "onehot", "--impute", "mean", "--model", "model", "--quiet")
+    out = cohirf("info", "model").out
+    assert "'colour' coded  blue, green, red\n" in out
+    assert "missing cells   filled\n" in out
+    assert json.loads(cohirf("info", "model", "--json").out)["preparation"]["categories"]["shape"]["missing"] == "round"
+
+
+# -- statistics ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("piece", [200, 2**23])
+def test_statistics_are_those_of_numpy_whatever_the_pieces(monkeypatch, piece):
+    monkeypatch.setattr("cohirf.sources.source.PIECE_BYTES", piece)
+    X = np.random.default_rng(0).normal(1e6, [1, 5, 0.1], size=(503, 3))
+    X[::7, 1] = np.nan
+    found = measure(open_source(X), with_median=True)
+    assert found.n_present.tolist() == [503, 503 - 72, 503]
+    for values, function in (
+        (found.mean, np.nanmean),
+        (found.std, np.nanstd),
+        (found.low, np.nanmin),
+        (found.high, np.nanmax),
+        (found.median, np.nanmedian),
+    ):
+        np.testing.assert_allclose(values, function(X, axis=0), rtol=1e-9)
+
+
+def test_a_column_without_values_has_no_statistics():
+    found = measure(open_source(np.array([[1.0, np.nan], [3.0, np.nan]])), with_median=True)
+    assert found.n_present.tolist() == [2, 0]
+    for values in (found.mean, found.std, found.low, found.high, found.median):
+        assert np.isnan(values).tolist() == [False, True]
+
+
+def test_the_median_of_large_data_is_that_of_evenly_spaced_rows(monkeypatch):
+    monkeypatch.setattr(statistics, "MEDIAN_CELLS", 100)
+    monkeypatch.setattr("cohirf.sources.source.PIECE_BYTES", 130)
+    X = np.random.default_rng(0).normal(size=(1000, 1))
+    assert measure(open_source(X), with_median=True).median == np.median(X[::10])

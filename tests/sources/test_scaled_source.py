@@ -1,0 +1,82 @@
+"""Sources whose rows are filled and scaled as they are read."""
+
+import pickle
+
+import numpy as np
+import pytest
+from source_contract import make_data
+
+from cohirf import CoHiRF, open_source
+from cohirf.sources import ScaledSource, SourceChangedError
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Rows with gaps, in a file."""
+    X = make_data()
+    X[::9, 1] = np.nan
+    np.save(tmp_path / "data.npy", X)
+    return X, tmp_path / "data.npy"
+
+
+FILL, OFFSET, SCALE = [0.0, 7.0, 0.0, 0.0], [1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 8.0, 16.0]
+
+
+def expected(X):
+    return (np.where(np.isnan(X), FILL, X) - OFFSET) / SCALE
+
+
+@pytest.mark.parametrize("rows", [np.arange(1_100), np.arange(40, 90), np.array([0, 9, 700, 1_099])])
+def test_rows_are_filled_and_scaled(stored, rows):
+    X, path = stored
+    for data in (path, X):
+        source = ScaledSource(open_source(data), fill=FILL, offset=OFFSET, scale=SCALE)
+        np.testing.assert_array_equal(source.take(rows), expected(X)[rows])
+
+
+def test_each_step_may_be_left_out(stored):
+    X, path = stored
+    rows = np.array([1, 2, 5])
+    np.testing.assert_array_equal(ScaledSource(open_source(path), scale=SCALE).take(rows), X[rows] / SCALE)
+    np.testing.assert_array_equal(ScaledSource(open_source(path), offset=OFFSET).take(rows), X[rows] - OFFSET)
+    with pytest.raises(ValueError, match=r"rows 0 to 1,099: contains NaN"):
+        ScaledSource(open_source(path), scale=SCALE).take(np.arange(1_100))
+
+
+def test_it_is_called_and_changes_as_what_it_reads(stored):
+    _, path = stored
+    source = ScaledSource(open_source(path), fill=FILL)
+    assert source.name.endswith("data.npy")
+    assert source.fingerprint() != open_source(path).fingerprint()
+    assert source.fingerprint() == ScaledSource(open_source(path), fill=FILL).fingerprint()
+    assert source.fingerprint() != ScaledSource(open_source(path), fill=OFFSET).fingerprint()
+    again = pickle.loads(pickle.dumps(source))
+    np.testing.assert_array_equal(again.take(np.array([0, 9])), source.take(np.array([0, 9])))
+    np.save(path, make_data()[:50])
+    with pytest.raises(SourceChangedError):
+        source.take(np.array([0]))
+
+
+def test_float32_stays_float32():
+    source = ScaledSource(open_source(make_data(np.float32)), offset=OFFSET, scale=SCALE)
+    assert source.take(np.array([0])).dtype == np.float32
+
+
+def test_a_value_for_each_feature_is_needed():
+    with pytest.raises(ValueError, match=r"scale has shape \(2,\): give a value for each of 4 features."):
+        ScaledSource(open_source(make_data()), scale=[1.0, 2.0])
+
+
+def test_a_fit_finds_the_clusters_of_the_scaled_array(stored):
+    X, path = stored
+    source = ScaledSource(open_source(path), fill=FILL, offset=OFFSET, scale=SCALE)
+    model = CoHiRF(n_views=2, random_state=0)
+    assert (model.fit(source).labels_ == model.fit(expected(X)).labels_).all()
+
+
+def test_all_rows_are_read_unchecked_and_in_order(stored, monkeypatch):
+    X, path = stored
+    monkeypatch.setattr("cohirf.sources.source.PIECE_BYTES", 1_000)
+    blocks = list(open_source(path).read_all())
+    assert len(blocks) == 36
+    np.testing.assert_array_equal(np.concatenate(blocks), X)
