@@ -16,7 +16,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from cohirf.real_data import load_real
+from cohirf.datasets import load_real
 from cohirf.tuning import tune
 from experiments.keeping import kept, path_of
 from experiments.methods import make_model, search_space

@@ -5,8 +5,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from cohirf import datasets
-from cohirf.datasets import make_hypercube, make_spheres, write_blobs, write_hypercube, write_spheres
+from cohirf.datasets import make_hypercube, make_spheres, synthetic, write_blobs, write_hypercube, write_spheres
 
 
 def test_spheres_have_their_radii():
@@ -22,7 +21,7 @@ def test_spheres_are_drawn_in_random_order_and_reproducibly():
 
 
 def test_spheres_are_written_block_by_block(tmp_path, monkeypatch):
-    monkeypatch.setattr(datasets, "FILE_BLOCK_CELLS", 300)
+    monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 300)
     labels_path = write_spheres(tmp_path / "spheres.npy", 1001, noise=0, random_state=0)
     X, y = np.load(tmp_path / "spheres.npy"), np.load(labels_path)
     assert labels_path == tmp_path / "spheres_labels.npy"
@@ -54,9 +53,9 @@ def test_hypercube_of_many_dimensions_has_distinct_corners():
 
 
 def test_corners_that_are_drawn_twice_are_drawn_anew(monkeypatch):
-    monkeypatch.setattr(datasets, "FEW_CORNERS", 1)
+    monkeypatch.setattr(synthetic, "FEW_CORNERS", 1)
     _, y = make_hypercube(80, n_clusters=8, n_informative=3, n_noise=0, random_state=0)
-    assert len(np.unique(datasets._draw_corners(8, 3, np.random.RandomState(0)), axis=0)) == 8
+    assert len(np.unique(synthetic._draw_corners(8, 3, np.random.RandomState(0)), axis=0)) == 8
     assert len(np.unique(y)) == 8
 
 
@@ -70,7 +69,7 @@ def test_hypercube_is_written_block_by_block_around_the_same_corners(tmp_path, m
     assert write_hypercube(tmp_path / "whole.npy", 600, n_noise=2, random_state=0) == tmp_path / "whole_labels.npy"
     assert (np.load(tmp_path / "whole.npy") == whole).all()
     assert (np.load(tmp_path / "whole_labels.npy") == y_whole).all()
-    monkeypatch.setattr(datasets, "FILE_BLOCK_CELLS", 500)
+    monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 500)
     labels = write_hypercube(tmp_path / "parts.npy", 600, n_noise=2, random_state=0)
     X, y = np.load(tmp_path / "parts.npy"), np.load(labels)
     assert len(np.unique(X, axis=0)) == 600
@@ -79,7 +78,7 @@ def test_hypercube_is_written_block_by_block_around_the_same_corners(tmp_path, m
 
 
 def test_blobs_are_written_around_the_same_centres_in_every_block(tmp_path, monkeypatch):
-    monkeypatch.setattr(datasets, "FILE_BLOCK_CELLS", 100)
+    monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 100)
     labels = write_blobs(tmp_path / "blobs.npy", 900, n_clusters=300, n_features=4, spread=0, random_state=0)
     X, y = np.load(tmp_path / "blobs.npy"), np.load(labels)
     assert (X.dtype, y.dtype) == (np.float32, np.uint16)
@@ -88,7 +87,7 @@ def test_blobs_are_written_around_the_same_centres_in_every_block(tmp_path, monk
 
 
 def test_tables_hold_the_labels_in_a_column(tmp_path, monkeypatch):
-    monkeypatch.setattr(datasets, "FILE_BLOCK_CELLS", 120)
+    monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 120)
     assert write_spheres(tmp_path / "s.parquet", 100, noise=0, random_state=0) == tmp_path / "s.parquet"
     write_spheres(tmp_path / "s.csv", 100, noise=0, random_state=0)
     write_spheres(tmp_path / "s.npy", 100, noise=0, random_state=0)

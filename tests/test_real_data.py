@@ -9,8 +9,8 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, silhouette_score
 
-from cohirf import real_data
-from cohirf.real_data import REAL_DATA, load_real, prepare
+from cohirf.datasets import load_real, real
+from cohirf.datasets.real import REAL_DATA, prepare
 
 FOLDER = Path(os.environ.get("COHIRF_DATA", "../shared/data"))
 needs_data = pytest.mark.skipif(
@@ -103,7 +103,7 @@ def test_without_a_file_and_without_openml_the_message_says_where_to_put_it(monk
     def no_network(**_):
         raise ConnectionError
 
-    monkeypatch.setattr(real_data, "fetch_openml", no_network)
+    monkeypatch.setattr(real, "fetch_openml", no_network)
     looked = (
         "no folder was given and COHIRF_DATA is not set" if folder is None else "nowhere/coil-20.parquet is no file"
     )
@@ -119,7 +119,7 @@ def test_openml_is_asked_by_number(monkeypatch):
         target = pd.Series(["p", "q", "p"])
 
     asked = []
-    monkeypatch.setattr(real_data, "fetch_openml", lambda data_id, **_: asked.append(data_id) or Bunch)
+    monkeypatch.setattr(real, "fetch_openml", lambda data_id, **_: asked.append(data_id) or Bunch)
     X, y = load_real("garber-2001")
     assert asked == [46779]
     assert (X.shape, list(y)) == ((3, 2), [0, 1, 0])

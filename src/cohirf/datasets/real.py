@@ -62,7 +62,7 @@ def load_real(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[
 
     Examples
     --------
-    >>> from cohirf.real_data import load_real
+    >>> from cohirf.datasets import load_real
     >>> X, y = load_real("iris")
     >>> X.shape  # of 150 flowers three are like another one
     (147, 4)

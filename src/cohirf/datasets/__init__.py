@@ -1,0 +1,21 @@
+"""Data of the paper's experiments: synthetic ones are drawn, real ones are loaded by name."""
+
+from cohirf.datasets.real import load_real
+from cohirf.datasets.synthetic import (
+    labels_file,
+    make_hypercube,
+    make_spheres,
+    write_blobs,
+    write_hypercube,
+    write_spheres,
+)
+
+__all__ = [
+    "labels_file",
+    "load_real",
+    "make_hypercube",
+    "make_spheres",
+    "write_blobs",
+    "write_hypercube",
+    "write_spheres",
+]
