@@ -60,6 +60,10 @@ def with_missing():
     return X
 
 
+def with_noise():
+    return np.hstack([rows(), np.random.default_rng(1).normal(size=(60, 30))])
+
+
 def weights():
     return np.arange(60) % 4
 
@@ -89,6 +93,13 @@ CASES = {
     "no clusters, CSR": (CoHiRF(kmeans(), min_cluster_size=1000, random_state=0), sparse.csr_matrix(rows())),
     "one row": (CoHiRF(kmeans(), random_state=0), rows()[:1]),
     "relaxed": (CoHiRF(kmeans(), consensus="relaxed", agreement_threshold=0.7, random_state=0), rows()),
+    "majority": (CoHiRF(kmeans(), consensus="majority", majority=0.6, scale_views=True, random_state=0), rows()),
+    "screened": (CoHiRF(kmeans(), feature_screen=True, random_state=0), with_noise()),
+    "screened, CSR": (CoHiRF(kmeans(), feature_screen=True, random_state=0), sparse.csr_array(with_noise())),
+    "screened, missing": (
+        CoHiRF(HDBSCAN(min_cluster_size=5, copy=True), n_views=1, feature_screen=True, random_state=0),
+        np.where(np.arange(60)[:, None] == 5, np.nan, with_noise()),
+    ),
     "euclidean": (CoHiRF(kmeans(), medoid="euclidean", random_state=0), rows()),
     "rbf": (CoHiRF(kmeans(), medoid="rbf", max_candidates=9, random_state=0), rows()),
     "laplacian": (CoHiRF(kmeans(), medoid="laplacian", candidate_fraction=0.5, random_state=0), rows()),
@@ -845,7 +856,7 @@ HOSTILE_ARRAYS = {
     "few rows": ("labels", np.zeros(11, ints), "parents has 12 rows, and labels says 11"),
     "few landmarks": ("landmark_labels", np.zeros(11, ints), "landmarks has 12 landmarks, and landmark_labels says 11"),
     "few medoids": ("medoids", np.zeros((2, 2)), "medoids has 2 clusters, and n_clusters says 3"),
-    "narrow landmarks": ("landmarks", np.zeros((12, 1)), "landmarks has 1 features, and n_features says 2"),
+    "narrow landmarks": ("landmarks", np.zeros((12, 1)), "landmarks has 1 relevant features, and n_features says 2"),
     "one name array": ("feature_names", np.zeros(2, np.uint8), "the array feature_name_lengths is missing"),
     "CSR part": ("medoids_data", np.zeros(2), "the array medoids_data has no place in a model of dense data"),
 }

@@ -37,7 +37,7 @@ from cohirf.algorithm.choose_medoids import (
 )
 from cohirf.algorithm.consensus import Codes, Consensus, relaxed_consensus, strict_consensus
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.get_clusters import Views
+from cohirf.algorithm.get_clusters import Views, take_features
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.levels import (
     ChooseMedoids,
@@ -59,7 +59,8 @@ from cohirf.algorithm.parents import (
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
 from cohirf.algorithm.redraw import redraw_rounds
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, Storage
+from cohirf.algorithm.screening import sample_size, screen_features
+from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, SelectedRows, Storage
 from cohirf.algorithm.thin_batches import ThinBatchesWarning, judge_first_level
 from cohirf.checkpoint import ResumableEngine, open_checkpoint
 from cohirf.describe import describe_fit
@@ -108,9 +109,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         Number of random feature views at each level (R in the paper). For a base method without
         randomness, views that have all features are the same, and it runs once.
     max_features : int or float, default=1.0
-        Number of features of a view, or their fraction (q in the paper). With 1.0 every view has all features, and
-        views differ only by the randomness of the base method. Fractions of 0.2 to 0.5 make sense where there are
-        many features.
+        Number of features of a view, or their fraction (q in the paper); with ``feature_screen=True``, of the
+        relevant ones. With 1.0 every view has all features, and views differ only by the randomness of the base
+        method. Fractions of 0.2 to 0.5 make sense where there are many features.
     consensus : {"strict", "relaxed", "majority"}, default="strict"
         "strict" fuses rows that all views put together. "relaxed" first drops views that disagree with the others.
         "majority" fuses groups of rows that most views put together; it is not part of the paper.
@@ -132,6 +133,10 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     medoid_weights : bool, default=False
         Pass the mass of each medoid, the number of rows it stands for, to the base method as ``sample_weight``.
         This is not part of the paper.
+    feature_screen : bool, default=False
+        Before the first level, find the features that depend on other features, on a random sample of at most 2,000
+        rows, and leave the others out of views, medoids and distances. Where fewer than two do, all stay. Sample
+        weights play no part in it, except that rows of weight 0 are not looked at. This is not part of the paper.
     scale_views : bool, default=False
         Multiply a view of q of p features by sqrt(p / q). Distances in a view then have the size they have on all
         features, and a radius, such as ``eps`` of DBSCAN, keeps its meaning. This is not part of the paper.
@@ -183,6 +188,12 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         Number of levels run, the last one, which fuses nothing, included.
     diagnostics_ : list of LevelRecord
         What each level did and how long it took; ``pandas.DataFrame(model.diagnostics_)`` makes a table of it.
+    relevant_features_ : array of int or None
+        The features that ``feature_screen=True`` left in, rising; None without it.
+    feature_statistics_ : array of float, shape (n_features_in_,), or None
+        How much each feature depends on others: the largest F statistic of its means across clusters that were found
+        without it, over the largest value that chance allows. Features above 1 are relevant, unless they belong to a
+        block of correlated features that depends on nothing else. None without ``feature_screen=True``.
     n_features_in_ : int
         Number of features seen by ``fit``.
     feature_names_in_ : array of str, shape (n_features_in_,)
@@ -219,6 +230,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         "max_candidates": [Interval(Integral, 1, None, closed="left")],
         "candidate_fraction": [None, Interval(Real, 0, 1, closed="right")],
         "medoid_weights": ["boolean"],
+        "feature_screen": ["boolean"],
         "scale_views": ["boolean"],
         "batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
         "memory_limit": [None, str, Interval(Real, 1, None, closed="left")],
@@ -244,6 +256,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         max_candidates: int = 1000,
         candidate_fraction: float | None = None,
         medoid_weights: bool = False,
+        feature_screen: bool = False,
         scale_views: bool = False,
         batch_size: int | str | None = None,
         memory_limit: int | str | None = None,
@@ -265,6 +278,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.max_candidates = max_candidates
         self.candidate_fraction = candidate_fraction
         self.medoid_weights = medoid_weights
+        self.feature_screen = feature_screen
         self.scale_views = scale_views
         self.batch_size = batch_size
         self.memory_limit = memory_limit
@@ -296,10 +310,11 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self : CoHiRF
             The fitted estimator.
         """
-        at_hand = self._open(X)
-        weights = self._check_weights(sample_weight, at_hand.values.n_rows)
+        data = self._open(X)
+        weights = self._check_weights(sample_weight, data.values.n_rows)
         with ExitStack() as stack:
-            settled, engine = self._begin(at_hand, weights, stack)
+            settled, engine = self._begin(data, weights, stack)
+            at_hand = self._screen(data, weights, settled.entropy)
             if at_hand.in_order and count_batches(at_hand.values.n_rows, settled.batch_size) == 1:
                 # a single batch sees all rows at once anyway
                 at_hand = RowsAtHand(ArrayRows(at_hand.values.take(np.arange(at_hand.values.n_rows))))
@@ -312,7 +327,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             for after in self._levels(population, state, contraction, resources):
                 state = after
                 self._consume(state)
-            self._set_fitted(at_hand, weights, state, settled.entropy, resources.storage)
+            self._set_fitted(at_hand.values, weights, state, settled.entropy, resources.storage)
+            self.medoids_ = (state.at_hand if at_hand.values is data.values else data).take(self.medoid_indices_)
         return self
 
     def predict(self, X: Any) -> IntArray:
@@ -335,12 +351,12 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         if isinstance(X, Source):
             validation.check_columns(self, X.n_features, X.feature_names)
             blocks = (X.take(np.arange(block.start, block.stop)) for block in row_blocks(X.n_rows))
-            return np.concatenate([self._landmark_labels[self._landmarks.nearest(block)] for block in blocks])
+            return np.concatenate([self._landmark_labels[self._nearest(block)] for block in blocks])
         X = fill_missing(self._check_data(X, reset=False), self._column_means)
-        return self._landmark_labels[self._landmarks.nearest(X)]
+        return self._landmark_labels[self._nearest(X)]
 
     def transform(self, X: Any) -> NDArray[np.floating[Any]]:
-        """Return the Euclidean distance of each row to the medoid of each cluster.
+        """Return the Euclidean distance of each row to the medoid of each cluster, on the relevant features.
 
         Parameters
         ----------
@@ -357,7 +373,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         if self.n_clusters_ == 0:
             return np.empty((X.shape[0], 0), dtype=X.dtype)
         medoids = fill_missing(self.medoids_, self._column_means)
-        distances: NDArray[np.floating[Any]] = euclidean_distances(X, medoids)
+        distances: NDArray[np.floating[Any]] = euclidean_distances(self._select(X), self._select(medoids))
         return distances
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -392,6 +408,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         validation.check_base_method(self._base_method())
         resolve_memory_limit(self.memory_limit)
         self._column_means = None
+        self.relevant_features_: IntArray | None = None
+        self.feature_statistics_: NDArray[np.float64] | None = None
         if isinstance(X, Source):
             validation.set_columns(self, X.n_features, X.feature_names)
             return RowsAtHand(X, in_order=True)
@@ -405,7 +423,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """Settle what the parameters leave open, or take it over from a checkpoint; and say where batches run."""
         self._contraction(Settled((), None), weighted=False)  # what it refuses must not begin a checkpoint
         entropy = root_entropy(self.random_state)
-        settle = partial(self._settle, at_hand, entropy, weighted=weights is not None or self.medoid_weights)
+        settle = partial(self._settle, at_hand, weights, entropy)
         engine: Engine = LocalEngine(self.n_jobs)
         if self.checkpoint is None:
             settled = settle()
@@ -423,15 +441,16 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             engine = ResumableEngine(engine, checkpoint.journal)
         return settled, WatchedEngine(engine) if self.verbose else engine
 
-    def _settle(self, at_hand: RowsAtHand, entropy: Entropy, *, weighted: bool) -> Settled:
+    def _settle(self, data: RowsAtHand, weights: NDArray[np.float64] | None, entropy: Entropy) -> Settled:
         """Choose the batch size, by measurement if the user leaves it open."""
         if not isinstance(self.batch_size, str):
             return Settled(entropy, None if self.batch_size is None else int(self.batch_size))
+        at_hand = self._screen(data, weights, entropy)
         n_rows = at_hand.values.n_rows
         plan = plan_batches(
             lambda size: at_hand.values.take(draw_rows(n_rows, size, entropy)),
             n_rows,
-            self._contraction(Settled(entropy, None), weighted=weighted),
+            self._contraction(Settled(entropy, None), weighted=weights is not None or self.medoid_weights),
             memory_limit=resolve_memory_limit(self.memory_limit),
             n_jobs=effective_n_jobs(self.n_jobs),
             held_bytes=0 if at_hand.in_order else None,
@@ -439,6 +458,44 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         if self.verbose:
             print(f"[CoHiRF] {plan.describe()}", flush=True)  # noqa: T201 - what verbose asks for
         return Settled(entropy, plan.batch_size)
+
+    def _screen(self, data: RowsAtHand, weights: NDArray[np.float64] | None, entropy: Entropy) -> RowsAtHand:
+        """Find the relevant features where asked, and return the rows with these alone."""
+        if not self.feature_screen:
+            return data
+        population = Population(data.values, weights)
+        size = sample_size(population.n_rows, self.batch_size if isinstance(self.batch_size, Integral) else None)
+        rows = np.sort(population.draw(size, generator_at(entropy, Draw.SCREEN)))
+        with one_thread():
+            found = screen_features(fill_missing(data.values.take(rows), self._column_means), entropy)
+        self.relevant_features_, self.feature_statistics_ = found.relevant, found.statistics
+        if len(found.relevant) == self.n_features_in_:
+            return data
+        if isinstance(data.values, ArrayRows):
+            return RowsAtHand(ArrayRows(self._select(data.values.X)))
+        return RowsAtHand(SelectedRows(data.values, found.relevant), in_order=True)
+
+    def _select(self, X: Any) -> Any:
+        """Return the columns that distances are measured on."""
+        return X if self.relevant_features_ is None else take_features(X, self.relevant_features_)
+
+    def _nearest(self, X: Any) -> IntArray:
+        """Return the number of the landmark nearest to each row."""
+        return self._landmarks.nearest(self._select(X))
+
+    def _selected_means(self) -> NDArray[np.floating[Any]] | None:
+        """Return what a missing cell counts as, of the columns that distances are measured on."""
+        return None if self._column_means is None else self._select(self._column_means[None])[0]
+
+    def _count_view_features(self) -> int:
+        """Return how many features a view has, of those that distances are measured on."""
+        n_features = validation.count_view_features(self.max_features, self.n_features_in_)
+        if self.relevant_features_ is None:
+            return n_features
+        n_relevant = len(self.relevant_features_)
+        if isinstance(self.max_features, Integral):
+            return min(n_features, n_relevant)
+        return validation.count_view_features(self.max_features, n_relevant)
 
     def _fingerprint(self, values: Rows) -> str:
         source = values if isinstance(values, Source) else ArraySource(values.take(np.arange(values.n_rows)))
@@ -494,7 +551,6 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     def _contraction(self, settled: Settled, *, weighted: bool) -> Contraction:
         """Turn the options into the functions they stand for."""
-        n_features = validation.count_view_features(self.max_features, self.n_features_in_)
         method = BaseMethod.of(self._base_method())
         if self.redraws and method.n_clusters is not None:
             raise ValueError(
@@ -502,13 +558,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 f"DBSCAN, and {type(method.prototype).__name__} is told it: neighbours would all fuse. Set redraws=0."
             )
         return Contraction(
-            views=Views(method, self.n_views, n_features, settled.entropy, self.scale_views),
+            views=Views(method, self.n_views, self._count_view_features(), settled.entropy, self.scale_views),
             consensus=self._consensus_function(),
             choose_medoids=self._medoid_function(),
             batch_size=settled.batch_size,
             weighted=weighted,
             sum_mass=self.medoid_weights,
-            column_means=self._column_means,
+            column_means=self._selected_means(),
         )
 
     def _consensus_function(self) -> Callable[[Codes], Consensus]:
@@ -579,7 +635,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     def _set_fitted(
         self,
-        at_hand: RowsAtHand,
+        values: Rows,
         weights: NDArray[np.float64] | None,
         state: FitState,
         entropy: Entropy,
@@ -591,14 +647,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         # Values are at hand of all rows or, where they were read once and in order, of those the first level left.
         candidates = state.at_hand.numbers if state.at_hand.numbers is not None else taken
         landmark_rows = sample_landmarks(labels, medoids, generator_at(entropy, Draw.LANDMARKS), candidates=candidates)
-        self._landmarks = Landmarks.build(fill_missing(state.at_hand.take(landmark_rows), self._column_means))
+        self._landmarks = Landmarks.build(fill_missing(state.at_hand.take(landmark_rows), self._selected_means()))
         if weights is not None and taken is not None:
-            self._join_left_out(at_hand.values, np.flatnonzero(weights == 0), state, landmark_rows)
+            self._join_left_out(values, np.flatnonzero(weights == 0), state, landmark_rows)
             medoids = self._label_rows(state, weights, labels)
         self.labels_ = labels
         self.n_clusters_ = len(medoids)
         self.medoid_indices_ = medoids
-        self.medoids_ = state.at_hand.take(medoids)
         self.hierarchy_ = FusionHierarchy(state.parents, state.absorbed_at)
         self.parents_ = state.parents
         self.n_iter_ = state.level
@@ -614,5 +669,5 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         medoids = roots_after_first_level(state.parents, state.absorbed_at, landmark_rows)
         for block in row_blocks(len(left_out)):
             rows = left_out[block]
-            nearest = self._landmarks.nearest(fill_missing(values.take(rows), self._column_means))
+            nearest = self._landmarks.nearest(fill_missing(values.take(rows), self._selected_means()))
             update_parents(state.parents, state.absorbed_at, rows, medoids[nearest], level=1)

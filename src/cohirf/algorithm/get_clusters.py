@@ -107,7 +107,7 @@ def sample_features(rng: np.random.Generator, n_features: int, n_sampled: int) -
     return np.sort(rng.choice(n_features, size=n_sampled, replace=False))
 
 
-def take_features(X: Any, features: NDArray[np.intp], out: NDArray[Any] | None = None, scale: float = 1.0) -> Any:
+def take_features(X: Any, features: IntArray, out: NDArray[Any] | None = None, scale: float = 1.0) -> Any:
     """Return the given columns of ``X`` times ``scale``, in ``out`` if given.
 
     All columns are ``X`` itself, not a copy and not scaled.

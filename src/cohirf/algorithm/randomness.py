@@ -24,6 +24,7 @@ class Draw(IntEnum):
     LANDMARKS = 3
     REDRAW = 4
     PROBE = 5
+    SCREEN = 6
 
 
 def root_entropy(random_state: Any) -> Entropy:

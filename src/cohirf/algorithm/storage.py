@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
+from cohirf.algorithm.get_clusters import take_features
 from cohirf.algorithm.grouping import IntArray
 
 
@@ -59,6 +60,23 @@ class ArrayRows:
     def take(self, rows: IntArray) -> Any:
         """Return the given rows, which are distinct and rising; all of them are the data itself, not a copy."""
         return self.X if len(rows) == self.n_rows else self.X[rows]
+
+
+@dataclass(frozen=True)
+class SelectedRows:
+    """Some of the features of rows: those that are read at a time have all of them for a moment."""
+
+    rows: Rows
+    features: IntArray
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.rows.n_rows
+
+    def take(self, rows: IntArray) -> Any:
+        """Return the given rows, which are distinct and rising."""
+        return take_features(self.rows.take(rows), self.features)
 
 
 @dataclass(frozen=True)
