@@ -39,7 +39,7 @@ from cohirf import CoHiRF
 from cohirf.algorithm.base_method import find_weight_argument
 from cohirf.algorithm.screening import screen_features
 
-MAX_ROWS = {"K-Means": 100_000, "GMM": 5000, "DBSCAN": 5000, "Ward": 5000, "spectral": 1000}
+MAX_ROWS = {"K-Means": 10_000, "GMM": 3000, "DBSCAN": 3000, "Ward": 3000, "spectral": 1000}
 MAJORITY: dict[str, Any] = {"consensus": "majority", "n_views": 10, "medoid_weights": True}
 VARIANTS: dict[str, dict[str, Any] | None] = {
     "alone": None,
@@ -66,6 +66,16 @@ def base_method(name: str, X: np.ndarray, k: int) -> Any:
         "Ward": AgglomerativeClustering(k),
         "spectral": SpectralClustering(k, affinity="nearest_neighbors"),
     }[name]
+
+
+def takes_weights(base: Any) -> bool:
+    return find_weight_argument(base) is not None
+
+
+def variants_of(base_name: str) -> dict[str, dict[str, Any] | None]:
+    """Return the variants that differ for a base method: without weights, all but one of them."""
+    skipped = () if takes_weights(base_method(base_name, np.eye(7), 2)) else ("weights",)
+    return {variant: options for variant, options in VARIANTS.items() if variant not in skipped}
 
 
 def all_sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
@@ -100,7 +110,7 @@ def fit(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
 def make_model(base: Any, options: dict[str, Any] | None, max_features: float, seed: int) -> Any:
     if options is None:
         return base.set_params(random_state=seed) if "random_state" in base.get_params() else base
-    if find_weight_argument(base) is None:
+    if not takes_weights(base):
         options = {name: value for name, value in options.items() if name != "medoid_weights"}
     if isinstance(base, DBSCAN):
         options = options | {"min_cluster_size": 5}
@@ -115,7 +125,7 @@ def run(results: Results, bases: list[str], max_features: float, n_seeds: int) -
                 rows = np.arange(len(X))
                 if len(X) > MAX_ROWS[base_name]:
                     rows = np.random.default_rng(seed).choice(len(X), MAX_ROWS[base_name], replace=False)
-                for variant, options in VARIANTS.items():
+                for variant, options in variants_of(base_name).items():
                     key = (name, base_name, variant, 1.0 if options is None else max_features, seed)
                     if key in results.found:
                         continue
@@ -137,10 +147,10 @@ def collect(results: Results, base: str, variant: str, max_features: float, name
 def table(results: Results, bases: list[str], max_features: float) -> None:
     print("\n| base | variant | mean ARI | difference | wins | losses | clusters / alone | time / alone |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    names = sorted({key[0] for key in results.found})
+    names = [name for name in dict.fromkeys(key[0] for key in results.found) if name != "hypercube"]
     for base in bases:
         alone = collect(results, base, "alone", 1.0, names)
-        for variant, options in VARIANTS.items():
+        for variant, options in variants_of(base).items():
             found = alone if options is None else collect(results, base, variant, max_features, names)
             gain = found[:, 0] - alone[:, 0]
             error = gain.std(ddof=1) / np.sqrt(len(gain))
@@ -151,13 +161,15 @@ def table(results: Results, bases: list[str], max_features: float) -> None:
             )
     print("\n| data set | base | " + " | ".join(VARIANTS) + " |")
     print("| --- | --- |" + " --- |" * len(VARIANTS))
-    for number, name in enumerate(names):
+    for name in names:
         for base in bases:
             cells = [
-                collect(results, base, variant, 1.0 if options is None else max_features, names)[number, 0]
+                f"{collect(results, base, variant, 1.0 if options is None else max_features, [name])[0, 0]:.3f}"
+                if variant in variants_of(base)
+                else ""
                 for variant, options in VARIANTS.items()
             ]
-            print(f"| {name} | {base} | " + " | ".join(f"{cell:.3f}" for cell in cells) + " |")
+            print(f"| {name} | {base} | " + " | ".join(cells) + " |")
 
 
 def make_hypercube(n_noise: int, seed: int, n_rows: int = 1000) -> tuple[np.ndarray, np.ndarray]:
@@ -236,7 +248,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder of results that are kept")
     parser.add_argument("--bases", nargs="+", default=list(MAX_ROWS), choices=list(MAX_ROWS))
     parser.add_argument("--max-features", type=float, default=1.0)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--hypercube", action="store_true")
     parser.add_argument("--cost", action="store_true")
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows for --cost")
