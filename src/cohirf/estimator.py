@@ -37,6 +37,7 @@ from cohirf.algorithm.choose_medoids import (
 )
 from cohirf.algorithm.consensus import Codes, Consensus, relaxed_consensus, strict_consensus
 from cohirf.algorithm.engine import Engine
+from cohirf.algorithm.feature_tally import FeatureTally
 from cohirf.algorithm.get_clusters import Views, take_features
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.levels import (
@@ -64,6 +65,7 @@ from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, SelectedRow
 from cohirf.algorithm.thin_batches import ThinBatchesWarning, judge_first_level
 from cohirf.checkpoint import ResumableEngine, open_checkpoint
 from cohirf.describe import describe_fit
+from cohirf.diagnosis.diagnose import Diagnosis, diagnose_model
 from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
@@ -194,6 +196,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         How much each feature depends on others: the largest F statistic of its means across clusters that were found
         without it, over the largest value that chance allows. Features above 1 are relevant, unless they belong to a
         block of correlated features that depends on nothing else. None without ``feature_screen=True``.
+    stability_ : array of float32, shape (n_samples,)
+        How far the views agreed on the fusion of each row into ``parents_``, from 0 to 1: the share of the rows in its
+        group or in its cluster of a view that are in both, as a mean over views. Of a row that stands for a final
+        cluster, at the last level. 1 where views cannot differ, NaN for rows that took no part.
+    feature_agreement_ : array of float, shape (n_features_in_,)
+        How far the views that held each feature agreed with the fusions, as in ``stability_``: the mean over all rows
+        and levels. NaN for features that no view held.
     n_features_in_ : int
         Number of features seen by ``fit``.
     feature_names_in_ : array of str, shape (n_features_in_,)
@@ -321,13 +330,15 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             resources = self._resources(engine, in_order=at_hand.in_order)
             contraction = self._contraction(settled, weighted=weights is not None or self.medoid_weights)
             population = Population(at_hand.values, weights)
-            state = FitState.initial(at_hand, weights, self.max_iter + self.redraws, resources.storage)
+            tally = FeatureTally(contraction.views, self._count_relevant())
+            state = FitState.initial(at_hand, weights, self.max_iter + self.redraws, resources.storage, tally)
             self.diagnostics_: list[LevelRecord] = []
             stack.enter_context(one_thread())
             for after in self._levels(population, state, contraction, resources):
                 state = after
                 self._consume(state)
             self._set_fitted(at_hand.values, weights, state, settled.entropy, resources.storage)
+            self.feature_agreement_ = self._spread_out(tally.mean())
             self.medoids_ = (state.at_hand if at_hand.values is data.values else data).take(self.medoid_indices_)
         return self
 
@@ -375,6 +386,35 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         medoids = fill_missing(self.medoids_, self._column_means)
         distances: NDArray[np.floating[Any]] = euclidean_distances(self._select(X), self._select(medoids))
         return distances
+
+    def diagnose(self, X: Any = None) -> Diagnosis:
+        """Say what the fit is worth: how sure it is, what contraction kept, whether the base method alone does better.
+
+        The base method is run alone, a few times, on at most 2,000 rows, and on the features that distances are
+        measured on. One that is not told how many clusters to find runs only where these are all rows.
+
+        Parameters
+        ----------
+        X : array, table, CSR matrix or source, shape (n_samples, n_features), optional
+            The data of the fit, to draw rows from. Without it, rows are drawn from those that the fit kept for
+            ``predict``: all of small data, else about 10,000.
+
+        Returns
+        -------
+        diagnosis : Diagnosis
+            Findings and figures; ``print`` shows them in words.
+
+        Examples
+        --------
+        >>> from sklearn.cluster import KMeans
+        >>> from sklearn.datasets import load_digits
+        >>> from cohirf import CoHiRF
+        >>> X, _ = load_digits(return_X_y=True)
+        >>> CoHiRF(KMeans(10, n_init=1), random_state=0).fit(X).diagnose().recommendation
+        'use the base method alone'
+        """
+        check_is_fitted(self, "hierarchy_")
+        return diagnose_model(self, X)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted model to a directory of JSON and numeric arrays, for :func:`cohirf.load`.
@@ -490,12 +530,21 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _count_view_features(self) -> int:
         """Return how many features a view has, of those that distances are measured on."""
         n_features = validation.count_view_features(self.max_features, self.n_features_in_)
-        if self.relevant_features_ is None:
-            return n_features
-        n_relevant = len(self.relevant_features_)
         if isinstance(self.max_features, Integral):
-            return min(n_features, n_relevant)
-        return validation.count_view_features(self.max_features, n_relevant)
+            return min(n_features, self._count_relevant())
+        return validation.count_view_features(self.max_features, self._count_relevant())
+
+    def _count_relevant(self) -> int:
+        """Return how many features distances are measured on."""
+        return self.n_features_in_ if self.relevant_features_ is None else len(self.relevant_features_)
+
+    def _spread_out(self, of_relevant: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return figures of the features that distances are measured on with NaN for the others."""
+        if self.relevant_features_ is None:
+            return of_relevant
+        of_all = np.full(self.n_features_in_, np.nan)
+        of_all[self.relevant_features_] = of_relevant
+        return of_all
 
     def _fingerprint(self, values: Rows) -> str:
         source = values if isinstance(values, Source) else ArraySource(values.take(np.arange(values.n_rows)))
@@ -656,7 +705,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.medoid_indices_ = medoids
         self.hierarchy_ = FusionHierarchy(state.parents, state.absorbed_at)
         self.parents_ = state.parents
+        self.stability_ = state.stability
         self.n_iter_ = state.level
+        self._landmark_rows = landmark_rows
         self._landmark_labels = labels[landmark_rows]
 
     def _label_rows(self, state: FitState, weights: NDArray[np.float64] | None, labels: IntArray) -> IntArray:

@@ -76,6 +76,9 @@ ARRAYS = {
     "parents": ArrayLayout(INTEGERS, ("rows",)),
     "absorbed_at": ArrayLayout(LEVELS, ("rows",)),
     "medoid_indices": ArrayLayout(INTEGERS, ("clusters",)),
+    "stability": ArrayLayout(("<f4",), ("rows",)),
+    "feature_agreement": ArrayLayout(("<f8",), ("features",)),
+    "landmark_rows": ArrayLayout(INTEGERS, ("landmarks",)),
     "landmark_labels": ArrayLayout(INTEGERS, ("landmarks",)),
     "medoids": ArrayLayout(FLOATS, ("clusters", "features")),
     "landmarks": ArrayLayout(FLOATS, ("landmarks", "relevant features")),
@@ -93,7 +96,16 @@ ARRAYS = {
 }
 CSR_PARTS = ("data", "indices", "indptr")
 CONTAINERS = {"dense": np.ndarray, "csr_matrix": sparse.csr_matrix, "csr_array": sparse.csr_array}
-ALWAYS = {"labels", "parents", "absorbed_at", "medoid_indices", "landmark_labels"}
+ALWAYS = {
+    "labels",
+    "parents",
+    "absorbed_at",
+    "medoid_indices",
+    "stability",
+    "feature_agreement",
+    "landmark_rows",
+    "landmark_labels",
+}
 DENSE_ALONE = {"medoids", "landmarks"}
 CSR_ALONE = {f"{matrix}_{part}" for matrix in sorted(DENSE_ALONE) for part in CSR_PARTS}
 NAMES = {"feature_names", "feature_name_lengths"}
@@ -263,6 +275,9 @@ def _collect_arrays(model: Any) -> Arrays:
         "parents": model.hierarchy_.parents,
         "absorbed_at": model.hierarchy_.absorbed_at,
         "medoid_indices": model.medoid_indices_,
+        "stability": model.stability_,
+        "feature_agreement": model.feature_agreement_,
+        "landmark_rows": model._landmark_rows,
         "landmark_labels": model._landmark_labels,
         **_matrix_parts("medoids", model.medoids_),
         **_matrix_parts("landmarks", model._landmarks.points),
@@ -355,10 +370,13 @@ def _fitted_attributes(manifest: Manifest, arrays: Arrays) -> dict[str, Any]:
         "hierarchy_": hierarchy,
         "parents_": hierarchy.parents,
         "n_iter_": scalars.n_iter,
+        "stability_": arrays["stability"],
+        "feature_agreement_": arrays["feature_agreement"],
         "relevant_features_": relevant,
         "feature_statistics_": arrays.get("feature_statistics"),
         "_column_means": arrays.get("column_means"),
         "_landmarks": Landmarks.build(landmarks),
+        "_landmark_rows": arrays["landmark_rows"],
         "_landmark_labels": arrays["landmark_labels"],
         **_decode_names(arrays),
     }
@@ -369,8 +387,11 @@ def _check_labels(arrays: Arrays, n_clusters: int) -> None:
     for name in ("labels", "landmark_labels"):
         if arrays[name].min() < -1 or arrays[name].max() >= n_clusters:
             raise ValueError(f"{name}.npy has labels outside of -1 to {n_clusters - 1}")
-    if medoids.min(initial=0) < 0 or medoids.max(initial=0) >= len(labels):
-        raise ValueError(f"medoid_indices.npy has row numbers outside of 0 to {len(labels) - 1}")
+    for name in ("medoid_indices", "landmark_rows"):
+        if arrays[name].min(initial=0) < 0 or arrays[name].max(initial=0) >= len(labels):
+            raise ValueError(f"{name}.npy has row numbers outside of 0 to {len(labels) - 1}")
+    if not np.array_equal(labels[arrays["landmark_rows"]], arrays["landmark_labels"]):
+        raise ValueError("landmark_labels.npy has labels that the landmarks do not have among all rows")
     if not np.array_equal(labels[medoids], np.arange(n_clusters)):
         raise ValueError("medoid_indices.npy names rows that are not in their clusters")
 

@@ -17,6 +17,7 @@ from cohirf.algorithm.consensus import Codes, Consensus, fold_views, mean_agreem
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
+from cohirf.algorithm.stability import Stability, measure_stability
 
 SCALED_CELLS = 2**15
 
@@ -48,6 +49,7 @@ class Clusters:
     """What GetClusters found, and at what cost."""
 
     consensus: Consensus
+    stability: Stability
     agreement: float
     base_seconds: float
     consensus_seconds: float
@@ -83,8 +85,9 @@ def get_clusters(
     memory = None  # what follows does not need the view
     agreement = mean_agreement(codes)
     found = consensus(codes)
+    stability = measure_stability(codes, found)
     consensus_seconds = perf_counter() - started - stopwatch.waited
-    return Clusters(found, agreement, stopwatch.base_seconds, consensus_seconds)
+    return Clusters(found, stability, agreement, stopwatch.base_seconds, consensus_seconds)
 
 
 def label_view(

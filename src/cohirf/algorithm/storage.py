@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.algorithm.get_clusters import take_features
@@ -36,7 +37,7 @@ class Gatherer(Protocol):
 class Storage(Protocol):
     """Keeps what grows with the data."""
 
-    def vector(self, n_rows: int, dtype: Any) -> IntArray:
+    def vector(self, n_rows: int, dtype: Any) -> NDArray[Any]:
         """Return a vector with an entry for each row, to be written to."""
 
     def gather(self) -> Gatherer:
@@ -99,7 +100,7 @@ class MemoryGatherer:
 class MemoryStorage:
     """Keeps everything in memory."""
 
-    def vector(self, n_rows: int, dtype: Any) -> IntArray:
+    def vector(self, n_rows: int, dtype: Any) -> NDArray[Any]:
         """Return a vector with an entry for each row, to be written to."""
         return np.empty(n_rows, dtype=dtype)
 

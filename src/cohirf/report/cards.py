@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.diagnosis.effects import measure_effects, name_strongest
+from cohirf.diagnosis.reading import as_dense
 from cohirf.report.cuts import make_cut
-from cohirf.report.effects import measure_effects, name_strongest
 from cohirf.report.images import make_images
-from cohirf.report.reading import as_dense
 from cohirf.report.sample import Sample
 from cohirf.report.study import Study
 
