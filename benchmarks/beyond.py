@@ -2,6 +2,7 @@
 
     python benchmarks/beyond.py --out results             # 14 data sets, 5 base methods, 6 variants: a Markdown table
     python benchmarks/beyond.py --out results --hypercube # noise features, raw and standardised
+    python benchmarks/beyond.py --out results --verdict   # how often diagnose() is right about the base method alone
     python benchmarks/beyond.py --cost                    # majority against strict, screening against one K-Means
 
 Features are standardised, methods that want a number of clusters are told the true one, nothing is tuned. DBSCAN has
@@ -117,14 +118,18 @@ def make_model(base: Any, options: dict[str, Any] | None, max_features: float, s
     return CoHiRF(base, max_features=max_features, scale_views=max_features < 1, random_state=seed, **options)
 
 
+def sample(X: np.ndarray, base_name: str, seed: int) -> np.ndarray:
+    if len(X) <= MAX_ROWS[base_name]:
+        return np.arange(len(X))
+    return np.random.default_rng(seed).choice(len(X), MAX_ROWS[base_name], replace=False)
+
+
 def run(results: Results, bases: list[str], max_features: float, n_seeds: int) -> None:
     for name, X, y in all_sets():
         k = len(np.unique(y))
         for base_name in bases:
             for seed in range(n_seeds):
-                rows = np.arange(len(X))
-                if len(X) > MAX_ROWS[base_name]:
-                    rows = np.random.default_rng(seed).choice(len(X), MAX_ROWS[base_name], replace=False)
+                rows = sample(X, base_name, seed)
                 for variant, options in variants_of(base_name).items():
                     key = (name, base_name, variant, 1.0 if options is None else max_features, seed)
                     if key in results.found:
@@ -147,7 +152,7 @@ def collect(results: Results, base: str, variant: str, max_features: float, name
 def table(results: Results, bases: list[str], max_features: float) -> None:
     print("\n| base | variant | mean ARI | difference | wins | losses | clusters / alone | time / alone |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    names = [name for name in dict.fromkeys(key[0] for key in results.found) if name != "hypercube"]
+    names = list(dict.fromkeys(key[0] for key in results.found if key[0] not in ("hypercube", "verdict")))
     for base in bases:
         alone = collect(results, base, "alone", 1.0, names)
         for variant, options in variants_of(base).items():
@@ -170,6 +175,70 @@ def table(results: Results, bases: list[str], max_features: float) -> None:
                 for variant, options in VARIANTS.items()
             ]
             print(f"| {name} | {base} | " + " | ".join(cells) + " |")
+
+
+def outcome_of(gain: float) -> str:
+    """Return which of the two is better by known classes."""
+    return "CoHiRF" if gain > TIE else "alone" if gain < -TIE else "tie"
+
+
+def run_verdicts(results: Results, bases: list[str], n_seeds: int) -> None:
+    """Fit each variant again, and keep what diagnose() measures beside the index of the model."""
+    for name, X, y in all_sets():
+        k = len(np.unique(y))
+        for base_name in bases:
+            for seed in range(n_seeds):
+                rows = sample(X, base_name, seed)
+                for variant, options in variants_of(base_name).items():
+                    key = ("verdict", name, base_name, variant, seed)
+                    if options is None or key in results.found:
+                        continue
+                    model = make_model(base_method(base_name, X[rows], k), options, 1.0, seed).fit(X[rows])
+                    found = model.diagnose(X[rows])
+                    results.add(
+                        key,
+                        ari=adjusted_rand_score(y[rows], model.labels_),
+                        agreement=found.comparison.agreement,
+                        reproducibility=found.comparison.reproducibility,
+                        recommendation=found.recommendation,
+                        silhouette=found.comparison.silhouette,
+                    )
+            print(f"verdict: {name}, {base_name}", flush=True)
+
+
+def verdict_table(results: Results, bases: list[str], n_seeds: int) -> None:
+    """Hold recommendations against known classes: the gain over the mean of the base method alone, all seeds."""
+    cases = []
+    for key, entry in results.found.items():
+        if key[0] == "verdict" and key[2] in bases and key[4] < n_seeds:
+            alone = collect(results, key[2], "alone", 1.0, [key[1]])[0, 0]
+            cases.append((key, entry, outcome_of(entry["ari"] - alone)))
+    print("\n| base | diagnose() says | cases | alone better | tie | CoHiRF better |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for base in [*bases, "all"]:
+        for said in ("use the base method alone", "either", "use CoHiRF", "unknown"):
+            found = [o for key, entry, o in cases if base in (key[2], "all") and entry["recommendation"] == said]
+            counts = " | ".join(str(found.count(outcome)) for outcome in ("alone", "tie", "CoHiRF"))
+            print(f"| {base} | {said} | {len(found)} | {counts} |")
+    names = list(dict.fromkeys(key[1] for key, *_ in cases))
+    right = said = 0
+    for left_out in names:
+        gap = best_gap([case for case in cases if case[0][1] != left_out])
+        says_alone = [case for case in cases if case[0][1] == left_out and is_below(case[1], gap)]
+        said += len(says_alone)
+        right += sum(outcome == "alone" for *_, outcome in says_alone)
+    print(f"\nthreshold chosen without the data set that is judged: {right} of {said} right that the base does better")
+
+
+def is_below(entry: dict[str, Any], gap: float) -> bool:
+    return entry["agreement"] is not None and entry["agreement"] < entry["reproducibility"] - gap
+
+
+def best_gap(cases: list[Any]) -> float:
+    """Return the gap between agreement and reproducibility by which most cases are told rightly from the others."""
+    gaps = np.arange(0.0, 0.31, 0.02)
+    hits = [sum(is_below(entry, gap) == (outcome == "alone") for _, entry, outcome in cases) for gap in gaps]
+    return float(gaps[int(np.argmax(hits))])
 
 
 def make_hypercube(n_noise: int, seed: int, n_rows: int = 1000) -> tuple[np.ndarray, np.ndarray]:
@@ -250,6 +319,7 @@ def main() -> None:
     parser.add_argument("--max-features", type=float, default=1.0)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--hypercube", action="store_true")
+    parser.add_argument("--verdict", action="store_true")
     parser.add_argument("--cost", action="store_true")
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows for --cost")
     arguments = parser.parse_args()
@@ -261,6 +331,10 @@ def main() -> None:
         results = Results(arguments.out / "beyond.jsonl")
         if arguments.hypercube:
             hypercube(results, arguments.seeds)
+            return
+        if arguments.verdict:
+            run_verdicts(results, arguments.bases, arguments.seeds)
+            verdict_table(results, arguments.bases, arguments.seeds)
             return
         run(results, arguments.bases, arguments.max_features, arguments.seeds)
         table(results, arguments.bases, arguments.max_features)
