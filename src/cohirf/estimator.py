@@ -66,6 +66,7 @@ from cohirf.algorithm.thin_batches import ThinBatchesWarning, judge_first_level
 from cohirf.checkpoint import ResumableEngine, open_checkpoint
 from cohirf.describe import describe_fit
 from cohirf.diagnosis.diagnose import Diagnosis, diagnose_model
+from cohirf.diagnosis.explain import explain_cluster
 from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
@@ -415,6 +416,41 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """
         check_is_fitted(self, "hierarchy_")
         return diagnose_model(self, X)
+
+    def explain(self, cluster: int, X: Any = None) -> Any:
+        """Return which features set a final cluster apart, the strongest first.
+
+        Parameters
+        ----------
+        cluster : int
+            The label of the cluster.
+        X : array, table, CSR matrix or source, shape (n_samples, n_features), optional
+            The data of the fit, all of which is read, block by block. Without it, the table is made from at most 2,000
+            of the rows that the fit kept for ``predict``, and leaves out features that were screened out.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            A row for each feature, by its name. ``effect`` is the mean of the cluster minus that of all other rows,
+            in standard deviations of all rows; ``mean`` and ``mean_elsewhere`` are the two. ``views_agree`` says how
+            far views that held the feature agreed with the fusions (``feature_agreement_``). With
+            ``feature_screen=True``, ``statistic`` says how much the feature depends on others.
+
+        Examples
+        --------
+        >>> from sklearn.cluster import KMeans
+        >>> from sklearn.datasets import load_iris
+        >>> from cohirf import CoHiRF
+        >>> X, _ = load_iris(return_X_y=True, as_frame=True)
+        >>> model = CoHiRF(KMeans(3), n_views=10, max_features=0.5, consensus="majority", random_state=0).fit(X)
+        >>> model.explain(0, X)["effect"].round(1).head(2)
+        feature
+        petal length (cm)   -2.0
+        petal width (cm)    -1.9
+        Name: effect, dtype: float64
+        """
+        check_is_fitted(self, "hierarchy_")
+        return explain_cluster(self, cluster, X)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted model to a directory of JSON and numeric arrays, for :func:`cohirf.load`.
