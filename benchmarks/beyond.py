@@ -2,6 +2,7 @@
 
     python benchmarks/beyond.py --out results             # 14 data sets, 5 base methods, 6 variants: a Markdown table
     python benchmarks/beyond.py --out results --hypercube # noise features, raw and standardised
+    python benchmarks/beyond.py --out results --nuisance  # noise and correlated blocks beside real features
     python benchmarks/beyond.py --out results --verdict   # how often diagnose() is right about the base method alone
     python benchmarks/beyond.py --cost                    # majority against strict, screening against one K-Means
 
@@ -22,6 +23,7 @@ import json
 import time
 import warnings
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +154,8 @@ def collect(results: Results, base: str, variant: str, max_features: float, name
 def table(results: Results, bases: list[str], max_features: float) -> None:
     print("\n| base | variant | mean ARI | difference | wins | losses | clusters / alone | time / alone |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    names = list(dict.fromkeys(key[0] for key in results.found if key[0] not in ("hypercube", "verdict")))
+    others = ("hypercube", "verdict", "nuisance")
+    names = list(dict.fromkeys(key[0] for key in results.found if key[0] not in others))
     for base in bases:
         alone = collect(results, base, "alone", 1.0, names)
         for variant, options in variants_of(base).items():
@@ -269,10 +272,7 @@ def hypercube(results: Results, n_seeds: int) -> None:
                 for name, model in models.items():
                     key = ("hypercube", n_noise, scale, name, seed)
                     if key not in results.found:
-                        seeds = {
-                            part: seed for part in model.get_params() if part.rsplit("__", 1)[-1] == "random_state"
-                        }
-                        results.add(key, **fit(model.set_params(**seeds), X, y))
+                        results.add(key, **fit(seeded(model, seed), X, y))
             print(f"{n_noise} noise features, {scale}", flush=True)
     print("\n| noise features | scale | " + " | ".join(models) + " |\n| --- | --- |" + " --- |" * len(models))
     for n_noise in NOISE:
@@ -282,6 +282,59 @@ def hypercube(results: Results, n_seeds: int) -> None:
                 ari = [results.found["hypercube", n_noise, scale, name, seed]["ari"] for seed in range(n_seeds)]
                 cells.append(f"{np.mean(ari):.2f} ± {np.std(ari, ddof=1):.2f}")
             print(f"| {n_noise:,} | {scale} | " + " | ".join(cells) + " |")
+
+
+def correlated_blocks(n_rows: int, correlation: float, rng: np.random.Generator) -> np.ndarray:
+    """Ten blocks of twenty features; two of one block correlate by ``correlation``, of different blocks not at all."""
+    factors = np.repeat(rng.standard_normal((n_rows, 10)), 20, axis=1)
+    return np.sqrt(correlation) * factors + np.sqrt(1 - correlation) * rng.standard_normal((n_rows, 200))
+
+
+NUISANCE = {
+    "none": lambda n_rows, rng: np.empty((n_rows, 0)),
+    "500 normal features": lambda n_rows, rng: rng.standard_normal((n_rows, 500)),
+    "10 blocks of 20, correlation 0.3": lambda n_rows, rng: correlated_blocks(n_rows, 0.3, rng),
+    "10 blocks of 20, correlation 0.6": lambda n_rows, rng: correlated_blocks(n_rows, 0.6, rng),
+    "10 blocks of 20, correlation 0.9": lambda n_rows, rng: correlated_blocks(n_rows, 0.9, rng),
+}
+
+
+def nuisance(results: Results, n_seeds: int) -> None:
+    """Add features that mean nothing to real data sets, standardised; the last two columns say how many were kept."""
+    print("\n| data set | nuisance | K-Means | PCA + K-Means | majority + weights | + screening | real | nuisance |")
+    print("| --- |" + " --- |" * 7)
+    for name, X, y in islice(all_sets(), 4):
+        k = len(np.unique(y))
+        models = {
+            "K-Means": KMeans(k, n_init=1),
+            "PCA + K-Means": make_pipeline(PCA(min(k, X.shape[1])), KMeans(k, n_init=1)),
+            "majority + weights": CoHiRF(KMeans(k, n_init=1), **MAJORITY),
+            "+ screening": CoHiRF(KMeans(k, n_init=1), feature_screen=True, **MAJORITY),
+        }
+        for kind, draw in NUISANCE.items():
+            for seed in range(n_seeds):
+                Z = standardise(np.c_[X, draw(len(X), np.random.default_rng(seed))])
+                for method, model in models.items():
+                    key = ("nuisance", name, kind, method, seed)
+                    if key not in results.found:
+                        found = fit(seeded(model, seed), Z, y)
+                        kept = getattr(model, "relevant_features_", None)
+                        real = -1 if kept is None else int((kept < X.shape[1]).sum())
+                        results.add(key, **found, real=real, other=-1 if kept is None else len(kept) - real)
+            cells = []
+            for method in models:
+                ari = [results.found["nuisance", name, kind, method, seed]["ari"] for seed in range(n_seeds)]
+                cells.append(f"{np.mean(ari):.2f} ± {np.std(ari, ddof=1):.2f}")
+            screened = [results.found["nuisance", name, kind, "+ screening", seed] for seed in range(n_seeds)]
+            real, other = (np.mean([entry[what] for entry in screened]) for what in ("real", "other"))
+            n_other = Z.shape[1] - X.shape[1]
+            cells += [f"{real:.1f} of {X.shape[1]}", f"{other:.1f} of {n_other}"]
+            print(f"| {name} | {kind} | " + " | ".join(cells) + " |", flush=True)
+
+
+def seeded(model: Any, seed: int) -> Any:
+    names = [name for name in model.get_params() if name.rsplit("__", 1)[-1] == "random_state"]
+    return model.set_params(**dict.fromkeys(names, seed))
 
 
 def cost(n_rows: int, repeats: int = 3) -> None:
@@ -319,6 +372,7 @@ def main() -> None:
     parser.add_argument("--max-features", type=float, default=1.0)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--hypercube", action="store_true")
+    parser.add_argument("--nuisance", action="store_true")
     parser.add_argument("--verdict", action="store_true")
     parser.add_argument("--cost", action="store_true")
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows for --cost")
@@ -331,6 +385,9 @@ def main() -> None:
         results = Results(arguments.out / "beyond.jsonl")
         if arguments.hypercube:
             hypercube(results, arguments.seeds)
+            return
+        if arguments.nuisance:
+            nuisance(results, arguments.seeds)
             return
         if arguments.verdict:
             run_verdicts(results, arguments.bases, arguments.seeds)
