@@ -41,6 +41,7 @@ from threadpoolctl import threadpool_limits
 from cohirf import CoHiRF
 from cohirf.algorithm.base_method import find_weight_argument
 from cohirf.algorithm.screening import screen_features
+from cohirf.diagnosis.verdict import GAINED, LOST
 
 MAX_ROWS = {"K-Means": 10_000, "GMM": 3000, "DBSCAN": 3000, "Ward": 3000, "spectral": 1000}
 MAJORITY: dict[str, Any] = {"consensus": "majority", "n_views": 10, "medoid_weights": True}
@@ -203,7 +204,6 @@ def run_verdicts(results: Results, bases: list[str], n_seeds: int) -> None:
                         ari=adjusted_rand_score(y[rows], model.labels_),
                         agreement=found.comparison.agreement,
                         reproducibility=found.comparison.reproducibility,
-                        recommendation=found.recommendation,
                         silhouette=found.comparison.silhouette,
                     )
             print(f"verdict: {name}, {base_name}", flush=True)
@@ -220,7 +220,7 @@ def verdict_table(results: Results, bases: list[str], n_seeds: int) -> None:
     print("| --- | --- | --- | --- | --- | --- |")
     for base in [*bases, "all"]:
         for said in ("use the base method alone", "either", "use CoHiRF", "unknown"):
-            found = [o for key, entry, o in cases if base in (key[2], "all") and entry["recommendation"] == said]
+            found = [o for key, entry, o in cases if base in (key[2], "all") and recommendation(entry) == said]
             counts = " | ".join(str(found.count(outcome)) for outcome in ("alone", "tie", "CoHiRF"))
             print(f"| {base} | {said} | {len(found)} | {counts} |")
     names = list(dict.fromkeys(key[1] for key, *_ in cases))
@@ -231,6 +231,14 @@ def verdict_table(results: Results, bases: list[str], n_seeds: int) -> None:
         said += len(says_alone)
         right += sum(outcome == "alone" for *_, outcome in says_alone)
     print(f"\nthreshold chosen without the data set that is judged: {right} of {said} right that the base does better")
+
+
+def recommendation(entry: dict[str, Any]) -> str:
+    """Return what diagnose() says for these figures."""
+    if entry["agreement"] is None:
+        return "unknown"
+    gain = entry["agreement"] - entry["reproducibility"]
+    return "use the base method alone" if gain < -LOST else "use CoHiRF" if gain > GAINED else "either"
 
 
 def is_below(entry: dict[str, Any], gap: float) -> bool:

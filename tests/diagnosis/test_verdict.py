@@ -125,7 +125,7 @@ def test_a_fit_that_fused_everything_or_nothing_is_told_so(facts):
     ("agreement", "reproducibility", "answer", "tone"),
     [
         (0.3, 0.9, "Probably.", "poor"),
-        (0.85, 0.8, "No.", "good"),
+        (0.9, 0.8, "No.", "good"),
         (0.8, 0.8, "It would do as well.", "fair"),
         (1.0, 1.0, "It would do as well.", "fair"),
     ],
