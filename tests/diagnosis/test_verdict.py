@@ -147,12 +147,6 @@ def test_known_classes_decide_if_there_are_any(facts, ari, answer):
     assert judge_base_alone(replace(facts, comparison=comparison)).answer == answer
 
 
-def test_a_loss_comes_with_the_option_that_helps_unless_it_is_on(facts):
-    loss = replace(facts, comparison=compared(0.2, 0.6))
-    assert "medoid_weights=True" in judge_base_alone(loss).reason
-    assert "medoid_weights" not in judge_base_alone(replace(loss, medoid_weights=True)).reason
-
-
 def test_a_comparison_that_was_not_made_says_why(facts):
     finding = judge_base_alone(replace(facts, comparison=Comparison("DBSCAN", reason="Too many rows.")))
     assert (finding.answer, finding.reason, finding.tone) == ("Not measured.", "Too many rows.", "unknown")

@@ -229,12 +229,12 @@ def judge_base_alone(facts: Facts) -> Finding:
     model, alone = comparison.ari
     if model is not None and alone is not None:
         measured = f"{found}, with an index of {alone:.2f} with the known classes; this model has {model:.2f}."
-        return _say_which(question, facts, measured, worse=alone > model + TIE, better=model > alone + TIE)
+        return _say_which(question, measured, worse=alone > model + TIE, better=model > alone + TIE)
     measured = (
         f"{found}. Runs of it agree with each other by {comparison.reproducibility:.2f} (adjusted Rand index), and "
         f"this model agrees with them by {comparison.agreement:.2f}."
     )
-    return _say_which(question, facts, measured, worse=is_lost(facts), better=is_gained(facts))
+    return _say_which(question, measured, worse=is_lost(facts), better=is_gained(facts))
 
 
 def is_lost(facts: Facts) -> bool:
@@ -287,9 +287,9 @@ def _level_that_lost_most(facts: Facts) -> int:
     return 1 + losses.index(max(losses))
 
 
-def _say_which(question: str, facts: Facts, measured: str, *, worse: bool, better: bool) -> Finding:
+def _say_which(question: str, measured: str, *, worse: bool, better: bool) -> Finding:
     if worse:
-        return Finding(question, "Probably.", f"{measured} {_remedy_for_loss(facts)}", "poor")
+        return Finding(question, "Probably.", f"{measured} Contraction lost some of what it finds.", "poor")
     if better:
         return Finding(question, "No.", measured, "good")
     reason = f"{measured} That is a tie: the hierarchy and the medoids are what you gain."
@@ -355,15 +355,6 @@ def _remedy_for_disagreement(facts: Facts) -> str:
             'Try consensus="majority", fewer views, or a larger max_features.'
         )
     return "Try a larger max_features, or a base method that depends less on its start."
-
-
-def _remedy_for_loss(facts: Facts) -> str:
-    if not facts.medoid_weights:
-        return (
-            "Contraction lost part of what the base method finds. If it takes sample weights, medoid_weights=True "
-            "often gives it back; else use the base method alone where it fits, and this one for the hierarchy."
-        )
-    return "Use the base method alone where it fits, and this one for the hierarchy or for more rows."
 
 
 def _unfinished(record: LevelRecord) -> Finding:
