@@ -345,7 +345,7 @@ def seeded(model: Any, seed: int) -> Any:
     return model.set_params(**dict.fromkeys(names, seed))
 
 
-def cost(n_rows: int, repeats: int = 3) -> None:
+def cost(n_rows: int, repeats: int) -> None:
     X, _ = make_blobs(n_rows, 50, centers=10, cluster_std=8.0, random_state=0)
     common = {"n_views": 10, "max_features": 0.3, "random_state": 0}
     for weighted in (False, True):
@@ -388,7 +388,7 @@ def main() -> None:
     warnings.simplefilter("ignore")  # of many small levels: duplicate rows, unconnected graphs, unfinished iterations
     with threadpool_limits(1):
         if arguments.cost:
-            cost(arguments.rows)
+            cost(arguments.rows, arguments.seeds)
             return
         results = Results(arguments.out / "beyond.jsonl")
         if arguments.hypercube:

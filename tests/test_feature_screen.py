@@ -182,3 +182,8 @@ def test_a_fit_that_was_stopped_screens_as_it_did_before(tmp_path):
     relevant = model.relevant_features_
     assert (model.fit(X).parents_ == first).all()
     assert (model.relevant_features_ == relevant).all()
+
+
+def test_verbose_says_how_many_features_are_relevant(capsys):
+    CoHiRF(KMeans(4), feature_screen=True, random_state=0, verbose=1).fit(X)
+    assert "[CoHiRF] 8 of 308 features are relevant\n" in capsys.readouterr().out

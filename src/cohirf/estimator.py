@@ -325,6 +325,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         with ExitStack() as stack:
             settled, engine = self._begin(data, weights, stack)
             at_hand = self._screen(data, weights, settled.entropy)
+            if self.feature_screen and self.verbose:
+                shares = f"{self._count_relevant():,} of {self.n_features_in_:,}"
+                print(f"[CoHiRF] {shares} features are relevant", flush=True)  # noqa: T201 - what verbose asks for
             if at_hand.in_order and count_batches(at_hand.values.n_rows, settled.batch_size) == 1:
                 # a single batch sees all rows at once anyway
                 at_hand = RowsAtHand(ArrayRows(at_hand.values.take(np.arange(at_hand.values.n_rows))))
@@ -340,7 +343,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 self._consume(state)
             self._set_fitted(at_hand.values, weights, state, settled.entropy, resources.storage)
             self.feature_agreement_ = self._spread_out(tally.mean())
-            self.medoids_ = (state.at_hand if at_hand.values is data.values else data).take(self.medoid_indices_)
+            # Medoids are whole rows, of which the levels may have seen a part.
+            is_part = self._count_relevant() < self.n_features_in_
+            self.medoids_ = (data if is_part else state.at_hand).take(self.medoid_indices_)
         return self
 
     def predict(self, X: Any) -> IntArray:
