@@ -1,6 +1,6 @@
 """What could stand in for weights where the base method takes none: measured, and not part of the package.
 
-    python benchmarks/weight_substitutes.py --out results [--bases Ward spectral SC-SRGF GMM] [--seeds 3]
+    python benchmarks/weight_substitutes.py --out results [--bases Ward spectral GMM SC-SRGF] [--seeds 3] [--sets 14]
 
 From the second level on, a medoid that stands for many rows is one row to such a method. Two substitutes are tried:
 *repeat* shows each medoid as often as its mass asks for, and *companions* shows other rows of its cluster beside it. In
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -85,11 +85,11 @@ def make_base(name: str, X: np.ndarray, k: int) -> Any:
     return SCSRGF(k) if name == "SC-SRGF" else base_method(name, X, k)
 
 
-def run(results: Results, bases: list[str], fraction: float, n_seeds: int) -> list[str]:
+def run(results: Results, bases: list[str], fraction: float, n_seeds: int, n_sets: int | None) -> list[str]:
     """Fit everything that is not kept, and return the names of the data sets."""
     tried = [("alone", "none"), *((rule, kind) for rule in OPTIONS for kind in KINDS)]
     names = []
-    for name, X, y in all_sets():
+    for name, X, y in islice(all_sets(), n_sets):
         names.append(name)
         for seed in range(n_seeds):
             rows = np.random.default_rng(seed).permutation(len(X))[:MAX_ROWS]
@@ -128,12 +128,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder of results that are kept")
     parser.add_argument("--bases", nargs="+", default=["Ward", "spectral", "GMM", "SC-SRGF"])
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--sets", type=int, help="only the first so many data sets")
     parser.add_argument("--max-features", type=float, default=0.7)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")  # of many small levels
     results = Results(arguments.out / "weight_substitutes.jsonl")
     with threadpool_limits(1):
-        names = run(results, arguments.bases, arguments.max_features, arguments.seeds)
+        names = run(results, arguments.bases, arguments.max_features, arguments.seeds, arguments.sets)
     table(results, names, arguments.bases, arguments.max_features, arguments.seeds)
 
 
