@@ -35,6 +35,7 @@ from cohirf.algorithm.choose_medoids import (
     laplacian_similarity,
     rbf_similarity,
 )
+from cohirf.algorithm.companions import Companions, count_shown
 from cohirf.algorithm.consensus import Codes, Consensus, relaxed_consensus, strict_consensus
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.feature_tally import FeatureTally
@@ -134,8 +135,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     candidate_fraction : float, default=None
         Draw at most this share of each cluster's rows, rounded up; for "rbf", "laplacian" and callables.
     medoid_weights : bool, default=False
-        Pass the mass of each medoid, the number of rows it stands for, to the base method as ``sample_weight``.
-        This is not part of the paper.
+        Let medoids count with their mass, the number of rows they stand for. It is passed to the base method as
+        ``sample_weight``. A method that does not take it sees some other rows of the data beside the medoids instead,
+        so that heavy ones stand among many. This is not part of the paper.
     feature_screen : bool, default=False
         Before the first level, find the features that depend on other features, on a random sample of at most 2,000
         rows, and leave the others out of views, medoids and distances. Where fewer than two do, all stay. Sample
@@ -331,7 +333,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             if at_hand.in_order and count_batches(at_hand.values.n_rows, settled.batch_size) == 1:
                 # a single batch sees all rows at once anyway
                 at_hand = RowsAtHand(ArrayRows(at_hand.values.take(np.arange(at_hand.values.n_rows))))
-            resources = self._resources(engine, in_order=at_hand.in_order)
+            resources = self._resources(engine, at_hand, settled.entropy)
             contraction = self._contraction(settled, weighted=weights is not None or self.medoid_weights)
             population = Population(at_hand.values, weights)
             tally = FeatureTally(contraction.views, self._count_relevant())
@@ -619,25 +621,27 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     def _check_weights(self, sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
         """Return the sample weights as an array, or None if there are none."""
-        if sample_weight is None and not self.medoid_weights:
-            return None
-        if find_weight_argument(self._base_method()) is None:
-            option = "medoid_weights=True" if sample_weight is None else "sample_weight"
-            name = type(self._base_method()).__name__
-            raise ValueError(
-                f"{option} needs a base method whose fit takes sample_weight, and that of {name} does not: "
-                f"choose another base method, such as KMeans or DBSCAN, or do without weights."
-            )
         if sample_weight is None:
             return None
+        if find_weight_argument(self._base_method()) is None:
+            name = type(self._base_method()).__name__
+            raise ValueError(
+                f"sample_weight needs a base method whose fit takes it, and that of {name} does not: "
+                f"choose another base method, such as KMeans or DBSCAN, or do without weights."
+            )
         weights = _check_sample_weight(sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True)
         if not weights.any():
             raise ValueError("All sample weights are zero: give at least one row a positive weight.")
         return np.asarray(weights)
 
-    def _resources(self, engine: Engine, *, in_order: bool) -> Resources:
-        """Return where tasks run, and where what grows with the data is kept: on disk, if the data is."""
-        return Resources(engine, LocalEngine(self.n_jobs), ScratchStorage() if in_order else MemoryStorage())
+    def _resources(self, engine: Engine, at_hand: RowsAtHand, entropy: Entropy) -> Resources:
+        """Return where tasks run, where what grows with the data is kept, on disk if the data is, and what it lends."""
+        storage = ScratchStorage() if at_hand.in_order else MemoryStorage()
+        companions = None
+        if self.medoid_weights and find_weight_argument(self._base_method()) is None:
+            n_shown = count_shown(BaseMethod.of(self._base_method()))
+            companions = Companions(at_hand.values, entropy, n_shown)
+        return Resources(engine, LocalEngine(self.n_jobs), storage, companions)
 
     def _contraction(self, settled: Settled, *, weighted: bool) -> Contraction:
         """Turn the options into the functions they stand for."""

@@ -41,7 +41,6 @@ def facts():
         n_clusters=4,
         noise_share=0.0,
         comparison=compared(0.8, 0.8),
-        takes_weights=True,
         feature_screen=False,
         kept=[LevelKept(1, 50, 0.97, 0.3, 0.4), LevelKept(2, 4, 0.9, 0.9, 0.8)],
         kept_by_rerun=0.9,

@@ -70,17 +70,21 @@ def get_clusters(
     consensus: Callable[[Codes], Consensus],
     place: tuple[int, int],
     engine: Engine,
+    companions: Any = None,
 ) -> Clusters:
     """Cluster the rows of ``X`` on every view and return what ``consensus`` makes of it.
 
-    ``place`` is (level, batch).
+    ``place`` is (level, batch). The base method sees ``companions``, other rows, beside those of ``X``; what labels it
+    gives them does not matter.
     """
     started = perf_counter()
-    memory = _view_memory(X, views.n_features) if engine.is_serial else None
+    n_rows = X.shape[0]
+    shown = X if companions is None or views.method.finds_no_fewer_than(n_rows) else _stack(X, companions)
+    memory = _view_memory(shown, views.n_features) if engine.is_serial else None
     n_runs = views.n_runs(X.shape[1])
-    tasks = ((X, sample_weight, views, (*place, view), memory) for view in range(n_runs))
+    tasks = ((shown, sample_weight, views, (*place, view), memory) for view in range(n_runs))
     stopwatch = _Stopwatch(engine.run(label_view, tasks, n_runs))
-    labels = (labels for labels in stopwatch.labels() for _ in range(views.n_views // n_runs))
+    labels = (labels[:n_rows] for labels in stopwatch.labels() for _ in range(views.n_views // n_runs))
     codes = fold_views(labels, X.shape[0], sample_weight)
     memory = None  # what follows does not need the view
     agreement = mean_agreement(codes)
@@ -130,6 +134,12 @@ def take_features(X: Any, features: IntArray, out: NDArray[Any] | None = None, s
         if scale != 1:
             part *= scale
     return out
+
+
+def _stack(X: Any, companions: Any) -> Any:
+    if sparse.issparse(X):
+        return sparse.vstack([X, companions], format="csr")
+    return np.concatenate([X, companions])
 
 
 def _view_memory(X: Any, n_features: int) -> NDArray[Any] | None:

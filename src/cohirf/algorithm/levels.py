@@ -22,6 +22,7 @@ from scipy import sparse
 
 from cohirf.algorithm.batches import Batch, Batches, split_into_batches
 from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.companions import Companions
 from cohirf.algorithm.consensus import Codes, Consensus
 from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.feature_tally import FeatureTally
@@ -52,11 +53,12 @@ class Contraction:
 
 @dataclass(frozen=True)
 class Resources:
-    """Where batches run, where the views of a single batch run, and where what grows with the data is kept."""
+    """Where batches and the views of a single one run, and where what grows with the data is kept or drawn from."""
 
     batch_engine: Engine = field(default_factory=SerialEngine)
     view_engine: Engine = field(default_factory=SerialEngine)
     storage: Storage = field(default_factory=MemoryStorage)
+    companions: Companions | None = None  # what stands in for weights
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,7 @@ class BatchTask:
     mass: Mass | None
     place: tuple[int, int]
     carry_values: bool
+    companions: Any = None  # values of rows that are shown to the base method beside those to contract
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Go to another process with a handle on the data, or with the rows of this batch: never with all at hand."""
@@ -223,7 +226,7 @@ class BatchTask:
             together = _merge(contracted, held_aside)
             values = ArrayRows(values.take(together))
             contracted, held_aside = np.searchsorted(together, contracted), np.searchsorted(together, held_aside)
-        return BatchTask, (values, contracted, held_aside, self.mass, self.place, self.carry_values)
+        return BatchTask, (values, contracted, held_aside, self.mass, self.place, self.carry_values, self.companions)
 
 
 @dataclass(frozen=True)
@@ -287,7 +290,7 @@ def contract_level(state: FitState, contraction: Contraction, resources: Resourc
 def contract_batch(task: BatchTask, contraction: Contraction, engine: Engine) -> ContractedBatch:
     """Run GetClusters and ChooseMedoids on one batch."""
     X, held_aside = _read(task)
-    clusters = get_clusters(X, task.mass, contraction.views, contraction.consensus, task.place, engine)
+    clusters = get_clusters(X, task.mass, contraction.views, contraction.consensus, task.place, engine, task.companions)
     started = perf_counter()
     found = clusters.consensus
     rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, *task.place)
@@ -336,10 +339,18 @@ def _contract_batches(
                 mass=_mass_at(state, batch.contracted, contraction),
                 place=(state.level + 1, number),
                 carry_values=state.at_hand.in_order,
+                companions=_draw_companions(state, batch, number, resources.companions),
             )
 
     for outcome in run_batches(tasks(), batches.n_batches, contraction, resources):
         yield under_way.popleft(), outcome
+
+
+def _draw_companions(state: FitState, batch: Batch, number: int, companions: Companions | None) -> Any:
+    """Return rows to show beside a batch of medoids; at the first level there are none."""
+    if companions is None or state.level == 0:
+        return None
+    return companions.draw(state.row_numbers(batch.contracted), (state.level + 1, number))
 
 
 class _LevelOutcome:

@@ -25,6 +25,7 @@ class Draw(IntEnum):
     REDRAW = 4
     PROBE = 5
     SCREEN = 6
+    COMPANIONS = 7
 
 
 def root_entropy(random_state: Any) -> Entropy:

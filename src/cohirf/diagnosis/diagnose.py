@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 
-from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
+from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.grouping import IntArray
 from cohirf.diagnosis.alone import Alone, Comparison, compare_with_base, run_alone
 from cohirf.diagnosis.certainty import weakest_fusions
@@ -102,7 +102,6 @@ def gather_facts(
         The base method alone on these rows.
     """
     labels = model.labels_[rows]
-    base = base_method_of(model)
     sure = weakest_fusions(model.parents_, model.stability_, rows) >= SURE
     return Facts(
         records=model.diagnostics_,
@@ -115,7 +114,6 @@ def gather_facts(
         n_clusters=model.n_clusters_,
         noise_share=_share_of_noise(model.labels_),
         comparison=comparison,
-        takes_weights=find_weight_argument(base) is not None,
         feature_screen=model.feature_screen,
         kept=[] if alone.labels is None else follow_levels(model.hierarchy_, rows, alone.labels),
         kept_by_rerun=_kept_by_rerun(alone),

@@ -63,8 +63,6 @@ class Facts:
         Share of rows that are noise.
     comparison : Comparison
         The base method alone.
-    takes_weights : bool
-        Whether the base method takes sample weights.
     feature_screen : bool
         Whether features were screened.
     kept : sequence of LevelKept
@@ -85,7 +83,6 @@ class Facts:
     n_clusters: int
     noise_share: float
     comparison: Comparison
-    takes_weights: bool
     feature_screen: bool
     kept: Sequence[LevelKept]
     kept_by_rerun: float
@@ -258,7 +255,7 @@ def advise(facts: Facts) -> list[str]:
     if not is_lost(facts) and judge_agreement(facts).tone in ("good", "unknown"):
         return []
     tips = []
-    if facts.takes_weights and not facts.medoid_weights:
+    if not facts.medoid_weights:
         tips.append("medoid_weights=True, so that a medoid counts as many rows as it stands for")
     if facts.views_differ and facts.n_views > 1 and facts.consensus != "majority":
         tips.append('consensus="majority" with n_views=10, so that one view alone cannot keep rows apart')
