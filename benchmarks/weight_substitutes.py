@@ -1,10 +1,10 @@
-"""What could stand in for weights where the base method takes none: measured, and not part of the package.
+"""What stands in for weights where the base method takes none: two ways, measured.
 
-    python benchmarks/weight_substitutes.py --out results [--bases Ward spectral GMM SC-SRGF] [--seeds 3] [--sets 14]
+    python benchmarks/weight_substitutes.py --out results [--bases Ward spectral GMM SC-SRGF] [--seeds 2] [--sets 14]
 
-From the second level on, a medoid that stands for many rows is one row to such a method. Two substitutes are tried:
-*repeat* shows each medoid as often as its mass asks for, and *companions* shows other rows of its cluster beside it. In
-all BUDGET rows are shown, or as many as there are medoids. The label of a medoid is what the method gives to itself.
+From the second level on, a medoid that stands for many rows is one row to such a method. *Companions*, other rows of
+the data beside the medoids, are what medoid_weights=True does. *Repeat* shows each medoid as often as its mass asks
+for, as many rows in all; that is tried here alone.
 
 Data sets, scaling and base methods are those of benchmarks/beyond.py, with at most MAX_ROWS rows.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from dataclasses import dataclass
 from itertools import islice, product
 from pathlib import Path
 from typing import Any
@@ -22,62 +23,45 @@ import numpy as np
 from beyond import Results, all_sets, base_method, fit
 from threadpoolctl import threadpool_limits
 
-from cohirf import CoHiRF
-from cohirf.algorithm import get_clusters, levels
-from cohirf.algorithm.get_clusters import ViewLabels, sample_features
+from cohirf import CoHiRF, estimator
+from cohirf.algorithm import levels
+from cohirf.algorithm.companions import Companions
+from cohirf.algorithm.levels import contract_level
 from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.clusterers import SCSRGF
 
 MAX_ROWS = 1000
-BUDGET = 300
 KINDS = ("none", "repeat", "companions")
 OPTIONS: dict[str, dict[str, Any]] = {"strict": {}, "majority": {"consensus": "majority", "n_views": 10}}
 
 
-class Substitute:
-    """Adds rows to what the base method sees after the first level."""
+@dataclass(frozen=True)
+class Repeated(Companions):
+    """Shows medoids again instead of other rows."""
 
-    def __init__(self, kind: str, X: np.ndarray) -> None:
-        self.kind = kind
-        self.X = X
-        self.state: Any = None
-        self.label_view, self.contract_level = get_clusters.label_view, levels.contract_level
+    def draw(self, medoids: np.ndarray, place: tuple[int, int]) -> Any:
+        """Draw rows as companions are drawn, and return the medoid of each."""
+        n_drawn = min(self.n_shown, self.values.n_rows) - len(medoids)
+        if n_drawn <= 0:
+            return None
+        drawn = generator_at(self.entropy, Draw.COMPANIONS, *place).choice(self.values.n_rows, n_drawn, replace=False)
+        return self.values.X[find_roots(*STATE, place[0] - 1)[drawn]]
 
-    def note_state(self, state: Any, *rest: Any) -> Any:
-        """Keep the state before a level, which knows the cluster of each row."""
-        self.state = state
-        return self.contract_level(state, *rest)
 
-    def label(self, X: np.ndarray, sample_weight: Any, views: Any, place: tuple[int, ...], memory: Any = None) -> Any:
-        """Label rows as ``label_view`` does, with others beside them."""
-        level = place[0]
-        if level == 1:
-            return self.label_view(X, sample_weight, views, place, memory)
-        added = self.added_rows(level - 1, generator_at(views.entropy, Draw.PROBE, *place))
-        rng = generator_at(views.entropy, Draw.VIEW, *place)
-        features = sample_features(rng, X.shape[1], views.n_features)
-        shown = np.r_[X, self.X[added]][:, features]
-        return ViewLabels(views.method.label_rows(shown, rng)[: len(X)], 0.0)
+STATE: list[np.ndarray] = []  # parents and absorbed_at of the fit that runs
 
-    def added_rows(self, level: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw rows in proportion to the mass of the clusters they belong to, or the medoids of these."""
-        roots = find_roots(self.state.parents, self.state.absorbed_at, level)
-        n_added = min(BUDGET, len(roots)) - self.state.n_active
-        if n_added <= 0:
-            return np.empty(0, dtype=int)
-        drawn = rng.choice(len(roots), n_added, replace=False)
-        return roots[drawn] if self.kind == "repeat" else drawn[roots[drawn] != drawn]
+
+def note_state(state: Any, *rest: Any) -> Any:
+    STATE[:] = state.parents, state.absorbed_at
+    return contract_level(state, *rest)
 
 
 def run_one(kind: str, model: CoHiRF, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    if kind == "none":
+    model.set_params(medoid_weights=kind != "none")
+    if kind != "repeat":
         return fit(model, X, y)
-    substitute = Substitute(kind, X)
-    with (
-        mock.patch.object(levels, "contract_level", substitute.note_state),
-        mock.patch.object(get_clusters, "label_view", substitute.label),
-    ):
+    with mock.patch.object(levels, "contract_level", note_state), mock.patch.object(estimator, "Companions", Repeated):
         return fit(model, X, y)
 
 
@@ -127,7 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder of results that are kept")
     parser.add_argument("--bases", nargs="+", default=["Ward", "spectral", "GMM", "SC-SRGF"])
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--sets", type=int, help="only the first so many data sets")
     parser.add_argument("--max-features", type=float, default=0.7)
     arguments = parser.parse_args()
