@@ -9,8 +9,9 @@
 Features are standardised, methods that want a number of clusters are told the true one, nothing is tuned. DBSCAN has
 min_samples=5 and the median distance to the fifth neighbour as eps, and clusters below 5 rows count as noise. GMM has
 diagonal covariances, spectral clustering works on a graph of 10 nearest neighbours. Of data sets with more rows than
-MAX_ROWS says for a method, each seed draws a sample, the same one for the method alone and in CoHiRF. Data sets are
-read as in benchmarks/quality.py.
+MAX_ROWS says for a method, each seed draws a sample, the same one for the method alone and in CoHiRF. Medoids have
+weights where the method takes sample_weight; benchmarks/weight_substitutes.py is about the others. Data sets are read
+as in benchmarks/quality.py.
 
 Results go to a file in the folder that --out names, one line each, and are not computed again. Times are processor
 times on one thread.
@@ -39,6 +40,7 @@ from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 from cohirf import CoHiRF
+from cohirf.algorithm.base_method import find_weight_argument
 from cohirf.algorithm.screening import screen_features
 from cohirf.diagnosis.verdict import GAINED, LOST
 
@@ -49,7 +51,6 @@ VARIANTS: dict[str, dict[str, Any] | None] = {
     "strict": {},
     "relaxed": {"consensus": "relaxed"},
     "weights": {"medoid_weights": True},
-    "majority": {"consensus": "majority", "n_views": 10},
     "majority + weights": MAJORITY,
     "+ screening": MAJORITY | {"feature_screen": True},
 }
@@ -70,6 +71,16 @@ def base_method(name: str, X: np.ndarray, k: int) -> Any:
         "Ward": AgglomerativeClustering(k),
         "spectral": SpectralClustering(k, affinity="nearest_neighbors"),
     }[name]
+
+
+def takes_weights(base: Any) -> bool:
+    return find_weight_argument(base) is not None
+
+
+def variants_of(base_name: str) -> dict[str, dict[str, Any] | None]:
+    """Return the variants of a base method: for those that take no weights, all but one."""
+    skipped = () if takes_weights(base_method(base_name, np.eye(7), 2)) else ("weights",)
+    return {variant: options for variant, options in VARIANTS.items() if variant not in skipped}
 
 
 def all_sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
@@ -104,6 +115,8 @@ def fit(model: Any, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
 def make_model(base: Any, options: dict[str, Any] | None, max_features: float, seed: int) -> Any:
     if options is None:
         return base.set_params(random_state=seed) if "random_state" in base.get_params() else base
+    if not takes_weights(base):
+        options = {name: value for name, value in options.items() if name != "medoid_weights"}
     if isinstance(base, DBSCAN):
         options = options | {"min_cluster_size": 5}
     return CoHiRF(base, max_features=max_features, scale_views=max_features < 1, random_state=seed, **options)
@@ -121,7 +134,7 @@ def run(results: Results, bases: list[str], max_features: float, n_seeds: int) -
         for base_name in bases:
             for seed in range(n_seeds):
                 rows = sample(X, base_name, seed)
-                for variant, options in VARIANTS.items():
+                for variant, options in variants_of(base_name).items():
                     key = (name, base_name, variant, 1.0 if options is None else max_features, seed)
                     if key in results.found:
                         continue
@@ -147,7 +160,7 @@ def table(results: Results, bases: list[str], max_features: float) -> None:
     names = list(dict.fromkeys(key[0] for key in results.found if key[0] not in others))
     for base in bases:
         alone = collect(results, base, "alone", 1.0, names)
-        for variant, options in VARIANTS.items():
+        for variant, options in variants_of(base).items():
             found = alone if options is None else collect(results, base, variant, max_features, names)
             gain = found[:, 0] - alone[:, 0]
             error = gain.std(ddof=1) / np.sqrt(len(gain))
@@ -162,6 +175,8 @@ def table(results: Results, bases: list[str], max_features: float) -> None:
         for base in bases:
             cells = [
                 f"{collect(results, base, variant, 1.0 if options is None else max_features, [name])[0, 0]:.3f}"
+                if variant in variants_of(base)
+                else ""
                 for variant, options in VARIANTS.items()
             ]
             print(f"| {name} | {base} | " + " | ".join(cells) + " |")
@@ -179,7 +194,7 @@ def run_verdicts(results: Results, bases: list[str], n_seeds: int) -> None:
         for base_name in bases:
             for seed in range(n_seeds):
                 rows = sample(X, base_name, seed)
-                for variant, options in VARIANTS.items():
+                for variant, options in variants_of(base_name).items():
                     key = ("verdict", name, base_name, variant, seed)
                     if options is None or key in results.found:
                         continue
