@@ -346,9 +346,9 @@ def seeded(model: Any, seed: int) -> Any:
     return model.set_params(**dict.fromkeys(names, seed))
 
 
-def cost(n_rows: int, repeats: int) -> None:
+def cost(n_rows: int, repeats: int, levels: int) -> None:
     X, _ = make_blobs(n_rows, 50, centers=10, cluster_std=8.0, random_state=0)
-    common = {"n_views": 10, "max_features": 0.3, "random_state": 0}
+    common = {"n_views": 10, "max_features": 0.3, "max_iter": levels, "random_state": 0}
     for weighted in (False, True):
         times: dict[str, list[float]] = {"strict": [], "majority": []}
         for _ in range(repeats):
@@ -384,12 +384,13 @@ def main() -> None:
     parser.add_argument("--nuisance", action="store_true")
     parser.add_argument("--verdict", action="store_true")
     parser.add_argument("--cost", action="store_true")
+    parser.add_argument("--levels", type=int, default=100, help="levels for --cost")
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows for --cost")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")  # of many small levels: duplicate rows, unconnected graphs, unfinished iterations
     with threadpool_limits(1):
         if arguments.cost:
-            cost(arguments.rows, arguments.seeds)
+            cost(arguments.rows, arguments.seeds, arguments.levels)
             return
         results = Results(arguments.out / "beyond.jsonl")
         if arguments.hypercube:
