@@ -26,6 +26,7 @@ MODELS = {
     "majority, weighted, batched": CoHiRF(
         KMeans(6), consensus="majority", medoid_weights=True, batch_size=300, max_features=0.5, random_state=0
     ),
+    "screened": CoHiRF(KMeans(6), feature_screen=True, max_features=0.5, random_state=0),
     "rbf, few candidates": CoHiRF(KMeans(6), medoid="rbf", max_candidates=20, max_features=0.5, random_state=0),
     "batched": CoHiRF(KMeans(6), batch_size=150, max_features=0.5, random_state=0),
     "dbscan": CoHiRF(DBSCAN(eps=8.0), max_features=0.5, random_state=0),

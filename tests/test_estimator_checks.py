@@ -17,6 +17,8 @@ ESTIMATORS = {
     "strict": CoHiRF(KMeans(n_clusters=3), **many_views),
     "relaxed": CoHiRF(KMeans(n_clusters=3), consensus="relaxed", **many_views),
     "weighted": CoHiRF(KMeans(n_clusters=3), medoid_weights=True, **many_views),
+    "screened": CoHiRF(KMeans(n_clusters=3), feature_screen=True, **many_views),
+    "majority": CoHiRF(KMeans(n_clusters=3), consensus="majority", scale_views=True, **many_views | {"majority": 0.95}),
     "batched": CoHiRF(KMeans(n_clusters=3), batch_size=20, **many_views),
     "dbscan": CoHiRF(DBSCAN(), min_cluster_size=5),
 }

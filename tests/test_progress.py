@@ -23,6 +23,7 @@ RECORD = LevelRecord(
     rows_out=67,
     views_kept=5.0,
     agreement=0.876,
+    stability=0.9,
     base_seconds=1.0,
     consensus_seconds=0.25,
     medoid_seconds=0.125,

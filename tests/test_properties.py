@@ -41,6 +41,8 @@ def test_every_fit_is_a_forest_of_nested_levels(X, options):
     assert list(dict.fromkeys(model.labels_.tolist())) == list(range(model.n_clusters_))
     assert model.n_clusters_ == roots.sum() == len(model.medoid_indices_)
     assert (model.hierarchy_.cut(level=model.hierarchy_.n_levels) == model.labels_).all()
+    known = model.stability_[~np.isnan(model.stability_)]  # not of rows that were held aside to the end
+    assert ((known > 0) & (known <= 1)).all()
     finer = np.arange(n)
     for level in range(model.hierarchy_.n_levels + 1):
         labels = model.hierarchy_.cut(level=level)

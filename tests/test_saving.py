@@ -60,6 +60,10 @@ def with_missing():
     return X
 
 
+def with_noise():
+    return np.hstack([rows(), np.random.default_rng(1).normal(size=(60, 30))])
+
+
 def weights():
     return np.arange(60) % 4
 
@@ -89,6 +93,13 @@ CASES = {
     "no clusters, CSR": (CoHiRF(kmeans(), min_cluster_size=1000, random_state=0), sparse.csr_matrix(rows())),
     "one row": (CoHiRF(kmeans(), random_state=0), rows()[:1]),
     "relaxed": (CoHiRF(kmeans(), consensus="relaxed", agreement_threshold=0.7, random_state=0), rows()),
+    "majority": (CoHiRF(kmeans(), consensus="majority", majority=0.6, scale_views=True, random_state=0), rows()),
+    "screened": (CoHiRF(kmeans(), feature_screen=True, random_state=0), with_noise()),
+    "screened, CSR": (CoHiRF(kmeans(), feature_screen=True, random_state=0), sparse.csr_array(with_noise())),
+    "screened, missing": (
+        CoHiRF(HDBSCAN(min_cluster_size=5, copy=True), n_views=1, feature_screen=True, random_state=0),
+        np.where(np.arange(60)[:, None] == 5, np.nan, with_noise()),
+    ),
     "euclidean": (CoHiRF(kmeans(), medoid="euclidean", random_state=0), rows()),
     "rbf": (CoHiRF(kmeans(), medoid="rbf", max_candidates=9, random_state=0), rows()),
     "laplacian": (CoHiRF(kmeans(), medoid="laplacian", candidate_fraction=0.5, random_state=0), rows()),
@@ -386,10 +397,9 @@ def test_a_manifest_above_the_limit_is_not_written(model, tmp_path, monkeypatch)
 
 def test_a_model_is_json_and_arrays_that_numpy_reads_without_pickles(path, model):
     names = {file.name for file in path.iterdir()}
-    assert names == {"manifest.json", "manifest.sha256"} | {
-        f"{name}.npy"
-        for name in ("labels", "parents", "absorbed_at", "medoid_indices", "medoids", "landmarks", "landmark_labels")
-    }
+    of_rows = ("labels", "parents", "absorbed_at", "stability")
+    others = ("feature_agreement", "medoid_indices", "medoids", "landmarks", "landmark_rows", "landmark_labels")
+    assert names == {"manifest.json", "manifest.sha256"} | {f"{name}.npy" for name in of_rows + others}
     assert (np.load(path / "labels.npy", allow_pickle=False) == model.labels_).all()
     assert np.load(path / "landmarks.npy", allow_pickle=False).shape == (12, 2)
     manifest = json.loads((path / "manifest.json").read_text())
@@ -661,16 +671,16 @@ def test_claimed_sizes_are_compared_with_the_file_before_anything_is_allocated(p
         assert_refused(path, "labels of shape|labels has the shape")
     forge(path, arrays__labels__shape=[10**12], arrays__labels__bytes=128 + 4 * 10**12)
     assert_refused(path, "has .* rows, and .* says")
-    n_bytes = {"labels": 4, "parents": 4, "absorbed_at": 1}
+    n_bytes = {"labels": 4, "parents": 4, "absorbed_at": 1, "stability": 4}
     for name, width in n_bytes.items():
         forge(path, **{f"arrays__{name}__shape": [10**12], f"arrays__{name}__bytes": 128 + width * 10**12})
     assert_refused(path, "it has 176 bytes, and the manifest says 4000000000128")
 
 
 def test_files_that_are_mostly_holes_are_refused(path):
-    for name, dtype in {"labels": "<i4", "parents": "<i4", "absorbed_at": "|u1"}.items():
+    for name, dtype in {"labels": "<i4", "parents": "<i4", "absorbed_at": "|u1", "stability": "<f4"}.items():
         forge_sparse_file(path, name, (10**10,), dtype)
-    assert_refused(path, r"claims 90000\d+ bytes of arrays and has \d+ on disk, the rest is holes")
+    assert_refused(path, r"claims 130000\d+ bytes of arrays and has \d+ on disk, the rest is holes")
 
 
 def test_an_array_that_does_not_fit_into_memory_is_refused(path, monkeypatch):
@@ -836,6 +846,12 @@ HOSTILE_ARRAYS = {
     "labels": ("labels", np.full(12, 3, ints), "labels.npy has labels outside of -1 to 2"),
     "labels below": ("labels", np.full(12, -2, ints), "labels.npy has labels outside of -1 to 2"),
     "landmark labels": ("landmark_labels", np.full(12, 3, ints), "landmark_labels.npy has labels outside of -1 to 2"),
+    "other landmarks": (
+        "landmark_rows",
+        np.zeros(12, ints),
+        "landmark_labels.npy has labels that the landmarks do not",
+    ),
+    "landmark rows": ("landmark_rows", np.full(12, 12, ints), "landmark_rows.npy has row numbers outside of 0 to 11"),
     "medoid rows": ("medoid_indices", np.array([0, 1, 12]), "medoid_indices.npy has row numbers outside of 0 to 11"),
     "medoid row": ("medoid_indices", np.array([-12, 1, 2]), "medoid_indices.npy has row numbers outside of 0 to 11"),
     "other medoids": ("medoid_indices", np.zeros(3, int), "medoid_indices.npy names rows that are not in their"),
@@ -843,9 +859,13 @@ HOSTILE_ARRAYS = {
     "infinity": ("landmarks", np.full((12, 2), np.inf), "landmarks holds NaN or infinity"),
     "column means": ("column_means", np.full(2, np.nan), "column_means holds NaN or infinity"),
     "few rows": ("labels", np.zeros(11, ints), "parents has 12 rows, and labels says 11"),
-    "few landmarks": ("landmark_labels", np.zeros(11, ints), "landmarks has 12 landmarks, and landmark_labels says 11"),
+    "few landmarks": (
+        "landmark_labels",
+        np.zeros(11, ints),
+        "landmark_labels has 11 landmarks, and landmark_rows says 12",
+    ),
     "few medoids": ("medoids", np.zeros((2, 2)), "medoids has 2 clusters, and n_clusters says 3"),
-    "narrow landmarks": ("landmarks", np.zeros((12, 1)), "landmarks has 1 features, and n_features says 2"),
+    "narrow landmarks": ("landmarks", np.zeros((12, 1)), "landmarks has 1 relevant features, and n_features says 2"),
     "one name array": ("feature_names", np.zeros(2, np.uint8), "the array feature_name_lengths is missing"),
     "CSR part": ("medoids_data", np.zeros(2), "the array medoids_data has no place in a model of dense data"),
 }
@@ -868,6 +888,7 @@ def test_a_model_without_rows_is_refused(path):
     for name, array in {"labels": np.empty(0, ints), "parents": np.empty(0, ints)}.items():
         forge_array(path, name, array)
     forge_array(path, "absorbed_at", np.empty(0, np.uint8))
+    forge_array(path, "stability", np.empty(0, np.float32))
     assert_refused(path, "a fitted model has no fewer than one of its rows")
 
 
@@ -1077,6 +1098,7 @@ def test_saving_and_loading_copy_no_array(tmp_path, monkeypatch):
         n_clusters_=1,
         medoid_indices_=np.zeros(1, int),
         medoids_=held.medoids_[:1],
+        stability_=np.zeros(n_rows, np.float32),
         _landmark_labels=np.zeros(12, ints),
     )
     monkeypatch.setattr(saving, "CHUNK_BYTES", 2**14)

@@ -35,9 +35,11 @@ from cohirf.algorithm.choose_medoids import (
     laplacian_similarity,
     rbf_similarity,
 )
+from cohirf.algorithm.companions import Companions, count_shown
 from cohirf.algorithm.consensus import Codes, Consensus, relaxed_consensus, strict_consensus
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.get_clusters import Views
+from cohirf.algorithm.feature_tally import FeatureTally
+from cohirf.algorithm.get_clusters import Views, take_features
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.levels import (
     ChooseMedoids,
@@ -59,10 +61,13 @@ from cohirf.algorithm.parents import (
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
 from cohirf.algorithm.redraw import redraw_rounds
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, Storage
+from cohirf.algorithm.screening import sample_size, screen_features
+from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, SelectedRows, Storage
 from cohirf.algorithm.thin_batches import ThinBatchesWarning, judge_first_level
 from cohirf.checkpoint import ResumableEngine, open_checkpoint
 from cohirf.describe import describe_fit
+from cohirf.diagnosis.diagnose import Diagnosis, diagnose_model
+from cohirf.diagnosis.explain import explain_cluster
 from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
@@ -107,9 +112,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         Number of random feature views at each level (R in the paper). For a base method without
         randomness, views that have all features are the same, and it runs once.
     max_features : int or float, default=1.0
-        Number of features of a view, or their fraction (q in the paper). With 1.0 every view has all features, and
-        views differ only by the randomness of the base method. Fractions of 0.2 to 0.5 make sense where there are
-        many features.
+        Number of features of a view, or their fraction (q in the paper); with ``feature_screen=True``, of the
+        relevant ones. With 1.0 every view has all features, and views differ only by the randomness of the base
+        method. Fractions of 0.2 to 0.5 make sense where there are many features.
     consensus : {"strict", "relaxed", "majority"}, default="strict"
         "strict" fuses rows that all views put together. "relaxed" first drops views that disagree with the others.
         "majority" fuses groups of rows that most views put together; it is not part of the paper.
@@ -129,8 +134,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     candidate_fraction : float, default=None
         Draw at most this share of each cluster's rows, rounded up; for "rbf", "laplacian" and callables.
     medoid_weights : bool, default=False
-        Pass the mass of each medoid, the number of rows it stands for, to the base method as ``sample_weight``.
-        This is not part of the paper.
+        Let medoids count with their mass, the number of rows they stand for. It is passed to the base method as
+        ``sample_weight``. A method that does not take it sees some other rows of the data beside the medoids instead,
+        so that heavy ones stand among many. This is not part of the paper.
+    feature_screen : bool, default=False
+        Before the first level, find the features that depend on other features, on a random sample of at most 2,000
+        rows, and leave the others out of views, medoids and distances. Where fewer than two do, all stay. Sample
+        weights play no part in it, except that rows of weight 0 are not looked at. This is not part of the paper.
     scale_views : bool, default=False
         Multiply a view of q of p features by sqrt(p / q). Distances in a view then have the size they have on all
         features, and a radius, such as ``eps`` of DBSCAN, keeps its meaning. This is not part of the paper.
@@ -182,6 +192,19 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         Number of levels run, the last one, which fuses nothing, included.
     diagnostics_ : list of LevelRecord
         What each level did and how long it took; ``pandas.DataFrame(model.diagnostics_)`` makes a table of it.
+    relevant_features_ : array of int or None
+        The features that ``feature_screen=True`` left in, rising; None without it.
+    feature_statistics_ : array of float, shape (n_features_in_,), or None
+        How much each feature depends on others: the largest F statistic of its means across clusters that were found
+        without it, over the largest value that chance allows. Features above 1 are relevant, unless they belong to a
+        block of correlated features that depends on nothing else. None without ``feature_screen=True``.
+    stability_ : array of float32, shape (n_samples,)
+        How far the views agreed on the fusion of each row into ``parents_``, from 0 to 1: the share of the rows in its
+        group or in its cluster of a view that are in both, as a mean over views. Of a row that stands for a final
+        cluster, at the last level. 1 where views cannot differ, NaN for rows that took no part.
+    feature_agreement_ : array of float, shape (n_features_in_,)
+        How far the views that held each feature agreed with the fusions, as in ``stability_``: the mean over all rows
+        and levels. NaN for features that no view held.
     n_features_in_ : int
         Number of features seen by ``fit``.
     feature_names_in_ : array of str, shape (n_features_in_,)
@@ -218,6 +241,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         "max_candidates": [Interval(Integral, 1, None, closed="left")],
         "candidate_fraction": [None, Interval(Real, 0, 1, closed="right")],
         "medoid_weights": ["boolean"],
+        "feature_screen": ["boolean"],
         "scale_views": ["boolean"],
         "batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
         "memory_limit": [None, str, Interval(Real, 1, None, closed="left")],
@@ -243,6 +267,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         max_candidates: int = 1000,
         candidate_fraction: float | None = None,
         medoid_weights: bool = False,
+        feature_screen: bool = False,
         scale_views: bool = False,
         batch_size: int | str | None = None,
         memory_limit: int | str | None = None,
@@ -264,6 +289,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.max_candidates = max_candidates
         self.candidate_fraction = candidate_fraction
         self.medoid_weights = medoid_weights
+        self.feature_screen = feature_screen
         self.scale_views = scale_views
         self.batch_size = batch_size
         self.memory_limit = memory_limit
@@ -295,23 +321,32 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self : CoHiRF
             The fitted estimator.
         """
-        at_hand = self._open(X)
-        weights = self._check_weights(sample_weight, at_hand.values.n_rows)
+        data = self._open(X)
+        weights = self._check_weights(sample_weight, data.values.n_rows)
         with ExitStack() as stack:
-            settled, engine = self._begin(at_hand, weights, stack)
+            settled, engine = self._begin(data, weights, stack)
+            at_hand = self._screen(data, weights, settled.entropy)
+            if self.feature_screen and self.verbose:
+                shares = f"{self._count_relevant():,} of {self.n_features_in_:,}"
+                print(f"[CoHiRF] {shares} features are relevant", flush=True)  # noqa: T201 - what verbose asks for
             if at_hand.in_order and count_batches(at_hand.values.n_rows, settled.batch_size) == 1:
                 # a single batch sees all rows at once anyway
                 at_hand = RowsAtHand(ArrayRows(at_hand.values.take(np.arange(at_hand.values.n_rows))))
-            resources = self._resources(engine, in_order=at_hand.in_order)
+            resources = self._resources(engine, at_hand, settled.entropy)
             contraction = self._contraction(settled, weighted=weights is not None or self.medoid_weights)
             population = Population(at_hand.values, weights)
-            state = FitState.initial(at_hand, weights, self.max_iter + self.redraws, resources.storage)
+            tally = FeatureTally(contraction.views, self._count_relevant())
+            state = FitState.initial(at_hand, weights, self.max_iter + self.redraws, resources.storage, tally)
             self.diagnostics_: list[LevelRecord] = []
             stack.enter_context(one_thread())
             for after in self._levels(population, state, contraction, resources):
                 state = after
                 self._consume(state)
-            self._set_fitted(at_hand, weights, state, settled.entropy, resources.storage)
+            self._set_fitted(at_hand.values, weights, state, settled.entropy, resources.storage)
+            self.feature_agreement_ = self._spread_out(tally.mean())
+            # Medoids are whole rows, of which the levels may have seen a part.
+            is_part = self._count_relevant() < self.n_features_in_
+            self.medoids_ = (data if is_part else state.at_hand).take(self.medoid_indices_)
         return self
 
     def predict(self, X: Any) -> IntArray:
@@ -334,12 +369,12 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         if isinstance(X, Source):
             validation.check_columns(self, X.n_features, X.feature_names)
             blocks = (X.take(np.arange(block.start, block.stop)) for block in row_blocks(X.n_rows))
-            return np.concatenate([self._landmark_labels[self._landmarks.nearest(block)] for block in blocks])
+            return np.concatenate([self._landmark_labels[self._nearest(block)] for block in blocks])
         X = fill_missing(self._check_data(X, reset=False), self._column_means)
-        return self._landmark_labels[self._landmarks.nearest(X)]
+        return self._landmark_labels[self._nearest(X)]
 
     def transform(self, X: Any) -> NDArray[np.floating[Any]]:
-        """Return the Euclidean distance of each row to the medoid of each cluster.
+        """Return the Euclidean distance of each row to the medoid of each cluster, on the relevant features.
 
         Parameters
         ----------
@@ -356,8 +391,72 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         if self.n_clusters_ == 0:
             return np.empty((X.shape[0], 0), dtype=X.dtype)
         medoids = fill_missing(self.medoids_, self._column_means)
-        distances: NDArray[np.floating[Any]] = euclidean_distances(X, medoids)
+        distances: NDArray[np.floating[Any]] = euclidean_distances(self._select(X), self._select(medoids))
         return distances
+
+    def diagnose(self, X: Any = None) -> Diagnosis:
+        """Say what the fit is worth: how sure it is, what contraction kept, whether the base method alone does better.
+
+        The base method is run alone, a few times, on at most 2,000 rows, and on the features that distances are
+        measured on. One that is not told how many clusters to find runs only where these are all rows.
+
+        Parameters
+        ----------
+        X : array, table, CSR matrix or source, shape (n_samples, n_features), optional
+            The data of the fit, to draw rows from. Without it, rows are drawn from those that the fit kept for
+            ``predict``: all of small data, else about 10,000.
+
+        Returns
+        -------
+        diagnosis : Diagnosis
+            Findings and figures; ``print`` shows them in words.
+
+        Examples
+        --------
+        >>> from sklearn.cluster import KMeans
+        >>> from sklearn.datasets import load_digits
+        >>> from cohirf import CoHiRF
+        >>> X, _ = load_digits(return_X_y=True)
+        >>> CoHiRF(KMeans(10, n_init=1), random_state=0).fit(X).diagnose().recommendation
+        'use the base method alone'
+        """
+        check_is_fitted(self, "hierarchy_")
+        return diagnose_model(self, X)
+
+    def explain(self, cluster: int, X: Any = None) -> Any:
+        """Return which features set a final cluster apart, the strongest first.
+
+        Parameters
+        ----------
+        cluster : int
+            The label of the cluster.
+        X : array, table, CSR matrix or source, shape (n_samples, n_features), optional
+            The data of the fit, all of which is read, block by block. Without it, the table is made from at most 2,000
+            of the rows that the fit kept for ``predict``, and leaves out features that were screened out.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            A row for each feature, by its name. ``effect`` is the mean of the cluster minus that of all other rows,
+            in standard deviations of all rows; ``mean`` and ``mean_elsewhere`` are the two. ``views_agree`` says how
+            far views that held the feature agreed with the fusions (``feature_agreement_``). With
+            ``feature_screen=True``, ``statistic`` says how much the feature depends on others.
+
+        Examples
+        --------
+        >>> from sklearn.cluster import KMeans
+        >>> from sklearn.datasets import load_iris
+        >>> from cohirf import CoHiRF
+        >>> X, _ = load_iris(return_X_y=True, as_frame=True)
+        >>> model = CoHiRF(KMeans(3), n_views=10, max_features=0.5, consensus="majority", random_state=0).fit(X)
+        >>> model.explain(0, X)["effect"].round(1).head(2)
+        feature
+        petal length (cm)   -2.0
+        petal width (cm)    -1.9
+        Name: effect, dtype: float64
+        """
+        check_is_fitted(self, "hierarchy_")
+        return explain_cluster(self, cluster, X)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted model to a directory of JSON and numeric arrays, for :func:`cohirf.load`.
@@ -391,6 +490,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         validation.check_base_method(self._base_method())
         resolve_memory_limit(self.memory_limit)
         self._column_means = None
+        self.relevant_features_: IntArray | None = None
+        self.feature_statistics_: NDArray[np.float64] | None = None
         if isinstance(X, Source):
             validation.set_columns(self, X.n_features, X.feature_names)
             return RowsAtHand(X, in_order=True)
@@ -404,7 +505,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """Settle what the parameters leave open, or take it over from a checkpoint; and say where batches run."""
         self._contraction(Settled((), None), weighted=False)  # what it refuses must not begin a checkpoint
         entropy = root_entropy(self.random_state)
-        settle = partial(self._settle, at_hand, entropy, weighted=weights is not None or self.medoid_weights)
+        settle = partial(self._settle, at_hand, weights, entropy)
         engine: Engine = LocalEngine(self.n_jobs)
         if self.checkpoint is None:
             settled = settle()
@@ -422,15 +523,16 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             engine = ResumableEngine(engine, checkpoint.journal)
         return settled, progress.WatchedEngine(engine) if self.verbose else engine
 
-    def _settle(self, at_hand: RowsAtHand, entropy: Entropy, *, weighted: bool) -> Settled:
+    def _settle(self, data: RowsAtHand, weights: NDArray[np.float64] | None, entropy: Entropy) -> Settled:
         """Choose the batch size, by measurement if the user leaves it open."""
         if not isinstance(self.batch_size, str):
             return Settled(entropy, None if self.batch_size is None else int(self.batch_size))
+        at_hand = self._screen(data, weights, entropy)
         n_rows = at_hand.values.n_rows
         plan = plan_batches(
             lambda size: at_hand.values.take(draw_rows(n_rows, size, entropy)),
             n_rows,
-            self._contraction(Settled(entropy, None), weighted=weighted),
+            self._contraction(Settled(entropy, None), weighted=weights is not None or self.medoid_weights),
             memory_limit=resolve_memory_limit(self.memory_limit),
             n_jobs=effective_n_jobs(self.n_jobs),
             held_bytes=0 if at_hand.in_order else None,
@@ -438,6 +540,53 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         if self.verbose:
             progress.say(plan.describe())
         return Settled(entropy, plan.batch_size)
+
+    def _screen(self, data: RowsAtHand, weights: NDArray[np.float64] | None, entropy: Entropy) -> RowsAtHand:
+        """Find the relevant features where asked, and return the rows with these alone."""
+        if not self.feature_screen:
+            return data
+        population = Population(data.values, weights)
+        size = sample_size(population.n_rows, self.batch_size if isinstance(self.batch_size, Integral) else None)
+        rows = np.sort(population.draw(size, generator_at(entropy, Draw.SCREEN)))
+        with one_thread():
+            found = screen_features(fill_missing(data.values.take(rows), self._column_means), entropy)
+        self.relevant_features_, self.feature_statistics_ = found.relevant, found.statistics
+        if len(found.relevant) == self.n_features_in_:
+            return data
+        if isinstance(data.values, ArrayRows):
+            return RowsAtHand(ArrayRows(self._select(data.values.X)))
+        return RowsAtHand(SelectedRows(data.values, found.relevant), in_order=True)
+
+    def _select(self, X: Any) -> Any:
+        """Return the columns that distances are measured on."""
+        return X if self.relevant_features_ is None else take_features(X, self.relevant_features_)
+
+    def _nearest(self, X: Any) -> IntArray:
+        """Return the number of the landmark nearest to each row."""
+        return self._landmarks.nearest(self._select(X))
+
+    def _selected_means(self) -> NDArray[np.floating[Any]] | None:
+        """Return what a missing cell counts as, of the columns that distances are measured on."""
+        return None if self._column_means is None else self._select(self._column_means[None])[0]
+
+    def _count_view_features(self) -> int:
+        """Return how many features a view has, of those that distances are measured on."""
+        n_features = validation.count_view_features(self.max_features, self.n_features_in_)
+        if isinstance(self.max_features, Integral):
+            return min(n_features, self._count_relevant())
+        return validation.count_view_features(self.max_features, self._count_relevant())
+
+    def _count_relevant(self) -> int:
+        """Return how many features distances are measured on."""
+        return self.n_features_in_ if self.relevant_features_ is None else len(self.relevant_features_)
+
+    def _spread_out(self, of_relevant: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return figures of the features that distances are measured on with NaN for the others."""
+        if self.relevant_features_ is None:
+            return of_relevant
+        of_all = np.full(self.n_features_in_, np.nan)
+        of_all[self.relevant_features_] = of_relevant
+        return of_all
 
     def _fingerprint(self, values: Rows) -> str:
         source = values if isinstance(values, Source) else ArraySource(values.take(np.arange(values.n_rows)))
@@ -471,29 +620,30 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     def _check_weights(self, sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
         """Return the sample weights as an array, or None if there are none."""
-        if sample_weight is None and not self.medoid_weights:
-            return None
-        if find_weight_argument(self._base_method()) is None:
-            option = "medoid_weights=True" if sample_weight is None else "sample_weight"
-            name = type(self._base_method()).__name__
-            raise ValueError(
-                f"{option} needs a base method whose fit takes sample_weight, and that of {name} does not: "
-                f"choose another base method, such as KMeans or DBSCAN, or do without weights."
-            )
         if sample_weight is None:
             return None
+        if find_weight_argument(self._base_method()) is None:
+            name = type(self._base_method()).__name__
+            raise ValueError(
+                f"sample_weight needs a base method whose fit takes it, and that of {name} does not: "
+                f"choose another base method, such as KMeans or DBSCAN, or do without weights."
+            )
         weights = _check_sample_weight(sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True)
         if not weights.any():
             raise ValueError("All sample weights are zero: give at least one row a positive weight.")
         return np.asarray(weights)
 
-    def _resources(self, engine: Engine, *, in_order: bool) -> Resources:
-        """Return where tasks run, and where what grows with the data is kept: on disk, if the data is."""
-        return Resources(engine, LocalEngine(self.n_jobs), ScratchStorage() if in_order else MemoryStorage())
+    def _resources(self, engine: Engine, at_hand: RowsAtHand, entropy: Entropy) -> Resources:
+        """Return where tasks run, where what grows with the data is kept, on disk if the data is, and what it lends."""
+        storage = ScratchStorage() if at_hand.in_order else MemoryStorage()
+        companions = None
+        if self.medoid_weights and find_weight_argument(self._base_method()) is None:
+            n_shown = count_shown(BaseMethod.of(self._base_method()))
+            companions = Companions(at_hand.values, entropy, n_shown)
+        return Resources(engine, LocalEngine(self.n_jobs), storage, companions)
 
     def _contraction(self, settled: Settled, *, weighted: bool) -> Contraction:
         """Turn the options into the functions they stand for."""
-        n_features = validation.count_view_features(self.max_features, self.n_features_in_)
         method = BaseMethod.of(self._base_method())
         if self.redraws and method.n_clusters is not None:
             raise ValueError(
@@ -501,13 +651,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 f"DBSCAN, and {type(method.prototype).__name__} is told it: neighbours would all fuse. Set redraws=0."
             )
         return Contraction(
-            views=Views(method, self.n_views, n_features, settled.entropy, self.scale_views),
+            views=Views(method, self.n_views, self._count_view_features(), settled.entropy, self.scale_views),
             consensus=self._consensus_function(),
             choose_medoids=self._medoid_function(),
             batch_size=settled.batch_size,
             weighted=weighted,
             sum_mass=self.medoid_weights,
-            column_means=self._column_means,
+            column_means=self._selected_means(),
         )
 
     def _consensus_function(self) -> Callable[[Codes], Consensus]:
@@ -578,7 +728,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     def _set_fitted(
         self,
-        at_hand: RowsAtHand,
+        values: Rows,
         weights: NDArray[np.float64] | None,
         state: FitState,
         entropy: Entropy,
@@ -590,17 +740,18 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         # Values are at hand of all rows or, where they were read once and in order, of those the first level left.
         candidates = state.at_hand.numbers if state.at_hand.numbers is not None else taken
         landmark_rows = sample_landmarks(labels, medoids, generator_at(entropy, Draw.LANDMARKS), candidates=candidates)
-        self._landmarks = Landmarks.build(fill_missing(state.at_hand.take(landmark_rows), self._column_means))
+        self._landmarks = Landmarks.build(fill_missing(state.at_hand.take(landmark_rows), self._selected_means()))
         if weights is not None and taken is not None:
-            self._join_left_out(at_hand.values, np.flatnonzero(weights == 0), state, landmark_rows)
+            self._join_left_out(values, np.flatnonzero(weights == 0), state, landmark_rows)
             medoids = self._label_rows(state, weights, labels)
         self.labels_ = labels
         self.n_clusters_ = len(medoids)
         self.medoid_indices_ = medoids
-        self.medoids_ = state.at_hand.take(medoids)
         self.hierarchy_ = FusionHierarchy(state.parents, state.absorbed_at)
         self.parents_ = state.parents
+        self.stability_ = state.stability
         self.n_iter_ = state.level
+        self._landmark_rows = landmark_rows
         self._landmark_labels = labels[landmark_rows]
 
     def _label_rows(self, state: FitState, weights: NDArray[np.float64] | None, labels: IntArray) -> IntArray:
@@ -613,5 +764,5 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         medoids = roots_after_first_level(state.parents, state.absorbed_at, landmark_rows)
         for block in row_blocks(len(left_out)):
             rows = left_out[block]
-            nearest = self._landmarks.nearest(fill_missing(values.take(rows), self._column_means))
+            nearest = self._landmarks.nearest(fill_missing(values.take(rows), self._selected_means()))
             update_parents(state.parents, state.absorbed_at, rows, medoids[nearest], level=1)

@@ -77,25 +77,40 @@ ARRAYS = {
     "parents": ArrayLayout(INTEGERS, ("rows",)),
     "absorbed_at": ArrayLayout(LEVELS, ("rows",)),
     "medoid_indices": ArrayLayout(INTEGERS, ("clusters",)),
+    "stability": ArrayLayout(("<f4",), ("rows",)),
+    "feature_agreement": ArrayLayout(("<f8",), ("features",)),
+    "landmark_rows": ArrayLayout(INTEGERS, ("landmarks",)),
     "landmark_labels": ArrayLayout(INTEGERS, ("landmarks",)),
     "medoids": ArrayLayout(FLOATS, ("clusters", "features")),
-    "landmarks": ArrayLayout(FLOATS, ("landmarks", "features")),
+    "landmarks": ArrayLayout(FLOATS, ("landmarks", "relevant features")),
     "medoids_data": ArrayLayout(FLOATS, ("cells of medoids",)),
     "medoids_indices": ArrayLayout(INTEGERS, ("cells of medoids",)),
     "medoids_indptr": ArrayLayout(INTEGERS, ("starts of medoids",)),
     "landmarks_data": ArrayLayout(FLOATS, ("cells of landmarks",)),
     "landmarks_indices": ArrayLayout(INTEGERS, ("cells of landmarks",)),
     "landmarks_indptr": ArrayLayout(INTEGERS, ("starts of landmarks",)),
+    "relevant_features": ArrayLayout(INTEGERS, ("relevant features",)),
+    "feature_statistics": ArrayLayout(("<f8",), ("features",)),
     "column_means": ArrayLayout(FLOATS, ("features",)),
     "feature_names": ArrayLayout(("|u1",), ("bytes of names",)),
     "feature_name_lengths": ArrayLayout(("<i4",), ("features",)),
 }
 CSR_PARTS = ("data", "indices", "indptr")
 CONTAINERS = {"dense": np.ndarray, "csr_matrix": sparse.csr_matrix, "csr_array": sparse.csr_array}
-ALWAYS = {"labels", "parents", "absorbed_at", "medoid_indices", "landmark_labels"}
+ALWAYS = {
+    "labels",
+    "parents",
+    "absorbed_at",
+    "medoid_indices",
+    "stability",
+    "feature_agreement",
+    "landmark_rows",
+    "landmark_labels",
+}
 DENSE_ALONE = {"medoids", "landmarks"}
 CSR_ALONE = {f"{matrix}_{part}" for matrix in sorted(DENSE_ALONE) for part in CSR_PARTS}
 NAMES = {"feature_names", "feature_name_lengths"}
+SCREENING = {"relevant_features", "feature_statistics"}
 FILE_NAMES = {MANIFEST, MANIFEST_DIGEST, PREPARATION, *(f"{name}.npy" for name in ARRAYS)}
 
 
@@ -302,10 +317,15 @@ def _collect_arrays(model: Any) -> Arrays:
         "parents": model.hierarchy_.parents,
         "absorbed_at": model.hierarchy_.absorbed_at,
         "medoid_indices": model.medoid_indices_,
+        "stability": model.stability_,
+        "feature_agreement": model.feature_agreement_,
+        "landmark_rows": model._landmark_rows,
         "landmark_labels": model._landmark_labels,
         **_matrix_parts("medoids", model.medoids_),
         **_matrix_parts("landmarks", model._landmarks.points),
     }
+    if model.relevant_features_ is not None:
+        arrays |= {"relevant_features": model.relevant_features_, "feature_statistics": model.feature_statistics_}
     if model._column_means is not None:
         arrays["column_means"] = model._column_means
     if hasattr(model, "feature_names_in_"):
@@ -375,21 +395,30 @@ def _fitted_attributes(manifest: Manifest, arrays: Arrays) -> dict[str, Any]:
     if hierarchy.n_levels > scalars.n_iter:
         raise ValueError(f"absorbed_at.npy has level {hierarchy.n_levels}, and the fit ended with {scalars.n_iter}")
     _check_labels(arrays, scalars.n_clusters)
-    landmarks = _build_matrix("landmarks", arrays, len(arrays["landmark_labels"]), scalars)
+    relevant = arrays.get("relevant_features")
+    _check_features(relevant, scalars.n_features)
+    n_relevant = scalars.n_features if relevant is None else len(relevant)
+    landmarks = _build_matrix("landmarks", arrays, (len(arrays["landmark_labels"]), n_relevant), scalars)
     _check_finite("landmarks", landmarks)
-    _check_finite("column_means", arrays.get("column_means", np.zeros(1)))
+    for name in ("column_means", "feature_statistics"):
+        _check_finite(name, arrays.get(name, np.zeros(1)))
     return {
         "n_features_in_": scalars.n_features,
         "diagnostics_": manifest.diagnostics,
         "labels_": arrays["labels"],
         "n_clusters_": scalars.n_clusters,
         "medoid_indices_": arrays["medoid_indices"],
-        "medoids_": _build_matrix("medoids", arrays, scalars.n_clusters, scalars),
+        "medoids_": _build_matrix("medoids", arrays, (scalars.n_clusters, scalars.n_features), scalars),
         "hierarchy_": hierarchy,
         "parents_": hierarchy.parents,
         "n_iter_": scalars.n_iter,
+        "stability_": arrays["stability"],
+        "feature_agreement_": arrays["feature_agreement"],
+        "relevant_features_": relevant,
+        "feature_statistics_": arrays.get("feature_statistics"),
         "_column_means": arrays.get("column_means"),
         "_landmarks": Landmarks.build(landmarks),
+        "_landmark_rows": arrays["landmark_rows"],
         "_landmark_labels": arrays["landmark_labels"],
         **_decode_names(arrays),
     }
@@ -400,23 +429,33 @@ def _check_labels(arrays: Arrays, n_clusters: int) -> None:
     for name in ("labels", "landmark_labels"):
         if arrays[name].min() < -1 or arrays[name].max() >= n_clusters:
             raise ValueError(f"{name}.npy has labels outside of -1 to {n_clusters - 1}")
-    if medoids.min(initial=0) < 0 or medoids.max(initial=0) >= len(labels):
-        raise ValueError(f"medoid_indices.npy has row numbers outside of 0 to {len(labels) - 1}")
+    for name in ("medoid_indices", "landmark_rows"):
+        if arrays[name].min(initial=0) < 0 or arrays[name].max(initial=0) >= len(labels):
+            raise ValueError(f"{name}.npy has row numbers outside of 0 to {len(labels) - 1}")
+    if not np.array_equal(labels[arrays["landmark_rows"]], arrays["landmark_labels"]):
+        raise ValueError("landmark_labels.npy has labels that the landmarks do not have among all rows")
     if not np.array_equal(labels[medoids], np.arange(n_clusters)):
         raise ValueError("medoid_indices.npy names rows that are not in their clusters")
 
 
-def _build_matrix(name: str, arrays: Arrays, n_rows: int, scalars: Scalars) -> Any:
+def _check_features(relevant: NDArray[Any] | None, n_features: int) -> None:
+    if relevant is None:
+        return
+    if relevant[0] < 0 or relevant[-1] >= n_features or (relevant[1:] <= relevant[:-1]).any():
+        raise ValueError(f"relevant_features.npy is not a rising list of features from 0 to {n_features - 1}")
+
+
+def _build_matrix(name: str, arrays: Arrays, shape: tuple[int, int], scalars: Scalars) -> Any:
     if scalars.container == "dense":
         return arrays[name]
-    n_features = scalars.n_features
+    n_rows, n_features = shape
     data, indices, indptr = (arrays[f"{name}_{part}"] for part in CSR_PARTS)
     # scipy's own check lets decreasing pointers through where the last is 0, and its loops would run out of bounds
     if len(indptr) != n_rows + 1 or indptr[0] != 0 or indptr[-1] != len(data) or (indptr[1:] < indptr[:-1]).any():
         raise ValueError(f"{name}_indptr.npy is not the index pointer of {n_rows} rows with {len(data)} cells")
     if indices.min(initial=0) < 0 or indices.max(initial=0) >= n_features:
         raise ValueError(f"{name}_indices.npy has column numbers outside of 0 to {n_features - 1}")
-    return CONTAINERS[scalars.container]((data, indices, indptr), shape=(n_rows, n_features))
+    return CONTAINERS[scalars.container]((data, indices, indptr), shape=shape)
 
 
 def _check_finite(name: str, matrix: Any) -> None:
@@ -600,7 +639,7 @@ def _parse_entry(name: str, content: Any) -> ArrayEntry:
 
 def _check_presence(names: set[str], container: str) -> None:
     needed, other = (DENSE_ALONE, CSR_ALONE) if container == "dense" else (CSR_ALONE, DENSE_ALONE | {"column_means"})
-    needed = needed | ALWAYS | (NAMES if names & NAMES else set())
+    needed = needed | ALWAYS | (NAMES if names & NAMES else set()) | (SCREENING if names & SCREENING else set())
     for name in sorted(needed - names):
         raise ValueError(f"the array {name} is missing")
     for name in sorted(names & other):
@@ -610,12 +649,14 @@ def _check_presence(names: set[str], container: str) -> None:
 def _check_lengths(arrays: dict[str, ArrayEntry], scalars: Scalars) -> None:
     """Refuse axes of one name that differ in length."""
     known = {"features": (scalars.n_features, "n_features"), "clusters": (scalars.n_clusters, "n_clusters")}
+    if "relevant_features" not in arrays:
+        known["relevant features"] = known["features"]
     for name, entry in arrays.items():
         for axis, length in zip(ARRAYS[name].axes, entry.shape, strict=True):
             expected, where = known.setdefault(axis, (length, name))
             if length != expected:
                 raise ValueError(f"{name} has {length} {axis}, and {where} says {expected}")
-    for axis in ("rows", "landmarks", "features"):
+    for axis in ("rows", "landmarks", "features", "relevant features"):
         if known[axis][0] == 0:
             raise ValueError(f"a fitted model has no fewer than one of its {axis}")
 

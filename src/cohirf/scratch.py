@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.storage import ArrayRows, MemoryGatherer
 from cohirf.durable import write_all
 
@@ -39,7 +38,7 @@ class ScratchStorage:
     directory: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
     mappings: list[mmap.mmap] = field(default_factory=list)
 
-    def vector(self, n_rows: int, dtype: Any) -> IntArray:
+    def vector(self, n_rows: int, dtype: Any) -> NDArray[Any]:
         """Return a vector with an entry for each row, to be written to."""
         with _naming(self.directory), _open_file(self.directory) as file:
             vector = _map(file, np.dtype(dtype), (n_rows,))

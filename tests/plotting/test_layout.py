@@ -200,8 +200,8 @@ def test_rings_count_the_fusions_above_a_node(hierarchy):
 
 def test_level_curves_start_with_all_rows_and_share_the_views():
     records = [
-        LevelRecord(1, 1, 100, 0, 7, 4.0, 0.8, 0, 0, 0),
-        LevelRecord(2, 1, 7, 0, 7, 5.0, np.nan, 0, 0, 0),
+        LevelRecord(1, 1, 100, 0, 7, 4.0, 0.8, 0.9, 0, 0, 0),
+        LevelRecord(2, 1, 7, 0, 7, 5.0, np.nan, 1.0, 0, 0, 0),
     ]
     curves = layout.level_curves(records, n_views=5)
     assert curves.rows.tolist() == [100, 7, 7]

@@ -12,7 +12,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from cohirf import CoHiRF, open_source
-from cohirf.report.reading import read_rows
+from cohirf.diagnosis.reading import read_rows
 from cohirf.report.study import check_study
 
 NAMES = [f"column {i}" for i in range(10)]

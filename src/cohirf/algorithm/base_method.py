@@ -95,14 +95,18 @@ class BaseMethod:
         n_rows = view.shape[0]
         if n_rows == 1:
             return np.zeros(1, dtype=np.int32)
-        if self.n_clusters is not None and self.n_clusters >= n_rows:
+        if self.finds_no_fewer_than(n_rows):
             return _label_distinct_rows(view)
         settings: dict[str, Any] = {name: int(rng.integers(2**31 - 1)) for name in self.seeds}
         # A call that may have to be repeated with lower sizes must find its view as it was.
         may_overwrite = may_overwrite and all(size < n_rows for size in self.sizes.values())
         settings |= dict.fromkeys(self.copies, not may_overwrite)
-        weights = {} if sample_weight is None else {self.weight_argument: sample_weight}
+        weights = {} if sample_weight is None or self.weight_argument is None else {self.weight_argument: sample_weight}
         return _check_labels(self._call(view, settings, weights), n_rows, type(self.prototype).__name__)
+
+    def finds_no_fewer_than(self, n_clusters: int) -> bool:
+        """Tell whether the method is told to find at least so many clusters."""
+        return self.n_clusters is not None and self.n_clusters >= n_clusters
 
     def _call(self, view: Any, settings: dict[str, Any], weights: dict[Any, Any]) -> Any:
         """Fit a fresh copy; if it fails and sizes may be the reason, try again with lower ones."""

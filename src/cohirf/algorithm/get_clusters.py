@@ -17,6 +17,7 @@ from cohirf.algorithm.consensus import Codes, Consensus, fold_views, mean_agreem
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
+from cohirf.algorithm.stability import Stability, measure_stability
 
 SCALED_CELLS = 2**15
 
@@ -48,6 +49,7 @@ class Clusters:
     """What GetClusters found, and at what cost."""
 
     consensus: Consensus
+    stability: Stability
     agreement: float
     base_seconds: float
     consensus_seconds: float
@@ -68,23 +70,28 @@ def get_clusters(
     consensus: Callable[[Codes], Consensus],
     place: tuple[int, int],
     engine: Engine,
+    companions: Any = None,
 ) -> Clusters:
     """Cluster the rows of ``X`` on every view and return what ``consensus`` makes of it.
 
-    ``place`` is (level, batch).
+    ``place`` is (level, batch). The base method sees ``companions``, other rows, beside those of ``X``; what labels it
+    gives them does not matter.
     """
     started = perf_counter()
-    memory = _view_memory(X, views.n_features) if engine.is_serial else None
+    n_rows = X.shape[0]
+    shown = X if companions is None or views.method.finds_no_fewer_than(n_rows) else _stack(X, companions)
+    memory = _view_memory(shown, views.n_features) if engine.is_serial else None
     n_runs = views.n_runs(X.shape[1])
-    tasks = ((X, sample_weight, views, (*place, view), memory) for view in range(n_runs))
+    tasks = ((shown, sample_weight, views, (*place, view), memory) for view in range(n_runs))
     stopwatch = _Stopwatch(engine.run(label_view, tasks, n_runs))
-    labels = (labels for labels in stopwatch.labels() for _ in range(views.n_views // n_runs))
+    labels = (labels[:n_rows] for labels in stopwatch.labels() for _ in range(views.n_views // n_runs))
     codes = fold_views(labels, X.shape[0], sample_weight)
     memory = None  # what follows does not need the view
     agreement = mean_agreement(codes)
     found = consensus(codes)
+    stability = measure_stability(codes, found)
     consensus_seconds = perf_counter() - started - stopwatch.waited
-    return Clusters(found, agreement, stopwatch.base_seconds, consensus_seconds)
+    return Clusters(found, stability, agreement, stopwatch.base_seconds, consensus_seconds)
 
 
 def label_view(
@@ -107,7 +114,7 @@ def sample_features(rng: np.random.Generator, n_features: int, n_sampled: int) -
     return np.sort(rng.choice(n_features, size=n_sampled, replace=False))
 
 
-def take_features(X: Any, features: NDArray[np.intp], out: NDArray[Any] | None = None, scale: float = 1.0) -> Any:
+def take_features(X: Any, features: IntArray, out: NDArray[Any] | None = None, scale: float = 1.0) -> Any:
     """Return the given columns of ``X`` times ``scale``, in ``out`` if given.
 
     All columns are ``X`` itself, not a copy and not scaled.
@@ -127,6 +134,12 @@ def take_features(X: Any, features: NDArray[np.intp], out: NDArray[Any] | None =
         if scale != 1:
             part *= scale
     return out
+
+
+def _stack(X: Any, companions: Any) -> Any:
+    if sparse.issparse(X):
+        return sparse.vstack([X, companions], format="csr")
+    return np.concatenate([X, companions])
 
 
 def _view_memory(X: Any, n_features: int) -> NDArray[Any] | None:

@@ -22,8 +22,10 @@ from scipy import sparse
 
 from cohirf.algorithm.batches import Batch, Batches, split_into_batches
 from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.companions import Companions
 from cohirf.algorithm.consensus import Codes, Consensus
 from cohirf.algorithm.engine import Engine, SerialEngine
+from cohirf.algorithm.feature_tally import FeatureTally
 from cohirf.algorithm.get_clusters import Views, get_clusters
 from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks, sum_by_label
 from cohirf.algorithm.parents import update_parents
@@ -51,11 +53,12 @@ class Contraction:
 
 @dataclass(frozen=True)
 class Resources:
-    """Where batches run, where the views of a single batch run, and where what grows with the data is kept."""
+    """Where batches and the views of a single one run, and where what grows with the data is kept or drawn from."""
 
     batch_engine: Engine = field(default_factory=SerialEngine)
     view_engine: Engine = field(default_factory=SerialEngine)
     storage: Storage = field(default_factory=MemoryStorage)
+    companions: Companions | None = None  # what stands in for weights
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class RowsAtHand:
 
 @dataclass(frozen=True)
 class LevelRecord:
-    """What one level did. With several batches, ``views_kept`` and ``agreement`` are means over their rows.
+    """What one level did. With several batches, ``views_kept``, ``agreement`` and ``stability`` are means over rows.
 
     Attributes
     ----------
@@ -105,6 +108,8 @@ class LevelRecord:
         How many views took part in the consensus.
     agreement : float
         Mean adjusted Rand index between pairs of views; NaN for a single view.
+    stability : float
+        How far views confirm the groups that fused, as in ``CoHiRF.stability_``: the mean over rows.
     base_seconds, consensus_seconds, medoid_seconds : float
         Time in the base method, in the consensus and in the choice of medoids, added up over views and batches.
     """
@@ -116,6 +121,7 @@ class LevelRecord:
     rows_out: int
     views_kept: float
     agreement: float
+    stability: float
     base_seconds: float
     consensus_seconds: float
     medoid_seconds: float
@@ -125,8 +131,8 @@ class LevelRecord:
 class FitState:
     """The state between two levels.
 
-    ``parents`` and ``absorbed_at`` are the same arrays from level to level and are updated in place: a consumer that
-    keeps them must copy them.
+    ``parents``, ``absorbed_at`` and ``stability`` are the same arrays from level to level and are updated in place: a
+    consumer that keeps them must copy them.
 
     Attributes
     ----------
@@ -138,6 +144,10 @@ class FitState:
         Mass of each active row; None if each counts as one.
     parents, absorbed_at : array of int
         The hierarchy so far; see ``parents.py``.
+    stability : array of float32
+        How far views confirmed the group of each row at the last level that saw it; NaN where none did.
+    tally : FeatureTally or None
+        Counts how far views confirmed groups by the features they held, from level to level.
     """
 
     at_hand: RowsAtHand
@@ -145,22 +155,33 @@ class FitState:
     mass: Mass | None
     parents: IntArray
     absorbed_at: IntArray
+    stability: NDArray[np.float32]
+    tally: FeatureTally | None = None
     level: int = 0
     idle_levels: int = 0  # how many levels in a row merged nothing
     record: LevelRecord | None = None
 
     @classmethod
-    def initial(cls, at_hand: RowsAtHand, weights: Mass | None, max_level: int, storage: Storage) -> FitState:
+    def initial(
+        cls,
+        at_hand: RowsAtHand,
+        weights: Mass | None,
+        max_level: int,
+        storage: Storage,
+        tally: FeatureTally | None = None,
+    ) -> FitState:
         """Return the state in which every row stands for itself; rows of weight 0 are not active."""
         n_rows = at_hand.values.n_rows
         parents = storage.vector(n_rows, index_dtype(n_rows))
         absorbed_at = storage.vector(n_rows, np.min_scalar_type(max_level))
+        stability = storage.vector(n_rows, np.float32)
         for block in row_blocks(n_rows):
             parents[block] = np.arange(block.start, block.stop, dtype=parents.dtype)
             absorbed_at[block] = 0
+            stability[block] = np.nan
         active = None if weights is None or weights.all() else np.flatnonzero(weights)
         mass = weights if weights is None or active is None else weights[active]
-        return cls(at_hand, active, mass, parents, absorbed_at)
+        return cls(at_hand, active, mass, parents, absorbed_at, stability, tally)
 
     @property
     def n_active(self) -> int:
@@ -196,6 +217,7 @@ class BatchTask:
     mass: Mass | None
     place: tuple[int, int]
     carry_values: bool
+    companions: Any = None  # values of rows that are shown to the base method beside those to contract
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Go to another process with a handle on the data, or with the rows of this batch: never with all at hand."""
@@ -204,7 +226,7 @@ class BatchTask:
             together = _merge(contracted, held_aside)
             values = ArrayRows(values.take(together))
             contracted, held_aside = np.searchsorted(together, contracted), np.searchsorted(together, held_aside)
-        return BatchTask, (values, contracted, held_aside, self.mass, self.place, self.carry_values)
+        return BatchTask, (values, contracted, held_aside, self.mass, self.place, self.carry_values, self.companions)
 
 
 @dataclass(frozen=True)
@@ -221,12 +243,18 @@ class ContractedBatch:
         Mass of each medoid.
     values : array or None
         Values of the medoids and the rows held aside, in rising order of these rows, if they are to be carried along.
+    stability : array of float32
+        How far views confirm the cluster of each contracted row.
+    view_stability : array of float
+        How far each view confirms the clusters.
     """
 
     labels: IntArray
     medoids: IntArray
     mass: Mass | None
     values: Any
+    stability: NDArray[np.float32]
+    view_stability: NDArray[np.float64]
     views_kept: int
     agreement: float
     base_seconds: float
@@ -262,7 +290,7 @@ def contract_level(state: FitState, contraction: Contraction, resources: Resourc
 def contract_batch(task: BatchTask, contraction: Contraction, engine: Engine) -> ContractedBatch:
     """Run GetClusters and ChooseMedoids on one batch."""
     X, held_aside = _read(task)
-    clusters = get_clusters(X, task.mass, contraction.views, contraction.consensus, task.place, engine)
+    clusters = get_clusters(X, task.mass, contraction.views, contraction.consensus, task.place, engine, task.companions)
     started = perf_counter()
     found = clusters.consensus
     rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, *task.place)
@@ -273,6 +301,8 @@ def contract_batch(task: BatchTask, contraction: Contraction, engine: Engine) ->
         medoids=medoids,
         mass=_contracted_mass(task.mass, found, sum_mass=contraction.sum_mass),
         values=_values_to_carry(task, X[medoids], medoids, held_aside) if task.carry_values else None,
+        stability=clusters.stability.of_row,
+        view_stability=clusters.stability.of_view,
         views_kept=len(found.views_kept),
         agreement=clusters.agreement,
         base_seconds=clusters.base_seconds,
@@ -309,10 +339,18 @@ def _contract_batches(
                 mass=_mass_at(state, batch.contracted, contraction),
                 place=(state.level + 1, number),
                 carry_values=state.at_hand.in_order,
+                companions=_draw_companions(state, batch, number, resources.companions),
             )
 
     for outcome in run_batches(tasks(), batches.n_batches, contraction, resources):
         yield under_way.popleft(), outcome
+
+
+def _draw_companions(state: FitState, batch: Batch, number: int, companions: Companions | None) -> Any:
+    """Return rows to show beside a batch of medoids; at the first level there are none."""
+    if companions is None or state.level == 0:
+        return None
+    return companions.draw(state.row_numbers(batch.contracted), (state.level + 1, number))
 
 
 class _LevelOutcome:
@@ -332,6 +370,9 @@ class _LevelOutcome:
         rows = self.before.row_numbers(batch.contracted)
         medoids = rows[outcome.medoids]
         update_parents(self.before.parents, self.before.absorbed_at, rows, medoids[outcome.labels], self.level)
+        self.before.stability[rows] = outcome.stability
+        if self.before.tally is not None:
+            self.before.tally.add((self.level, len(self.sizes)), len(rows), outcome.view_stability)
         self.positions += [batch.contracted[outcome.medoids], batch.held_aside]
         self.mass += [outcome.mass, _mass_at(self.before, batch.held_aside, self.contraction)]
         if self.gatherer is not None:
@@ -341,6 +382,7 @@ class _LevelOutcome:
             (
                 outcome.views_kept,
                 outcome.agreement,
+                outcome.view_stability.mean(),
                 outcome.base_seconds,
                 outcome.consensus_seconds,
                 outcome.medoid_seconds,
@@ -362,13 +404,15 @@ class _LevelOutcome:
             mass=np.concatenate(self.mass)[order] if self.contraction.weighted else None,
             parents=self.before.parents,
             absorbed_at=self.before.absorbed_at,
+            stability=self.before.stability,
+            tally=self.before.tally,
             level=self.level,
             idle_levels=self.before.idle_levels + 1 if len(positions) == self.before.n_active else 0,
             record=self._record(len(positions)),
         )
 
     def _record(self, rows_out: int) -> LevelRecord:
-        views_kept, agreement, *seconds = np.array(self.costs).T
+        views_kept, agreement, stability, *seconds = np.array(self.costs).T
         return LevelRecord(
             self.level,
             len(self.sizes),
@@ -377,6 +421,7 @@ class _LevelOutcome:
             rows_out,
             float(np.average(views_kept, weights=self.sizes)),
             float(np.average(agreement, weights=self.sizes)),
+            float(np.average(stability, weights=self.sizes)),
             *(float(of_step.sum()) for of_step in seconds),
         )
 

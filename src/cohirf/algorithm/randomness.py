@@ -24,6 +24,8 @@ class Draw(IntEnum):
     LANDMARKS = 3
     REDRAW = 4
     PROBE = 5
+    SCREEN = 6
+    COMPANIONS = 7
 
 
 def root_entropy(random_state: Any) -> Entropy:

@@ -153,6 +153,7 @@ def _record(level: int, rows_in: int, rows_out: int, bonds: list[Bonds]) -> Leve
         rows_out=rows_out,
         views_kept=float(np.mean([batch.views_kept for batch in batches])),
         agreement=float(np.mean([batch.agreement for batch in batches])),
+        stability=float(np.mean([batch.view_stability.mean() for batch in batches])),
         base_seconds=sum(batch.base_seconds for batch in batches),
         consensus_seconds=sum(batch.consensus_seconds for batch in batches),
         medoid_seconds=sum(batch.medoid_seconds for batch in batches),

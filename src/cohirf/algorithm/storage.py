@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
+from cohirf.algorithm.get_clusters import take_features
 from cohirf.algorithm.grouping import IntArray
 
 
@@ -35,7 +37,7 @@ class Gatherer(Protocol):
 class Storage(Protocol):
     """Keeps what grows with the data."""
 
-    def vector(self, n_rows: int, dtype: Any) -> IntArray:
+    def vector(self, n_rows: int, dtype: Any) -> NDArray[Any]:
         """Return a vector with an entry for each row, to be written to."""
 
     def gather(self) -> Gatherer:
@@ -66,6 +68,23 @@ class ArrayRows:
 
 
 @dataclass(frozen=True)
+class SelectedRows:
+    """Some of the features of rows: those that are read at a time have all of them for a moment."""
+
+    rows: Rows
+    features: IntArray
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.rows.n_rows
+
+    def take(self, rows: IntArray) -> Any:
+        """Return the given rows, which are distinct and rising."""
+        return take_features(self.rows.take(rows), self.features)
+
+
+@dataclass(frozen=True)
 class MemoryGatherer:
     """Keeps blocks of rows in memory."""
 
@@ -85,7 +104,7 @@ class MemoryGatherer:
 class MemoryStorage:
     """Keeps everything in memory."""
 
-    def vector(self, n_rows: int, dtype: Any) -> IntArray:
+    def vector(self, n_rows: int, dtype: Any) -> NDArray[Any]:
         """Return a vector with an entry for each row, to be written to."""
         return np.empty(n_rows, dtype=dtype)
 

@@ -27,9 +27,9 @@ def table_columns(
     return columns if row_sizes is None else columns | {"size": row_sizes}
 
 
-def to_frame(columns: dict[str, IntArray]) -> Any:
-    """Return the columns as a pandas table, with rows of the data as its index."""
-    return import_optional("pandas", "frame").DataFrame(columns).set_index("row")
+def to_frame(columns: dict[str, Any], index: str = "row") -> Any:
+    """Return the columns as a pandas table, one of them as its index."""
+    return import_optional("pandas", "frame").DataFrame(columns).set_index(index)
 
 
 def to_arrow(columns: dict[str, IntArray]) -> Any:

@@ -184,6 +184,10 @@ class FusionHierarchy:
             steps.append(LineageStep(level, self._data_row(leaf), size))
         return steps
 
+    def step_up(self, rows: IntArray, level: int) -> IntArray:
+        """Return the row that stands for each of ``rows`` after ``level``, if these stood for something before it."""
+        return np.where(self.absorbed_at[rows] == level, self.parents[rows], rows)
+
     def merges(self) -> Merges:
         """Return all fusions: level, surviving medoid, absorbed medoids, and sizes.
 

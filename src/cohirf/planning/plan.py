@@ -42,7 +42,7 @@ ROWS_PER_SIZE = 10
 LARGEST_BATCH = 1.5  # in units of batch_size; see count_batches
 REACH = 4.0  # how far beyond the largest probe a batch may go
 MARGIN = 1.3  # on the memory of a batch: fragmentation, and rows that are unlike those of the sample
-HELD_BYTES_PER_ROW = 32  # row numbers, parents, levels, mass and labels of a fit in memory
+HELD_BYTES_PER_ROW = 36  # row numbers, parents, levels, mass, stability and labels of a fit in memory
 SLOWER = 2.0
 PATIENCE_SECONDS = 60.0
 
@@ -177,7 +177,7 @@ def plan_batches(
     n_jobs : int
         How many batches, or views of a last batch, run at the same time.
     held_bytes : int, optional
-        What the fit holds apart from its batches. By default 32 bytes a row, for a fit in memory.
+        What the fit holds apart from its batches. By default 36 bytes a row, for a fit in memory.
     in_processes : bool
         Whether batches run in processes of their own, each of which holds the interpreter once more.
 

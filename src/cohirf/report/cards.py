@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.diagnosis.effects import Effects, measure_effects, name_strongest
+from cohirf.diagnosis.reading import as_dense
 from cohirf.report.cuts import make_cut
-from cohirf.report.effects import measure_effects, name_strongest
 from cohirf.report.images import make_images
-from cohirf.report.reading import as_dense
 from cohirf.report.sample import Sample
 from cohirf.report.study import Study
 
@@ -32,7 +32,7 @@ def make_cards(study: Study, sample: Sample, image_shape: tuple[int, ...] | None
             "size": int(cut.size[cluster]),
             "medoid": int(cut.medoid[cluster]),
             "n_sampled": int(effects.n_rows[i]),
-            "features": name_strongest(effects, i, N_FEATURES, study.feature_names),
+            "features": _name_features(study, effects, i),
             "image": images[i],
             "class": _main_class(study, cut.labels == cluster),
         }
@@ -43,6 +43,16 @@ def make_cards(study: Study, sample: Sample, image_shape: tuple[int, ...] | None
         "n_more": cut.n_clusters - len(chosen),
         "rows_more": int(cut.size.sum() - cut.size[chosen].sum()),
     }
+
+
+def _name_features(study: Study, effects: Effects, place: int) -> list[dict[str, Any]]:
+    """Return what sets a cluster apart, and how far views that held a feature agreed, if that tells them apart."""
+    agreement = study.model.feature_agreement_
+    tells = np.nanmax(agreement) > np.nanmin(agreement)
+    features = name_strongest(effects, place, N_FEATURES, study.feature_names)
+    for entry, feature in zip(features, effects.strongest(place, N_FEATURES).tolist(), strict=True):
+        entry["views_agree"] = float(agreement[feature]) if tells and not np.isnan(agreement[feature]) else None
+    return features
 
 
 def _main_class(study: Study, members: NDArray[np.bool_]) -> dict[str, Any] | None:

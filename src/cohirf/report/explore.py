@@ -8,13 +8,13 @@ import numpy as np
 from scipy import sparse
 
 from cohirf.algorithm.grouping import IntArray
+from cohirf.diagnosis.effects import measure_effects, name_strongest
+from cohirf.diagnosis.reading import read_rows
+from cohirf.diagnosis.scores import agreement_with_classes
 from cohirf.plotting.projection import project_rows
 from cohirf.report.cuts import Cut, coloured_cuts
-from cohirf.report.effects import measure_effects, name_strongest
 from cohirf.report.packing import pack
-from cohirf.report.reading import read_rows
 from cohirf.report.sample import Sample
-from cohirf.report.scores import agreement_with_classes
 from cohirf.report.study import Classes, Study
 
 MAX_LISTED = 50  # clusters of a level

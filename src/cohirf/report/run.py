@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from cohirf.diagnosis.text import clean, shorten
 from cohirf.estimator import CoHiRF
 from cohirf.report.study import Study
-from cohirf.report.text import clean, shorten
 
 PACKAGES = ("cohirf", "numpy", "scipy", "scikit-learn")
 MAX_VALUE = 400  # characters

@@ -9,10 +9,11 @@ import numpy as np
 from scipy import sparse
 
 from cohirf.algorithm.grouping import IntArray
+from cohirf.diagnosis.effects import Spread, measure_spread
+from cohirf.diagnosis.reading import read_rows
+from cohirf.diagnosis.scores import Yardstick
+from cohirf.diagnosis.witnesses import SEED, relevant_part
 from cohirf.plotting.projection import draw_rows
-from cohirf.report.effects import Spread, measure_spread
-from cohirf.report.reading import read_rows
-from cohirf.report.scores import SEED, Yardstick
 from cohirf.report.study import Study
 
 MAX_CELLS = 5_000_000  # 40 MB
@@ -37,7 +38,7 @@ class Sample:
     scored : array of int
         Positions in the sample of the rows that scores are computed on.
     yardstick : Yardstick
-        Of these.
+        Of these, by the features that the model measures distances on.
     """
 
     rows: IntArray
@@ -69,7 +70,7 @@ def draw_sample(study: Study, max_points: int) -> Sample:
         spread=measure_spread(features),
         points=_draw(len(rows), max_points),
         scored=scored,
-        yardstick=Yardstick.of(features[scored]),
+        yardstick=Yardstick.of(relevant_part(study.model, features[scored])),
     )
 
 

@@ -6,8 +6,11 @@ from dataclasses import asdict, dataclass
 from math import isnan
 from typing import Any
 
-from cohirf import validation
-from cohirf.algorithm.base_method import BaseMethod
+from cohirf.diagnosis.alone import Alone, Comparison, compare_with_base, run_alone
+from cohirf.diagnosis.diagnose import gather_facts
+from cohirf.diagnosis.scores import agreement_with_classes, calinski_harabasz
+from cohirf.diagnosis.text import shorten
+from cohirf.diagnosis.verdict import CutScore, Facts, advise, verdict
 from cohirf.plotting.subject import check_image_shape
 from cohirf.report.cards import make_cards
 from cohirf.report.cuts import shown_levels
@@ -15,11 +18,8 @@ from cohirf.report.downloads import pack_labels
 from cohirf.report.explore import describe_cuts
 from cohirf.report.run import describe_run
 from cohirf.report.sample import Sample, draw_sample
-from cohirf.report.scores import Comparison, agreement_with_classes, calinski_harabasz, compare_with_base
 from cohirf.report.study import Study
-from cohirf.report.text import shorten
 from cohirf.report.tree import describe_tree
-from cohirf.report.verdict import CutScore, Facts, verdict
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,9 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
     sample = draw_sample(study, options.max_points)
     levels = shown_levels(study.model.hierarchy_)
     cuts, points = describe_cuts(study, sample, levels)
-    comparison = _compare_with_base(study, sample)
+    alone = run_alone(study.base_method, sample.yardstick.features, study.n_rows)
+    comparison = _compare_with_base(study, sample, alone)
+    facts = _facts(study, sample, cuts, alone, comparison)
     return {
         "title": shorten(options.title, 300),
         "written": options.written,
@@ -66,7 +68,8 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
         "points": points,
         "labels": pack_labels(study.model, levels),
         "contraction": _contraction(study),
-        "verdict": [asdict(finding) for finding in verdict(_facts(study, sample, cuts, comparison))],
+        "verdict": [asdict(finding) for finding in verdict(facts)],
+        "advice": advise(facts),
         "scores": _scores(study, sample, comparison),
     }
 
@@ -90,10 +93,10 @@ def _contraction(study: Study) -> list[dict[str, Any]]:
     ]
 
 
-def _compare_with_base(study: Study, sample: Sample) -> Comparison:
+def _compare_with_base(study: Study, sample: Sample, alone: Alone) -> Comparison:
     rows = sample.scored_rows
     classes = None if study.classes is None else study.classes.code[rows]
-    return compare_with_base(study.base_method, sample.yardstick, study.model.labels_[rows], classes, study.n_rows)
+    return compare_with_base(alone, sample.yardstick, study.model.labels_[rows], classes)
 
 
 def _scores(study: Study, sample: Sample, comparison: Comparison) -> dict[str, Any]:
@@ -108,24 +111,6 @@ def _scores(study: Study, sample: Sample, comparison: Comparison) -> dict[str, A
     }
 
 
-def _facts(study: Study, sample: Sample, cuts: list[dict[str, Any]], comparison: Comparison) -> Facts:
-    model = study.model
-    return Facts(
-        records=model.diagnostics_,
-        n_views=model.n_views,
-        views_differ=_can_views_differ(study),
-        consensus=model.consensus,
-        medoid_weights=model.medoid_weights,
-        cuts=[CutScore(cut["level"], cut["n_clusters"], cut["silhouette"], cut["ari"]) for cut in cuts],
-        neighbours_together=sample.yardstick.neighbours_together(model.labels_[sample.scored_rows]),
-        n_clusters=model.n_clusters_,
-        noise_share=study.n_noise / study.n_rows,
-        comparison=comparison,
-    )
-
-
-def _can_views_differ(study: Study) -> bool:
-    """Tell whether the base method draws something at random, or views have a part of the features."""
-    n_features = study.model.n_features_in_
-    is_part = validation.count_view_features(study.model.max_features, n_features) < n_features
-    return is_part or not BaseMethod.of(study.base_method).is_deterministic
+def _facts(study: Study, sample: Sample, cuts: list[dict[str, Any]], alone: Alone, comparison: Comparison) -> Facts:
+    scores = [CutScore(cut["level"], cut["n_clusters"], cut["silhouette"], cut["ari"]) for cut in cuts]
+    return gather_facts(study.model, sample.scored_rows, sample.yardstick, scores, alone, comparison)

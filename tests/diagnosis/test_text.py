@@ -1,6 +1,6 @@
 """Text from users: what is left of it in a page."""
 
-from cohirf.report.text import MAX_NAME, clean, shorten
+from cohirf.diagnosis.text import MAX_NAME, clean, shorten
 
 
 def test_text_of_any_length_fits_a_line():

@@ -86,7 +86,7 @@ def measure_effects(features: Any, spread: Spread, labels: IntArray, clusters: I
     Examples
     --------
     >>> import numpy as np
-    >>> from cohirf.report.effects import measure_effects, measure_spread
+    >>> from cohirf.diagnosis.effects import measure_effects, measure_spread
     >>> features = np.array([[0.0, 5.0], [0.0, 5.0], [4.0, 5.0], [4.0, 5.0]])
     >>> measure_effects(features, measure_spread(features), np.array([0, 0, 1, 1]), np.array([0])).effect
     array([[-2.,  0.]])

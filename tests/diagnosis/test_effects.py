@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cohirf.report.effects import measure_effects, measure_spread, name_strongest
+from cohirf.diagnosis.effects import measure_effects, measure_spread, name_strongest
 
 
 @pytest.fixture

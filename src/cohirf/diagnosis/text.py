@@ -17,7 +17,7 @@ def shorten(text: Any, length: int = MAX_NAME) -> str:
 
     Examples
     --------
-    >>> from cohirf.report.text import shorten
+    >>> from cohirf.diagnosis.text import shorten
     >>> shorten("a name over two\nlines", 12)
     'a name over…'
     """

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from cohirf.algorithm.levels import LevelRecord
-from cohirf.report.scores import Comparison
+from cohirf.diagnosis.alone import Comparison
+from cohirf.diagnosis.preservation import LevelKept
 
 # Adjusted Rand indices from which views agree closely, mostly, in part.
 CLOSELY, MOSTLY, IN_PART = 0.8, 0.5, 0.2
-# Differences of scores below this are ties.
+# Differences of indices with known classes below this are ties.
 TIE = 0.03
+# Below and above how often the base method finds its own clusters again, by which the model counts as worse or better.
+# benchmarks/beyond.py --verdict says how often that is right.
+LOST, GAINED = 0.1, 0.05
+# Shares of pairs that fused rightly, and of rows that are sure.
+MOST, MANY = 0.8, 0.5
+# How far views must confirm a fusion for the row to be sure.
+SURE = 0.5
 # A finer cut has to be this much better before it is named.
 BETTER_CUT = 0.05
 # Shares of rows that have their nearest neighbour in their cluster.
@@ -54,6 +63,14 @@ class Facts:
         Share of rows that are noise.
     comparison : Comparison
         The base method alone.
+    feature_screen : bool
+        Whether features were screened.
+    kept : sequence of LevelKept
+        What each level left of the clusters that the base method finds in the rows themselves; empty if it did not run.
+    kept_by_rerun : float
+        Of the pairs that another run of the base method puts together, the share that the first one does.
+    share_sure : float
+        Share of sampled rows on whose fusions, up to the last, views agree by ``SURE`` or more.
     """
 
     records: Sequence[LevelRecord]
@@ -66,6 +83,10 @@ class Facts:
     n_clusters: int
     noise_share: float
     comparison: Comparison
+    feature_screen: bool
+    kept: Sequence[LevelKept]
+    kept_by_rerun: float
+    share_sure: float
 
 
 @dataclass(frozen=True)
@@ -89,10 +110,17 @@ def verdict(facts: Facts) -> list[Finding]:
     Returns
     -------
     findings : list of Finding
-        One per question: do the views agree, does contraction fuse what belongs together, would the base method alone
-        do better; and, where it did not, whether the fit came to an end, and whether much of the data is noise.
+        One per question: do the views agree, does contraction keep what the base method finds and fuse what belongs
+        together, how sure are the fusions, would the base method alone do better; and, where it did not, whether the
+        fit came to an end, and whether much of the data is noise.
     """
-    findings = [judge_agreement(facts), judge_contraction(facts), judge_base_alone(facts)]
+    findings = [
+        judge_agreement(facts),
+        judge_preservation(facts),
+        judge_contraction(facts),
+        judge_certainty(facts),
+        judge_base_alone(facts),
+    ]
     if facts.records[-1].rows_out < facts.records[-1].rows_in:
         findings.append(_unfinished(facts.records[-1]))
     if facts.noise_share > 0.5:
@@ -145,24 +173,121 @@ def judge_contraction(facts: Facts) -> Finding:
     return _judge_by_classes(question, facts.cuts) or _judge_by_distances(question, facts)
 
 
+def judge_preservation(facts: Facts) -> Finding:
+    """Say whether pairs of rows that fused are pairs that the base method puts together, level by level."""
+    question = f"Does contraction keep what {facts.comparison.base} finds?"
+    if not facts.kept:
+        reason = facts.comparison.reason or "Nothing fused."
+        return Finding(question, "Not measured.", reason, "unknown")
+    first, last = facts.kept[0], facts.kept[-1]
+    measured = (
+        f"Of the pairs of rows that have fused after level {last.level}, {last.rightly_fused:.0%} are together in what "
+        f"{facts.comparison.base} finds in the rows themselves"
+    )
+    if last is not first:
+        measured += f"; after level 1 it was {first.rightly_fused:.0%}"
+    measured += f". Of another run of {facts.comparison.base} it is {facts.kept_by_rerun:.0%}."
+    if last.rightly_fused >= facts.kept_by_rerun - LOST:
+        return Finding(question, "Yes.", measured, "good")
+    worst = _level_that_lost_most(facts)
+    reason = f"{measured} Level {worst} lost most of it."
+    tone = "fair" if last.rightly_fused >= MANY * facts.kept_by_rerun else "poor"
+    return Finding(question, "In part." if tone == "fair" else "No.", reason, tone)
+
+
+def judge_certainty(facts: Facts) -> Finding:
+    """Say on how many rows the views agree all the way."""
+    question = "How sure are the fusions?"
+    if facts.n_views == 1 or not facts.views_differ:
+        return Finding(question, "The views cannot tell.", "There is only one way they look at a row.", "unknown")
+    first = facts.records[0].stability
+    reason = (
+        f"On {facts.share_sure:.0%} of the rows the views agree by half or more at every fusion up to the last; at the "
+        f"first level they confirm {first:.0%} of what fuses. stability_ says it row by row."
+    )
+    if facts.share_sure >= MOST:
+        return Finding(question, "Most are sure.", reason, "good")
+    if facts.share_sure >= MANY:
+        return Finding(question, "Many are sure.", reason, "fair")
+    return Finding(question, "Few are sure.", reason, "poor")
+
+
 def judge_base_alone(facts: Facts) -> Finding:
-    """Say whether the base method alone finds a better partition of the same rows."""
+    """Say whether the base method alone finds a better partition of the same rows.
+
+    By known classes, if there are any. Else by what the base method finds again when it runs anew: a model that
+    agrees with its runs less than they do with each other has lost some of it.
+    """
     comparison = facts.comparison
     question = f"Would {comparison.base} alone do better?"
     if comparison.reason:
         return Finding(question, "Not measured.", comparison.reason, "unknown")
-    name, (model, alone) = (
-        ("adjusted Rand index with the known classes", comparison.ari)
-        if comparison.ari[1] is not None
-        else ("silhouette", comparison.silhouette)
-    )
     found = f"On {comparison.n_rows:,} rows it finds {_count(comparison.n_clusters)}"
-    if model is None or alone is None:
-        return Finding(question, "Not measured.", f"{found}; of one of the two there is no {name}.", "unknown")
-    measured = f"{found} with a {name} of {alone:.2f}; this model has {model:.2f} on the same rows."
-    if alone > model + TIE:
-        return Finding(question, "Yes, by this measure.", f"{measured} {_remedy_for_loss(facts)}", "poor")
-    if model > alone + TIE:
+    model, alone = comparison.ari
+    if model is not None and alone is not None:
+        measured = f"{found}, with an index of {alone:.2f} with the known classes; this model has {model:.2f}."
+        return _say_which(question, measured, worse=alone > model + TIE, better=model > alone + TIE)
+    measured = (
+        f"{found}. Runs of it agree with each other by {comparison.reproducibility:.2f} (adjusted Rand index), and "
+        f"this model agrees with them by {comparison.agreement:.2f}."
+    )
+    return _say_which(question, measured, worse=is_lost(facts), better=is_gained(facts))
+
+
+def is_lost(facts: Facts) -> bool:
+    """Tell whether the model agrees with the base method clearly less than that does with itself."""
+    found = facts.comparison
+    if found.agreement is None or found.reproducibility is None:
+        return False
+    return found.agreement < found.reproducibility - LOST
+
+
+def is_gained(facts: Facts) -> bool:
+    """Tell whether the model agrees with runs of the base method more than they do with each other."""
+    found = facts.comparison
+    if found.agreement is None or found.reproducibility is None:
+        return False
+    return found.agreement > found.reproducibility + GAINED
+
+
+def advise(facts: Facts) -> list[str]:
+    """Return what to try, the most promising first; nothing where the fit gives no reason to try anything."""
+    if not is_lost(facts) and judge_agreement(facts).tone in ("good", "unknown"):
+        return []
+    tips = []
+    if not facts.medoid_weights:
+        tips.append("medoid_weights=True, so that a medoid counts as many rows as it stands for")
+    if facts.views_differ and facts.n_views > 1 and facts.consensus != "majority":
+        tips.append('consensus="majority" with n_views=10, so that one view alone cannot keep rows apart')
+    if facts.views_differ and facts.n_views > 3 and facts.consensus == "strict":
+        tips.append("fewer views: strict consensus fuses only what all of them put together")
+    if not facts.feature_screen and (facts.comparison.reproducibility or 1) < MANY:
+        tips.append("feature_screen=True, in case many features are noise: the base method itself finds little twice")
+    if facts.kept and is_lost(facts):
+        tips += _tips_by_level(facts)
+        tips.append(f"{facts.comparison.base} alone, if it can take all rows")
+    return tips
+
+
+def _tips_by_level(facts: Facts) -> list[str]:
+    worst = _level_that_lost_most(facts)
+    if worst > 1:
+        return [f"fewer levels: hierarchy_.cut(level={worst - 1}) is the partition before the loss"]
+    if facts.records[0].n_batches > 1:
+        return ["a larger batch_size: the first level loses most, and it sees one batch at a time"]
+    return []
+
+
+def _level_that_lost_most(facts: Facts) -> int:
+    shares = [1.0, *(kept.rightly_fused for kept in facts.kept)]
+    losses = [before - after for before, after in pairwise(shares)]
+    return 1 + losses.index(max(losses))
+
+
+def _say_which(question: str, measured: str, *, worse: bool, better: bool) -> Finding:
+    if worse:
+        return Finding(question, "Probably.", f"{measured} Contraction lost some of what it finds.", "poor")
+    if better:
         return Finding(question, "No.", measured, "good")
     reason = f"{measured} That is a tie: the hierarchy and the medoids are what you gain."
     return Finding(question, "It would do as well.", reason, "fair")
@@ -224,18 +349,9 @@ def _remedy_for_disagreement(facts: Facts) -> str:
     if facts.consensus == "strict":
         return (
             "Strict consensus fuses only what all views put together, so little fuses at a time. "
-            'Try consensus="relaxed", fewer views, or a larger max_features.'
+            'Try consensus="majority", fewer views, or a larger max_features.'
         )
     return "Try a larger max_features, or a base method that depends less on its start."
-
-
-def _remedy_for_loss(facts: Facts) -> str:
-    if not facts.medoid_weights:
-        return (
-            "Contraction lost part of what the base method finds. If it takes sample weights, medoid_weights=True "
-            "often gives it back; else use the base method alone where it fits, and this one for the hierarchy."
-        )
-    return "Use the base method alone where it fits, and this one for the hierarchy or for more rows."
 
 
 def _unfinished(record: LevelRecord) -> Finding:

@@ -1,0 +1,126 @@
+"""What stands in for weights where the base method takes none: two ways, measured.
+
+    python benchmarks/weight_substitutes.py --out results [--bases Ward spectral GMM SC-SRGF] [--seeds 2] [--sets 14]
+
+From the second level on, a medoid that stands for many rows is one row to such a method. *Companions*, other rows of
+the data beside the medoids, are what medoid_weights=True does. *Repeat* shows each medoid as often as its mass asks
+for, as many rows in all; that is tried here alone.
+
+Data sets, scaling and base methods are those of benchmarks/beyond.py, with at most MAX_ROWS rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from dataclasses import dataclass
+from itertools import islice, product
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from beyond import Results, all_sets, base_method, fit
+from threadpoolctl import threadpool_limits
+
+from cohirf import CoHiRF, estimator
+from cohirf.algorithm import levels
+from cohirf.algorithm.companions import Companions
+from cohirf.algorithm.levels import contract_level
+from cohirf.algorithm.parents import find_roots
+from cohirf.algorithm.randomness import Draw, generator_at
+from cohirf.clusterers import SCSRGF
+
+MAX_ROWS = 1000
+KINDS = ("none", "repeat", "companions")
+OPTIONS: dict[str, dict[str, Any]] = {"strict": {}, "majority": {"consensus": "majority", "n_views": 10}}
+
+
+@dataclass(frozen=True)
+class Repeated(Companions):
+    """Shows medoids again instead of other rows."""
+
+    def draw(self, medoids: np.ndarray, place: tuple[int, int]) -> Any:
+        """Draw rows as companions are drawn, and return the medoid of each."""
+        n_drawn = min(self.n_shown, self.values.n_rows) - len(medoids)
+        if n_drawn <= 0:
+            return None
+        drawn = generator_at(self.entropy, Draw.COMPANIONS, *place).choice(self.values.n_rows, n_drawn, replace=False)
+        return self.values.X[find_roots(*STATE, place[0] - 1)[drawn]]
+
+
+STATE: list[np.ndarray] = []  # parents and absorbed_at of the fit that runs
+
+
+def note_state(state: Any, *rest: Any) -> Any:
+    STATE[:] = state.parents, state.absorbed_at
+    return contract_level(state, *rest)
+
+
+def run_one(kind: str, model: CoHiRF, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    model.set_params(medoid_weights=kind != "none")
+    if kind != "repeat":
+        return fit(model, X, y)
+    with mock.patch.object(levels, "contract_level", note_state), mock.patch.object(estimator, "Companions", Repeated):
+        return fit(model, X, y)
+
+
+def make_base(name: str, X: np.ndarray, k: int) -> Any:
+    return SCSRGF(k) if name == "SC-SRGF" else base_method(name, X, k)
+
+
+def run(results: Results, bases: list[str], fraction: float, n_seeds: int, n_sets: int | None) -> list[str]:
+    """Fit everything that is not kept, and return the names of the data sets."""
+    tried = [("alone", "none"), *((rule, kind) for rule in OPTIONS for kind in KINDS)]
+    names = []
+    for name, X, y in islice(all_sets(), n_sets):
+        names.append(name)
+        for seed in range(n_seeds):
+            rows = np.random.default_rng(seed).permutation(len(X))[:MAX_ROWS]
+            for base, (rule, kind) in product(bases, tried):
+                key = (name, base, rule, kind, fraction, seed)
+                method = make_base(base, X[rows], len(np.unique(y)))
+                if key in results.found:
+                    continue
+                if rule == "alone":
+                    results.add(key, **fit(method, X[rows], y[rows]))
+                else:
+                    options = OPTIONS[rule] | {"max_features": fraction, "random_state": seed}
+                    results.add(key, **run_one(kind, CoHiRF(method, **options), X[rows], y[rows]))
+        print(name, flush=True)
+    return names
+
+
+def table(results: Results, names: list[str], bases: list[str], fraction: float, n_seeds: int) -> None:
+    def index(base: str, rule: str, kind: str) -> np.ndarray:
+        found = [[results.found[name, base, rule, kind, fraction, s]["ari"] for s in range(n_seeds)] for name in names]
+        return np.mean(found, axis=1)
+
+    print(f"\nmax_features={fraction}: mean ARI, and its difference to no substitute\n")
+    print("| base | alone | consensus | none | repeat | companions |\n| --- | --- | --- | --- | --- | --- |")
+    for base, rule in product(bases, OPTIONS):
+        none = index(base, rule, "none")
+        cells = [f"{index(base, 'alone', 'none').mean():.3f}", rule, f"{none.mean():.3f}"]
+        for kind in KINDS[1:]:
+            gain = index(base, rule, kind) - none
+            cells.append(f"{(none + gain).mean():.3f} ({gain.mean():+.3f} ± {gain.std(ddof=1) / len(gain) ** 0.5:.3f})")
+        print(f"| {base} | " + " | ".join(cells) + " |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder of results that are kept")
+    parser.add_argument("--bases", nargs="+", default=["Ward", "spectral", "GMM", "SC-SRGF"])
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--sets", type=int, help="only the first so many data sets")
+    parser.add_argument("--max-features", type=float, default=0.7)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")  # of many small levels
+    results = Results(arguments.out / "weight_substitutes.jsonl")
+    with threadpool_limits(1):
+        names = run(results, arguments.bases, arguments.max_features, arguments.seeds, arguments.sets)
+    table(results, names, arguments.bases, arguments.max_features, arguments.seeds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""Which features speak for the clusters: how far the views that held a feature confirm the consensus."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.get_clusters import Views, sample_features
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.randomness import Draw, generator_at
+
+
+class FeatureTally:
+    """Adds up, for each feature, how far the views that held it confirm the consensus."""
+
+    def __init__(self, views: Views, n_features: int) -> None:
+        self._views = views
+        self._confirmed = np.zeros(n_features)
+        self._held = np.zeros(n_features)
+
+    def add(self, place: tuple[int, int], n_rows: int, of_view: NDArray[np.float64]) -> None:
+        """Count the views of the batch at ``place``: (level, batch)."""
+        for view, confirmed in enumerate(of_view.tolist()):
+            features = self._features(place, view)
+            self._confirmed[features] += n_rows * confirmed
+            self._held[features] += n_rows
+
+    def mean(self) -> NDArray[np.float64]:
+        """Return the mean for each feature, over all rows that were clustered with it; NaN where there were none."""
+        means = np.full(len(self._held), np.nan)
+        np.divide(self._confirmed, self._held, out=means, where=self._held > 0)
+        return means
+
+    def _features(self, place: tuple[int, int], view: int) -> IntArray | slice:
+        """Return what a view was drawn to hold: that depends on its place alone, so it need not be kept."""
+        n_features = len(self._held)
+        if self._views.n_features == n_features:
+            return slice(None)
+        rng = generator_at(self._views.entropy, Draw.VIEW, *place, view)
+        return sample_features(rng, n_features, self._views.n_features)

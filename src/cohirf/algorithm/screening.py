@@ -1,0 +1,294 @@
+"""Feature screening: which features hang together, and which are noise (not part of the paper).
+
+Features that tell clusters apart depend on each other, through the clusters. So rows are clustered on a few features,
+a view, and each feature *outside of the view* is tested: do its means differ between these clusters by more than chance
+allows? To a feature that has nothing to do with the view the clusters are a random grouping, however well they fit
+the view itself.
+
+Blocks of correlated features pass this test with or without clusters. So it is repeated with one feature of each
+block: to stay, a block must depend on another one, or fall into two groups by itself.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, stats
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from cohirf.algorithm.get_clusters import take_features
+from cohirf.algorithm.grouping import IntArray, compress, row_blocks, sum_by_label
+from cohirf.algorithm.randomness import Draw, Entropy, generator_at
+
+FloatArray = NDArray[np.float64]
+
+MAX_ROWS = 2000
+N_ROUNDS = 3
+N_VIEWS = 20
+VIEW_SIZES = (3, 10, 30, 100)  # a signal in few features needs small views, one spread over many needs large ones
+MAX_SHARE = 2 / 3  # of the features that a view is drawn from: some must stay outside
+N_CLUSTERS = 8
+N_ITER = 20
+ROWS_PER_CLUSTER = 10
+ERROR_RATE = 0.01  # chance that any feature passes that depends on no other
+BLOCK_CORRELATION = 0.5
+MAX_BLOCK_FEATURES = 2000
+TWO_GROUPS = 0.87  # two means explain so much of few distributions with one peak; of a uniform one, 0.83
+SOFTNESS = 2.0
+MIN_VARIANCE = 1e-9  # of softened values: below it there is only rounding
+BLOCK_CELLS = 2**17
+
+
+@dataclass(frozen=True)
+class Screening:
+    """What was found.
+
+    Attributes
+    ----------
+    relevant : array of int
+        Features that depend on others, rising; all features where there are not two such.
+    statistics : (n_features,) array
+        The largest F statistic of each feature over the views without it, in units of what chance allows. Only
+        features above 1 can be relevant.
+    """
+
+    relevant: IntArray
+    statistics: FloatArray
+
+
+def sample_size(n_rows: int, batch_size: int | None) -> int:
+    """Return on how many of the rows features are screened: never on more than a batch."""
+    return min(n_rows, MAX_ROWS, batch_size or n_rows)
+
+
+def screen_features(X: Any, entropy: Entropy) -> Screening:
+    """Find the features of ``X``, an array or CSR matrix, that depend on other features."""
+    sample = Sample.of(X)
+    statistics = measure_dependence(sample, entropy, stage=0, odds=_odds(two_means_share(sample)))
+    relevant = np.flatnonzero(statistics > 1)
+    if 2 < len(relevant) <= MAX_BLOCK_FEATURES:
+        kept = keep_blocks(sample.take(relevant), entropy)
+        relevant = relevant[kept] if len(kept) > 1 else relevant
+    return Screening(relevant if len(relevant) > 1 else np.arange(X.shape[1]), statistics)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows whose features are softened, and what their moments say about each.
+
+    Attributes
+    ----------
+    values : (n_rows, n_features) array or CSR matrix of float32
+        The softened values.
+    means, squares : (n_features,) array
+        Mean, and sum of squared deviations from it.
+    is_testable : (n_features,) array of bool
+        False for features that vary in too few rows for the F distribution to hold.
+    """
+
+    values: Any
+    means: FloatArray
+    squares: FloatArray
+    is_testable: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, X: Any) -> Sample:
+        """Soften the features of ``X``."""
+        values = _soften_sparse(X) if sparse.issparse(X) else _soften_dense(X)
+        n_rows = values.shape[0]
+        means, squares, cubes, fourths = (_power_sums(values, power) / n_rows for power in (1, 2, 3, 4))
+        variances = np.maximum(squares - means**2, 0)
+        central_fourths = fourths - 4 * means * cubes + 6 * means**2 * squares - 3 * means**4
+        rows_that_vary = n_rows * variances**2  # over the fourth moment: 1 for a single row, a half of all for many
+        is_testable = (variances > MIN_VARIANCE) & (rows_that_vary >= 4 * count_clusters(n_rows) * central_fourths)
+        return cls(values, means, n_rows * variances, is_testable)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.values.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.values.shape[1])
+
+    def take(self, features: IntArray) -> Sample:
+        """Return the sample with the given features alone."""
+        values = take_features(self.values, features)
+        return Sample(values, self.means[features], self.squares[features], self.is_testable[features])
+
+
+def count_clusters(n_rows: int) -> int:
+    """Return into how many clusters the rows of a view are put."""
+    return max(2, min(N_CLUSTERS, n_rows // ROWS_PER_CLUSTER))
+
+
+def measure_dependence(sample: Sample, entropy: Entropy, *, stage: int, odds: FloatArray | None) -> FloatArray:
+    """Return the largest F statistic of each feature over views without it, in units of its critical value.
+
+    Views are drawn in rounds, from the features found so far as soon as there are some. In the first round, half of
+    them are drawn by ``odds``. The critical value allows for all features, views and rounds.
+    """
+    statistics = np.zeros(sample.n_features)
+    if sample.n_rows < 2 * ROWS_PER_CLUSTER:
+        return statistics
+    level = ERROR_RATE / (sample.n_features * N_VIEWS * N_ROUNDS)
+    found = np.zeros(sample.n_features, dtype=bool)
+    for number in range(N_ROUNDS):
+        pool = np.flatnonzero(found) if found.any() else np.arange(sample.n_features)
+        for view in range(N_VIEWS):
+            rng = generator_at(entropy, Draw.SCREEN, stage, number, view)
+            size = min(VIEW_SIZES[view % len(VIEW_SIZES)], math.ceil(MAX_SHARE * len(pool)))
+            by_odds = number == 0 and view // len(VIEW_SIZES) % 2 == 0
+            features = np.sort(rng.choice(pool, size, replace=False, p=odds if by_odds else None))
+            ratio = _f_ratio(sample, label_view(sample, features, rng), level)
+            ratio[features] = 0  # clusters of a view fit its own features even where these are noise
+            np.maximum(statistics, ratio, out=statistics)
+        if np.array_equal(statistics > 1, found):
+            break
+        found = statistics > 1
+    return statistics
+
+
+def label_view(sample: Sample, features: IntArray, rng: np.random.Generator) -> IntArray:
+    """Cluster the rows on the given features; clusters that are too small for a test join the smallest other one."""
+    n_clusters = count_clusters(sample.n_rows)
+    k_means = KMeans(n_clusters, n_init=1, max_iter=N_ITER, random_state=int(rng.integers(2**31 - 1)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
+        labels: IntArray = k_means.fit_predict(take_features(sample.values, features))
+    sizes = np.bincount(labels, minlength=n_clusters)
+    is_large = sizes * 4 * n_clusters >= sample.n_rows
+    smallest = int(np.where(is_large, sizes, sample.n_rows + 1).argmin())
+    return compress(np.where(is_large[labels], labels, smallest), n_clusters)[1]
+
+
+def keep_blocks(sample: Sample, entropy: Entropy) -> IntArray:
+    """Return the features in blocks whose representative depends on others, or falls into two groups."""
+    representatives, block = find_blocks(sample)
+    if len(representatives) < 3:
+        return np.arange(sample.n_features)
+    chosen = sample.take(representatives)
+    depends = measure_dependence(chosen, entropy, stage=1, odds=None) > 1
+    return np.flatnonzero((depends | (two_means_share(chosen) > TWO_GROUPS))[block])
+
+
+def find_blocks(sample: Sample) -> tuple[IntArray, IntArray]:
+    """Group features by correlation, whatever its sign.
+
+    Again and again, the feature that is closest to the others takes along all that correlate with it by
+    ``BLOCK_CORRELATION`` or more. Returns that feature for each block, and the block of each feature.
+    """
+    values = sample.values.toarray() if sparse.issparse(sample.values) else sample.values
+    scaled = (values - sample.means) / np.sqrt(np.where(sample.squares > 0, sample.squares, 1))
+    correlation = np.abs(scaled.T @ scaled)
+    np.fill_diagonal(correlation, 1)
+    correlation[correlation < BLOCK_CORRELATION] = 0
+    closeness = correlation.sum(axis=0)
+    block = np.full(sample.n_features, -1)
+    representatives: list[int] = []
+    while (block < 0).any():
+        first = int(np.where(block < 0, closeness, -1).argmax())
+        members = np.flatnonzero((correlation[first] > 0) & (block < 0))
+        block[members] = len(representatives)
+        representatives.append(first)
+        closeness -= correlation[members].sum(axis=0)
+    return np.array(representatives), block
+
+
+def two_means_share(sample: Sample) -> FloatArray:
+    """Return the share of each feature's variance that is explained when its values are split in two at the best place.
+
+    Lloyd's iterations, a few of them for all features at a time.
+    """
+    threshold = sample.means
+    n_rows = sample.n_rows
+    for _ in range(N_ITER // 3):
+        n_above, above = _count_and_sum_above(sample.values, threshold)
+        n_below, below = n_rows - n_above, n_rows * sample.means - above
+        upper, lower = above / np.maximum(n_above, 1), below / np.maximum(n_below, 1)
+        threshold = (upper + lower) / 2
+    between = n_above * (upper - sample.means) ** 2 + n_below * (lower - sample.means) ** 2
+    return np.divide(between, sample.squares, out=np.zeros_like(between), where=sample.squares > 0)
+
+
+def _odds(share: FloatArray) -> FloatArray:
+    """Return chances that fall with the rank of a feature: as 1, 1/2, 1/3, ..."""
+    odds = np.empty(len(share))
+    odds[np.argsort(-share, kind="stable")] = 1 / np.arange(1, len(share) + 1)
+    return np.asarray(odds / odds.sum())
+
+
+def _f_ratio(sample: Sample, labels: IntArray, level: float) -> FloatArray:
+    """Return the F statistic of each feature across the labels, over the value it exceeds with chance ``level``."""
+    n_rows, n_groups = sample.n_rows, int(labels.max()) + 1
+    if n_groups == 1:
+        return np.zeros(sample.n_features)
+    sizes = np.bincount(labels)
+    one_hot = sparse.csc_array((np.ones(n_rows, np.float32), labels, np.arange(n_rows + 1)), (n_groups, n_rows)).tocsr()
+    sums = one_hot @ sample.values
+    sums = np.asarray(sums.toarray() if sparse.issparse(sums) else sums, dtype=np.float64)
+    between = ((sums - np.outer(sizes, sample.means)) ** 2 / sizes[:, None]).sum(axis=0)
+    within = np.maximum(sample.squares - between, np.finfo(np.float32).eps * sample.squares)
+    critical = stats.f.isf(level, n_groups - 1, n_rows - n_groups)
+    scale = (n_rows - n_groups) / ((n_groups - 1) * critical)
+    ratio = np.zeros(sample.n_features)
+    np.divide(between * scale, within, out=ratio, where=sample.is_testable)
+    return ratio
+
+
+def _soften_dense(X: Any) -> NDArray[np.float32]:
+    """Centre columns and squeeze them into (-1, 1), the more the further out, so that no outlier decides a test."""
+    centre = X.mean(axis=0)
+    blocks = list(row_blocks(len(X), BLOCK_CELLS // X.shape[1] + 1))
+    deviation = np.sum([np.abs(X[block] - centre).sum(axis=0) for block in blocks], axis=0) / len(X)
+    width = SOFTNESS * np.where(deviation > 0, deviation, 1)
+    values = np.empty(X.shape, dtype=np.float32)
+    for block in blocks:
+        centred = X[block] - centre
+        values[block] = centred / (np.abs(centred) + width)
+    return values
+
+
+def _soften_sparse(X: Any) -> Any:
+    """Squeeze the cells that are not zero, without centring them."""
+    values = X.astype(np.float32)
+    absolute = np.abs(values.data)
+    totals = np.bincount(values.indices, weights=absolute, minlength=X.shape[1])
+    counts = np.bincount(values.indices, minlength=X.shape[1])
+    width = SOFTNESS * np.where(totals > 0, totals / np.maximum(counts, 1), 1).astype(np.float32)
+    values.data /= absolute + width[values.indices]
+    return values
+
+
+def _power_sums(values: Any, power: int) -> FloatArray:
+    """Return the sum of a power of each column."""
+    if sparse.issparse(values):
+        cells = values.data.astype(np.float64) ** power
+        return sum_by_label(values.indices, cells, values.shape[1])
+    blocks = row_blocks(len(values), BLOCK_CELLS // values.shape[1] + 1)
+    return np.asarray(np.sum([(values[block].astype(np.float64) ** power).sum(axis=0) for block in blocks], axis=0))
+
+
+def _count_and_sum_above(values: Any, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return how many values of each column are above its threshold, and their sum."""
+    n_rows, n_features = values.shape
+    if sparse.issparse(values):
+        above = values.data > threshold[values.indices]
+        columns = values.indices[above]
+        n_zeros = n_rows - sum_by_label(values.indices, None, n_features)
+        n_above = sum_by_label(columns, None, n_features) + n_zeros * (threshold < 0)
+        return n_above, sum_by_label(columns, values.data[above], n_features)
+    count, total = np.zeros(n_features), np.zeros(n_features)
+    for block in row_blocks(n_rows, BLOCK_CELLS // n_features + 1):
+        is_above = values[block] > threshold
+        count += is_above.sum(axis=0)
+        total += np.where(is_above, values[block], 0).sum(axis=0)
+    return count, total

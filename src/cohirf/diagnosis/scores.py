@@ -1,0 +1,60 @@
+"""Quality scores of partitions, on a sample where they are costly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, euclidean_distances, silhouette_score
+
+from cohirf.algorithm.grouping import IntArray
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """A sample of rows with all distances between them, against which partitions are held."""
+
+    features: Any
+    distances: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, features: Any) -> Yardstick:
+        """Measure the distances between rows of an array or CSR matrix."""
+        return cls(features, euclidean_distances(features))
+
+    def silhouette(self, labels: IntArray) -> float | None:
+        """Return the mean silhouette of the rows that are not noise, or None where it has no meaning."""
+        kept = np.flatnonzero(labels >= 0)
+        if not 1 < len(np.unique(labels[kept])) < len(kept):
+            return None
+        return float(silhouette_score(self.distances[np.ix_(kept, kept)], labels[kept], metric="precomputed"))
+
+    def neighbours_together(self, labels: IntArray) -> float | None:
+        """Return the share of rows whose nearest neighbour in the sample is in their cluster; rows of noise left out.
+
+        Of several nearest neighbours, as repeated rows have, one in the same cluster is enough.
+        """
+        kept = np.flatnonzero(labels >= 0)
+        if len(kept) < 2:
+            return None
+        distances = self.distances[np.ix_(kept, kept)].copy()
+        np.fill_diagonal(distances, np.inf)
+        is_nearest = distances <= distances.min(axis=1, keepdims=True)
+        together = labels[kept][:, None] == labels[kept]
+        return float((is_nearest & together).any(axis=1).mean())
+
+
+def agreement_with_classes(labels: IntArray, classes: IntArray | None) -> float | None:
+    """Return the adjusted Rand index with known classes, if they are known; noise counts as one cluster."""
+    return None if classes is None else float(adjusted_rand_score(classes, labels))
+
+
+def calinski_harabasz(features: Any, labels: IntArray) -> float | None:
+    """Return the Calinski-Harabasz score of the rows that are not noise, or None where it has no meaning."""
+    kept = np.flatnonzero(labels >= 0)
+    if sparse.issparse(features) or not 1 < len(np.unique(labels[kept])) < len(kept):
+        return None
+    return float(calinski_harabasz_score(features[kept], labels[kept]))

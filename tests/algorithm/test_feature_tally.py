@@ -1,0 +1,42 @@
+"""Which views held a feature, and how far they confirmed the groups."""
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+
+from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.feature_tally import FeatureTally
+from cohirf.algorithm.get_clusters import Views, label_view
+
+
+class Recorder(KMeans):
+    seen: ClassVar[list] = []
+
+    def fit(self, X, y=None, sample_weight=None):
+        self.seen.append(X[0].astype(int).tolist())
+        return super().fit(X, y, sample_weight)
+
+
+def test_it_knows_which_features_a_view_held():
+    views = Views(BaseMethod.of(Recorder(2)), 3, 4, (7,))
+    X = np.random.default_rng(0).random((20, 10))
+    X[0] = np.arange(10)  # so that a view shows which features it has
+    Recorder.seen.clear()
+    for view in range(3):
+        label_view(X, None, views, (2, 5, view))
+    tally = FeatureTally(views, 10)
+    tally.add((2, 5), 20, np.array([0.2, 0.5, 0.9]))
+    held = np.array([[feature in features for feature in range(10)] for features in Recorder.seen])
+    with np.errstate(invalid="ignore"):
+        expected = (held * [[0.2], [0.5], [0.9]]).sum(axis=0) / held.sum(axis=0)
+    assert tally.mean() == pytest.approx(expected, nan_ok=True)
+    assert np.isnan(tally.mean()).sum() == (~held.any(axis=0)).sum() > 0
+
+
+def test_batches_count_by_their_rows():
+    tally = FeatureTally(Views(BaseMethod.of(KMeans(2)), 1, 3, (7,)), 3)
+    tally.add((1, 0), 30, np.array([1.0]))
+    tally.add((1, 1), 10, np.array([0.2]))
+    assert tally.mean() == pytest.approx([0.8, 0.8, 0.8])
