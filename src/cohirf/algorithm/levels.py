@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cohirf.algorithm.batches import Batch, Batches, split_into_batches
@@ -233,6 +233,21 @@ class ContractedBatch:
     consensus_seconds: float
     medoid_seconds: float
 
+    @property
+    def rows_in(self) -> int:
+        """Number of rows that were contracted."""
+        return len(self.labels)
+
+    @property
+    def rows_out(self) -> int:
+        """Number of medoids they were contracted to."""
+        return len(self.medoids)
+
+    @property
+    def costs(self) -> tuple[float, ...]:
+        """What the record of a level averages or adds up, in its order."""
+        return (self.views_kept, self.agreement, self.base_seconds, self.consensus_seconds, self.medoid_seconds)
+
 
 def contract_levels(
     state: FitState, contraction: Contraction, max_level: int, resources: Resources
@@ -337,15 +352,7 @@ class _LevelOutcome:
         if self.gatherer is not None:
             self.gatherer.add(outcome.values)
         self.sizes.append(len(rows))
-        self.costs.append(
-            (
-                outcome.views_kept,
-                outcome.agreement,
-                outcome.base_seconds,
-                outcome.consensus_seconds,
-                outcome.medoid_seconds,
-            )
-        )
+        self.costs.append(outcome.costs)
 
     def state(self) -> FitState:
         positions = np.concatenate(self.positions)
@@ -364,21 +371,24 @@ class _LevelOutcome:
             absorbed_at=self.before.absorbed_at,
             level=self.level,
             idle_levels=self.before.idle_levels + 1 if len(positions) == self.before.n_active else 0,
-            record=self._record(len(positions)),
+            record=record_level(self.level, self.before.n_active, len(positions), self.sizes, self.costs),
         )
 
-    def _record(self, rows_out: int) -> LevelRecord:
-        views_kept, agreement, *seconds = np.array(self.costs).T
-        return LevelRecord(
-            self.level,
-            len(self.sizes),
-            self.before.n_active,
-            self.before.n_active - sum(self.sizes),
-            rows_out,
-            float(np.average(views_kept, weights=self.sizes)),
-            float(np.average(agreement, weights=self.sizes)),
-            *(float(of_step.sum()) for of_step in seconds),
-        )
+
+def record_level(level: int, rows_in: int, rows_out: int, sizes: ArrayLike, costs: ArrayLike) -> LevelRecord:
+    """Return the record of a level from the size of each batch it contracted, and from its costs."""
+    views_kept, agreement, *seconds = np.array(costs).T
+    sizes = np.asarray(sizes)
+    return LevelRecord(
+        level,
+        len(sizes),
+        rows_in,
+        int(rows_in - sizes.sum()),
+        rows_out,
+        float(np.average(views_kept, weights=sizes)),
+        float(np.average(agreement, weights=sizes)),
+        *(float(of_step.sum()) for of_step in seconds),
+    )
 
 
 def _read(task: BatchTask) -> tuple[Any, Any]:
