@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import partial, reduce
+from itertools import chain
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -37,6 +38,7 @@ from cohirf.algorithm.choose_medoids import (
 )
 from cohirf.algorithm.consensus import Codes, Consensus, relaxed_consensus, strict_consensus
 from cohirf.algorithm.engine import Engine
+from cohirf.algorithm.first_level import state_after
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.levels import (
@@ -63,15 +65,18 @@ from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, Storage
 from cohirf.algorithm.thin_batches import ThinBatchesWarning, judge_first_level
 from cohirf.checkpoint import ResumableEngine, open_checkpoint
 from cohirf.describe import describe_fit
-from cohirf.engines import LocalEngine
+from cohirf.engines import DaskEngine, LocalEngine
+from cohirf.engines.dask import find_client
 from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks, sample_landmarks
+from cohirf.on_dask import DaskPopulation, DaskTable, FirstLevel, align, check_weights, is_dask
 from cohirf.planning import draw_rows, plan_batches, resolve_memory_limit
 from cohirf.progress import WatchedEngine, describe_level
 from cohirf.saving import save_model
 from cohirf.scratch import ScratchStorage
 from cohirf.sources import ArraySource, Source
+from cohirf.sources.dask import GatheredSource
 
 
 @dataclass(frozen=True)
@@ -297,22 +302,23 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             The fitted estimator.
         """
         at_hand = self._open(X)
-        weights = self._check_weights(sample_weight, at_hand.values.n_rows)
+        rows = at_hand.values
+        weights = self._check_weights(sample_weight, rows)
         with ExitStack() as stack:
-            settled, engine = self._begin(at_hand, weights, stack)
-            if at_hand.in_order and count_batches(at_hand.values.n_rows, settled.batch_size) == 1:
-                # a single batch sees all rows at once anyway
-                at_hand = RowsAtHand(ArrayRows(at_hand.values.take(np.arange(at_hand.values.n_rows))))
-            resources = self._resources(engine, in_order=at_hand.in_order)
+            settled, around = self._begin(at_hand, weights, stack)
             contraction = self._contraction(settled, weighted=weights is not None or self.medoid_weights)
-            population = Population(at_hand.values, weights)
-            state = FitState.initial(at_hand, weights, self.max_iter + self.redraws, resources.storage)
+            one_batch = count_batches(rows.n_rows, settled.batch_size) == 1
             self.diagnostics_: list[LevelRecord] = []
             stack.enter_context(one_thread())
-            for after in self._levels(population, state, contraction, resources):
-                state = after
-                self._consume(state)
-            self._set_fitted(at_hand, weights, state, settled.entropy, resources.storage)
+            if isinstance(rows, GatheredSource) and not one_batch:
+                self._fit_on_dask(rows, weights, contraction, around)
+                return self
+            if at_hand.in_order and one_batch:  # which sees all rows at once anyway
+                at_hand = RowsAtHand(ArrayRows(rows.take(np.arange(rows.n_rows))))
+                weights = weights.take(np.arange(rows.n_rows))[:, 0] if isinstance(weights, Source) else weights
+            self._fit_here(at_hand, weights, contraction, around)
+        if isinstance(rows, GatheredSource):
+            self.labels_, self.parents_ = align(self.labels_, rows), align(self.parents_, rows)
         return self
 
     def predict(self, X: Any) -> IntArray:
@@ -332,6 +338,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             Cluster of each row, or -1 as in ``labels_``.
         """
         check_is_fitted(self, "hierarchy_")
+        if is_dask(X):
+            label = partial(_label_rows, self._landmarks, self._landmark_labels)
+            return self._open_dask(X, reset=False).map_rows(label, None, self._landmark_labels.dtype)
         if isinstance(X, Source):
             validation.check_columns(self, X.n_features, X.feature_names)
             blocks = (X.take(np.arange(block.start, block.stop)) for block in row_blocks(X.n_rows))
@@ -392,6 +401,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         validation.check_base_method(self._base_method())
         resolve_memory_limit(self.memory_limit)
         self._column_means = None
+        if is_dask(X):
+            if self.batch_size is None:
+                raise ValueError(
+                    "batch_size=None contracts all rows together, and those of a Dask array stay where they are: give "
+                    'batch_size a number or "auto", or fit X.compute().'
+                )
+            return RowsAtHand(GatheredSource(self._open_dask(X, reset=True).array), in_order=True)
         if isinstance(X, Source):
             validation.set_columns(self, X.n_features, X.feature_names)
             return RowsAtHand(X, in_order=True)
@@ -399,14 +415,26 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self._column_means = self._means_for_missing(X)
         return RowsAtHand(ArrayRows(X))
 
-    def _begin(
-        self, at_hand: RowsAtHand, weights: NDArray[np.float64] | None, stack: ExitStack
-    ) -> tuple[Settled, Engine]:
-        """Settle what the parameters leave open, or take it over from a checkpoint; and say where batches run."""
+    def _open_dask(self, X: Any, *, reset: bool) -> DaskTable:
+        """Check what an array or table of Dask tells of itself, without a look at its rows."""
+        validation.refuse_what_is_no_table(X)
+        table = DaskTable.of(X, known_rows=reset)
+        n_features = table.array.shape[1] if table.array.ndim == 2 else 0
+        if reset:
+            validation.set_columns(self, n_features, table.names)
+        else:
+            validation.check_columns(self, n_features, table.names)
+        return table
+
+    def _begin(self, at_hand: RowsAtHand, weights: Any, stack: ExitStack) -> tuple[Settled, Callable[[Engine], Engine]]:
+        """Settle what the parameters leave open, or take it over from a checkpoint.
+
+        Also returns what goes around the engines that run batches: the journal of a checkpoint, and the bar.
+        """
         self._contraction(Settled((), None), weighted=False)  # what it refuses must not begin a checkpoint
         entropy = root_entropy(self.random_state)
         settle = partial(self._settle, at_hand, entropy, weighted=weights is not None or self.medoid_weights)
-        engine: Engine = LocalEngine(self.n_jobs)
+        around: list[Callable[[Engine], Engine]] = []
         if self.checkpoint is None:
             settled = settle()
         else:
@@ -415,13 +443,15 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 rows=at_hand.values.n_rows,
                 features=self.n_features_in_,
                 data=self._fingerprint(at_hand.values),
-                sample_weight=weights,
+                sample_weight=weights.fingerprint() if isinstance(weights, Source) else weights,
                 random_state=entropy if isinstance(self.random_state, np.random.RandomState) else self.random_state,
             )
             checkpoint = stack.enter_context(open_checkpoint(self.checkpoint, fit, lambda: asdict(settle())))
             settled = Settled(tuple(checkpoint.settled["entropy"]), checkpoint.settled["batch_size"])
-            engine = ResumableEngine(engine, checkpoint.journal)
-        return settled, WatchedEngine(engine) if self.verbose else engine
+            around.append(partial(ResumableEngine, journal=checkpoint.journal))
+        if self.verbose:
+            around.append(WatchedEngine)
+        return settled, lambda engine: reduce(lambda inner, wrap: wrap(inner), around, engine)
 
     def _settle(self, at_hand: RowsAtHand, entropy: Entropy, *, weighted: bool) -> Settled:
         """Choose the batch size, by measurement if the user leaves it open."""
@@ -470,8 +500,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             return None
         return validation.column_means(X)
 
-    def _check_weights(self, sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-        """Return the sample weights as an array, or None if there are none."""
+    def _check_weights(self, sample_weight: Any, rows: Rows) -> Any:
+        """Return the sample weights as an array, on Dask where the rows are; or None if there are none."""
         if sample_weight is None and not self.medoid_weights:
             return None
         if find_weight_argument(self._base_method()) is None:
@@ -483,14 +513,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             )
         if sample_weight is None:
             return None
-        weights = _check_sample_weight(sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True)
+        if isinstance(rows, GatheredSource):
+            return check_weights(sample_weight, rows)
+        like = np.empty((rows.n_rows, 0))
+        weights = _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
         if not weights.any():
             raise ValueError("All sample weights are zero: give at least one row a positive weight.")
         return np.asarray(weights)
-
-    def _resources(self, engine: Engine, *, in_order: bool) -> Resources:
-        """Return where tasks run, and where what grows with the data is kept: on disk, if the data is."""
-        return Resources(engine, LocalEngine(self.n_jobs), ScratchStorage() if in_order else MemoryStorage())
 
     def _contraction(self, settled: Settled, *, weighted: bool) -> Contraction:
         """Turn the options into the functions they stand for."""
@@ -528,11 +557,49 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             candidate_fraction=self.candidate_fraction,
         )
 
+    def _fit_here(
+        self,
+        at_hand: RowsAtHand,
+        weights: NDArray[np.float64] | None,
+        contraction: Contraction,
+        around: Callable[[Engine], Engine],
+    ) -> None:
+        """Run all levels in this process; what grows with the data is kept on disk, if the data is."""
+        engine = LocalEngine(self.n_jobs)
+        resources = Resources(around(engine), engine, ScratchStorage() if at_hand.in_order else MemoryStorage())
+        state = FitState.initial(at_hand, weights, self.max_iter + self.redraws, resources.storage)
+        for after in self._levels(Population(at_hand.values, weights), state, contraction, resources):
+            state = after
+            self._consume(state)
+        self._set_fitted(at_hand, weights, state, contraction.views.entropy, resources.storage)
+
+    def _fit_on_dask(
+        self,
+        rows: GatheredSource,
+        weights: GatheredSource | None,
+        contraction: Contraction,
+        around: Callable[[Engine], Engine],
+    ) -> None:
+        """Run the first level where the rows are, and the others on those that it leaves."""
+        storage = ScratchStorage()
+        first_level = FirstLevel.contract(rows, weights, contraction, around, storage)
+        here = LocalEngine(self.n_jobs)
+        client = find_client()
+        resources = Resources(around(here if client is None else DaskEngine(client)), here, storage)
+        max_level = self.max_iter + self.redraws
+        state = state_after(first_level.survivors, rows.n_rows, contraction, max_level, storage)
+        population = DaskPopulation(rows, weights_there=weights, first_level=first_level)
+        for after in self._levels(population, state, contraction, resources):
+            state = after
+            self._consume(state)
+        self._set_fitted_on_dask(first_level, state, contraction.views.entropy)
+
     def _levels(
         self, population: Population, state: FitState, contraction: Contraction, resources: Resources
     ) -> Iterator[FitState]:
         """Yield the state after each level and each redraw, and warn of what may have gone wrong."""
-        for after in contract_levels(state, contraction, self.max_iter, resources):
+        done = [] if state.record is None else [state]  # a first level that ran elsewhere
+        for after in chain(done, contract_levels(state, contraction, self.max_iter, resources)):
             state = after
             yield state
             if state.level == 1 and self._is_hopeless(population, state, contraction, resources):
@@ -604,6 +671,25 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.n_iter_ = state.level
         self._landmark_labels = labels[landmark_rows]
 
+    def _set_fitted_on_dask(self, first_level: FirstLevel, state: FitState, entropy: Entropy) -> None:
+        survivors = first_level.survivors
+        labels, medoids = first_level.label(state, self.min_cluster_size)
+        landmarks = sample_landmarks(labels, medoids, generator_at(entropy, Draw.LANDMARKS))
+        self._landmarks = Landmarks.build(state.at_hand.take(landmarks))
+        self._landmark_labels = labels[landmarks]
+        self.labels_ = first_level.spread(labels)
+        self.n_clusters_ = len(medoids)
+        self.medoid_indices_ = survivors.rows[medoids]
+        self.medoids_ = state.at_hand.take(medoids)
+        self.hierarchy_ = FusionHierarchy(
+            state.parents,
+            np.maximum(state.absorbed_at, 1) - 1,  # its level 0 is the first level of the fit
+            rows=survivors.rows,
+            row_sizes=survivors.sizes,
+        )
+        self.parents_ = first_level.parents(state)
+        self.n_iter_ = state.level
+
     def _label_rows(self, state: FitState, weights: NDArray[np.float64] | None, labels: IntArray) -> IntArray:
         """Write the final label of each row to ``labels`` and return the medoid of each label."""
         roots = find_roots(state.parents, state.absorbed_at, state.level, out=labels)
@@ -616,3 +702,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             rows = left_out[block]
             nearest = self._landmarks.nearest(fill_missing(values.take(rows), self._column_means))
             update_parents(state.parents, state.absorbed_at, rows, medoids[nearest], level=1)
+
+
+def _label_rows(landmarks: Landmarks, labels: IntArray, X: Any) -> IntArray:
+    """Return the label of the landmark nearest to each row."""
+    return labels[landmarks.nearest(X)]

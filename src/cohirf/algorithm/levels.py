@@ -197,6 +197,11 @@ class BatchTask:
     place: tuple[int, int]
     carry_values: bool
 
+    @property
+    def rows_in(self) -> int:
+        """Number of rows to contract."""
+        return len(self.contracted)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Go to another process with a handle on the data, or with the rows of this batch: never with all at hand."""
         values, contracted, held_aside = self.values, self.contracted, self.held_aside
