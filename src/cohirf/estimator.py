@@ -70,7 +70,7 @@ from cohirf.engines.dask import find_client
 from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks, sample_landmarks
-from cohirf.on_dask import DaskPopulation, DaskTable, FirstLevel, align, check_weights, is_dask
+from cohirf.on_dask import DaskPopulation, DaskTable, FirstLevel, align_vectors, check_weights, is_dask
 from cohirf.planning import draw_rows, plan_batches, resolve_memory_limit
 from cohirf.progress import WatchedEngine, describe_level
 from cohirf.saving import save_model
@@ -318,10 +318,10 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 weights = weights.take(np.arange(rows.n_rows))[:, 0] if isinstance(weights, Source) else weights
             self._fit_here(at_hand, weights, contraction, around)
         if isinstance(rows, GatheredSource):
-            self.labels_, self.parents_ = align(self.labels_, rows), align(self.parents_, rows)
+            align_vectors(self, rows)
         return self
 
-    def predict(self, X: Any) -> IntArray:
+    def predict(self, X: Any) -> Any:
         """Return the cluster of the nearest of the rows that the fit kept as landmarks.
 
         Landmarks are all rows of small data, else at most about 10,000 of them, drawn so that every cluster has some.

@@ -1,8 +1,8 @@
 """A fit of Dask's arrays and tables: the first level runs where the data is, and labels stay there.
 
-Batches are a rechunk: runs of blocks are the chunks of an array, each of which becomes one task. What comes here are the
-survivors of each run. When the fit is done, the label of a row is looked up where the row is, in the small table of the
-labels of its run's survivors.
+Batches are a rechunk: runs of blocks are the chunks of an array, each of which becomes one task. What comes here are
+the survivors of each run. When the fit is done, the label of a row is looked up where the row is, in the small table of
+the labels of its run's survivors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cohirf.algorithm.population import Population
 from cohirf.algorithm.storage import ArrayRows, Storage
 from cohirf.engines.dask import WhereDataIs, dask, dask_array, lazily, name_keys, naming_faults
 from cohirf.sources import ArraySource, Source
-from cohirf.sources.dask import ChunkSource, DaskSource, GatheredSource
+from cohirf.sources.dask import ChunkSource, DaskSource, GatheredSource, compute_as_is
 
 Around = Callable[[Engine], Engine]
 
@@ -187,7 +187,7 @@ class DaskPopulation(Population):
         assert self.first_level is not None  # before it, there is no hierarchy
         survivor = self.first_level.spread(np.arange(len(self.first_level.survivors.rows)))
         with naming_faults():
-            return np.asarray(survivor[rows].compute())
+            return compute_as_is(survivor[rows])
 
     def row_numbers(self, leaves: IntArray) -> IntArray:
         """Return the row number of survivors."""
@@ -203,7 +203,7 @@ def check_weights(sample_weight: Any, rows: GatheredSource) -> GatheredSource:
         raise ValueError(f"sample_weight has shape {weights.shape}, and X has {rows.n_rows} rows: give one per row.")
     weights = weights.rechunk((rows.array.chunks[0],)).astype(np.float64)
     with naming_faults():
-        lowest, total = dask().compute(weights.min(), weights.sum())
+        lowest, total = dask().compute(weights.min(), weights.sum(), optimize_graph=False)
     if not (lowest > 0 and np.isfinite(total)):
         raise ValueError(
             f"sample_weight has the smallest value {lowest:g} and the sum {total:g}: on Dask, all weights are positive "
@@ -212,16 +212,17 @@ def check_weights(sample_weight: Any, rows: GatheredSource) -> GatheredSource:
     return GatheredSource(weights[:, None])
 
 
-def align(vector: NDArray[Any], rows: GatheredSource) -> Any:
-    """Return a vector in memory as a Dask array with the chunks of ``rows``."""
-    return dask_array().from_array(vector, chunks=(rows.array.chunks[0],))
+def align_vectors(model: Any, rows: GatheredSource) -> None:
+    """Turn labels and parents of a fit in memory into Dask arrays with the chunks of ``rows``."""
+    for name in ("labels_", "parents_"):
+        setattr(model, name, dask_array().from_array(getattr(model, name), chunks=(rows.array.chunks[0],)))
 
 
 def _chunks_of(array: Any, runs: list[Run]) -> list[Any]:
     """Return the promise of the rows of each run."""
     rows = tuple(run.length for run in runs)
     # "p2p" would write all of the data to the disks of the workers, and begin anew where one of them is lost
-    return list(array.rechunk((rows, -1), method="tasks").to_delayed().ravel())
+    return list(array.rechunk((rows, -1), method="tasks").to_delayed(optimize_graph=False).ravel())
 
 
 def _contract_chunk(run: Run, contraction: Contraction, chunk: Any, weights: Any) -> ContractedRun:

@@ -77,8 +77,7 @@ class WhereDataIs:
         key = name_keys("summarize")
         client = find_client()
         with naming_faults():
-            persist = partial(client.persist, retries=RETRIES) if client else lambda these: dask().persist(*these)
-            outcomes = persist(list(promises))
+            outcomes = _persist(client, list(promises))
             self.kept.update((task.place, outcome) for task, outcome in zip(described, outcomes, strict=True))
             results = [
                 dask().delayed(function)(outcome, dask_key_name=key(number)) for number, outcome in enumerate(outcomes)
@@ -86,7 +85,7 @@ class WhereDataIs:
             if client is None:
                 yield from dask().compute(*results)
                 return
-            waiting = deque(client.compute(results, retries=RETRIES))
+            waiting = deque(client.compute(results, retries=RETRIES, optimize_graph=False))
             while waiting:
                 yield waiting.popleft().result()
 
@@ -125,6 +124,13 @@ class DaskEngine:
 def naming_faults() -> Iterator[None]:
     """Let what Dask raises say what happened to the fit, and what to do."""
     yield
+
+
+def _persist(client: Any | None, promises: list[Any]) -> Any:
+    """Have promises kept, and what they promise left where it is."""
+    if client is None:
+        return dask().persist(*promises, optimize_graph=False)
+    return client.persist(promises, retries=RETRIES, optimize_graph=False)
 
 
 def _call_on_one_thread(function: Function, config: dict[str, Any], *arguments: Any) -> Any:

@@ -62,8 +62,16 @@ class GatheredSource(Source):
         out[...] = compute_as_is(self.array[rows])
 
 
+def compute_as_is(array: Any) -> NDArray[Any]:
+    """Return the values of a Dask array.
+
+    Dask would fuse tasks before it runs them. While a fit holds on to what it left on the workers, the scheduler knows
+    the same tasks as they were, and warns of two tasks of one name.
+    """
+    return np.asarray(array.compute(optimize_graph=False))
+
+
 def _refuse_unknown_chunks(array: Any) -> None:
     if any(math.isnan(length) for length in array.shape):
-        raise ValueError(
-            f"{NAME} has unknown chunk sizes, shape {array.shape}: call array.compute_chunk_sizes() first."
-        )
+        shape = tuple(array.shape)
+        raise ValueError(f"{NAME} has unknown chunk sizes, shape {shape}: call array.compute_chunk_sizes() first.")
