@@ -66,17 +66,24 @@ from cohirf.algorithm.thin_batches import ThinBatchesWarning, judge_first_level
 from cohirf.checkpoint import ResumableEngine, open_checkpoint
 from cohirf.describe import describe_fit
 from cohirf.engines import DaskEngine, LocalEngine
-from cohirf.engines.dask import find_client
+from cohirf.engines.dask import find_client, find_smallest_worker
 from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks, sample_landmarks
-from cohirf.on_dask import DaskPopulation, DaskTable, FirstLevel, align_vectors, check_weights, is_dask
+from cohirf.on_dask import (
+    DaskPopulation,
+    DaskTable,
+    FirstLevel,
+    GatheredSource,
+    align_vectors,
+    check_weights,
+    is_dask,
+)
 from cohirf.planning import draw_rows, plan_batches, resolve_memory_limit
 from cohirf.progress import WatchedEngine, describe_level
 from cohirf.saving import save_model
 from cohirf.scratch import ScratchStorage
 from cohirf.sources import ArraySource, Source
-from cohirf.sources.dask import GatheredSource
 
 
 @dataclass(frozen=True)
@@ -348,7 +355,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         X = fill_missing(self._check_data(X, reset=False), self._column_means)
         return self._landmark_labels[self._landmarks.nearest(X)]
 
-    def transform(self, X: Any) -> NDArray[np.floating[Any]]:
+    def transform(self, X: Any) -> Any:
         """Return the Euclidean distance of each row to the medoid of each cluster.
 
         Parameters
@@ -362,12 +369,11 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             Distances, in the order of the labels.
         """
         check_is_fitted(self, "hierarchy_")
-        X = fill_missing(self._check_data(X, reset=False), self._column_means)
-        if self.n_clusters_ == 0:
-            return np.empty((X.shape[0], 0), dtype=X.dtype)
         medoids = fill_missing(self.medoids_, self._column_means)
-        distances: NDArray[np.floating[Any]] = euclidean_distances(X, medoids)
-        return distances
+        if is_dask(X):
+            table = self._open_dask(X, reset=False)
+            return table.map_rows(partial(_measure, medoids=medoids), self.n_clusters_, medoids.dtype)
+        return _measure(fill_missing(self._check_data(X, reset=False), self._column_means), medoids)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted model to a directory of JSON and numeric arrays, for :func:`cohirf.load`.
@@ -457,18 +463,29 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """Choose the batch size, by measurement if the user leaves it open."""
         if not isinstance(self.batch_size, str):
             return Settled(entropy, None if self.batch_size is None else int(self.batch_size))
-        n_rows = at_hand.values.n_rows
+        rows = at_hand.values
         plan = plan_batches(
-            lambda size: at_hand.values.take(draw_rows(n_rows, size, entropy)),
-            n_rows,
+            lambda size: rows.take(draw_rows(rows.n_rows, size, entropy)),
+            rows.n_rows,
             self._contraction(Settled(entropy, None), weighted=weighted),
-            memory_limit=resolve_memory_limit(self.memory_limit),
-            n_jobs=effective_n_jobs(self.n_jobs),
-            held_bytes=0 if at_hand.in_order else None,
+            **self._room(at_hand),
         )
         if self.verbose:
             print(f"[CoHiRF] {plan.describe()}", flush=True)  # noqa: T201 - what verbose asks for
         return Settled(entropy, plan.batch_size)
+
+    def _room(self, at_hand: RowsAtHand) -> dict[str, Any]:
+        """Return the memory limit of whoever runs batches, how many of them at a time, and what is held beside them."""
+        limit, rows = resolve_memory_limit(self.memory_limit), at_hand.values
+        worker = find_smallest_worker() if isinstance(rows, GatheredSource) else None
+        if worker is None or not isinstance(rows, GatheredSource):
+            held_bytes = 0 if at_hand.in_order else None
+            return {"memory_limit": limit, "n_jobs": effective_n_jobs(self.n_jobs), "held_bytes": held_bytes}
+        return {
+            "memory_limit": worker.usable_bytes if self.memory_limit is None else limit,
+            "n_jobs": worker.n_threads,
+            "held_bytes": 2 * worker.n_threads * rows.chunk_bytes,  # while one is contracted, the next one is read
+        }
 
     def _fingerprint(self, values: Rows) -> str:
         source = values if isinstance(values, Source) else ArraySource(values.take(np.arange(values.n_rows)))
@@ -707,3 +724,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 def _label_rows(landmarks: Landmarks, labels: IntArray, X: Any) -> IntArray:
     """Return the label of the landmark nearest to each row."""
     return labels[landmarks.nearest(X)]
+
+
+def _measure(X: Any, medoids: Any) -> Any:
+    """Return the Euclidean distance of each row to each medoid."""
+    return euclidean_distances(X, medoids) if medoids.shape[0] else np.empty((X.shape[0], 0), dtype=X.dtype)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -23,6 +23,22 @@ from cohirf.optional import import_optional
 
 RETRIES = 2  # of a task that fails although its worker lives, such as one that could not read its file
 CALLS_A_THREAD = 8  # into which the batches of a later level are bundled, so that no worker waits long for another
+
+BEFORE_SPILLING = 0.6  # of the memory of a worker, as Dask is configured unless that was changed
+OWN_VERSION = "__import__('cohirf').__version__"
+GONE = (
+    "The Dask cluster is gone, or has lost data that cannot be computed again: connect to a cluster and repeat the "
+    "fit. With checkpoint= it goes on where it stood"
+)
+FAULTS = {
+    "KilledWorker": (
+        "Several workers died of the same batches, perhaps for lack of memory: lower batch_size, or give X smaller "
+        "chunks. The logs of the workers tell more"
+    ),
+    "CancelledError": GONE,
+    "CommClosedError": GONE,
+    "ValueError": GONE,
+}
 
 Function = Callable[..., Any]
 Tasks = Iterable[tuple[Any, ...]]
@@ -74,20 +90,27 @@ class WhereDataIs:
     def run(self, function: Function, tasks: Tasks, n_tasks: int) -> Iterator[Any]:
         """Call ``function`` with what became of each task, and give the results back in order, as they are ready."""
         described, promises = zip(*tasks, strict=True)
-        key = name_keys("summarize")
         client = find_client()
+        key = name_keys("summarize")
+        if client is not None:
+            refuse_other_packages(client)
         with naming_faults():
             outcomes = _persist(client, list(promises))
             self.kept.update((task.place, outcome) for task, outcome in zip(described, outcomes, strict=True))
-            results = [
-                dask().delayed(function)(outcome, dask_key_name=key(number)) for number, outcome in enumerate(outcomes)
-            ]
-            if client is None:
-                yield from dask().compute(*results)
-                return
-            waiting = deque(client.compute(results, retries=RETRIES, optimize_graph=False))
+            summarize = dask().delayed(function, pure=False)
+            results = [summarize(outcome, dask_key_name=key(number)) for number, outcome in enumerate(outcomes)]
+            yield from dask().compute(*results) if client is None else self._take(client, results)
+
+    def _take(self, client: Any, results: list[Any]) -> Iterator[Any]:
+        """Yield results as they arrive; if one is an error, or nobody wants the rest, stop all that is under way."""
+        waiting = deque(client.compute(results, retries=RETRIES, optimize_graph=False))
+        try:
             while waiting:
                 yield waiting.popleft().result()
+        except BaseException:
+            with suppress(Exception):  # of a cluster that is gone
+                client.cancel([*waiting, *self.kept.values()])
+            raise
 
 
 @dataclass(frozen=True)
@@ -109,21 +132,75 @@ class DaskEngine:
         with naming_faults():
             n_threads = max(1, sum(self.client.nthreads().values()))
             per_call = max(1, n_tasks // (CALLS_A_THREAD * n_threads))
-            for number in range(n_tasks):
-                bundle = list(islice(tasks, per_call))
-                if not bundle:
-                    break
+            bundles = iter(lambda: list(islice(tasks, per_call)), [])
+            for number, bundle in enumerate(bundles):
                 waiting.append(self.client.submit(call, bundle, key=key(number), pure=False, retries=RETRIES))
-                if len(waiting) > 2 * n_threads:  # no more than this is sent before it is needed
+                if len(waiting) > 2 * n_threads:  # no more rows than that are on their way
                     yield from waiting.popleft().result()
             while waiting:
                 yield from waiting.popleft().result()
 
 
+@dataclass(frozen=True)
+class Worker:
+    """A process that runs tasks: how many at the same time, and how much memory they may take."""
+
+    n_threads: int
+    memory_limit: int
+
+    @property
+    def usable_bytes(self) -> int:
+        """The memory below which Dask neither writes to disk nor pauses."""
+        return int(BEFORE_SPILLING * self.memory_limit)
+
+
+def find_smallest_worker() -> Worker | None:
+    """Return the worker with the least memory, or None where there is no cluster, or no limit."""
+    client = find_client()
+    workers = [] if client is None else client.scheduler_info()["workers"].values()
+    limited = [Worker(worker["nthreads"], worker["memory_limit"]) for worker in workers if worker["memory_limit"]]
+    return min(limited, key=lambda worker: worker.memory_limit, default=None)
+
+
+def refuse_other_packages(client: Any) -> None:
+    """Raise if a process of the cluster lacks this package, or has another version of it.
+
+    A worker that cannot import what it is sent would die of it, start again, and die again.
+    """
+    with naming_faults():
+        # a builtin, which all of them have
+        found: dict[str, Any] = client.run(eval, OWN_VERSION, on_error="return")
+        try:
+            found["the scheduler"] = client.run_on_scheduler(eval, OWN_VERSION)
+        except ImportError as error:
+            found["the scheduler"] = error
+    own = eval(OWN_VERSION)
+    for process, version in found.items():
+        if version != own and isinstance(version, str | ImportError):  # else it died meanwhile, and another takes over
+            what = f"has version {version} of cohirf" if isinstance(version, str) else f"lacks a package ({version})"
+            raise ModuleNotFoundError(
+                f"Of the Dask cluster, {process} {what}: install cohirf {own} on every worker and on the scheduler, "
+                f"with all that the base method needs."
+            )
+
+
 @contextmanager
 def naming_faults() -> Iterator[None]:
     """Let what Dask raises say what happened to the fit, and what to do."""
-    yield
+    try:
+        yield
+    except Exception as error:
+        kinds = {kind.__name__ for kind in type(error).__mro__}
+        words = next((words for kind, words in FAULTS.items() if kind in kinds and _is_of_dask(error)), None)
+        if words is None:
+            raise
+        raise RuntimeError(f"{words} ({type(error).__name__}: {str(error).splitlines()[0]})") from error
+
+
+def _is_of_dask(error: Exception) -> bool:
+    """Tell whether an error is one of Dask's own, and not what a task raised."""
+    own = type(error).__module__.startswith(("distributed.", "concurrent.futures"))
+    return own or str(error).startswith("Missing dependency")
 
 
 def _persist(client: Any | None, promises: list[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Rows of a Dask array: computed chunk by chunk in the calling thread, gathered from a cluster, or in memory there."""
+"""Rows of a Dask array: computed chunk by chunk in the calling thread, or of one chunk that is in memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DaskSource(StreamedSource):
     """A two-dimensional Dask array. The chunk that was computed last is kept."""
 
     def __init__(self, array: Any, columns: Columns = None) -> None:
-        _refuse_unknown_chunks(array)
+        refuse_unknown_chunks(array)
         row_chunks = array.chunks[0] if array.ndim else ()
         super().__init__(NAME, array.shape, array.dtype, columns=columns, starts=np.cumsum((0, *row_chunks[:-1])))
         self.array = array if self._columns is None else array[:, self._columns]
@@ -47,31 +47,8 @@ class ChunkSource(Source):
         out[...] = self._chunk[rows - self._start]
 
 
-class GatheredSource(Source):
-    """Rows of a Dask array that are gathered from where they are, by whatever Dask computes with."""
-
-    def __init__(self, array: Any) -> None:
-        _refuse_unknown_chunks(array)
-        super().__init__(NAME, array.shape, array.dtype)
-        self.array = array
-
-    def _fill(self, start: int, out: NDArray[Any]) -> None:
-        out[...] = compute_as_is(self.array[start : start + len(out)])
-
-    def _pick(self, rows: IntArray, out: NDArray[Any]) -> None:
-        out[...] = compute_as_is(self.array[rows])
-
-
-def compute_as_is(array: Any) -> NDArray[Any]:
-    """Return the values of a Dask array.
-
-    Dask would fuse tasks before it runs them. While a fit holds on to what it left on the workers, the scheduler knows
-    the same tasks as they were, and warns of two tasks of one name.
-    """
-    return np.asarray(array.compute(optimize_graph=False))
-
-
-def _refuse_unknown_chunks(array: Any) -> None:
+def refuse_unknown_chunks(array: Any) -> None:
+    """Raise for an array of which only a computation could tell how many rows it has."""
     if any(math.isnan(length) for length in array.shape):
         shape = tuple(array.shape)
         raise ValueError(f"{NAME} has unknown chunk sizes, shape {shape}: call array.compute_chunk_sizes() first.")
