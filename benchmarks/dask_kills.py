@@ -32,6 +32,7 @@ class SlowKMeans(KMeans):
     """K-Means that takes its time, so that kills come while it runs."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SlowKMeans:
+        """Wait, then fit."""
         time.sleep(0.1)
         return super().fit(X, sample_weight=sample_weight)
 
@@ -40,6 +41,7 @@ class SlowDBSCAN(DBSCAN):
     """DBSCAN that takes its time."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SlowDBSCAN:
+        """Wait, then fit."""
         time.sleep(0.1)
         return super().fit(X, sample_weight=sample_weight)
 
