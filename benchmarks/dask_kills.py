@@ -69,10 +69,15 @@ class Killer(threading.Thread):
         for seconds in self.instants:
             if self.done.wait(seconds):
                 return
-            alive = [nanny.pid for nanny in self.cluster.workers.values() if nanny.pid is not None]
+            alive = self.processes()
             if alive:
                 os.kill(int(self.rng.choice(alive)), signal.SIGKILL)
                 self.kills += 1
+
+    def processes(self) -> list[int]:
+        """Return the processes of workers that the scheduler knows; a nanny whose worker dies earlier gives up."""
+        known = set(self.cluster.scheduler.workers)
+        return [nanny.pid for nanny in list(self.cluster.workers.values()) if nanny.worker_address in known]
 
 
 def fit(model: CoHiRF, data: Any, seed: int) -> tuple[Any, Any]:
@@ -103,7 +108,7 @@ def bench(n_kills: int, n_rows: int, patience: int, rng: np.random.Generator) ->
                 same = all(np.array_equal(left, right) for left, right in zip(expected, found, strict=True))
                 outcome = "yes" if same else "NO"
             except (TimeoutError, RuntimeError) as error:
-                outcome = f"NO: {error}"
+                outcome = f"NO, with {len(cluster.scheduler.workers)} workers: {error}"
             signal.alarm(0)
             killer.done.set()
             killer.join()

@@ -314,13 +314,19 @@ def test_a_worker_without_the_package_is_named(client, X):
         with pytest.raises(ModuleNotFoundError, match=r"Of the Dask cluster, tcp://.* lacks a package.*install cohirf"):
             model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS))
     finally:
-        client.restart()
+        client.run(_show_package)
+
+
+HIDDEN = {}
 
 
 def _hide_package():
-    for name in [name for name in sys.modules if name.partition(".")[0] == "cohirf"]:
-        del sys.modules[name]
-    sys.modules["cohirf"] = None
+    HIDDEN.update((name, module) for name, module in sys.modules.items() if name.partition(".")[0] == "cohirf")
+    sys.modules.update(dict.fromkeys(HIDDEN))
+
+
+def _show_package():
+    sys.modules.update(HIDDEN)
 
 
 def test_a_cluster_that_is_gone_is_named(X):
