@@ -1,6 +1,7 @@
 """Fits on a Dask cluster of two worker processes, against the same fits on one machine."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -306,6 +307,15 @@ def test_columns_that_are_no_numbers_are_refused(parquet):
         model_of(MODELS["k-means"]).fit(frame.assign(name="somebody"))
     with pytest.raises(TypeError, match="Only some column names of X are text, such as 'f0'"):
         model_of(MODELS["k-means"]).fit(frame.rename(columns={"f1": 1}))
+
+
+def test_a_model_is_not_saved_with_labels_that_are_elsewhere(client, X, tmp_path):
+    model = model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS))
+    expected = model.predict(X)
+    with pytest.raises(TypeError, match=r"write them with model\.labels_\.to_zarr"):
+        model.save(tmp_path / "model")
+    del model.labels_, model.parents_
+    assert (pickle.loads(pickle.dumps(model)).predict(X) == expected).all()
 
 
 def test_a_worker_without_the_package_is_named(client, X):
