@@ -19,6 +19,7 @@ import time
 import warnings
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster
@@ -127,6 +128,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
+    # A LocalCluster looks 15 s after it lost a worker whether that is back. If it was just killed again, it is given up.
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"})
     logging.disable(logging.ERROR)  # Dask tells of each worker that it lost
     rng = np.random.default_rng(arguments.seed)
     sys.exit(0 if bench(arguments.kills, arguments.rows, arguments.patience, rng) else 1)

@@ -43,8 +43,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 @pytest.fixture(scope="module")
 def client():
-    # the port of the dashboard may be taken
+    # A LocalCluster gives up a worker that is not back in time after a kill; and the port of the dashboard may be taken.
     with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit="2GiB") as cluster,
         Client(cluster) as client,
     ):
