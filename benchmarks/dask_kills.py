@@ -128,7 +128,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    # A LocalCluster looks 15 s after it lost a worker whether that is back. If it was just killed again, it is given up.
+    # 15 s after it lost a worker, a LocalCluster gives it up if it is missing, even if it was back and killed again.
     dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"})
     logging.disable(logging.ERROR)  # Dask tells of each worker that it lost
     rng = np.random.default_rng(arguments.seed)

@@ -15,6 +15,7 @@ import joblib
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster, wait
+from scipy import sparse
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 
@@ -43,7 +44,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 @pytest.fixture(scope="module")
 def client():
-    # A LocalCluster gives up a worker that is not back in time after a kill; and the port of the dashboard may be taken.
+    # A LocalCluster gives up a worker that is not back in time. The port of the dashboard may be taken.
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit="2GiB") as cluster,
@@ -285,6 +286,15 @@ def test_no_batch_size_is_refused(X):
 def test_other_than_two_dimensions_are_refused(shape):
     with pytest.raises(ValueError, match=r"The Dask array has shape .* give two dimensions"):
         model_of(MODELS["k-means"]).fit(da.zeros(shape))
+
+
+def test_what_is_no_table_of_numbers_is_refused(X):
+    with pytest.raises(TypeError, match="A Delayed of Dask is no table: give a Dask array or data frame"):
+        model_of(MODELS["k-means"]).fit(dask.delayed(X))
+    with pytest.raises(TypeError, match="has chunks of type csr_"):
+        model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS).map_blocks(sparse.csr_array))
+    with pytest.raises(ValueError, match="holds values of type complex128"):
+        model_of(MODELS["k-means"]).fit(da.from_array(X * 1j, chunks=CHUNKS))
 
 
 def test_missing_values_are_refused_with_their_place(client, X):

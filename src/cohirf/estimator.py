@@ -294,14 +294,16 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
         Parameters
         ----------
-        X : array, table, CSR matrix or source, shape (n_samples, n_features)
+        X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
             The data. float32 stays float32. CSR where the base method takes it. What :func:`cohirf.open_source`
             returns is read once, in order, batch by batch; what grows with the number of rows is then kept on disk,
-            and ``labels_`` and ``parents_`` are memory-maps.
+            and ``labels_`` and ``parents_`` are memory-maps. Batches of a Dask array or table run where its chunks
+            are; ``labels_`` and ``parents_`` are then Dask arrays with the same chunks, and ``hierarchy_`` begins at
+            the first level.
         y : ignored
             Present by convention.
         sample_weight : array, shape (n_samples,), optional
-            Weight of each row, for base methods that take it.
+            Weight of each row, for base methods that take it; may be a Dask array where ``X`` is.
 
         Returns
         -------
@@ -336,13 +338,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
         Parameters
         ----------
-        X : array, table, CSR matrix or source, shape (n_samples, n_features)
+        X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
             Rows to label. A source is read block by block.
 
         Returns
         -------
         labels : array of int, shape (n_samples,)
-            Cluster of each row, or -1 as in ``labels_``.
+            Cluster of each row, or -1 as in ``labels_``; a Dask array with the chunks of ``X`` where that is of Dask.
         """
         check_is_fitted(self, "hierarchy_")
         if is_dask(X):
@@ -360,13 +362,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
         Parameters
         ----------
-        X : array, table or CSR matrix, shape (n_samples, n_features)
+        X : array, table, CSR matrix, Dask array or table, shape (n_samples, n_features)
             Rows to measure.
 
         Returns
         -------
         distances : array of float, shape (n_samples, n_clusters_)
-            Distances, in the order of the labels.
+            Distances, in the order of the labels; a Dask array where ``X`` is of Dask.
         """
         check_is_fitted(self, "hierarchy_")
         medoids = fill_missing(self.medoids_, self._column_means)
@@ -605,7 +607,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         resources = Resources(around(here if client is None else DaskEngine(client)), here, storage)
         max_level = self.max_iter + self.redraws
         state = state_after(first_level.survivors, rows.n_rows, contraction, max_level, storage)
-        population = DaskPopulation(rows, weights_there=weights, first_level=first_level)
+        population = DaskPopulation(values=rows, first_level=first_level, weights_there=weights)
         for after in self._levels(population, state, contraction, resources):
             state = after
             self._consume(state)

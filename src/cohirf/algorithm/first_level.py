@@ -9,6 +9,7 @@ what is drawn depends on level and batch.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from itertools import groupby, pairwise
@@ -119,6 +120,11 @@ class Survivors:
     batch_sizes: NDArray[np.int64]
     batch_costs: NDArray[np.float64]
 
+    def __sizeof__(self) -> int:
+        """Return its bytes, by which Dask decides what stays in memory."""
+        parts = (getattr(self, field.name) for field in fields(self))
+        return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+
     @property
     def rows_in(self) -> int:
         """Number of rows that were contracted."""
@@ -137,6 +143,10 @@ class ContractedRun:
 
     survivors: Survivors
     survivor_of: IntArray
+
+    def __sizeof__(self) -> int:
+        """Return its bytes, by which Dask decides what stays in memory."""
+        return sys.getsizeof(self.survivors) + self.survivor_of.nbytes
 
 
 def plan_runs(n_rows: int, contraction: Contraction, chunk_starts: IntArray) -> list[Run]:
@@ -164,7 +174,8 @@ def contract_run(
     parts: list[Survivors] = []
     n_before = 0
     for number, batch in enumerate(run.batches()):
-        of_contracted, of_held = (_mass(rows - run.start, weights, contraction) for rows in _rows_of(batch))
+        of_contracted = _mass(batch.contracted - run.start, weights, contraction)
+        of_held = _mass(batch.held_aside - run.start, weights, contraction)
         place = (LEVEL, run.first_batch + number)
         task = BatchTask(values, batch.contracted, batch.held_aside, of_contracted, place, carry_values=True)
         outcome = contract_batch(task, contraction, SerialEngine())
@@ -198,10 +209,6 @@ def state_after(
         idle_levels=int(n_survivors == n_rows),
         record=record_level(LEVEL, n_rows, n_survivors, survivors.batch_sizes, survivors.batch_costs),
     )
-
-
-def _rows_of(batch: Batch) -> tuple[IntArray, IntArray]:
-    return batch.contracted, batch.held_aside
 
 
 def _mass(within_run: IntArray, weights: NDArray[np.float64] | None, contraction: Contraction) -> Mass | None:

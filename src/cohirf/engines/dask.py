@@ -6,6 +6,7 @@ This is the one file that imports Dask.
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -24,6 +25,7 @@ from cohirf.optional import import_optional
 RETRIES = 2  # of a task that fails although its worker lives, such as one that could not read its file
 CALLS_A_THREAD = 8  # into which the batches of a later level are bundled, so that no worker waits long for another
 
+MAX_BUNDLE = "1TB"  # Dask would advise to scatter rows of some megabytes, but what is scattered is lost with its worker
 BEFORE_SPILLING = 0.6  # of the memory of a worker, as Dask is configured unless that was changed
 OWN_VERSION = "__import__('cohirf').__version__"
 GONE = (
@@ -35,6 +37,7 @@ FAULTS = {
         "Several workers died of the same batches, perhaps for lack of memory: lower batch_size, or give X smaller "
         "chunks. The logs of the workers tell more"
     ),
+    "NoValidWorkerError": GONE,
     "CancelledError": GONE,
     "CommClosedError": GONE,
     "ValueError": GONE,
@@ -134,7 +137,8 @@ class DaskEngine:
             per_call = max(1, n_tasks // (CALLS_A_THREAD * n_threads))
             bundles = iter(lambda: list(islice(tasks, per_call)), [])
             for number, bundle in enumerate(bundles):
-                waiting.append(self.client.submit(call, bundle, key=key(number), pure=False, retries=RETRIES))
+                with dask().config.set({"distributed.admin.large-graph-warning-threshold": MAX_BUNDLE}):
+                    waiting.append(self.client.submit(call, bundle, key=key(number), pure=False, retries=RETRIES))
                 if len(waiting) > 2 * n_threads:  # no more rows than that are on their way
                     yield from waiting.popleft().result()
             while waiting:
@@ -194,7 +198,7 @@ def naming_faults() -> Iterator[None]:
         words = next((words for kind, words in FAULTS.items() if kind in kinds and _is_of_dask(error)), None)
         if words is None:
             raise
-        raise RuntimeError(f"{words} ({type(error).__name__}: {str(error).splitlines()[0]})") from error
+        raise RuntimeError(f"{words} ({type(error).__name__}: {str(error).partition(os.linesep)[0]})") from error
 
 
 def _is_of_dask(error: Exception) -> bool:

@@ -52,7 +52,7 @@ def to_dask_array(source: Source, chunks: int | str = "auto") -> Any:
     whole = da.core.normalize_chunks((chunks, source.n_features), shape=shape, dtype=source.dtype)
     if isinstance(source, ArraySource):  # it is sent to the workers, chunk by chunk
         return da.from_array(source.take(np.arange(source.n_rows)), chunks=whole)
-    return da.map_blocks(_read_rows, source=source, chunks=whole, dtype=source.dtype, meta=np.empty((0, 0)))
+    return da.map_blocks(_read_rows, source=source, chunks=whole, meta=np.empty((0, 0), source.dtype))
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,10 @@ class DaskTable:
     @classmethod
     def of(cls, X: Any, *, known_rows: bool) -> DaskTable:
         """Return ``X`` as an array; with ``known_rows``, the rows of a table are counted, which computes its chunks."""
-        if not hasattr(X, "to_dask_array"):
+        if type(X).__module__.startswith("dask.array"):
             return cls(X, None)
+        if not (hasattr(X, "to_dask_array") and hasattr(X, "columns")):
+            raise TypeError(f"A {type(X).__name__} of Dask is no table: give a Dask array or data frame.")
         names = [name for name in X.columns if isinstance(name, str)]
         if names and len(names) < len(X.columns):
             raise TypeError(f"Only some column names of X are text, such as {names[0]!r}: rename the columns.")
@@ -78,9 +80,8 @@ class DaskTable:
         array = self.array.rechunk({1: -1}) if self.array.numblocks[1] > 1 else self.array
         shape = {"drop_axis": 1} if n_columns is None else {"chunks": (array.chunks[0], (n_columns,))}
         empty = np.empty((0,) if n_columns is None else (0, n_columns), dtype=dtype)
-        on_rows = dask().delayed(
-            _OnRows(function, empty), pure=False, traverse=False
-        )  # one task sends it to the others
+        # a task of its own, so that it is sent to each worker once
+        on_rows = dask().delayed(_OnRows(function, empty), pure=False, traverse=False)
         return array.map_blocks(_apply, on_rows=on_rows, dtype=dtype, meta=empty, token="cohirf_predict", **shape)
 
 
@@ -89,6 +90,9 @@ class GatheredSource(Source):
 
     def __init__(self, array: Any) -> None:
         refuse_unknown_chunks(array)
+        if not isinstance(array._meta, np.ndarray):
+            kind = type(array._meta).__name__
+            raise TypeError(f"{NAME} has chunks of type {kind}: turn them into arrays of NumPy with X.map_blocks.")
         super().__init__(NAME, array.shape, array.dtype)
         self.array = array
 

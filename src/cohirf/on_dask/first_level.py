@@ -96,12 +96,12 @@ class FirstLevel:
         return da.where(row == survivor, self.spread(rows[state.parents]), survivor)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DaskPopulation(Population):
     """The rows of a Dask array, all of which take part in a fit; samples of them are gathered here."""
 
+    first_level: FirstLevel
     weights_there: GatheredSource | None = None
-    first_level: FirstLevel | None = None
 
     def task(self, rows: IntArray, place: tuple[int, int]) -> BatchTask:
         """Return the task to contract rows as one batch, with their values; their numbers are rising."""
@@ -114,14 +114,12 @@ class DaskPopulation(Population):
 
     def leaves(self, rows: IntArray) -> IntArray:
         """Return which survivor stands for each row: the leaves of the hierarchy are the survivors."""
-        assert self.first_level is not None  # before it, there is no hierarchy
         survivor = self.first_level.spread(np.arange(len(self.first_level.survivors.rows)))
         (leaves,) = compute_as_is(survivor[rows])
         return np.asarray(leaves)
 
     def row_numbers(self, leaves: IntArray) -> IntArray:
         """Return the row number of survivors."""
-        assert self.first_level is not None  # before it, there is no hierarchy
         return self.first_level.survivors.rows[leaves]
 
 
