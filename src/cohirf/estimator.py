@@ -78,6 +78,7 @@ from cohirf.on_dask import (
     align_vectors,
     check_weights,
     is_dask,
+    refuse_other_collections,
 )
 from cohirf.planning import draw_rows, plan_batches, resolve_memory_limit
 from cohirf.progress import WatchedEngine, describe_level
@@ -425,6 +426,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     def _open_dask(self, X: Any, *, reset: bool) -> DaskTable:
         """Check what an array or table of Dask tells of itself, without a look at its rows."""
+        refuse_other_collections(X)
         validation.refuse_what_is_no_table(X)
         table = DaskTable.of(X, known_rows=reset)
         n_features = table.array.shape[1] if table.array.ndim == 2 else 0

@@ -1,6 +1,14 @@
 """Fits of data that is on Dask: what such data is, and how the first level of a fit runs where it is."""
 
-from cohirf.on_dask.data import DaskTable, GatheredSource, align_vectors, check_weights, is_dask, to_dask_array
+from cohirf.on_dask.data import (
+    DaskTable,
+    GatheredSource,
+    align_vectors,
+    check_weights,
+    is_dask,
+    refuse_other_collections,
+    to_dask_array,
+)
 from cohirf.on_dask.first_level import DaskPopulation, FirstLevel
 
 __all__ = [
@@ -11,5 +19,6 @@ __all__ = [
     "align_vectors",
     "check_weights",
     "is_dask",
+    "refuse_other_collections",
     "to_dask_array",
 ]

@@ -20,6 +20,13 @@ def is_dask(X: Any) -> bool:
     return type(X).__module__.startswith(("dask.", "dask_expr."))
 
 
+def refuse_other_collections(X: Any) -> None:
+    """Raise for what is of Dask, and neither an array nor a table."""
+    is_table = hasattr(type(X), "to_dask_array") and hasattr(type(X), "columns")
+    if not (is_table or type(X).__module__.startswith("dask.array")):
+        raise TypeError(f"A {type(X).__name__} of Dask is no table: give a Dask array or data frame.")
+
+
 def to_dask_array(source: Source, chunks: int | str = "auto") -> Any:
     """Return a Dask array of the rows of a source, which are read by whoever computes it.
 
@@ -67,8 +74,6 @@ class DaskTable:
         """Return ``X`` as an array; with ``known_rows``, the rows of a table are counted, which computes its chunks."""
         if type(X).__module__.startswith("dask.array"):
             return cls(X, None)
-        if not (hasattr(X, "to_dask_array") and hasattr(X, "columns")):
-            raise TypeError(f"A {type(X).__name__} of Dask is no table: give a Dask array or data frame.")
         names = [name for name in X.columns if isinstance(name, str)]
         if names and len(names) < len(X.columns):
             raise TypeError(f"Only some column names of X are text, such as {names[0]!r}: rename the columns.")
