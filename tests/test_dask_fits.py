@@ -289,7 +289,7 @@ def test_other_than_two_dimensions_are_refused(shape):
 
 
 def test_what_is_no_table_of_numbers_is_refused(X):
-    with pytest.raises(TypeError, match="A Delayed of Dask is no table: give a Dask array or data frame"):
+    with pytest.raises(TypeError, match=r"A Delayed\w* of Dask is no table: give a Dask array or data frame"):
         model_of(MODELS["k-means"]).fit(dask.delayed(X))
     with pytest.raises(TypeError, match="has chunks of type csr_"):
         model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS).map_blocks(sparse.csr_array))
@@ -456,5 +456,5 @@ with Client(address):
     model = fit_logged(da.from_array(X, chunks=(300, 5)), log, tmp_path / "checkpoint")
     assert not committed & {call for _, call in read_calls(log)}
     assert_same(model, CoHiRF(K_MEANS, n_views=1, batch_size=150, random_state=0).fit(open_source(X)))
-    with pytest.raises(CheckpointError, match="in other chunks"):
+    with pytest.raises(CheckpointError, match="it is of another fit"):
         fit_logged(da.from_array(X, chunks=(1000, 5)), log, tmp_path / "checkpoint")

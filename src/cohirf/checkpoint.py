@@ -311,7 +311,7 @@ def _check_place(entry: JournalEntry, task: BatchTask | Run, path: Path) -> None
     if entry.place != task.place or entry.batch.rows_in != task.rows_in:
         raise CheckpointError(
             f"{path} holds batch {entry.place} with {entry.batch.rows_in} rows where the fit has {task.place} with "
-            f"{task.rows_in}: it is of another fit, or of the same data in other chunks. Give another directory."
+            f"{task.rows_in}: it is of another fit. Give another directory."
         )
 
 

@@ -11,11 +11,12 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
 
+import numpy as np
 from sklearn import config_context, get_config
 
 from cohirf.algorithm.engine import SerialEngine
@@ -57,63 +58,60 @@ def dask_array() -> Any:
     return import_optional("dask.array", "dask")
 
 
-def find_client() -> Any | None:
+def find_client() -> Any:
     """Return the client that Dask would compute with now, or None if that is no cluster."""
     scheduler = getattr(dask().base.get_scheduler(), "__self__", None)
     return scheduler if hasattr(scheduler, "scheduler_info") else None
 
 
-def name_keys(deed: str) -> Callable[[int], str]:
-    """Return the function from the number of a task to its key; Dask's dashboard shows the deed."""
-    token = uuid.uuid4().hex
-    return lambda number: f"cohirf_{deed}-{token}-{number}"
+def new_name(deed: str) -> str:
+    """Return a name for tasks that no others have; Dask's dashboard shows the deed."""
+    return f"cohirf_{deed}-{uuid.uuid4().hex}"
 
 
-def lazily(function: Function) -> Any:
-    """Return a function that gives back a promise of what ``function`` would."""
-    return dask().delayed(partial(_call_on_one_thread, function, get_config()), pure=False, traverse=False)
-
-
-@dataclass(frozen=True)
+@dataclass
 class WhereDataIs:
-    """Runs tasks where their data is, and leaves there what they return.
-
-    A task is a tuple of a description and the promise of its outcome. ``function`` is called with the outcome, there
-    too, and what it returns comes here.
+    """Runs tasks where their data is, and leaves there what becomes of them.
 
     Attributes
     ----------
-    kept : dict
-        The outcomes, by the place of their task.
+    outcomes : dask.array.Array
+        The promises of what becomes of each task, one chunk for each, which need not be an array. What was run is
+        on the workers afterwards, and stays there as long as this array is in use.
     """
 
-    kept: dict[tuple[int, int], Any] = field(default_factory=dict)
+    outcomes: Any
     is_serial: bool = False
 
     def run(self, function: Function, tasks: Tasks, n_tasks: int) -> Iterator[Any]:
-        """Call ``function`` with what became of each task, and give the results back in order, as they are ready."""
-        described, promises = zip(*tasks, strict=True)
+        """Run the last ``n_tasks`` tasks, call ``function`` there with what became of each, and give the results here.
+
+        They are in order, and come as they are ready.
+        """
+        deque(tasks, maxlen=0)  # who watches may count them
         client = find_client()
-        key = name_keys("summarize")
         if client is not None:
             refuse_other_packages(client)
         with naming_faults():
-            outcomes = _persist(client, list(promises))
-            self.kept.update((task.place, outcome) for task, outcome in zip(described, outcomes, strict=True))
-            summarize = dask().delayed(function, pure=False)
-            results = [summarize(outcome, dask_key_name=key(number)) for number, outcome in enumerate(outcomes)]
-            yield from dask().compute(*results) if client is None else self._take(client, results)
+            n_before = self.outcomes.numblocks[0] - n_tasks
+            done = _persist(client, self.outcomes.blocks[n_before:])
+            self.outcomes = dask_array().concatenate([self.outcomes.blocks[:n_before], done]) if n_before else done
+            results = done.map_blocks(function, name=new_name("summarize"), dtype=object, meta=np.empty(0, object))
+            results = _persist(client, results)
+            try:
+                yield from _chunks(results)
+            except BaseException:  # of a task, or of whoever takes the results: then nobody wants the rest
+                with suppress(Exception):  # of a cluster that is gone
+                    client.cancel([done, results])
+                raise
 
-    def _take(self, client: Any, results: list[Any]) -> Iterator[Any]:
-        """Yield results as they arrive; if one is an error, or nobody wants the rest, stop all that is under way."""
-        waiting = deque(client.compute(results, retries=RETRIES, optimize_graph=False))
-        try:
-            while waiting:
-                yield waiting.popleft().result()
-        except BaseException:
-            with suppress(Exception):  # of a cluster that is gone
-                client.cancel([*waiting, *self.kept.values()])
-            raise
+
+def _chunks(persisted: Any) -> Iterator[Any]:
+    """Yield the chunks of an array as they arrive here, or as they are here already."""
+    graph = dict(persisted.__dask_graph__())
+    for key in persisted.__dask_keys__():
+        chunk = graph[key]
+        yield chunk.result() if hasattr(chunk, "result") else getattr(chunk, "value", chunk)
 
 
 @dataclass(frozen=True)
@@ -130,7 +128,7 @@ class DaskEngine:
         return self._in_order(function, iter(tasks), n_tasks)
 
     def _in_order(self, function: Function, tasks: Iterator[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
-        key, waiting = name_keys(function.__name__), deque[Any]()
+        name, waiting = new_name(function.__name__), deque[Any]()
         call = partial(_call_all, function, get_config())
         with naming_faults():
             n_threads = max(1, sum(self.client.nthreads().values()))
@@ -138,7 +136,8 @@ class DaskEngine:
             bundles = iter(lambda: list(islice(tasks, per_call)), [])
             for number, bundle in enumerate(bundles):
                 with dask().config.set({"distributed.admin.large-graph-warning-threshold": MAX_BUNDLE}):
-                    waiting.append(self.client.submit(call, bundle, key=key(number), pure=False, retries=RETRIES))
+                    sent = self.client.submit(call, bundle, key=f"{name}-{number}", pure=False, retries=RETRIES)
+                waiting.append(sent)
                 if len(waiting) > 2 * n_threads:  # no more rows than that are on their way
                     yield from waiting.popleft().result()
             while waiting:
@@ -207,17 +206,18 @@ def _is_of_dask(error: Exception) -> bool:
     return own or str(error).startswith("Missing dependency")
 
 
-def _persist(client: Any | None, promises: list[Any]) -> Any:
-    """Have promises kept, and what they promise left where it is."""
+def _persist(client: Any, promised: Any) -> Any:
+    """Have an array computed, and left where it is."""
     if client is None:
-        return dask().persist(*promises, optimize_graph=False)
-    return client.persist(promises, retries=RETRIES, optimize_graph=False)
+        return promised.persist(optimize_graph=False)
+    return client.persist(promised, retries=RETRIES, optimize_graph=False)
 
 
-def _call_on_one_thread(function: Function, config: dict[str, Any], *arguments: Any) -> Any:
+def call_on_one_thread(function: Function, config: dict[str, Any], *arguments: Any) -> Any:
+    """Call a function with scikit-learn's configuration and one thread for BLAS and OpenMP."""
     with config_context(**config), one_thread():
         return function(*arguments)
 
 
 def _call_all(function: Function, config: dict[str, Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
-    return [_call_on_one_thread(function, config, *task) for task in tasks]
+    return [call_on_one_thread(function, config, *task) for task in tasks]

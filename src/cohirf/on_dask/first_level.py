@@ -3,6 +3,8 @@
 Batches are a rechunk: runs of blocks are the chunks of an array, each of which becomes one task. What comes here are
 the survivors of each run. When the fit is done, the label of a row is looked up where the row is, in the small table of
 the labels of its run's survivors.
+
+Several arrays of Dask here have chunks that are no arrays, but a run or what became of it. Dask need not know.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.first_level import ContractedRun, Run, Survivors, contract_run, gather_survivors, plan_runs
@@ -22,7 +25,7 @@ from cohirf.algorithm.levels import BatchTask, Contraction, FitState
 from cohirf.algorithm.parents import find_roots, get_final_labels, hide_small_clusters, number_by_first_row
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.storage import ArrayRows, Storage
-from cohirf.engines.dask import WhereDataIs, dask, dask_array, lazily, name_keys
+from cohirf.engines.dask import WhereDataIs, call_on_one_thread, dask_array, new_name
 from cohirf.on_dask.data import GatheredSource, compute_as_is
 from cohirf.sources.dask import ChunkSource
 
@@ -31,11 +34,11 @@ Around = Callable[[Engine], Engine]
 
 @dataclass(frozen=True)
 class FirstLevel:
-    """The first level of a fit: its runs, the promises of what became of them, and the survivors."""
+    """The first level of a fit: its runs, what became of them, as an array with a chunk for each, and the survivors."""
 
     rows: GatheredSource
     runs: list[Run]
-    outcomes: list[Any]
+    outcomes: Any
     survivors: Survivors
 
     @classmethod
@@ -48,37 +51,27 @@ class FirstLevel:
         storage: Storage,
     ) -> FirstLevel:
         """Contract the runs where their rows are, and gather the survivors."""
-        chunk_starts = np.cumsum((0, *rows.array.chunks[0][:-1]))
-        runs = plan_runs(rows.n_rows, contraction, chunk_starts)
-        chunks = _chunks_of(rows.array, runs)
-        weight_chunks = [None] * len(runs) if weights is None else _chunks_of(weights.array, runs)
-        key = name_keys("contract_batches")
-        promises = [
-            lazily(partial(_contract_chunk, run, contraction))(chunk, of_rows, dask_key_name=key(number))
-            for number, (run, chunk, of_rows) in enumerate(zip(runs, chunks, weight_chunks, strict=True))
-        ]
-        where = WhereDataIs()
-        parts = around(where).run(_without_labels, zip(runs, promises, strict=True), len(runs))
+        runs = plan_runs(rows.n_rows, contraction, np.cumsum((0, *rows.array.chunks[0][:-1])))
+        lengths = tuple(run.length for run in runs)
+        # "p2p" would write all of the data to the disks of the workers, and begin anew where one of them is lost
+        given = [_one_chunk_each(runs), "i", rows.array.rechunk((lengths, -1), method="tasks"), "ij"]
+        if weights is not None:
+            given += [weights.array.rechunk((lengths, -1), method="tasks"), "ij"]
+        contract = partial(call_on_one_thread, partial(_contract_chunk, contraction), get_config())
+        name = new_name("contract_batches")
+        where = WhereDataIs(_map_chunks(contract, given, tuple(1 for _ in runs), name, object))
+        parts = around(where).run(_without_labels, ((run,) for run in runs), len(runs))
         survivors = gather_survivors(parts, storage)
-        # runs that a checkpoint knew are contracted only if their labels are asked for
-        outcomes = [where.kept.get(run.place, promise) for run, promise in zip(runs, promises, strict=True)]
-        return cls(rows, runs, outcomes, survivors)
+        return cls(rows, runs, where.outcomes, survivors)
 
     def spread(self, values: NDArray[Any]) -> Any:
         """Return the Dask array that has for each row what ``values`` have for the survivor that stands for it."""
-        da = dask_array()
         starts = np.searchsorted(self.survivors.rows, [*(run.start for run in self.runs), self.rows.n_rows])
-        key = name_keys("label_rows")
-        look_up = dask().delayed(_look_up, pure=False, traverse=False)
-        parts = [
-            da.from_delayed(
-                look_up(outcome, values[starts[i] : starts[i + 1]], dask_key_name=key(i)),
-                shape=(run.length,),
-                dtype=values.dtype,
-            )
-            for i, (run, outcome) in enumerate(zip(self.runs, self.outcomes, strict=True))
-        ]
-        return da.concatenate(parts).rechunk((self.rows.array.chunks[0],), method="tasks")
+        table = dask_array().from_array(values, chunks=(tuple(np.diff(starts).tolist()),), name=False)
+        lengths = tuple(run.length for run in self.runs)
+        given = [self.outcomes, "i", table, "i"]
+        found = _map_chunks(_look_up, given, lengths, new_name("label_rows"), values.dtype)
+        return found.rechunk((self.rows.array.chunks[0],), method="tasks")
 
     def label(self, state: FitState, min_cluster_size: float) -> tuple[IntArray, IntArray]:
         """Return the final label of each survivor, and which survivor is the medoid of each label."""
@@ -123,17 +116,25 @@ class DaskPopulation(Population):
         return self.first_level.survivors.rows[leaves]
 
 
-def _chunks_of(array: Any, runs: list[Run]) -> list[Any]:
-    """Return the promise of the rows of each run."""
-    rows = tuple(run.length for run in runs)
-    # "p2p" would write all of the data to the disks of the workers, and begin anew where one of them is lost
-    return list(array.rechunk((rows, -1), method="tasks").to_delayed(optimize_graph=False).ravel())
+def _one_chunk_each(things: list[Any]) -> Any:
+    """Return an array of Dask with one of ``things`` in each chunk."""
+    name = new_name("run")
+    graph = {(name, number): thing for number, thing in enumerate(things)}
+    return dask_array().Array(graph, name, chunks=((1,) * len(things),), dtype=object)
 
 
-def _contract_chunk(run: Run, contraction: Contraction, chunk: Any, weights: Any) -> ContractedRun:
-    """Contract a run; on the worker that has its rows."""
-    of_rows = None if weights is None else np.asarray(weights)[:, 0]
-    return contract_run(run, ChunkSource(chunk, run.start, run.n_rows), of_rows, contraction)
+def _map_chunks(function: Any, given: list[Any], lengths: tuple[int, ...], name: str, dtype: Any) -> Any:
+    """Return the array of what ``function`` makes of the chunks that arrays have at the same place."""
+    meta, chunks = np.empty(0, dtype=dtype), {"i": lengths}
+    return dask_array().blockwise(
+        function, "i", *given, name=name, adjust_chunks=chunks, align_arrays=False, dtype=dtype, meta=meta
+    )
+
+
+def _contract_chunk(contraction: Contraction, run: Run, columns: list[Any], weights: Any = None) -> ContractedRun:
+    """Contract a run; on the worker that has its rows. The only chunk along the columns comes in a list."""
+    of_rows = None if weights is None else np.asarray(weights[0])[:, 0]
+    return contract_run(run, ChunkSource(columns[0], run.start, run.n_rows), of_rows, contraction)
 
 
 def _without_labels(outcome: ContractedRun) -> Survivors:
