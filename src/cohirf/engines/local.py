@@ -13,11 +13,9 @@ import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain, islice
-from threading import Lock
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
@@ -117,39 +115,9 @@ def _cancelling_quietly(results: Any) -> Iterator[Any]:
             results.close()
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let BLAS and OpenMP use one thread; several threads of a process may ask for that at the same time."""
-    with _one_blas_thread, _controller().limit(limits=1):
-        yield
-
-
-class _OneBlasThread:
-    """Limits BLAS from when the first thread enters until the last one has left.
-
-    OpenMP counts threads per thread and BLAS per process. Who leaves while others are still busy would otherwise set
-    BLAS free for them, too.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._n_inside = 0
-        self._limiter: Any = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._n_inside == 0:
-                self._limiter = _controller().select(user_api="blas").limit(limits=1)
-            self._n_inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._n_inside -= 1
-            if self._n_inside == 0:
-                self._limiter.restore_original_limits()
-
-
-_one_blas_thread = _OneBlasThread()
+def one_thread() -> Any:
+    """Return a context in which BLAS and OpenMP use one thread."""
+    return _controller().limit(limits=1)
 
 
 @cache
@@ -170,7 +138,8 @@ def _chunks(tasks: Tasks, size: int) -> Iterator[list[tuple[Any, ...]]]:
 
 
 def _call_on_one_thread(function: Function, tasks: list[tuple[Any, ...]], config: dict[str, Any]) -> list[Any]:
-    # OpenMP counts threads per thread, so a worker needs the limit too.
+    # OpenMP counts threads per thread and BLAS per process, so a worker needs the limit too. BLAS limits of several
+    # workers do not disturb each other, since the caller holds the same limit around all of them.
     with config_context(**config), one_thread():
         return [function(*task) for task in tasks]
 
