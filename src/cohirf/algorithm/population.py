@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import BatchTask
-from cohirf.algorithm.storage import ArrayRows, Rows
+from cohirf.algorithm.storage import Rows, RowsReadOnce
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Population:
         return BatchTask(self.values, rows, rows[:0], mass, place, carry_values=False)
 
     def gather(self, rows: IntArray) -> Population:
-        """Return a population of the given rows alone, in memory; their numbers are rising."""
-        return Population(ArrayRows(self.values.take(rows)), None if self.weights is None else self.weights[rows])
+        """Return a population of the given rows alone, which are read once; their numbers are rising."""
+        return Population(RowsReadOnce(self.values, rows), None if self.weights is None else self.weights[rows])
 
     def leaves(self, rows: IntArray) -> IntArray:
         """Return the leaf of the hierarchy that each row belongs to: the row itself."""

@@ -10,7 +10,7 @@ Several arrays of Dask here have chunks that are no arrays, but a run or what be
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,7 @@ from cohirf.algorithm.grouping import IntArray, index_dtype
 from cohirf.algorithm.levels import BatchTask, Contraction, FitState
 from cohirf.algorithm.parents import find_roots, get_final_labels, hide_small_clusters, number_by_first_row
 from cohirf.algorithm.population import Population
-from cohirf.algorithm.storage import ArrayRows, Storage
+from cohirf.algorithm.storage import ArrayRows, RowsReadOnce, Storage
 from cohirf.engines.dask import WhereDataIs, call_on_one_thread, dask_array, new_name
 from cohirf.on_dask.data import GatheredSource, compute_as_is
 from cohirf.sources.dask import ChunkSource
@@ -98,12 +98,14 @@ class DaskPopulation(Population):
 
     def task(self, rows: IntArray, place: tuple[int, int]) -> BatchTask:
         """Return the task to contract rows as one batch, with their values; their numbers are rising."""
-        return self.gather(rows).task(np.arange(len(rows)), place)
+        everything = np.arange(len(rows))
+        task = self.gather(rows).task(everything, place)
+        return replace(task, values=ArrayRows(task.values.take(everything)))
 
     def gather(self, rows: IntArray) -> Population:
-        """Return a population of the given rows alone, in memory; their numbers are rising."""
+        """Return a population of the given rows alone, which are gathered once; their numbers are rising."""
         weights = None if self.weights_there is None else self.weights_there.take(rows)[:, 0]
-        return Population(ArrayRows(self.values.take(rows)), weights)
+        return Population(RowsReadOnce(self.values, rows), weights)
 
     def leaves(self, rows: IntArray) -> IntArray:
         """Return which survivor stands for each row: the leaves of the hierarchy are the survivors."""
