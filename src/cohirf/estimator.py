@@ -95,7 +95,7 @@ class Settled:
     batch_size: int | None
 
 
-FIT_CALLER = 5  # stack frames out of the levels, fit and scikit-learn's wrapper, to the line that called it
+FIT_CALLER = 6  # stack frames out of the levels, fit and scikit-learn's wrapper, to the line that called it
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}

@@ -75,13 +75,22 @@ class WhereDataIs:
 
     Attributes
     ----------
-    outcomes : dask.array.Array
-        The promises of what becomes of each task, one chunk for each, which need not be an array. What was run is
-        on the workers afterwards, and stays there as long as this array is in use.
+    promised : dask.array.Array
+        The promises of what becomes of each task, one chunk for each, which need not be an array.
+    done : dask.array.Array or None
+        Those of them that were run. They are on the workers as long as this array is in use.
     """
 
-    outcomes: Any
+    promised: Any
+    done: Any = None
     is_serial: bool = False
+
+    def join_known(self, promised: Any) -> Any:
+        """Return what was run, after promises of what was known and so was not run, taken from an array of all."""
+        n_known = promised.numblocks[0] - (0 if self.done is None else self.done.numblocks[0])
+        if n_known == 0:
+            return self.done
+        return dask_array().concatenate([promised.blocks[:n_known], *([] if self.done is None else [self.done])])
 
     def run(self, function: Function, tasks: Tasks, n_tasks: int) -> Iterator[Any]:
         """Run the last ``n_tasks`` tasks, call ``function`` there with what became of each, and give the results here.
@@ -93,9 +102,8 @@ class WhereDataIs:
         if client is not None:
             refuse_other_packages(client)
         with naming_faults():
-            n_before = self.outcomes.numblocks[0] - n_tasks
-            done = _persist(client, self.outcomes.blocks[n_before:])
-            self.outcomes = dask_array().concatenate([self.outcomes.blocks[:n_before], done]) if n_before else done
+            n_known = self.promised.numblocks[0] - n_tasks
+            done = self.done = _persist(client, self.promised.blocks[n_known:])
             results = done.map_blocks(function, name=new_name("summarize"), dtype=object, meta=np.empty(0, object))
             results = _persist(client, results)
             try:

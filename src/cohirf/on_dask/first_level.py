@@ -52,17 +52,10 @@ class FirstLevel:
     ) -> FirstLevel:
         """Contract the runs where their rows are, and gather the survivors."""
         runs = plan_runs(rows.n_rows, contraction, np.cumsum((0, *rows.array.chunks[0][:-1])))
-        lengths = tuple(run.length for run in runs)
-        # "p2p" would write all of the data to the disks of the workers, and begin anew where one of them is lost
-        given = [_one_chunk_each(runs), "i", rows.array.rechunk((lengths, -1), method="tasks"), "ij"]
-        if weights is not None:
-            given += [weights.array.rechunk((lengths, -1), method="tasks"), "ij"]
-        contract = partial(call_on_one_thread, partial(_contract_chunk, contraction), get_config())
-        name = new_name("contract_batches")
-        where = WhereDataIs(_map_chunks(contract, given, tuple(1 for _ in runs), name, object))
+        where = WhereDataIs(_promise(rows, weights, runs, contraction))
         parts = around(where).run(_without_labels, ((run,) for run in runs), len(runs))
         survivors = gather_survivors(parts, storage)
-        return cls(rows, runs, where.outcomes, survivors)
+        return cls(rows, runs, where.join_known(_promise(rows, weights, runs, contraction)), survivors)
 
     def spread(self, values: NDArray[Any]) -> Any:
         """Return the Dask array that has for each row what ``values`` have for the survivor that stands for it."""
@@ -116,6 +109,22 @@ class DaskPopulation(Population):
     def row_numbers(self, leaves: IntArray) -> IntArray:
         """Return the row number of survivors."""
         return self.first_level.survivors.rows[leaves]
+
+
+def _promise(rows: GatheredSource, weights: GatheredSource | None, runs: list[Run], contraction: Contraction) -> Any:
+    """Return the array of what will become of each run, in a chunk of its own; each call gives its tasks new names."""
+    lengths = tuple(run.length for run in runs)
+    given = [_one_chunk_each(runs), "i"]
+    for array in (rows.array,) if weights is None else (rows.array, weights.array):
+        named = array.map_blocks(_as_is, name=new_name("rows"), dtype=array.dtype, meta=array._meta)
+        # "p2p" would write all of the data to the disks of the workers, and begin anew where one of them is lost
+        given += [named.rechunk((lengths, -1), method="tasks"), "ij"]
+    contract = partial(call_on_one_thread, partial(_contract_chunk, contraction), get_config())
+    return _map_chunks(contract, given, tuple(1 for _ in runs), new_name("contract_batches"), object)
+
+
+def _as_is(chunk: Any) -> Any:
+    return chunk
 
 
 def _one_chunk_each(things: list[Any]) -> Any:
