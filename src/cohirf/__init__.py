@@ -5,6 +5,7 @@ from cohirf.algorithm.thin_batches import ThinBatchesWarning
 from cohirf.checkpoint import CheckpointError, CheckpointWarning
 from cohirf.estimator import CoHiRF
 from cohirf.hierarchy import FusionHierarchy
+from cohirf.on_dask import to_dask_array
 from cohirf.saving import ModelFileError
 from cohirf.saving import load_model as load
 from cohirf.sources import open_source
@@ -19,6 +20,7 @@ __all__ = [
     "ThinBatchesWarning",
     "load",
     "open_source",
+    "to_dask_array",
 ]
 
 __version__ = "0.1.0"

@@ -33,6 +33,7 @@ import numpy as np
 from scipy import sparse
 
 from cohirf.algorithm.engine import Engine
+from cohirf.algorithm.first_level import Run, Survivors
 from cohirf.algorithm.levels import BatchTask, ContractedBatch
 from cohirf.durable import replace_file, sync_directory, sync_file, write_all
 
@@ -44,6 +45,9 @@ MARK = b"cBat"
 LENGTHS, CHECKSUM = struct.Struct("<4sIQ"), struct.Struct("<I")  # mark, length of the header, length of the arrays
 DIGEST_BYTES = 32
 CSR_PARTS = ("data", "indices", "indptr")
+
+Outcome = ContractedBatch | Survivors
+OUTCOMES = {kind.__name__: kind for kind in (ContractedBatch, Survivors)}
 
 
 class CheckpointError(ValueError):
@@ -130,10 +134,10 @@ class ResumableEngine:
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """What became of the batch at a place: (level, batch)."""
+    """What became of the batch at a place, (level, batch), or of a run of batches that begins there."""
 
     place: tuple[int, int]
-    batch: ContractedBatch
+    batch: Outcome
 
 
 class Journal:
@@ -303,11 +307,11 @@ def _noting_places(tasks: Iterable[tuple[Any, ...]], places: deque[tuple[int, in
         yield task
 
 
-def _check_place(entry: JournalEntry, task: BatchTask, path: Path) -> None:
-    if entry.place != task.place or len(entry.batch.labels) != len(task.contracted):
+def _check_place(entry: JournalEntry, task: BatchTask | Run, path: Path) -> None:
+    if entry.place != task.place or entry.batch.rows_in != task.rows_in:
         raise CheckpointError(
-            f"{path} holds batch {entry.place} with {len(entry.batch.labels)} rows where the fit has {task.place} with "
-            f"{len(task.contracted)}: it is of another fit. Give another directory."
+            f"{path} holds batch {entry.place} with {entry.batch.rows_in} rows where the fit has {task.place} with "
+            f"{task.rows_in}: it is of another fit. Give another directory."
         )
 
 
@@ -336,7 +340,8 @@ def _encode(entry: JournalEntry) -> _Record:
     arrays = {name: np.ascontiguousarray(part) for name, part in parts.items() if isinstance(part, np.ndarray)}
     layout = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
     scalars = {name: part for name, part in parts.items() if name not in arrays}
-    header = json.dumps({"place": entry.place, "arrays": layout, "scalars": scalars}).encode()
+    content = {"kind": type(entry.batch).__name__, "place": entry.place, "arrays": layout, "scalars": scalars}
+    header = json.dumps(content).encode()
     data = [array.reshape(-1).view(np.uint8) for array in arrays.values()]
     lengths = LENGTHS.pack(MARK, len(header), sum(map(len, data)))
     return _Record(lengths + CHECKSUM.pack(zlib.crc32(lengths)), header, data)
@@ -355,7 +360,7 @@ def _decode(record: _Record) -> JournalEntry:
         make = sparse.csr_matrix if kind == "csr_matrix" else sparse.csr_array
         parts["values"] = make(tuple(parts.pop(name) for name in CSR_PARTS), shape=tuple(shape))
     level, batch = content["place"]
-    return JournalEntry((level, batch), ContractedBatch(**parts))
+    return JournalEntry((level, batch), OUTCOMES[content["kind"]](**parts))
 
 
 def _read_record(file: IO[bytes]) -> _Record | None:

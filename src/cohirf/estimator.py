@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import partial, reduce
+from itertools import chain
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -39,6 +40,7 @@ from cohirf.algorithm.companions import Companions, count_shown
 from cohirf.algorithm.consensus import Codes, Consensus, relaxed_consensus, strict_consensus
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.feature_tally import FeatureTally
+from cohirf.algorithm.first_level import state_after
 from cohirf.algorithm.get_clusters import Views, take_features
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.levels import (
@@ -68,10 +70,21 @@ from cohirf.checkpoint import ResumableEngine, open_checkpoint
 from cohirf.describe import describe_fit
 from cohirf.diagnosis.diagnose import Diagnosis, diagnose_model
 from cohirf.diagnosis.explain import explain_cluster
-from cohirf.engines import LocalEngine
+from cohirf.engines import DaskEngine, LocalEngine
+from cohirf.engines.dask import find_client, find_smallest_worker
 from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks, sample_landmarks
+from cohirf.on_dask import (
+    DaskPopulation,
+    DaskTable,
+    FirstLevel,
+    GatheredSource,
+    align_vectors,
+    check_weights,
+    is_dask,
+    refuse_other_collections,
+)
 from cohirf.planning import draw_rows, plan_batches, resolve_memory_limit
 from cohirf.saving import save_model
 from cohirf.scratch import ScratchStorage
@@ -86,7 +99,7 @@ class Settled:
     batch_size: int | None
 
 
-FIT_CALLER = 5  # stack frames out of the levels, fit and scikit-learn's wrapper, to the line that called it
+FIT_CALLER = 6  # stack frames out of the levels, fit and scikit-learn's wrapper, to the line that called it
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
@@ -307,14 +320,16 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
         Parameters
         ----------
-        X : array, table, CSR matrix or source, shape (n_samples, n_features)
+        X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
             The data. float32 stays float32. CSR where the base method takes it. What :func:`cohirf.open_source`
             returns is read once, in order, batch by batch; what grows with the number of rows is then kept on disk,
-            and ``labels_`` and ``parents_`` are memory-maps.
+            and ``labels_`` and ``parents_`` are memory-maps. Batches of a Dask array or table run where its chunks
+            are; ``labels_`` and ``parents_`` are then Dask arrays with the same chunks, and ``hierarchy_`` begins at
+            the first level.
         y : ignored
             Present by convention.
         sample_weight : array, shape (n_samples,), optional
-            Weight of each row, for base methods that take it.
+            Weight of each row, for base methods that take it; may be a Dask array where ``X`` is.
 
         Returns
         -------
@@ -322,34 +337,34 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             The fitted estimator.
         """
         data = self._open(X)
-        weights = self._check_weights(sample_weight, data.values.n_rows)
+        weights = self._check_weights(sample_weight, data.values)
         with ExitStack() as stack:
-            settled, engine = self._begin(data, weights, stack)
+            settled, around = self._begin(data, weights, stack)
             at_hand = self._screen(data, weights, settled.entropy)
             if self.feature_screen and self.verbose:
-                shares = f"{self._count_relevant():,} of {self.n_features_in_:,}"
-                print(f"[CoHiRF] {shares} features are relevant", flush=True)  # noqa: T201 - what verbose asks for
-            if at_hand.in_order and count_batches(at_hand.values.n_rows, settled.batch_size) == 1:
-                # a single batch sees all rows at once anyway
-                at_hand = RowsAtHand(ArrayRows(at_hand.values.take(np.arange(at_hand.values.n_rows))))
-            resources = self._resources(engine, at_hand, settled.entropy)
+                progress.say(f"{self._count_relevant():,} of {self.n_features_in_:,} features are relevant")
+            rows = at_hand.values
             contraction = self._contraction(settled, weighted=weights is not None or self.medoid_weights)
-            population = Population(at_hand.values, weights)
             tally = FeatureTally(contraction.views, self._count_relevant())
-            state = FitState.initial(at_hand, weights, self.max_iter + self.redraws, resources.storage, tally)
+            one_batch = count_batches(rows.n_rows, settled.batch_size) == 1
             self.diagnostics_: list[LevelRecord] = []
             stack.enter_context(one_thread())
-            for after in self._levels(population, state, contraction, resources):
-                state = after
-                self._consume(state)
-            self._set_fitted(at_hand.values, weights, state, settled.entropy, resources.storage)
+            if isinstance(rows, GatheredSource) and not one_batch:
+                self._fit_on_dask(rows, weights, contraction, around, tally)
+            else:
+                if at_hand.in_order and one_batch:  # which sees all rows at once anyway
+                    at_hand = RowsAtHand(ArrayRows(rows.take(np.arange(rows.n_rows))))
+                    weights = weights.take(np.arange(rows.n_rows))[:, 0] if isinstance(weights, Source) else weights
+                self._fit_here(at_hand, weights, contraction, around, tally)
+                if isinstance(rows, GatheredSource):
+                    align_vectors(self, rows)
             self.feature_agreement_ = self._spread_out(tally.mean())
-            # Medoids are whole rows, of which the levels may have seen a part.
-            is_part = self._count_relevant() < self.n_features_in_
-            self.medoids_ = (data if is_part else state.at_hand).take(self.medoid_indices_)
+            if self._count_relevant() < self.n_features_in_:
+                # Medoids are whole rows, of which the levels saw a part.
+                self.medoids_ = data.take(self.medoid_indices_)
         return self
 
-    def predict(self, X: Any) -> IntArray:
+    def predict(self, X: Any) -> Any:
         """Return the cluster of the nearest of the rows that the fit kept as landmarks.
 
         Landmarks are all rows of small data, else at most about 10,000 of them, drawn so that every cluster has some.
@@ -357,15 +372,18 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
         Parameters
         ----------
-        X : array, table, CSR matrix or source, shape (n_samples, n_features)
+        X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
             Rows to label. A source is read block by block.
 
         Returns
         -------
         labels : array of int, shape (n_samples,)
-            Cluster of each row, or -1 as in ``labels_``.
+            Cluster of each row, or -1 as in ``labels_``; a Dask array with the chunks of ``X`` where that is of Dask.
         """
         check_is_fitted(self, "hierarchy_")
+        if is_dask(X):
+            label = partial(_label_rows, self._landmarks, self._landmark_labels, self.relevant_features_)
+            return self._open_dask(X, reset=False).map_rows(label, None, self._landmark_labels.dtype)
         if isinstance(X, Source):
             validation.check_columns(self, X.n_features, X.feature_names)
             blocks = (X.take(np.arange(block.start, block.stop)) for block in row_blocks(X.n_rows))
@@ -373,26 +391,25 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         X = fill_missing(self._check_data(X, reset=False), self._column_means)
         return self._landmark_labels[self._nearest(X)]
 
-    def transform(self, X: Any) -> NDArray[np.floating[Any]]:
+    def transform(self, X: Any) -> Any:
         """Return the Euclidean distance of each row to the medoid of each cluster, on the relevant features.
 
         Parameters
         ----------
-        X : array, table or CSR matrix, shape (n_samples, n_features)
+        X : array, table, CSR matrix, Dask array or table, shape (n_samples, n_features)
             Rows to measure.
 
         Returns
         -------
         distances : array of float, shape (n_samples, n_clusters_)
-            Distances, in the order of the labels.
+            Distances, in the order of the labels; a Dask array where ``X`` is of Dask.
         """
         check_is_fitted(self, "hierarchy_")
-        X = fill_missing(self._check_data(X, reset=False), self._column_means)
-        if self.n_clusters_ == 0:
-            return np.empty((X.shape[0], 0), dtype=X.dtype)
         medoids = fill_missing(self.medoids_, self._column_means)
-        distances: NDArray[np.floating[Any]] = euclidean_distances(self._select(X), self._select(medoids))
-        return distances
+        measure = partial(_measure, medoids=self._select(medoids), relevant=self.relevant_features_)
+        if is_dask(X):
+            return self._open_dask(X, reset=False).map_rows(measure, self.n_clusters_, medoids.dtype)
+        return measure(fill_missing(self._check_data(X, reset=False), self._column_means))
 
     def diagnose(self, X: Any = None) -> Diagnosis:
         """Say what the fit is worth: how sure it is, what contraction kept, whether the base method alone does better.
@@ -420,7 +437,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         >>> CoHiRF(KMeans(10, n_init=1), random_state=0).fit(X).diagnose().recommendation
         'use the base method alone'
         """
-        check_is_fitted(self, "hierarchy_")
+        self._check_labels_are_here()
         return diagnose_model(self, X)
 
     def explain(self, cluster: int, X: Any = None) -> Any:
@@ -455,7 +472,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         petal width (cm)    -1.9
         Name: effect, dtype: float64
         """
-        check_is_fitted(self, "hierarchy_")
+        self._check_labels_are_here()
         return explain_cluster(self, cluster, X)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -482,6 +499,14 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _n_features_out(self) -> int:
         return int(self.n_clusters_)
 
+    def _check_labels_are_here(self) -> None:
+        check_is_fitted(self, "hierarchy_")
+        if is_dask(self.labels_):
+            raise ValueError(
+                "The labels of a fit on Dask are no arrays of this process, and this needs them: fit a sample of the "
+                "rows that fits in memory, with the same parameters, and ask that model."
+            )
+
     def _base_method(self) -> Any:
         return KMeans() if self.estimator is None else self.estimator
 
@@ -492,6 +517,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self._column_means = None
         self.relevant_features_: IntArray | None = None
         self.feature_statistics_: NDArray[np.float64] | None = None
+        if is_dask(X):
+            if self.batch_size is None:
+                raise ValueError(
+                    "batch_size=None contracts all rows together, and those of a Dask array stay where they are: give "
+                    'batch_size a number or "auto", or fit X.compute().'
+                )
+            return RowsAtHand(GatheredSource(self._open_dask(X, reset=True).array), in_order=True)
         if isinstance(X, Source):
             validation.set_columns(self, X.n_features, X.feature_names)
             return RowsAtHand(X, in_order=True)
@@ -499,14 +531,27 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self._column_means = self._means_for_missing(X)
         return RowsAtHand(ArrayRows(X))
 
-    def _begin(
-        self, at_hand: RowsAtHand, weights: NDArray[np.float64] | None, stack: ExitStack
-    ) -> tuple[Settled, Engine]:
-        """Settle what the parameters leave open, or take it over from a checkpoint; and say where batches run."""
+    def _open_dask(self, X: Any, *, reset: bool) -> DaskTable:
+        """Check what an array or table of Dask tells of itself, without a look at its rows."""
+        refuse_other_collections(X)
+        validation.refuse_what_is_no_table(X)
+        table = DaskTable.of(X, known_rows=reset)
+        n_features = table.array.shape[1] if table.array.ndim == 2 else 0
+        if reset:
+            validation.set_columns(self, n_features, table.names)
+        else:
+            validation.check_columns(self, n_features, table.names)
+        return table
+
+    def _begin(self, at_hand: RowsAtHand, weights: Any, stack: ExitStack) -> tuple[Settled, Callable[[Engine], Engine]]:
+        """Settle what the parameters leave open, or take it over from a checkpoint.
+
+        Also returns what goes around the engines that run batches: the journal of a checkpoint, and the bar.
+        """
         self._contraction(Settled((), None), weighted=False)  # what it refuses must not begin a checkpoint
         entropy = root_entropy(self.random_state)
         settle = partial(self._settle, at_hand, weights, entropy)
-        engine: Engine = LocalEngine(self.n_jobs)
+        around: list[Callable[[Engine], Engine]] = []
         if self.checkpoint is None:
             settled = settle()
         else:
@@ -515,37 +560,38 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 rows=at_hand.values.n_rows,
                 features=self.n_features_in_,
                 data=self._fingerprint(at_hand.values),
-                sample_weight=weights,
+                sample_weight=weights.fingerprint() if isinstance(weights, Source) else weights,
                 random_state=entropy if isinstance(self.random_state, np.random.RandomState) else self.random_state,
             )
             checkpoint = stack.enter_context(open_checkpoint(self.checkpoint, fit, lambda: asdict(settle())))
             settled = Settled(tuple(checkpoint.settled["entropy"]), checkpoint.settled["batch_size"])
-            engine = ResumableEngine(engine, checkpoint.journal)
-        return settled, progress.WatchedEngine(engine) if self.verbose else engine
+            around.append(partial(ResumableEngine, journal=checkpoint.journal))
+        if self.verbose:
+            around.append(progress.WatchedEngine)
+        return settled, lambda engine: reduce(lambda inner, wrap: wrap(inner), around, engine)
 
-    def _settle(self, data: RowsAtHand, weights: NDArray[np.float64] | None, entropy: Entropy) -> Settled:
+    def _settle(self, data: RowsAtHand, weights: Any, entropy: Entropy) -> Settled:
         """Choose the batch size, by measurement if the user leaves it open."""
         if not isinstance(self.batch_size, str):
             return Settled(entropy, None if self.batch_size is None else int(self.batch_size))
         at_hand = self._screen(data, weights, entropy)
-        n_rows = at_hand.values.n_rows
+        rows = at_hand.values
         plan = plan_batches(
-            lambda size: at_hand.values.take(draw_rows(n_rows, size, entropy)),
-            n_rows,
+            lambda size: rows.take(draw_rows(rows.n_rows, size, entropy)),
+            rows.n_rows,
             self._contraction(Settled(entropy, None), weighted=weights is not None or self.medoid_weights),
-            memory_limit=resolve_memory_limit(self.memory_limit),
-            n_jobs=effective_n_jobs(self.n_jobs),
-            held_bytes=0 if at_hand.in_order else None,
+            **self._room(at_hand),
         )
         if self.verbose:
             progress.say(plan.describe())
         return Settled(entropy, plan.batch_size)
 
-    def _screen(self, data: RowsAtHand, weights: NDArray[np.float64] | None, entropy: Entropy) -> RowsAtHand:
+    def _screen(self, data: RowsAtHand, weights: Any, entropy: Entropy) -> RowsAtHand:
         """Find the relevant features where asked, and return the rows with these alone."""
         if not self.feature_screen:
             return data
-        population = Population(data.values, weights)
+        # zeros among weights are left out; on Dask there are none
+        population = Population(data.values, None if isinstance(weights, Source) else weights)
         size = sample_size(population.n_rows, self.batch_size if isinstance(self.batch_size, Integral) else None)
         rows = np.sort(population.draw(size, generator_at(entropy, Draw.SCREEN)))
         with one_thread():
@@ -553,13 +599,15 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.relevant_features_, self.feature_statistics_ = found.relevant, found.statistics
         if len(found.relevant) == self.n_features_in_:
             return data
+        if isinstance(data.values, GatheredSource):
+            return RowsAtHand(GatheredSource(data.values.array[:, found.relevant]), in_order=True)
         if isinstance(data.values, ArrayRows):
             return RowsAtHand(ArrayRows(self._select(data.values.X)))
         return RowsAtHand(SelectedRows(data.values, found.relevant), in_order=True)
 
     def _select(self, X: Any) -> Any:
         """Return the columns that distances are measured on."""
-        return X if self.relevant_features_ is None else take_features(X, self.relevant_features_)
+        return _take_relevant(X, self.relevant_features_)
 
     def _nearest(self, X: Any) -> IntArray:
         """Return the number of the landmark nearest to each row."""
@@ -587,6 +635,19 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         of_all = np.full(self.n_features_in_, np.nan)
         of_all[self.relevant_features_] = of_relevant
         return of_all
+
+    def _room(self, at_hand: RowsAtHand) -> dict[str, Any]:
+        """Return the memory limit of whoever runs batches, how many of them at a time, and what is held beside them."""
+        limit, rows = resolve_memory_limit(self.memory_limit), at_hand.values
+        worker = find_smallest_worker() if isinstance(rows, GatheredSource) else None
+        if worker is None or not isinstance(rows, GatheredSource):
+            held_bytes = 0 if at_hand.in_order else None
+            return {"memory_limit": limit, "n_jobs": effective_n_jobs(self.n_jobs), "held_bytes": held_bytes}
+        return {
+            "memory_limit": worker.usable_bytes if self.memory_limit is None else limit,
+            "n_jobs": worker.n_threads,
+            "held_bytes": 2 * worker.n_threads * rows.chunk_bytes,  # while one is contracted, the next one is read
+        }
 
     def _fingerprint(self, values: Rows) -> str:
         source = values if isinstance(values, Source) else ArraySource(values.take(np.arange(values.n_rows)))
@@ -618,8 +679,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             return None
         return validation.column_means(X)
 
-    def _check_weights(self, sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-        """Return the sample weights as an array, or None if there are none."""
+    def _check_weights(self, sample_weight: Any, rows: Rows) -> Any:
+        """Return the sample weights as an array, on Dask where the rows are; or None if there are none."""
         if sample_weight is None:
             return None
         if find_weight_argument(self._base_method()) is None:
@@ -628,19 +689,19 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 f"sample_weight needs a base method whose fit takes it, and that of {name} does not: "
                 f"choose another base method, such as KMeans or DBSCAN, or do without weights."
             )
-        weights = _check_sample_weight(sample_weight, np.empty((n_rows, 0)), dtype=np.float64, ensure_non_negative=True)
+        if isinstance(rows, GatheredSource):
+            return check_weights(sample_weight, rows)
+        like = np.empty((rows.n_rows, 0))
+        weights = _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
         if not weights.any():
             raise ValueError("All sample weights are zero: give at least one row a positive weight.")
         return np.asarray(weights)
 
-    def _resources(self, engine: Engine, at_hand: RowsAtHand, entropy: Entropy) -> Resources:
-        """Return where tasks run, where what grows with the data is kept, on disk if the data is, and what it lends."""
-        storage = ScratchStorage() if at_hand.in_order else MemoryStorage()
-        companions = None
-        if self.medoid_weights and find_weight_argument(self._base_method()) is None:
-            n_shown = count_shown(BaseMethod.of(self._base_method()))
-            companions = Companions(at_hand.values, entropy, n_shown)
-        return Resources(engine, LocalEngine(self.n_jobs), storage, companions)
+    def _companions(self, values: Rows, entropy: Entropy, numbers: IntArray | None = None) -> Companions | None:
+        """Return what stands in for medoid weights where the base method takes none."""
+        if not self.medoid_weights or find_weight_argument(self._base_method()) is not None:
+            return None
+        return Companions(values, entropy, count_shown(BaseMethod.of(self._base_method())), numbers)
 
     def _contraction(self, settled: Settled, *, weighted: bool) -> Contraction:
         """Turn the options into the functions they stand for."""
@@ -677,11 +738,53 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             candidate_fraction=self.candidate_fraction,
         )
 
+    def _fit_here(
+        self,
+        at_hand: RowsAtHand,
+        weights: NDArray[np.float64] | None,
+        contraction: Contraction,
+        around: Callable[[Engine], Engine],
+        tally: FeatureTally,
+    ) -> None:
+        """Run all levels in this process; what grows with the data is kept on disk, if the data is."""
+        engine, entropy = LocalEngine(self.n_jobs), contraction.views.entropy
+        storage = ScratchStorage() if at_hand.in_order else MemoryStorage()
+        resources = Resources(around(engine), engine, storage, self._companions(at_hand.values, entropy))
+        state = FitState.initial(at_hand, weights, self.max_iter + self.redraws, storage, tally)
+        for after in self._levels(Population(at_hand.values, weights), state, contraction, resources):
+            state = after
+            self._consume(state)
+        self._set_fitted(at_hand.values, weights, state, entropy, storage)
+
+    def _fit_on_dask(
+        self,
+        rows: GatheredSource,
+        weights: GatheredSource | None,
+        contraction: Contraction,
+        around: Callable[[Engine], Engine],
+        tally: FeatureTally,
+    ) -> None:
+        """Run the first level where the rows are, and the others on those that it leaves."""
+        storage, entropy = ScratchStorage(), contraction.views.entropy
+        first_level = FirstLevel.contract(rows, weights, contraction, around, storage)
+        here = LocalEngine(self.n_jobs)
+        client = find_client()
+        companions = self._companions(rows, entropy, first_level.survivors.rows)
+        resources = Resources(around(here if client is None else DaskEngine(client)), here, storage, companions)
+        max_level = self.max_iter + self.redraws
+        state = state_after(first_level.survivors, rows.n_rows, contraction, max_level, storage, tally)
+        population = DaskPopulation(values=rows, first_level=first_level, weights_there=weights)
+        for after in self._levels(population, state, contraction, resources):
+            state = after
+            self._consume(state)
+        self._set_fitted_on_dask(first_level, state, entropy)
+
     def _levels(
         self, population: Population, state: FitState, contraction: Contraction, resources: Resources
     ) -> Iterator[FitState]:
         """Yield the state after each level and each redraw, and warn of what may have gone wrong."""
-        for after in contract_levels(state, contraction, self.max_iter, resources):
+        done = [] if state.record is None else [state]  # a first level that ran elsewhere
+        for after in chain(done, contract_levels(state, contraction, self.max_iter, resources)):
             state = after
             yield state
             if state.level == 1 and self._is_hopeless(population, state, contraction, resources):
@@ -747,12 +850,33 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.labels_ = labels
         self.n_clusters_ = len(medoids)
         self.medoid_indices_ = medoids
+        self.medoids_ = state.at_hand.take(medoids)
         self.hierarchy_ = FusionHierarchy(state.parents, state.absorbed_at)
         self.parents_ = state.parents
         self.stability_ = state.stability
         self.n_iter_ = state.level
         self._landmark_rows = landmark_rows
         self._landmark_labels = labels[landmark_rows]
+
+    def _set_fitted_on_dask(self, first_level: FirstLevel, state: FitState, entropy: Entropy) -> None:
+        survivors = first_level.survivors
+        labels, medoids = first_level.label(state, self.min_cluster_size)
+        landmarks = sample_landmarks(labels, medoids, generator_at(entropy, Draw.LANDMARKS))
+        self._landmarks = Landmarks.build(state.at_hand.take(landmarks))
+        self._landmark_labels = labels[landmarks]
+        self.labels_ = first_level.spread(labels)
+        self.n_clusters_ = len(medoids)
+        self.medoid_indices_ = survivors.rows[medoids]
+        self.medoids_ = state.at_hand.take(medoids)
+        self.hierarchy_ = FusionHierarchy(
+            state.parents,
+            np.maximum(state.absorbed_at, 1) - 1,  # its level 0 is the first level of the fit
+            rows=survivors.rows,
+            row_sizes=survivors.sizes,
+        )
+        self.parents_ = first_level.parents(state)
+        self.stability_ = first_level.stability(state)
+        self.n_iter_ = state.level
 
     def _label_rows(self, state: FitState, weights: NDArray[np.float64] | None, labels: IntArray) -> IntArray:
         """Write the final label of each row to ``labels`` and return the medoid of each label."""
@@ -766,3 +890,20 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             rows = left_out[block]
             nearest = self._landmarks.nearest(fill_missing(values.take(rows), self._selected_means()))
             update_parents(state.parents, state.absorbed_at, rows, medoids[nearest], level=1)
+
+
+def _take_relevant(X: Any, relevant: IntArray | None) -> Any:
+    """Return the columns that distances are measured on; None stands for all."""
+    return X if relevant is None else take_features(X, relevant)
+
+
+def _label_rows(landmarks: Landmarks, labels: IntArray, relevant: IntArray | None, X: Any) -> IntArray:
+    """Return the label of the landmark nearest to each row."""
+    return labels[landmarks.nearest(_take_relevant(X, relevant))]
+
+
+def _measure(X: Any, medoids: Any, relevant: IntArray | None) -> Any:
+    """Return the Euclidean distance of each row to each medoid, which has the relevant features alone."""
+    if medoids.shape[0] == 0:
+        return np.empty((X.shape[0], 0), dtype=X.dtype)
+    return euclidean_distances(_take_relevant(X, relevant), medoids)

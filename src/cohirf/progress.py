@@ -18,7 +18,7 @@ from math import isnan
 from typing import Any, Protocol
 
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.levels import ContractedBatch, LevelRecord
+from cohirf.algorithm.levels import LevelRecord
 from cohirf.algorithm.redraw import BEYOND_LEVELS
 from cohirf.optional import import_optional, is_installed
 
@@ -82,10 +82,10 @@ def describe_level(record: LevelRecord, n_views: int) -> str:
     )
 
 
-def _show(outcomes: Iterator[ContractedBatch], bar: Bar) -> Iterator[ContractedBatch]:
+def _show(outcomes: Iterator[Any], bar: Bar) -> Iterator[Any]:
     with bar:
         for outcome in outcomes:
-            bar.advance(len(outcome.labels), len(outcome.medoids))
+            bar.advance(outcome.rows_in, outcome.rows_out)
             yield outcome
 
 

@@ -192,6 +192,12 @@ def save_model(
     if type(model).__name__ != "CoHiRF" or not base_registry.is_registered(model):
         raise TypeError(f"model={reprlib.repr(model)} is no CoHiRF: only a CoHiRF can be saved.")
     check_is_fitted(model, "hierarchy_")
+    if not isinstance(model.labels_, np.ndarray):
+        raise TypeError(
+            "The labels of a fit on Dask are no arrays of this process, and cannot be saved with the model: write them "
+            "with model.labels_.to_zarr(path). To keep what predicts, del model.labels_, model.parents_, "
+            "model.stability_ and pickle it."
+        )
     target = Path(os.path.realpath(path))  # a link keeps pointing at the model
     description = _describe_model(model)
     notes = None if preparation is None else _preparation_text(preparation)

@@ -108,3 +108,10 @@ def test_what_cannot_be_sent_to_processes_runs_in_threads(trials):
 def test_an_error_of_a_task_comes_through():
     with pytest.raises(ZeroDivisionError):
         list(LocalEngine(2).run(lambda number: 1 // number, tasks(100), 100))
+
+
+def test_a_backend_that_gives_all_results_at_once_will_do(monkeypatch):
+    """Such as Ray's."""
+    monkeypatch.setattr("joblib._parallel_backends.ThreadingBackend.supports_return_generator", False)
+    with parallel_config(backend="threading", n_jobs=2):
+        assert list(LocalEngine().run(square, tasks(5), 5)) == [0, 1, 4, 9, 16]

@@ -105,6 +105,22 @@ class RandomBatches:
 
 
 @dataclass(frozen=True)
+class Block:
+    """Neighbours: positions from ``start`` to ``stop``, and which of them, counted from ``start``, are held aside."""
+
+    start: int
+    stop: int
+    held: IntArray
+
+    def batch(self, n_active: int) -> Batch:
+        """Return the block as a batch of ``n_active`` positions."""
+        is_held = np.zeros(self.stop - self.start, dtype=bool)
+        is_held[self.held] = True
+        positions = np.arange(self.start, self.stop, dtype=index_dtype(n_active))
+        return Batch(positions[~is_held], positions[is_held])
+
+
+@dataclass(frozen=True)
 class BlocksInOrder:
     """Blocks of neighbours, of each of which some random rows are held aside: as many in all as one batch has."""
 
@@ -123,14 +139,15 @@ class BlocksInOrder:
         return _no_rows(self.n_active)
 
     def __iter__(self) -> Iterator[Batch]:
+        return (block.batch(self.n_active) for block in self.blocks())
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the blocks, which are small however many rows they have."""
         held_bounds = _bounds(self.n_active // self.n_with_held_aside, self.n_batches)
-        blocks = pairwise(_bounds(self.n_active, self.n_batches))
+        blocks = pairwise(_bounds(self.n_active, self.n_batches).tolist())
         for (start, stop), (held_start, held_stop) in zip(blocks, pairwise(held_bounds), strict=True):
             held = self.rng.choice(stop - start, size=held_stop - held_start, replace=False, shuffle=False)
-            is_held = np.zeros(stop - start, dtype=bool)
-            is_held[held] = True
-            block = np.arange(start, stop, dtype=index_dtype(self.n_active))
-            yield Batch(block[~is_held], block[is_held])
+            yield Block(start, stop, held)
 
 
 def _bounds(n_rows: int, n_parts: int) -> IntArray:

@@ -33,14 +33,19 @@ class Companions:
         What the draws depend on, besides their place.
     n_shown : int
         Number of rows that the base method sees, medoids included.
+    numbers : array of int or None
+        Row number in the data of each row of the fit; None if they are the same.
     """
 
     values: Rows
     entropy: Entropy
     n_shown: int
+    numbers: IntArray | None = None
 
     def draw(self, medoids: IntArray, place: tuple[int, int]) -> Any:
         """Return values of rows to show beside those with the given numbers; None where these are enough."""
+        if self.numbers is not None:
+            medoids = self.numbers[medoids]
         n_rows = self.values.n_rows
         n_drawn = min(self.n_shown, n_rows) - len(medoids)
         if n_drawn <= 0:

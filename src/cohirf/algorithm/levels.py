@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from cohirf.algorithm.batches import Batch, Batches, split_into_batches
@@ -219,6 +219,11 @@ class BatchTask:
     carry_values: bool
     companions: Any = None  # values of rows that are shown to the base method beside those to contract
 
+    @property
+    def rows_in(self) -> int:
+        """Number of rows to contract."""
+        return len(self.contracted)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Go to another process with a handle on the data, or with the rows of this batch: never with all at hand."""
         values, contracted, held_aside = self.values, self.contracted, self.held_aside
@@ -260,6 +265,28 @@ class ContractedBatch:
     base_seconds: float
     consensus_seconds: float
     medoid_seconds: float
+
+    @property
+    def rows_in(self) -> int:
+        """Number of rows that were contracted."""
+        return len(self.labels)
+
+    @property
+    def rows_out(self) -> int:
+        """Number of medoids they were contracted to."""
+        return len(self.medoids)
+
+    @property
+    def costs(self) -> tuple[float, ...]:
+        """What the record of a level averages or adds up, in its order."""
+        return (
+            self.views_kept,
+            self.agreement,
+            float(self.view_stability.mean()),
+            self.base_seconds,
+            self.consensus_seconds,
+            self.medoid_seconds,
+        )
 
 
 def contract_levels(
@@ -378,16 +405,7 @@ class _LevelOutcome:
         if self.gatherer is not None:
             self.gatherer.add(outcome.values)
         self.sizes.append(len(rows))
-        self.costs.append(
-            (
-                outcome.views_kept,
-                outcome.agreement,
-                outcome.view_stability.mean(),
-                outcome.base_seconds,
-                outcome.consensus_seconds,
-                outcome.medoid_seconds,
-            )
-        )
+        self.costs.append(outcome.costs)
 
     def state(self) -> FitState:
         positions = np.concatenate(self.positions)
@@ -408,22 +426,25 @@ class _LevelOutcome:
             tally=self.before.tally,
             level=self.level,
             idle_levels=self.before.idle_levels + 1 if len(positions) == self.before.n_active else 0,
-            record=self._record(len(positions)),
+            record=record_level(self.level, self.before.n_active, len(positions), self.sizes, self.costs),
         )
 
-    def _record(self, rows_out: int) -> LevelRecord:
-        views_kept, agreement, stability, *seconds = np.array(self.costs).T
-        return LevelRecord(
-            self.level,
-            len(self.sizes),
-            self.before.n_active,
-            self.before.n_active - sum(self.sizes),
-            rows_out,
-            float(np.average(views_kept, weights=self.sizes)),
-            float(np.average(agreement, weights=self.sizes)),
-            float(np.average(stability, weights=self.sizes)),
-            *(float(of_step.sum()) for of_step in seconds),
-        )
+
+def record_level(level: int, rows_in: int, rows_out: int, sizes: ArrayLike, costs: ArrayLike) -> LevelRecord:
+    """Return the record of a level from the size of each batch it contracted, and from its costs."""
+    views_kept, agreement, stability, *seconds = np.array(costs).T
+    sizes = np.asarray(sizes)
+    return LevelRecord(
+        level,
+        len(sizes),
+        rows_in,
+        int(rows_in - sizes.sum()),
+        rows_out,
+        float(np.average(views_kept, weights=sizes)),
+        float(np.average(agreement, weights=sizes)),
+        float(np.average(stability, weights=sizes)),
+        *(float(of_step.sum()) for of_step in seconds),
+    )
 
 
 def _read(task: BatchTask) -> tuple[Any, Any]:

@@ -68,6 +68,19 @@ def get_final_labels(roots: IntArray) -> tuple[IntArray, IntArray]:
     return roots, medoids[order]
 
 
+def number_by_first_row(labels: IntArray, medoids: IntArray, first_rows: IntArray) -> tuple[IntArray, IntArray]:
+    """Give clusters of leaves numbers in the order in which their rows first appear in the data.
+
+    ``first_rows`` are the first rows of the leaves. Returns the new labels, and the medoid of each.
+    """
+    first = np.full(len(medoids), np.iinfo(np.int64).max)
+    np.minimum.at(first, labels, first_rows)
+    order = np.argsort(first)
+    new_label = np.empty(len(medoids), dtype=labels.dtype)
+    new_label[order] = np.arange(len(medoids), dtype=labels.dtype)
+    return new_label[labels], medoids[order]
+
+
 def hide_small_clusters(
     labels: IntArray, medoids: IntArray, weights: NDArray[np.float64] | None, min_size: float
 ) -> tuple[IntArray, IntArray]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import BatchTask
-from cohirf.algorithm.storage import Rows
+from cohirf.algorithm.storage import Rows, RowsReadOnce
 
 
 @dataclass(frozen=True)
@@ -41,3 +41,15 @@ class Population:
         """Return the task to contract rows as one batch, each with its own weight; their numbers are rising."""
         mass = None if self.weights is None else self.weights[rows]
         return BatchTask(self.values, rows, rows[:0], mass, place, carry_values=False)
+
+    def gather(self, rows: IntArray) -> Population:
+        """Return a population of the given rows alone, which are read once; their numbers are rising."""
+        return Population(RowsReadOnce(self.values, rows), None if self.weights is None else self.weights[rows])
+
+    def leaves(self, rows: IntArray) -> IntArray:
+        """Return the leaf of the hierarchy that each row belongs to: the row itself."""
+        return rows
+
+    def row_numbers(self, leaves: IntArray) -> IntArray:
+        """Return the row that each leaf of the hierarchy is named after: the leaf itself."""
+        return leaves

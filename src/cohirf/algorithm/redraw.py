@@ -66,11 +66,12 @@ def redraw_round(population: Population, state: FitState, contraction: Contracti
     level = state.level + 1
     rng = generator_at(contraction.views.entropy, Draw.REDRAW, level)
     active = state.row_numbers(np.arange(state.n_active))
-    batches = draw_batches(active, population, contraction.batch_size, rng)
+    batches = draw_batches(population.row_numbers(active), population, contraction.batch_size, rng)
     tasks = (population.task(rows, (BEYOND_LEVELS + level, number)) for number, rows in enumerate(batches))
     outcomes = run_batches(tasks, len(batches), contraction, resources)
     bonds = [
-        find_bonds(find_roots_of(state.parents, rows), outcome) for rows, outcome in zip(batches, outcomes, strict=True)
+        find_bonds(find_roots_of(state.parents, population.leaves(rows)), outcome)
+        for rows, outcome in zip(batches, outcomes, strict=True)
     ]
     stay = np.flatnonzero(~np.isin(active, _fuse(state, contraction, bonds, level)))
     return replace(
@@ -95,7 +96,7 @@ def draw_batches(
 
 
 def find_roots_of(parents: IntArray, rows: IntArray) -> IntArray:
-    """Return the active row that stands for each of the given rows."""
+    """Return the active row that stands for each of the given rows, which are leaves of the hierarchy."""
     roots = parents[rows]
     while not np.array_equal(further := parents[roots], roots):
         roots = further

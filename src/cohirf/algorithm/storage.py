@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -82,6 +83,28 @@ class SelectedRows:
     def take(self, rows: IntArray) -> Any:
         """Return the given rows, which are distinct and rising."""
         return take_features(self.rows.take(rows), self.features)
+
+
+@dataclass(frozen=True)
+class RowsReadOnce:
+    """Some of the rows, which are read together when any of them are asked for."""
+
+    values: Rows
+    rows: IntArray
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    @cached_property
+    def in_memory(self) -> ArrayRows:
+        """The rows, read."""
+        return ArrayRows(self.values.take(self.rows))
+
+    def take(self, rows: IntArray) -> Any:
+        """Return the given ones of these rows."""
+        return self.in_memory.take(rows)
 
 
 @dataclass(frozen=True)

@@ -186,8 +186,8 @@ class Probe:
         eps_name: str | None,
         resources: Resources,
     ) -> None:
-        self._population = population
-        self._rows = rows
+        self._population = population.gather(np.sort(rows))  # read once, however many samples of it are clustered
+        self._rows = np.argsort(np.argsort(rows))
         self._contraction = contraction
         self._eps_name = eps_name
         self._resources = resources

@@ -1,5 +1,6 @@
 """Where tasks run: implementations of ``cohirf.algorithm.engine.Engine``."""
 
+from cohirf.engines.dask import DaskEngine
 from cohirf.engines.local import LocalEngine
 
-__all__ = ["LocalEngine"]
+__all__ = ["DaskEngine", "LocalEngine"]

@@ -14,7 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import chain, islice
 from typing import Any
 
@@ -58,8 +58,10 @@ class LocalEngine:
         """Run tasks in a backend, or in what the user chose, with some tasks in each call."""
         config = get_config()  # of this thread; scikit-learn's own way to pass it on disturbs warnings of other threads
         calls = (delayed(_call_on_one_thread)(function, some, config) for some in _chunks(tasks, per_call))
-        parallel = Parallel(n_jobs=self.n_jobs, backend=backend, prefer="threads", return_as="generator")
-        return chain.from_iterable(_cancelling_quietly(parallel(calls)))
+        run = partial(Parallel, n_jobs=self.n_jobs, backend=backend, prefer="threads")
+        if backend is None and not get_active_backend()[0].supports_return_generator:  # Ray's does not
+            return chain.from_iterable(run()(calls))
+        return chain.from_iterable(_cancelling_quietly(run(return_as="generator")(calls)))
 
     def _in_what_is_faster(self, function: Function, tasks: Iterator[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
         n_jobs = effective_n_jobs(self.n_jobs)

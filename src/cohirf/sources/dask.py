@@ -1,4 +1,4 @@
-"""Rows of a Dask array, computed chunk by chunk in the calling thread."""
+"""Rows of a Dask array: computed chunk by chunk in the calling thread, or of one chunk that is in memory."""
 
 from __future__ import annotations
 
@@ -7,26 +7,48 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from cohirf.algorithm.grouping import IntArray
 from cohirf.sources.columns import Columns
+from cohirf.sources.source import Source
 from cohirf.sources.streamed import StreamedSource
+
+NAME = "The Dask array"
 
 
 class DaskSource(StreamedSource):
     """A two-dimensional Dask array. The chunk that was computed last is kept."""
 
     def __init__(self, array: Any, columns: Columns = None) -> None:
-        if any(math.isnan(length) for length in array.shape):
-            raise ValueError(
-                f"The Dask array has unknown chunk sizes, shape {array.shape}: call array.compute_chunk_sizes() first."
-            )
+        refuse_unknown_chunks(array)
         row_chunks = array.chunks[0] if array.ndim else ()
-        super().__init__(
-            "The Dask array", array.shape, array.dtype, columns=columns, starts=np.cumsum((0, *row_chunks[:-1]))
-        )
-        self._array = array if self._columns is None else array[:, self._columns]
+        super().__init__(NAME, array.shape, array.dtype, columns=columns, starts=np.cumsum((0, *row_chunks[:-1])))
+        self.array = array if self._columns is None else array[:, self._columns]
 
     def _pieces(self, number: int) -> Iterator[Any]:
-        for block in range(number, self._array.numblocks[0]):
+        for block in range(number, self.array.numblocks[0]):
             # the fit decides what runs beside what
-            yield np.asarray(self._array.blocks[block].compute(scheduler="synchronous"))
+            yield np.asarray(self.array.blocks[block].compute(scheduler="synchronous"))
+
+
+class ChunkSource(Source):
+    """Rows of a Dask array that are in memory, under the numbers they have in the array."""
+
+    def __init__(self, chunk: Any, start: int, n_rows: int) -> None:
+        super().__init__(NAME, (n_rows, chunk.shape[1]), chunk.dtype)
+        self._chunk, self._start = chunk, start
+
+    def _fill(self, start: int, out: NDArray[Any]) -> None:
+        offset = start - self._start
+        out[...] = self._chunk[offset : offset + len(out)]
+
+    def _pick(self, rows: IntArray, out: NDArray[Any]) -> None:
+        out[...] = self._chunk[rows - self._start]
+
+
+def refuse_unknown_chunks(array: Any) -> None:
+    """Raise for an array of which only a computation could tell how many rows it has."""
+    if any(math.isnan(length) for length in array.shape):
+        shape = tuple(array.shape)
+        raise ValueError(f"{NAME} has unknown chunk sizes, shape {shape}: call array.compute_chunk_sizes() first.")

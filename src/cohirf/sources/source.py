@@ -133,11 +133,16 @@ class Source(ABC):
 
     def _content(self) -> Iterator[Any]:
         """Yield the bytes that the fingerprint is made of: here, some of the rows."""
-        n_sampled = min(256, self.n_rows)
-        sample = np.empty((n_sampled, self.n_features), self.dtype)
-        for start in np.unique(np.linspace(0, self.n_rows - n_sampled, FINGERPRINT_SAMPLES, dtype=np.int64)):
-            self._fill(int(start), sample)
+        for rows in self._samples():
+            sample = np.empty((rows.stop - rows.start, self.n_features), self.dtype)
+            self._fill(rows.start, sample)
             yield sample
+
+    def _samples(self) -> Iterator[slice]:
+        """Yield the rows that stand for all."""
+        n_sampled = min(256, self.n_rows)
+        for start in np.unique(np.linspace(0, self.n_rows - n_sampled, FINGERPRINT_SAMPLES, dtype=np.int64)).tolist():
+            yield slice(start, start + n_sampled)
 
     @property
     def _nearby(self) -> int:

@@ -1,0 +1,24 @@
+"""Fits of data that is on Dask: what such data is, and how the first level of a fit runs where it is."""
+
+from cohirf.on_dask.data import (
+    DaskTable,
+    GatheredSource,
+    align_vectors,
+    check_weights,
+    is_dask,
+    refuse_other_collections,
+    to_dask_array,
+)
+from cohirf.on_dask.first_level import DaskPopulation, FirstLevel
+
+__all__ = [
+    "DaskPopulation",
+    "DaskTable",
+    "FirstLevel",
+    "GatheredSource",
+    "align_vectors",
+    "check_weights",
+    "is_dask",
+    "refuse_other_collections",
+    "to_dask_array",
+]

@@ -1,0 +1,486 @@
+"""Fits on a Dask cluster of two worker processes, against the same fits on one machine."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from types import SimpleNamespace
+
+import dask
+import dask.array as da
+import joblib
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster, wait
+from scipy import sparse
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
+from sklearn.datasets import make_blobs
+
+from cohirf import CoHiRF, open_source, to_dask_array
+from cohirf.checkpoint import CheckpointError
+from cohirf.engines.dask import DaskEngine, naming_faults
+from fit_hashes import LastBit
+
+dd = pytest.importorskip("dask.dataframe")
+pq = pytest.importorskip("pyarrow.parquet")
+pa = pytest.importorskip("pyarrow")
+
+K_MEANS = KMeans(4, n_init=1)
+MODELS = {
+    "k-means": CoHiRF(K_MEANS, n_views=3, max_features=0.6),
+    "dbscan": CoHiRF(DBSCAN(eps=1.5), n_views=2),
+    "relaxed": CoHiRF(K_MEANS, n_views=3, max_features=0.6, consensus="relaxed", scale_views=True),
+    "majority": CoHiRF(K_MEANS, n_views=3, max_features=0.6, consensus="majority"),
+    "medoid weights": CoHiRF(K_MEANS, n_views=2, medoid_weights=True, medoid="euclidean"),
+    "rbf": CoHiRF(K_MEANS, n_views=2, medoid="rbf", max_candidates=20),
+    "medoid weights in other words": CoHiRF(
+        AgglomerativeClustering(4), n_views=2, max_features=0.6, medoid_weights=True
+    ),
+    "redraws": CoHiRF(DBSCAN(eps=1.2), n_views=1, redraws=1, max_iter=3, min_cluster_size=5),
+}
+CHUNKS = ((700, 50, 50, 1100, 1100), (3, 2))
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.fixture(scope="module")
+def client():
+    # A LocalCluster gives up a worker that is not back in time. The port of the dashboard may be taken.
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit="2GiB") as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def X():  # noqa: N802 - what scikit-learn calls data
+    return make_blobs(3000, n_features=5, centers=4, cluster_std=0.8, random_state=3)[0].astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return np.random.default_rng(0).uniform(0.5, 2, 3000)
+
+
+@pytest.fixture(autouse=True)
+def watchdog():
+    """End a test that hangs: a lost task would wait for ever."""
+    timer = threading.Timer(120, os.kill, (os.getpid(), signal.SIGALRM))
+    timer.start()
+    yield
+    timer.cancel()
+
+
+def model_of(model, **options):
+    options = {"batch_size": 300, "random_state": 0} | options
+    return CoHiRF(**(model.get_params(deep=False) | options))
+
+
+def assert_same(on_dask, here):
+    """Compare all that a fit on Dask says with what the fit of the same rows in the same order says here."""
+    assert (on_dask.labels_.compute() == here.labels_).all()
+    assert (on_dask.parents_.compute() == here.parents_).all()
+    np.testing.assert_array_equal(on_dask.stability_.compute(), here.stability_)
+    np.testing.assert_array_equal(on_dask.feature_agreement_, here.feature_agreement_)
+    assert on_dask.labels_.dtype == here.labels_.dtype
+    assert (on_dask.n_clusters_, on_dask.n_iter_) == (here.n_clusters_, here.n_iter_)
+    assert (on_dask.medoid_indices_ == here.medoid_indices_).all()
+    assert (on_dask.medoids_ == here.medoids_).all()
+    assert (on_dask._landmarks.points == here._landmarks.points).all()
+    assert (on_dask._landmark_labels == here._landmark_labels).all()
+    top, whole = on_dask.hierarchy_, here.hierarchy_
+    for level in range(top.n_levels + 1):
+        assert (top.rows[top.parents] == whole.parents[top.rows]).all()
+        assert sorted(zip(top.medoids(level), top.sizes(level), strict=True)) == sorted(
+            zip(whole.medoids(level + 1), whole.sizes(level + 1), strict=True)
+        )
+    for there, local in zip(on_dask.diagnostics_, here.diagnostics_, strict=True):
+        assert (there.n_batches, there.rows_in, there.rows_out) == (local.n_batches, local.rows_in, local.rows_out)
+        assert there.rows_held_aside == local.rows_held_aside
+        assert there.agreement == pytest.approx(local.agreement, nan_ok=True)
+        assert there.stability == pytest.approx(local.stability)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_fit_on_the_cluster_is_the_fit_on_one_machine(name, client, X):
+    array = da.from_array(X, chunks=CHUNKS)
+    on_dask = model_of(MODELS[name]).fit(array)
+    assert on_dask.labels_.chunks == (CHUNKS[0],)
+    assert_same(on_dask, model_of(MODELS[name]).fit(open_source(X)))
+
+
+@pytest.mark.parametrize("name", ["dbscan", "medoid weights", "redraws"])
+def test_weights_on_the_cluster_count_as_they_do_on_one_machine(name, client, X, weights):
+    options = {"min_cluster_size": 30}
+    on_dask = model_of(MODELS[name], **options)
+    on_dask.fit(da.from_array(X, chunks=CHUNKS), sample_weight=da.from_array(weights, chunks=800))
+    here = model_of(MODELS[name], **options).fit(open_source(X), sample_weight=weights)
+    assert_same(on_dask, here)
+
+
+def test_screened_features_are_those_of_the_fit_on_one_machine(client, X):
+    noise = np.random.default_rng(1).normal(size=(3000, 20)).astype(np.float32)
+    wide = np.concatenate([noise[:, :10], X, noise[:, 10:]], axis=1)
+    array = da.from_array(wide, chunks=(700, 25))
+    model = CoHiRF(K_MEANS, n_views=3, max_features=0.6, feature_screen=True)
+    on_dask, here = model_of(model).fit(array), model_of(model).fit(open_source(wide))
+    assert 2 <= len(on_dask.relevant_features_) < 25
+    assert (on_dask.relevant_features_ == here.relevant_features_).all()
+    assert_same(on_dask, here)
+    assert (on_dask.predict(array).compute() == here.predict(wide)).all()
+    np.testing.assert_allclose(on_dask.transform(array).compute(), here.transform(wide), rtol=1e-5)
+
+
+def test_what_needs_the_labels_here_is_refused(client, X):
+    model = model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS))
+    for ask in (model.diagnose, lambda: model.explain(0)):
+        with pytest.raises(ValueError, match="The labels of a fit on Dask are no arrays of this process"):
+            ask()
+
+
+@pytest.mark.parametrize("chunks", [(3000, 5), (999, 5), (70, 5)], ids=str)
+def test_chunks_need_not_match_batches(chunks, client, X):
+    array = client.persist(da.from_array(X, chunks=chunks))
+    assert_same(model_of(MODELS["k-means"]).fit(array), model_of(MODELS["k-means"]).fit(open_source(X)))
+
+
+def test_twenty_seeds_give_one_fit_each_in_serial_threads_processes_and_dask(client):
+    X = np.random.default_rng(0).uniform(size=(900, 4))
+    array = da.from_array(X, chunks=(250, 4))
+    options = {"n_views": 2, "max_features": 0.5, "consensus": "relaxed", "batch_size": 150}
+
+    def fit(seed, data, n_jobs=None):
+        return np.asarray(CoHiRF(LastBit(), random_state=seed, n_jobs=n_jobs, **options).fit(data).labels_).tobytes()
+
+    distinct = set()
+    for seed in range(20):
+        found = {fit(seed, array), *(fit(seed, open_source(X), n_jobs) for n_jobs in (1, 2))}
+        with joblib.parallel_config(backend="loky", n_jobs=2):
+            found.add(fit(seed, open_source(X)))
+        assert len(found) == 1
+        distinct |= found
+    assert len(distinct) > 10
+
+
+def test_dask_without_a_cluster_gives_the_same_fit(X):
+    with dask.config.set(scheduler="threads"):
+        on_dask = model_of(MODELS["dbscan"]).fit(da.from_array(X, chunks=CHUNKS))
+        assert_same(on_dask, model_of(MODELS["dbscan"]).fit(open_source(X)))
+
+
+def test_later_levels_run_on_the_workers(client):
+    run_in = list(DaskEngine(client).run(_process_number, [(number,) for number in range(40)], 40))
+    assert [number for number, _ in run_in] == list(range(40))
+    assert os.getpid() not in {process for _, process in run_in}
+    assert list(DaskEngine(client).run(_process_number, [(7,)], 1)) == [(7, os.getpid())]
+
+
+def _process_number(number):
+    return number, os.getpid()
+
+
+# -- files and tables ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def parquet(X, tmp_path):
+    pq.write_table(pa.table({f"f{i}": column for i, column in enumerate(X.T)}), tmp_path / "data.parquet")
+    return tmp_path / "data.parquet"
+
+
+def test_a_parquet_file_is_read_by_the_workers(client, parquet, X):
+    array = to_dask_array(open_source(parquet), chunks=450)
+    assert array.chunks == ((450,) * 6 + (300,), (5,))
+    assert_same(model_of(MODELS["dbscan"]).fit(array), model_of(MODELS["dbscan"]).fit(open_source(parquet)))
+
+
+def test_a_table_of_dask_is_fitted_with_the_names_of_its_columns(client, parquet, X):
+    frame = dd.read_parquet(parquet).repartition(npartitions=4)
+    model = model_of(MODELS["k-means"])
+    labels = model.fit_predict(frame)
+    assert model.feature_names_in_.tolist() == [f"f{i}" for i in range(5)]
+    assert_same(model, model_of(MODELS["k-means"]).fit(open_source(parquet)))
+    assert labels.npartitions == frame.npartitions
+    assert (model.predict(frame).compute() == model.predict(frame.compute())).all()
+    with pytest.raises(ValueError, match="stands where the fit had 'f0'"):
+        model.predict(frame[["f1", "f0", "f2", "f3", "f4"]])
+
+
+def test_labels_are_written_chunk_by_chunk(client, X, tmp_path):
+    labels = model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS)).labels_
+    dd.from_dask_array(labels, columns="label").to_frame().to_parquet(tmp_path / "labels")
+    files = sorted((tmp_path / "labels").glob("*.parquet"))
+    assert [pq.read_metadata(file).num_rows for file in files] == list(CHUNKS[0])
+    written = pq.read_table(tmp_path / "labels")["label"].to_numpy()
+    assert (written == labels.compute()).all()
+
+
+def test_sources_of_every_kind_become_arrays_of_dask(X, tmp_path):
+    np.save(tmp_path / "data.npy", X)
+    array = da.from_array(X, chunks=(500, 5))
+    for source in (open_source(X), open_source(tmp_path / "data.npy"), open_source(array)):
+        made = to_dask_array(source, chunks=500)
+        assert made.chunks == array.chunks
+        assert (made.compute() == X).all()
+
+
+# -- predict -------------------------------------------------------------------------------------------------------
+
+
+def test_predict_and_transform_keep_the_chunks(client, X):
+    array = da.from_array(X, chunks=CHUNKS)
+    model = model_of(MODELS["k-means"]).fit(array)
+    assert model.predict(array).chunks == (CHUNKS[0],)
+    assert (model.predict(array).compute() == model.predict(X)).all()
+    assert model.transform(array).chunks == (CHUNKS[0], (model.n_clusters_,))
+    assert model.transform(array).compute() == pytest.approx(model.transform(X))
+
+
+def test_predict_takes_chunks_of_unknown_and_of_no_length(X):
+    model = model_of(MODELS["k-means"]).fit(open_source(X))
+    array = da.from_array(X, chunks=CHUNKS)
+    some = array[(da.arange(3000, chunks=(CHUNKS[0],)) < 1000)]
+    assert (model.predict(some).compute() == model.predict(X[:1000])).all()
+
+
+def test_predict_refuses_another_number_of_columns(X):
+    model = model_of(MODELS["k-means"]).fit(open_source(X))
+    with pytest.raises(ValueError, match="has 4 columns, and the fit had 5"):
+        model.predict(da.from_array(X[:, :4], chunks=(500, 4)))
+
+
+# -- what a fit needs ----------------------------------------------------------------------------------------------
+
+
+def test_one_batch_of_a_dask_array_is_fitted_like_an_array(client, X, weights):
+    array = da.from_array(X, chunks=CHUNKS)
+    there = model_of(MODELS["k-means"], batch_size=2500).fit(array, sample_weight=da.from_array(weights))
+    here = model_of(MODELS["k-means"], batch_size=2500).fit(X, sample_weight=weights)
+    assert there.labels_.chunks == there.parents_.chunks == (CHUNKS[0],)
+    assert (there.labels_.compute() == here.labels_).all()
+    assert there.hierarchy_ == here.hierarchy_
+
+
+def test_auto_plans_with_the_memory_of_a_worker(client, X, capsys):
+    model = model_of(MODELS["k-means"], batch_size="auto", verbose=1).fit(da.from_array(X, chunks=CHUNKS))
+    assert "of 1.29 GB memory" in capsys.readouterr().out  # 60 % of 2 GiB
+    assert model.n_clusters_ == 4
+
+
+def test_progress_is_shown_here_and_tasks_have_names_there(client, X, capsys):
+    model = model_of(MODELS["k-means"], verbose=1).fit(da.from_array(X, chunks=CHUNKS))
+    assert capsys.readouterr().out.startswith("[CoHiRF] level 1: 3,000 -> ")
+    names = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
+    assert {"cohirf_contract_batches", "cohirf_summarize"} <= set(names)
+    model.labels_.compute()
+    assert "cohirf_label_rows" in client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
+
+
+def test_joblibs_own_dask_backend_gives_the_same_fit(client, X):
+    here = model_of(MODELS["k-means"]).fit(open_source(X))
+    with joblib.parallel_config(backend="dask"):
+        there = model_of(MODELS["k-means"]).fit(open_source(X))
+    assert (there.labels_ == here.labels_).all()
+    assert (there.parents_ == here.parents_).all()
+
+
+def test_a_client_that_is_there_for_something_else_is_left_alone(client, X):
+    assert isinstance(model_of(MODELS["k-means"]).fit(open_source(X)).labels_, np.memmap)
+
+
+# -- what is refused -----------------------------------------------------------------------------------------------
+
+
+def test_unknown_chunk_sizes_are_refused(X):
+    array = da.from_array(X, chunks=CHUNKS)
+    with pytest.raises(ValueError, match=r"unknown chunk sizes.*call array\.compute_chunk_sizes\(\) first"):
+        model_of(MODELS["k-means"]).fit(array[array[:, 0] > 0])
+
+
+def test_no_batch_size_is_refused(X):
+    with pytest.raises(
+        ValueError, match=r'batch_size=None contracts all rows together.*give batch_size a number or "auto"'
+    ):
+        CoHiRF().fit(da.from_array(X))
+
+
+@pytest.mark.parametrize("shape", [(3000,), (3000, 5, 1)])
+def test_other_than_two_dimensions_are_refused(shape):
+    with pytest.raises(ValueError, match=r"The Dask array has shape .* give two dimensions"):
+        model_of(MODELS["k-means"]).fit(da.zeros(shape))
+
+
+def test_what_is_no_table_of_numbers_is_refused(X):
+    with pytest.raises(TypeError, match=r"A Delayed\w* of Dask is no table: give a Dask array or data frame"):
+        model_of(MODELS["k-means"]).fit(dask.delayed(X))
+    with pytest.raises(TypeError, match="has chunks of type csr_"):
+        model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS).map_blocks(sparse.csr_array))
+    with pytest.raises(ValueError, match="holds values of type complex64"):
+        model_of(MODELS["k-means"]).fit(da.from_array(X * 1j, chunks=CHUNKS))
+
+
+def test_missing_values_are_refused_with_their_place(client, X):
+    holes = X.copy()
+    holes[2345, 1] = np.nan
+    with pytest.raises(ValueError, match=r"The Dask array, rows .* The first is in row 2,345, column 1"):
+        model_of(MODELS["k-means"]).fit(da.from_array(holes, chunks=CHUNKS))
+
+
+def test_weights_of_zero_and_of_another_length_are_refused(client, X, weights):
+    array = da.from_array(X, chunks=CHUNKS)
+    with pytest.raises(ValueError, match=r"smallest value 0 .* Leave rows of weight 0 out"):
+        model_of(MODELS["k-means"]).fit(array, sample_weight=np.r_[0, weights[1:]])
+    with pytest.raises(ValueError, match=r"sample_weight has shape \(2999,\), and X has 3000 rows"):
+        model_of(MODELS["k-means"]).fit(array, sample_weight=weights[1:])
+
+
+def test_columns_that_are_no_numbers_are_refused(parquet):
+    frame = dd.read_parquet(parquet)
+    with pytest.raises(ValueError, match="Column 'name' of X has type"):
+        model_of(MODELS["k-means"]).fit(frame.assign(name="somebody"))
+    with pytest.raises(TypeError, match="Only some column names of X are text, such as 'f0'"):
+        model_of(MODELS["k-means"]).fit(frame.rename(columns={"f1": 1}))
+
+
+def test_a_model_is_not_saved_with_labels_that_are_elsewhere(client, X, tmp_path):
+    model = model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS))
+    expected = model.predict(X)
+    with pytest.raises(TypeError, match=r"write them with model\.labels_\.to_zarr"):
+        model.save(tmp_path / "model")
+    del model.labels_, model.parents_, model.stability_
+    assert (pickle.loads(pickle.dumps(model)).predict(X) == expected).all()
+
+
+def test_a_worker_without_the_package_is_named(client, X):
+    client.run(_hide_package)
+    try:
+        with pytest.raises(ModuleNotFoundError, match=r"Of the Dask cluster, tcp://.* lacks a package.*install cohirf"):
+            model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS))
+    finally:
+        client.run(_show_package)
+
+
+HIDDEN = {}
+
+
+def _hide_package():
+    HIDDEN.update((name, module) for name, module in sys.modules.items() if name.partition(".")[0] == "cohirf")
+    sys.modules.update(dict.fromkeys(HIDDEN))
+
+
+def _show_package():
+    sys.modules.update(HIDDEN)
+
+
+def test_a_cluster_that_is_gone_is_named(X):
+    with LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster, Client(cluster) as client:
+        array = client.persist(da.from_array(X, chunks=CHUNKS))
+        wait(array)
+    with pytest.raises(RuntimeError, match=r"The Dask cluster is gone.* connect to a cluster and repeat the fit"):
+        model_of(MODELS["k-means"]).fit(array)
+
+
+def test_workers_that_die_of_their_task_are_named():
+    from distributed.scheduler import KilledWorker
+
+    with (
+        pytest.raises(RuntimeError, match=r"Several workers died of the same batches.* lower batch_size"),
+        naming_faults(),
+    ):
+        raise KilledWorker("cohirf_contract_batches-0", SimpleNamespace(address="tcp://127.0.0.1:1"), 3)
+    with pytest.raises(ValueError, match="of the base method"), naming_faults():
+        raise ValueError("of the base method")
+
+
+# -- loss ----------------------------------------------------------------------------------------------------------
+
+
+class LoggedKMeans(KMeans):
+    """K-Means that writes down what it is called for, in a file that its worker can find, and takes its time."""
+
+    def __init__(self, n_clusters=8, log=None, seconds=0.0, random_state=None):
+        super().__init__(n_clusters, n_init=1, random_state=random_state)
+        self.log = log
+        self.seconds = seconds
+
+    def fit(self, X, y=None, sample_weight=None):
+        time.sleep(self.seconds)
+        descriptor = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.write(descriptor, f"{os.getpid()} {len(X)} {X[0, 0]!r}\n".encode())
+        os.close(descriptor)
+        return super().fit(X)
+
+
+def fit_logged(data, log, checkpoint):
+    model = CoHiRF(LoggedKMeans(4, str(log), 0.1), n_views=1, batch_size=150, random_state=0, checkpoint=checkpoint)
+    return model.fit(data)
+
+
+def read_calls(log):
+    return [line.split(maxsplit=1) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def wait_for(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("n_calls", [2, 7])
+def test_a_killed_worker_costs_no_label(n_calls, client, X, tmp_path):
+    log = tmp_path / "calls"
+    expected = CoHiRF(K_MEANS, n_views=1, batch_size=150, random_state=0).fit(open_source(X))
+    killed = []
+
+    def kill():
+        wait_for(lambda: len(read_calls(log)) >= n_calls)
+        killed.append(int(read_calls(log)[-1][0]))
+        os.kill(killed[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    model = fit_logged(da.from_array(X, chunks=(500, 5)), log, None)
+    killer.join()
+    assert killed[0] != os.getpid()
+    assert_same(model, expected)
+
+
+def test_a_killed_fit_resumes_and_repeats_no_committed_batch(client, X, tmp_path):
+    log = tmp_path / "calls"
+    script = tmp_path / "fit.py"
+    script.write_text(
+        """
+import sys
+import dask.array as da
+import numpy as np
+from distributed import Client
+from test_dask_fits import fit_logged
+
+address, data, log, checkpoint = sys.argv[1:]
+with Client(address):
+    fit_logged(da.from_array(np.load(data), chunks=(300, 5)), log, checkpoint)
+"""
+    )
+    np.save(tmp_path / "data.npy", X)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    names = [client.scheduler.address, tmp_path / "data.npy", log, tmp_path / "checkpoint"]
+    fit = subprocess.Popen([sys.executable, script, *map(str, names)], env=environment)
+    journal = tmp_path / "checkpoint" / "journal"
+    wait_for(lambda: journal.exists() and journal.stat().st_size > 0)
+    fit.kill()
+    fit.wait()
+    time.sleep(1)  # what its tasks still write
+    log.unlink()
+    fit_logged(open_source(X), tmp_path / "in order", None)
+    committed = {call for _, call in read_calls(tmp_path / "in order")[:2]}  # of the first of ten runs
+
+    model = fit_logged(da.from_array(X, chunks=(300, 5)), log, tmp_path / "checkpoint")
+    assert not committed & {call for _, call in read_calls(log)}
+    assert_same(model, CoHiRF(K_MEANS, n_views=1, batch_size=150, random_state=0).fit(open_source(X)))
+    with pytest.raises(CheckpointError, match="it is of another fit"):
+        fit_logged(da.from_array(X, chunks=(1000, 5)), log, tmp_path / "checkpoint")
