@@ -2,9 +2,9 @@
 
 Each fit has a process of its own and comes after a small one, so that everything is imported and compiled; then the
 peak resident size begins anew. Python, the packages, and pages of mapped files that happen to be in memory count. The
-fit keeps three vectors with an entry per row, in unnamed files: parents, levels and labels. Growth is measured against
-the fit with the fewest rows, beyond these vectors; ``raw`` is the growth with them. "in the fit" is how far the peak
-rises above what the process has before the fit.
+fit keeps four vectors with an entry per row, in unnamed files: parents, levels, stability and labels. Growth is
+measured against the fit with the fewest rows, beyond these vectors; ``raw`` is the growth with them. "in the fit" is
+how far the peak rises above what the process has before the fit.
 
     python benchmarks/memory.py [--rows 100000 1000000 10000000] [--format npy] [--base grid-dbscan] [--batch-size 2000]
 """
@@ -73,7 +73,7 @@ def measure(path: Path, base: str, batch_size: int) -> None:
     before = peak_bytes()
     model.fit(open_source(path))
     rise = peak_bytes() - before
-    vectors = (model.parents_, model.hierarchy_.absorbed_at, model.labels_)
+    vectors = (model.parents_, model.hierarchy_.absorbed_at, model.stability_, model.labels_)
     print(before + rise, rise, sum(vector.nbytes for vector in vectors), model.n_clusters_)
 
 

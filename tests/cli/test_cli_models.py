@@ -288,7 +288,10 @@ def test_info_of_a_model(cohirf, model):
     assert outcome.out.startswith("base method   KMeans(n_clusters=3)\nrandom_state  0\nscaling       standard\n")
     assert "label column  species\n" in outcome.out
     assert "rows out" in outcome.out
+    assert "Would KMeans alone do better? " in outcome.out
     document = json.loads(cohirf("info", model, "--json").out)
+    assert document["diagnosis"]["recommendation"] in outcome.out
+    assert {"question", "answer", "reason"} < set(document["diagnosis"]["findings"][0])
     assert document["preparation"]["columns"] == FEATURES
     assert document["rows"] == 150
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from math import isfinite, isnan
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,6 +40,7 @@ def info(
 
 def _describe_model(path: Path, console: Console) -> None:
     model, preparation = open_model(path)
+    diagnosis = model.diagnose()
     base = KMeans() if model.estimator is None else model.estimator
     document = {
         "command": "info",
@@ -47,11 +49,15 @@ def _describe_model(path: Path, console: Console) -> None:
         "parameters": _changed_parameters(model),
         "preparation": preparation.to_json(),
         **describe_model(model),
+        "diagnosis": {
+            "recommendation": diagnosis.recommendation,
+            "findings": [asdict(finding) for finding in diagnosis.findings],
+            "advice": diagnosis.advice,
+        },
     }
     rows = [("base method", document["base_method"]), *document["parameters"].items(), *_preparation_rows(preparation)]
-    console.show(
-        document, Grid([(str(name), str(value)) for name, value in rows]), model_grid(document), level_grid(document)
-    )
+    facts = Grid([(str(name), str(value)) for name, value in rows])
+    console.show(document, facts, model_grid(document), level_grid(document), *str(diagnosis).splitlines())
 
 
 def _changed_parameters(model: CoHiRF) -> dict[str, Any]:

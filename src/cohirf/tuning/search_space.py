@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cohirf.algorithm.base_method import find_weight_argument
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 
@@ -60,13 +59,16 @@ def wide_space(estimator: CoHiRF) -> SearchSpace:
     Returns
     -------
     space : dict of str to distribution
-        As from :func:`paper_space`, with ``medoid_weights`` if the base method takes weights.
+        As from :func:`paper_space`.
     """
     choose = _distributions().CategoricalDistribution
-    options = {"consensus": choose(("strict", "relaxed", "majority")), "scale_views": choose((False, True))}
-    if find_weight_argument(estimator._base_method()) is not None:
-        options["medoid_weights"] = choose((False, True))
-    return paper_space(estimator) | options
+    switch = choose((False, True))
+    return paper_space(estimator) | {
+        "consensus": choose(("strict", "relaxed", "majority")),
+        "medoid_weights": switch,
+        "feature_screen": switch,
+        "scale_views": switch,
+    }
 
 
 def _base_space(estimator: Any) -> SearchSpace:
