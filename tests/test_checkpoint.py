@@ -14,13 +14,15 @@ import pytest
 import scipy
 import sklearn
 from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import cohirf.checkpoint
 import cohirf.describe
 import cohirf.estimator
-from cohirf import open_source
+from cohirf import CoHiRF, open_source
 from cohirf.checkpoint import CheckpointError, open_checkpoint
 from cohirf.describe import FREE_PARAMETERS
 from resumable import Cells, StoppedKMeans, X, fit, make_model, result
@@ -273,6 +275,14 @@ def test_another_parameter_is_named(name, half_done):
     value, was, now = CHANGES[name]
     with another_fit(half_done, name, was, now):
         fit(make_model(half_done).set_params(**{name: value}))
+
+
+def test_a_fit_that_reads_a_source_is_not_that_of_an_array(tmp_path):
+    blobs = make_blobs(1000, n_features=6, centers=4, random_state=0)[0]
+    model = CoHiRF(KMeans(4, n_init=1), batch_size=100, random_state=0, checkpoint=tmp_path / "fit")
+    model.fit(open_source(blobs))
+    with another_fit(tmp_path / "fit", "reading", "'in order'", "'at random'"):
+        model.fit(blobs)
 
 
 def test_another_seed_is_named(half_done):

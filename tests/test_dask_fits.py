@@ -22,6 +22,7 @@ from sklearn.datasets import make_blobs
 from cohirf import CoHiRF, open_source, to_dask_array
 from cohirf.checkpoint import CheckpointError
 from cohirf.engines.dask import DaskEngine, naming_faults
+from cohirf.report import write_report
 from fit_hashes import LastBit
 
 dd = pytest.importorskip("dask.dataframe")
@@ -135,9 +136,24 @@ def test_screened_features_are_those_of_the_fit_on_one_machine(client, X):
     np.testing.assert_allclose(on_dask.transform(array).compute(), here.transform(wide), rtol=1e-5)
 
 
-def test_what_needs_the_labels_here_is_refused(client, X):
+def test_a_checkpoint_of_other_chunks_is_refused(client, X, tmp_path):
+    model = model_of(MODELS["k-means"], checkpoint=tmp_path / "fit")
+    model.fit(da.from_array(X, chunks=(300, 5)))
+    for data in (da.from_array(X, chunks=(600, 5)), open_source(X), X):
+        with pytest.raises(CheckpointError, match="belongs to another fit: reading was"):
+            model.fit(data)
+
+
+def test_weights_may_be_a_column_of_a_table(client, X, weights):
+    frame = dd.from_array(np.column_stack([X, weights]), chunksize=800, columns=list("abcdew"))
+    model = model_of(MODELS["medoid weights"])
+    on_dask = model.fit(frame[list("abcde")].astype(np.float32), sample_weight=frame["w"]).labels_.compute()
+    assert (on_dask == model_of(MODELS["medoid weights"]).fit(open_source(X), sample_weight=weights).labels_).all()
+
+
+def test_what_needs_the_labels_here_is_refused(client, X, tmp_path):
     model = model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS))
-    for ask in (model.diagnose, lambda: model.explain(0)):
+    for ask in (model.diagnose, lambda: model.explain(0), lambda: write_report(model, X, tmp_path / "page.html")):
         with pytest.raises(ValueError, match="The labels of a fit on Dask are no arrays of this process"):
             ask()
 

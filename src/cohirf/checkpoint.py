@@ -308,7 +308,8 @@ def _noting_places(tasks: Iterable[tuple[Any, ...]], places: deque[tuple[int, in
 
 
 def _check_place(entry: JournalEntry, task: BatchTask | Run, path: Path) -> None:
-    if entry.place != task.place or entry.batch.rows_in != task.rows_in:
+    is_of_run = isinstance(entry.batch, Survivors)
+    if entry.place != task.place or entry.batch.rows_in != task.rows_in or is_of_run != isinstance(task, Run):
         raise CheckpointError(
             f"{path} holds batch {entry.place} with {entry.batch.rows_in} rows where the fit has {task.place} with "
             f"{task.rows_in}: it is of another fit. Give another directory."

@@ -214,7 +214,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     stability_ : array of float32, shape (n_samples,)
         How far the views agreed on the fusion of each row into ``parents_``, from 0 to 1: the share of the rows in its
         group or in its cluster of a view that are in both, as a mean over views. Of a row that stands for a final
-        cluster, at the last level. 1 where views cannot differ, NaN for rows that took no part.
+        cluster, at the last level. 1 where views cannot differ, NaN for rows that took no part. Redraws, which fuse
+        clusters by rows drawn anew, leave it as it is.
     feature_agreement_ : array of float, shape (n_features_in_,)
         How far the views that held each feature agreed with the fusions, as in ``stability_``: the mean over all rows
         and levels. NaN for features that no view held.
@@ -408,14 +409,16 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         medoids = fill_missing(self.medoids_, self._column_means)
         measure = partial(_measure, medoids=self._select(medoids), relevant=self.relevant_features_)
         if is_dask(X):
-            return self._open_dask(X, reset=False).map_rows(measure, self.n_clusters_, medoids.dtype)
+            table = self._open_dask(X, reset=False)
+            return table.map_rows(measure, self.n_clusters_, np.result_type(table.array.dtype, medoids.dtype))
         return measure(fill_missing(self._check_data(X, reset=False), self._column_means))
 
     def diagnose(self, X: Any = None) -> Diagnosis:
         """Say what the fit is worth: how sure it is, what contraction kept, whether the base method alone does better.
 
-        The base method is run alone, a few times, on at most 2,000 rows, and on the features that distances are
-        measured on. One that is not told how many clusters to find runs only where these are all rows.
+        The base method is run alone, a few times, on at most 2,000 rows, without sample weights, and on the features
+        that distances are measured on. One that is not told how many clusters to find runs only where these are all
+        rows.
 
         Parameters
         ----------
@@ -560,6 +563,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 rows=at_hand.values.n_rows,
                 features=self.n_features_in_,
                 data=self._fingerprint(at_hand.values),
+                reading=_describe_reading(at_hand),
                 sample_weight=weights.fingerprint() if isinstance(weights, Source) else weights,
                 random_state=entropy if isinstance(self.random_state, np.random.RandomState) else self.random_state,
             )
@@ -697,11 +701,14 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             raise ValueError("All sample weights are zero: give at least one row a positive weight.")
         return np.asarray(weights)
 
-    def _companions(self, values: Rows, entropy: Entropy, numbers: IntArray | None = None) -> Companions | None:
+    def _companions(
+        self, values: Rows, entropy: Entropy, batch_size: int | None, numbers: IntArray | None = None
+    ) -> Companions | None:
         """Return what stands in for medoid weights where the base method takes none."""
         if not self.medoid_weights or find_weight_argument(self._base_method()) is not None:
             return None
-        return Companions(values, entropy, count_shown(BaseMethod.of(self._base_method())), numbers)
+        n_shown = count_shown(BaseMethod.of(self._base_method()), batch_size)
+        return Companions(values, entropy, n_shown, numbers)
 
     def _contraction(self, settled: Settled, *, weighted: bool) -> Contraction:
         """Turn the options into the functions they stand for."""
@@ -749,7 +756,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """Run all levels in this process; what grows with the data is kept on disk, if the data is."""
         engine, entropy = LocalEngine(self.n_jobs), contraction.views.entropy
         storage = ScratchStorage() if at_hand.in_order else MemoryStorage()
-        resources = Resources(around(engine), engine, storage, self._companions(at_hand.values, entropy))
+        resources = Resources(
+            around(engine), engine, storage, self._companions(at_hand.values, entropy, contraction.batch_size)
+        )
         state = FitState.initial(at_hand, weights, self.max_iter + self.redraws, storage, tally)
         for after in self._levels(Population(at_hand.values, weights), state, contraction, resources):
             state = after
@@ -769,7 +778,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         first_level = FirstLevel.contract(rows, weights, contraction, around, storage)
         here = LocalEngine(self.n_jobs)
         client = find_client()
-        companions = self._companions(rows, entropy, first_level.survivors.rows)
+        companions = self._companions(rows, entropy, contraction.batch_size, first_level.survivors.rows)
         resources = Resources(around(here if client is None else DaskEngine(client)), here, storage, companions)
         max_level = self.max_iter + self.redraws
         state = state_after(first_level.survivors, rows.n_rows, contraction, max_level, storage, tally)
@@ -866,7 +875,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self._landmark_labels = labels[landmarks]
         self.labels_ = first_level.spread(labels)
         self.n_clusters_ = len(medoids)
-        self.medoid_indices_ = survivors.rows[medoids]
+        self.medoid_indices_ = survivors.rows[medoids].astype(np.int64)
         self.medoids_ = state.at_hand.take(medoids)
         self.hierarchy_ = FusionHierarchy(
             state.parents,
@@ -890,6 +899,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             rows = left_out[block]
             nearest = self._landmarks.nearest(fill_missing(values.take(rows), self._selected_means()))
             update_parents(state.parents, state.absorbed_at, rows, medoids[nearest], level=1)
+
+
+def _describe_reading(at_hand: RowsAtHand) -> Any:
+    """Return how rows are dealt into the batches of the first level, besides what parameters say."""
+    if isinstance(at_hand.values, GatheredSource):
+        return "by chunks", np.array(at_hand.values.array.chunks[0])
+    return "in order" if at_hand.in_order else "at random"
 
 
 def _take_relevant(X: Any, relevant: IntArray | None) -> Any:

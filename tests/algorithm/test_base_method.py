@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.cluster import DBSCAN, OPTICS, AgglomerativeClustering, Birch, KMeans, SpectralClustering
+from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, AgglomerativeClustering, Birch, KMeans, SpectralClustering
 from sklearn.decomposition import PCA
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.mixture import GaussianMixture
@@ -220,3 +220,12 @@ def test_labels_of_a_wrong_shape_or_type_are_refused(labels, error, message):
 
     with pytest.raises(error, match=message):
         label_rows(Odd(), np.zeros((2, 2)))
+
+
+def test_sizes_are_lowered_to_the_rows_without_missing_cells():
+    view = np.random.default_rng(0).normal(size=(20, 2))
+    view[3:] = np.nan
+    labels = BaseMethod.of(HDBSCAN()).label_rows(view, np.random.default_rng(0))
+    assert len(labels) == 20
+    view[1:] = np.nan
+    assert (BaseMethod.of(HDBSCAN()).label_rows(view, np.random.default_rng(0)) < 0).all()

@@ -40,7 +40,22 @@ def test_data_without_other_rows_lends_none():
     assert Companions(ArrayRows(X[:5]), (0,), 300).draw(np.arange(5), (2, 0)) is None
 
 
+def test_the_data_is_read_once():
+    class Counted(ArrayRows):
+        reads = 0
+
+        def take(self, rows):
+            Counted.reads += 1
+            return super().take(rows)
+
+    companions = Companions(Counted(X), (0,), 100)
+    drawn = [companions.draw(np.arange(10), (2, batch)) for batch in range(5)]
+    assert Counted.reads == 1
+    assert len({rows.tobytes() for rows in drawn}) == 5
+
+
 def test_methods_that_look_for_many_clusters_see_more_rows():
-    assert count_shown(BaseMethod.of(AgglomerativeClustering(4))) == MIN_SHOWN
-    assert count_shown(BaseMethod.of(AgglomerativeClustering(400))) == 400 * SHOWN_PER_CLUSTER
-    assert count_shown(BaseMethod.of(DBSCAN())) == MIN_SHOWN
+    assert count_shown(BaseMethod.of(AgglomerativeClustering(4)), None) == MIN_SHOWN
+    assert count_shown(BaseMethod.of(AgglomerativeClustering(400)), None) == 400 * SHOWN_PER_CLUSTER
+    assert count_shown(BaseMethod.of(AgglomerativeClustering(400)), 500) == 500
+    assert count_shown(BaseMethod.of(DBSCAN()), None) == MIN_SHOWN

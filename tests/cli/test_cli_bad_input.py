@@ -298,11 +298,6 @@ OPTIONS_REFUSED = {
         "--estimator dbscan --param eps=-1",
         "--param: eps='-1' is not valid: give a number > 0.",
     ),
-    "weights where there are none": (
-        "--estimator spectral --medoid-weights",
-        "--medoid-weights needs a base method whose fit takes sample_weight, and that of SpectralClustering does not: "
-        "choose another base method, such as KMeans or DBSCAN, or do without weights.",
-    ),
     "unknown scaling": ("--scale big", "--scale 'big' is not valid: give auto, standard, minmax or none."),
     "unknown imputation": ("--impute 0", "--impute '0' is not valid: give median or mean."),
     "unknown coding": ("--categorical hash", "--categorical 'hash' is not valid: give onehot."),
@@ -494,4 +489,25 @@ def test_a_folder_without_the_right_to_write_is_refused(cohirf, folder, apart, m
     refused(
         cohirf("fit", "iris.csv", *apart, "--out", "labels.csv"),
         "--out labels.csv: the folder cannot be written to: give another path.",
+    )
+
+
+def test_nothing_is_written_among_the_files_of_the_data(cohirf, folder, iris):
+    Path("parts").mkdir()
+    iris.to_parquet("parts/a.parquet")
+    before = Path("parts/a.parquet").read_bytes()
+    apart = ("--drop", "species", "--id-column", "id", "--force")
+    for flag, target in (("--out", "parts/a.parquet"), ("--out", "parts/b.parquet"), ("--model", "parts/model")):
+        outcome = cohirf("fit", "parts", *apart, flag, target)
+        assert outcome.code == 2
+        assert outcome.err == f"cohirf: {flag} {target} is in the folder of the data: give another place.\n"
+    assert [file.name for file in Path("parts").iterdir()] == ["a.parquet"]
+    assert Path("parts/a.parquet").read_bytes() == before
+
+
+def test_values_whose_squares_overflow_are_named(cohirf, folder):
+    pd.DataFrame({"a": np.arange(9.0), "b": np.arange(9) * 1e200}).to_csv("huge.csv", index=False)
+    assert cohirf("fit", "huge.csv").err.endswith(
+        "huge.csv: column 'b' holds values up to 8e+200, whose squares overflow: divide them by a constant, or leave "
+        "the column out with --drop 'b'.\n"
     )

@@ -185,6 +185,38 @@ def test_a_trial_that_was_cut_off_does_not_count(tmp_path):
     assert any(trial.value is None for trial in study.trials)
 
 
+def test_a_search_that_was_cut_off_in_a_trial_proposes_what_it_would_have_proposed(tmp_path):
+    space = {"eps": FloatDistribution(0.1, 3), "min_samples": IntDistribution(2, 9)}
+    whole = tune(DBSCAN(), X, n_trials=14, search_space=space).table
+
+    class Interrupted(DBSCAN):
+        calls = 0
+
+        def fit_predict(self, X, y=None, sample_weight=None):
+            Interrupted.calls += 1
+            if Interrupted.calls == 13:
+                raise KeyboardInterrupt
+            return super().fit_predict(X, y, sample_weight)
+
+    with pytest.raises(KeyboardInterrupt):
+        tune(Interrupted(), X, n_trials=14, search_space=space, storage=tmp_path / "trials.db")
+    resumed = tune(Interrupted(), X, n_trials=14, search_space=space, storage=tmp_path / "trials.db").table
+    pd.testing.assert_frame_equal(resumed[["score", *space]], whole[["score", *space]])
+
+
+def test_the_default_base_method_is_tuned():
+    assert tune(CoHiRF(), X, n_trials=2).best_params["estimator__n_clusters"] >= 2
+
+
+def test_a_metric_that_fails_scores_worst():
+    def fails_for_three(X, labels):
+        return 1 / (labels.max() - 2)
+
+    found = tune(KMeans(), X, metric=fails_for_three, n_trials=12, search_space=FEW)
+    assert "ZeroDivisionError" in found.table.error.iloc[-1] or np.isinf(found.table.score).any()
+    assert found.best_params["n_clusters"] == 4
+
+
 def test_trials_in_parallel_give_the_same_each_time():
     first, second = (tune(KMeans(), X, n_trials=6, search_space=FEW, n_jobs=2).table for _ in range(2))
     pd.testing.assert_frame_equal(first[["score", "n_clusters"]], second[["score", "n_clusters"]])

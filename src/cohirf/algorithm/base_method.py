@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
+from cohirf.algorithm.consensus import NOISE
 from cohirf.algorithm.grouping import IntArray
 
 # Sizes that may be bounded by the number of rows. They are lowered only for a call that fails without it: a DBSCAN
@@ -113,11 +114,14 @@ class BaseMethod:
         try:
             return _fit_labels(self._fresh(settings), view, weights)
         except Exception:
-            for bound in (view.shape[0], view.shape[0] - 1):  # a row is or is not its own neighbour
+            n_complete = _count_complete_rows(view)
+            for bound in (view.shape[0], view.shape[0] - 1, n_complete, n_complete - 1):  # a row may neighbour itself
                 lowered = {name: bound for name, size in self.sizes.items() if size > bound}
-                if lowered:
+                if lowered and bound > 0:
                     with suppress(Exception):
                         return _fit_labels(self._fresh(settings | lowered), view, weights)
+            if n_complete < view.shape[0] and n_complete < 2:  # no two rows that it could put together
+                return np.full(view.shape[0], NOISE)
             raise
 
     def _fresh(self, settings: dict[str, Any]) -> Any:
@@ -142,6 +146,13 @@ def find_weight_argument(estimator: Any) -> str | None:
         if all(parameter.kind != Parameter.VAR_KEYWORD for parameter in parameters.values()):
             return None  # and what is called first passes nothing on
     return None
+
+
+def _count_complete_rows(view: Any) -> int:
+    """Return the number of rows without missing cells: those that methods which take such cells look at."""
+    if sparse.issparse(view) or view.dtype.kind != "f":
+        return int(view.shape[0])
+    return int((~np.isnan(view).any(axis=1)).sum())
 
 
 def _label_distinct_rows(view: Any) -> IntArray:

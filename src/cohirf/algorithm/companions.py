@@ -8,6 +8,7 @@ medoids, heavy medoids stand among many. Only the labels of the medoids count.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from cohirf.algorithm.storage import Rows
 
 MIN_SHOWN = 300
 SHOWN_PER_CLUSTER = 10
+POOL = 4  # times as many rows are read, once in a fit
 
 
 @dataclass(frozen=True)
@@ -46,15 +48,25 @@ class Companions:
         """Return values of rows to show beside those with the given numbers; None where these are enough."""
         if self.numbers is not None:
             medoids = self.numbers[medoids]
-        n_rows = self.values.n_rows
-        n_drawn = min(self.n_shown, n_rows) - len(medoids)
+        n_drawn = min(self.n_shown, self.values.n_rows) - len(medoids)
         if n_drawn <= 0:
             return None
-        rows = generator_at(self.entropy, Draw.COMPANIONS, *place).choice(n_rows, n_drawn, replace=False)
-        rows = np.setdiff1d(rows, medoids)
-        return self.values.take(rows) if len(rows) else None
+        rows, values = self._pool
+        rng = generator_at(self.entropy, Draw.COMPANIONS, *place)
+        drawn = np.sort(rng.choice(len(rows), n_drawn, replace=False))
+        drawn = drawn[~np.isin(rows[drawn], medoids)]
+        return values[drawn] if len(drawn) else None
+
+    @cached_property
+    def _pool(self) -> tuple[IntArray, Any]:
+        """Rows to draw from, and their values: the data is not read again for each batch."""
+        n_rows = self.values.n_rows
+        rng = generator_at(self.entropy, Draw.COMPANIONS)
+        rows = np.sort(rng.choice(n_rows, min(n_rows, POOL * self.n_shown), replace=False))
+        return rows, self.values.take(rows)
 
 
-def count_shown(method: BaseMethod) -> int:
-    """Return how many rows a base method is to see, so that each of its clusters can have some."""
-    return max(MIN_SHOWN, SHOWN_PER_CLUSTER * (method.n_clusters or 0))
+def count_shown(method: BaseMethod, batch_size: int | None) -> int:
+    """Return how many rows a base method is to see: some for each of its clusters, but no more than a batch has."""
+    n_shown = max(MIN_SHOWN, SHOWN_PER_CLUSTER * (method.n_clusters or 0))
+    return n_shown if batch_size is None else min(n_shown, batch_size)

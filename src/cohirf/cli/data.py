@@ -50,9 +50,9 @@ class DataFile:
     def read(self, column: Column) -> Iterator[Any]:
         """Yield a column that is kept apart as Arrow arrays of one type."""
         if self.table is not None:
-            for batch in self.table.read([str(column)]):
+            for batch in self.table.read_names(str(column)):
                 values = batch.column(0)
-                yield as_text(values) if is_text(self.table.types[str(column)]) else values
+                yield as_text(values) if is_text(str(values.type)) else values
         else:
             arrow = import_optional("pyarrow", "arrow")
             numbers = self.open_numbers([column])

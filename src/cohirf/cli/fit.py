@@ -158,8 +158,8 @@ class Targets:
     def check(self, data: Path, id_column: str | None) -> None:
         """Refuse what could not be written, before the work begins."""
         check_file(self.labels, "--out", TABLES, force=self.force, data=data)
-        check_model(self.model, "--model", force=self.force)
-        check_file(self.report, "--report", (".html", ".htm"), force=self.force)
+        check_model(self.model, "--model", force=self.force, data=data)
+        check_file(self.report, "--report", (".html", ".htm"), force=self.force, data=data)
         check_ids(self.labels, id_column)
         if self.report is not None:
             for package in CHECKED_PACKAGES:

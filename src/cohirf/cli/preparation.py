@@ -114,6 +114,12 @@ def _refuse_unusable(source: Source, statistics: Statistics) -> None:
                 f"{source.name}: column {name!r} holds infinite values: replace them, or leave the column out with "
                 f"--drop {name!r}."
             )
+        if not np.isfinite([statistics.mean[number], statistics.std[number]]).all():
+            largest = max(abs(statistics.low[number]), abs(statistics.high[number]))
+            raise BadInputError(
+                f"{source.name}: column {name!r} holds values up to {largest:.3g}, whose squares overflow: divide them "
+                f"by a constant, or leave the column out with --drop {name!r}."
+            )
 
 
 def _check_list(content: Any) -> list[Any]:

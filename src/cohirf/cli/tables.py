@@ -52,6 +52,9 @@ class Table:
         Yields record batches of the given columns.
     parts : tuple of Part
         The files of a folder.
+    names_reader : callable or None
+        Yields record batches of one column as it is written: in a CSV file, a number read from 007 would be another
+        name. None where types are stored with the data.
     """
 
     name: str
@@ -60,6 +63,11 @@ class Table:
     origin: Origin
     read: Callable[[Sequence[str]], Iterator[Any]]
     parts: tuple[Part, ...] = ()
+    names_reader: Callable[[str], Iterator[Any]] | None = None
+
+    def read_names(self, column: str) -> Iterator[Any]:
+        """Yield record batches of a column that names rows or classes."""
+        return self.read([column]) if self.names_reader is None else self.names_reader(column)
 
     def refuse_difference(self, column: str) -> None:
         """Raise if a column is not of one type in all files of a folder."""
@@ -143,14 +151,17 @@ def _open_csv(path: Path, csv: CsvFormat) -> Table:
     file = CsvFile.of(FileStamp.of(path), csv.delimiter, csv.header)
     schema = file.find_schema()
     table = _table(file.file, schema, lambda _: iter(()))
-    # Text stays as it is written: a number read from 007 would be another name.
     types = {name: TYPES.get(stored, "string") for name, stored in table.types.items()}
 
     def read(columns: Sequence[str]) -> Iterator[Any]:
         with file.naming(), file.read({name: types[name] for name in columns}) as reader:
             yield from reader
 
-    return replace(table, read=read)
+    def read_names(column: str) -> Iterator[Any]:
+        with file.naming(), file.read({column: "string"}) as reader:
+            yield from reader
+
+    return replace(table, read=read, names_reader=read_names)
 
 
 def _table(origin: Origin, schema: Any, read: Callable[[Sequence[str]], Iterator[Any]]) -> Table:

@@ -29,8 +29,7 @@ def check_file(path: Path | None, flag: str, suffixes: Sequence[str], *, force: 
     if path is None:
         return
     name = shown(path.absolute())
-    if data is not None and path.resolve() == data.resolve():
-        raise BadInputError(f"{flag} {name} is the data itself: give another name.")
+    refuse_data(path, flag, data)
     if suffixes and path.suffix.lower() not in suffixes:
         endings = " or ".join(suffixes)
         raise BadInputError(f"{flag} {name}: the kind of file is not known: give a name that ends in {endings}.")
@@ -41,11 +40,23 @@ def check_file(path: Path | None, flag: str, suffixes: Sequence[str], *, force: 
     check_parent(path, flag)
 
 
-def check_model(path: Path | None, flag: str, *, force: bool) -> None:
+def refuse_data(path: Path, flag: str, data: Path | None) -> None:
+    """Refuse a place that is the data, or among its files."""
+    if data is None:
+        return
+    name = shown(path.absolute())
+    if path.resolve() == data.resolve():
+        raise BadInputError(f"{flag} {name} is the data itself: give another name.")
+    if data.resolve() in path.resolve().parents:
+        raise BadInputError(f"{flag} {name} is in the folder of the data: give another place.")
+
+
+def check_model(path: Path | None, flag: str, *, force: bool, data: Path | None = None) -> None:
     """Refuse a folder that could not be made, or that is there; what is no model is never replaced."""
     if path is None:
         return
     name = shown(path.absolute())
+    refuse_data(path, flag, data)
     try:
         refuse_target(Path(os.path.realpath(path)), overwrite=True)
     except FileExistsError:

@@ -276,9 +276,10 @@ def _draw_corners(n_clusters: int, n_informative: int, rng: np.random.RandomStat
         numbers = rng.permutation(2**n_informative)[:n_clusters]
         bits = (numbers[:, None] >> np.arange(n_informative)) & 1
     else:
-        bits = rng.randint(0, 2, (n_clusters, n_informative))
-        while len(np.unique(bits, axis=0)) < n_clusters:
-            bits = rng.randint(0, 2, (n_clusters, n_informative))
+        bits = np.empty((0, n_informative), dtype=np.int64)
+        while len(bits) < n_clusters:
+            drawn = np.concatenate([bits, rng.randint(0, 2, (n_clusters - len(bits), n_informative))])
+            bits = drawn[np.sort(np.unique(drawn, axis=0, return_index=True)[1])]  # without those drawn before
     corners: NDArray[np.float64] = bits * EDGE * np.sqrt(n_informative)
     return corners
 

@@ -130,6 +130,8 @@ def compute_as_is(*promises: Any) -> Any:
 def check_weights(sample_weight: Any, rows: GatheredSource) -> GatheredSource:
     """Return the weights of rows, with the chunks of the rows; refuse what no row can weigh here."""
     da = dask_array()
+    if hasattr(sample_weight, "to_dask_array"):
+        sample_weight = sample_weight.to_dask_array(lengths=True)
     weights = da.asarray(sample_weight)
     if weights.shape != (rows.n_rows,):
         raise ValueError(f"sample_weight has shape {weights.shape}, and X has {rows.n_rows} rows: give one per row.")

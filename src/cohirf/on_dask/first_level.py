@@ -60,7 +60,7 @@ class FirstLevel:
     def spread(self, values: NDArray[Any]) -> Any:
         """Return the Dask array that has for each row what ``values`` have for the survivor that stands for it."""
         starts = np.searchsorted(self.survivors.rows, [*(run.start for run in self.runs), self.rows.n_rows])
-        table = dask_array().from_array(values, chunks=(tuple(np.diff(starts).tolist()),), name=False)
+        table = dask_array().from_array(np.asarray(values), chunks=(tuple(np.diff(starts).tolist()),), name=False)
         lengths = tuple(run.length for run in self.runs)
         given = [self.outcomes, "i", table, "i"]
         found = _map_chunks(_look_up, given, lengths, new_name("label_rows"), values.dtype)

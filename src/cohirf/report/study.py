@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.diagnosis.diagnose import base_method_of
@@ -65,7 +64,7 @@ def check_study(model: Any, X: Any, y: Any, feature_names: Sequence[str] | None)
         raise TypeError(
             f"{reprlib.repr(model)} of type {type(model).__name__} is not what a report is about: give a fitted CoHiRF."
         )
-    check_is_fitted(model)
+    model._check_labels_are_here()
     X = as_data(X)
     names = name_features(model, X, feature_names)
     check_rows(model, X)

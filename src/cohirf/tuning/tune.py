@@ -137,6 +137,8 @@ def tune(
     """
     optuna = import_optional("optuna", "tune")
     measure = find_metric(metric, y)
+    if isinstance(estimator, CoHiRF):
+        estimator = clone(estimator).set_params(estimator=estimator._base_method())  # which may stand for a default
     space = paper_space(estimator) if search_space is None else dict(search_space)
     _check(estimator, X, space, n_trials, seeds)
     values = X if sparse.issparse(X) else np.asarray(X)
@@ -176,8 +178,9 @@ def _search(
     while (n_done := len(_finished(study))) < n_trials and (time.monotonic() < ends or not n_done):
         # seeded by how many trials there are, so that a search that is resumed proposes what it would have proposed
         seed = int(np.random.SeedSequence((random_state, n_done)).generate_state(1)[0])
-        study.sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
-        trials = [study.ask(space) for _ in range(min(parallel._effective_n_jobs(), n_trials - n_done))]
+        n_at_once = min(parallel._effective_n_jobs(), n_trials - n_done)
+        study.sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=n_at_once > 1)
+        trials = [study.ask(space) for _ in range(n_at_once)]
         new = {_key(trial.params): trial.params for trial in trials if _key(trial.params) not in known}
         outcomes = dict(zip(new, parallel(delayed(evaluate)(params) for params in new.values()), strict=True))
         for trial in trials:
@@ -192,17 +195,16 @@ def _search(
 def _evaluate(
     estimator: Any, X: Any, values: Any, y: Any, metric: Metric, seeds: tuple[int, ...], params: dict[str, Any]
 ) -> Outcome:
-    """Return the mean score of fits with ``params``, or the worst one and the error if a fit fails."""
+    """Return the mean score of fits with ``params``, or the worst one and the error if a fit or its score fails."""
     scores = []
     for seed in seeds:
         model = _seeded(clone(estimator).set_params(**params), seed)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of bad parameters, of which a search tries many
-                labels = model.fit_predict(X)
+                scores.append(metric(values, model.fit_predict(X), y))
         except Exception as error:
             return Outcome(metric.worst, f"{type(error).__name__}: {error}")
-        scores.append(metric(values, labels, y))
     return Outcome(float(np.mean(scores)))
 
 
@@ -250,6 +252,8 @@ def _open_study(optuna: Any, storage: Any, study_name: str, about: dict[str, str
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     address = storage if storage is None or "://" in str(storage) else f"sqlite:///{os.fspath(storage)}"
     study = optuna.create_study(direction="maximize", storage=address, study_name=study_name, load_if_exists=True)
+    for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
+        study.tell(trial.number, state=optuna.trial.TrialState.FAIL)  # cut off before it had a score
     before = study.user_attrs.get(DESCRIPTION)
     if before is None:
         study.set_user_attr(DESCRIPTION, about)
