@@ -140,7 +140,7 @@ def test_a_checkpoint_of_other_chunks_is_refused(client, X, tmp_path):
     model = model_of(MODELS["k-means"], checkpoint=tmp_path / "fit")
     model.fit(da.from_array(X, chunks=(300, 5)))
     for data in (da.from_array(X, chunks=(600, 5)), open_source(X), X):
-        with pytest.raises(CheckpointError, match="belongs to another fit: reading was"):
+        with pytest.raises(CheckpointError, match=r"belongs to another fit: (reading|data) was"):
             model.fit(data)
 
 
@@ -498,5 +498,5 @@ with Client(address):
     model = fit_logged(da.from_array(X, chunks=(300, 5)), log, tmp_path / "checkpoint")
     assert not committed & {call for _, call in read_calls(log)}
     assert_same(model, CoHiRF(K_MEANS, n_views=1, batch_size=150, random_state=0).fit(open_source(X)))
-    with pytest.raises(CheckpointError, match="it is of another fit"):
+    with pytest.raises(CheckpointError, match="belongs to another fit: reading was"):
         fit_logged(da.from_array(X, chunks=(1000, 5)), log, tmp_path / "checkpoint")

@@ -54,7 +54,8 @@ def write_late_text():
 
 
 MISSING = (
-    "there are missing values: fill them with --impute median or --impute mean, or leave the column out with --drop."
+    "there are missing values: fit with --impute median or --impute mean to fill them, or with --drop to leave the "
+    "column out."
 )
 DAMAGED = "It is cut short, damaged or of another kind: write it again, or give another file."
 # how the input is made, the arguments, and the message
@@ -208,8 +209,8 @@ FILES_REFUSED = {
     "missing categories": (
         lambda: TABLE.assign(b=["x", None] * 100).to_parquet("data.parquet"),
         "fit data.parquet --categorical onehot",
-        "data.parquet: column 'b' has missing values: fill them with --impute median or --impute mean, which take the "
-        "most frequent text, or leave the column out with --drop 'b'.",
+        "data.parquet: column 'b' has missing values: fit with --impute median or --impute mean to fill them with "
+        "the most frequent text, or with --drop 'b' to leave the column out.",
     ),
     "two features of one name": (
         lambda: TABLE.assign(b="x", **{"b=x": 1.0}).to_parquet("data.parquet"),
@@ -511,3 +512,8 @@ def test_values_whose_squares_overflow_are_named(cohirf, folder):
         "huge.csv: column 'b' holds values up to 8e+200, whose squares overflow: divide them by a constant, or leave "
         "the column out with --drop 'b'.\n"
     )
+
+
+def test_a_model_and_a_checkpoint_do_not_share_a_folder(cohirf, folder, apart):
+    outcome = cohirf("fit", "iris.csv", *apart, "--model", "here", "--checkpoint", "./here")
+    assert (outcome.code, outcome.err) == (2, "cohirf: --model here is the checkpoint, too: give another folder.\n")

@@ -110,7 +110,7 @@ def test_gaps_that_the_fit_did_not_have_are_refused(cohirf, mixed):
     cohirf("fit", "full.csv", "--categorical", "onehot", "--model", "model", "--quiet")
     outcome = cohirf("predict", "model", "mixed.csv", "--out", "labels.csv")
     assert outcome.code == 2
-    assert outcome.err.startswith("cohirf: mixed.csv: column 'shape' has missing values: fill them with --impute")
+    assert outcome.err.startswith("cohirf: mixed.csv: column 'shape' has missing values: fit with --impute")
 
 
 def test_coded_data_can_be_checkpointed(cohirf, mixed):

@@ -53,8 +53,8 @@ def _settle(table: Table, column: str, counts: Counter[str | None], *, impute: b
 def refuse_missing(table: Table, column: str) -> BadInputError:
     """Return the error for a column of text that has missing cells."""
     return BadInputError(
-        f"{table.name}: column {column!r} has missing values: fill them with --impute median or --impute mean, which "
-        f"take the most frequent text, or leave the column out with --drop {column!r}."
+        f"{table.name}: column {column!r} has missing values: fit with --impute median or --impute mean to fill them "
+        f"with the most frequent text, or with --drop {column!r} to leave the column out."
     )
 
 

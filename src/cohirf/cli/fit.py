@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from cohirf.cli import spec
 from cohirf.cli.console import Console
 from cohirf.cli.data import Classes, DataFile, PreparedData, prepare
-from cohirf.cli.errors import Interrupted
+from cohirf.cli.errors import BadInputError, Interrupted
 from cohirf.cli.estimator_options import (
     BaseParameters,
     Estimator,
@@ -105,7 +105,7 @@ def fit(
     base = read_base_method(estimator, param)
     parameters = read_parameters(options)
     targets = Targets(out, model, report, force)
-    targets.check(data, id_column)
+    targets.check(data, id_column, parameters.get("checkpoint"))
     scaling = scale if scale != "auto" else ("standard" if estimator is None else "none")
     prepared = prepare(
         DataFile.open(data, CsvFormat(delimiter, header)),
@@ -155,12 +155,14 @@ class Targets:
     report: Path | None
     force: bool
 
-    def check(self, data: Path, id_column: str | None) -> None:
+    def check(self, data: Path, id_column: str | None, checkpoint: Any = None) -> None:
         """Refuse what could not be written, before the work begins."""
         check_file(self.labels, "--out", TABLES, force=self.force, data=data)
         check_model(self.model, "--model", force=self.force, data=data)
         check_file(self.report, "--report", (".html", ".htm"), force=self.force, data=data)
         check_ids(self.labels, id_column)
+        if self.model is not None and checkpoint is not None and self.model.resolve() == Path(checkpoint).resolve():
+            raise BadInputError(f"--model {shown(self.model.absolute())} is the checkpoint, too: give another folder.")
         if self.report is not None:
             for package in CHECKED_PACKAGES:
                 import_optional(package, "report")
