@@ -8,6 +8,8 @@ from pathlib import Path
 
 from experiments import hypercube_noise, hypercube_size, spheres
 from experiments.cells import run_cells
+from experiments.methods import BASES
+from experiments.paper import METRICS
 from experiments.real_tables import TABLES
 from experiments.tables import write_results
 
@@ -28,14 +30,15 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in [*TABLES, *FIGURES] if arguments.name == "all" else [arguments.name]:
         if name in TABLES:
-            run_table(name, n_trials, n_seeds, folder, arguments)
+            written = run_table(name, n_trials, n_seeds, folder, arguments)
         else:
+            written = name
             FIGURES[name](arguments.budget, n_trials, n_seeds, folder, say)
-        say(f"written to {folder / name}.md")
+        say(f"written to {folder / written}.md")
 
 
-def run_table(name: str, n_trials: int, n_seeds: int, folder: Path, arguments: argparse.Namespace) -> None:
-    """Tune the rows of a table, all or some of them, and write it."""
+def run_table(name: str, n_trials: int, n_seeds: int, folder: Path, arguments: argparse.Namespace) -> str:
+    """Tune the rows of a table, all or some of them, write it, and return its name."""
     cells = [
         cell
         for cell in TABLES[name].cells(n_trials, n_seeds)
@@ -44,7 +47,10 @@ def run_table(name: str, n_trials: int, n_seeds: int, folder: Path, arguments: a
     ]
     results = run_cells(cells, folder / "cells", arguments.n_jobs, say)
     command = f"python -m experiments {name} --budget {arguments.budget}"
-    write_results(name, results, folder, TABLES[name].heading, command)
+    part = [*(arguments.bases or []), *(arguments.metrics or [])]  # what is no whole table has a file of its own
+    written = "_".join([name, *part]).replace(" ", "-")
+    write_results(written, results, folder, TABLES[name].heading, command)
+    return written
 
 
 def parse() -> argparse.Namespace:
@@ -54,8 +60,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--budget", choices=BUDGETS, default="small", help="small: 4 trials and 2 seeds; full: 60 and 5"
     )
-    parser.add_argument("--bases", nargs="*", help="of a table, these base methods only")
-    parser.add_argument("--metrics", nargs="*", help="of a table, these metrics only")
+    parser.add_argument("--bases", nargs="*", choices=BASES, help="of a table, these base methods only")
+    parser.add_argument("--metrics", nargs="*", choices=METRICS, help="of a table, these metrics only")
     parser.add_argument("--n-jobs", type=int, default=1, help="how many cells at the same time")
     parser.add_argument("--out", type=Path, default=RESULTS)
     return parser.parse_args()

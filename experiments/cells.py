@@ -5,7 +5,8 @@ from __future__ import annotations
 import resource
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -64,9 +65,8 @@ def tune_model(
     model: Any, X: Any, y: Any, *, space: dict[str, Any], metric: str, n_trials: int, seed: int
 ) -> dict[str, Any]:
     """Tune a model on one thread, and time the best one."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, resource.RLIM_INFINITY))
     started = time.perf_counter()
-    with warnings.catch_warnings(), threadpool_limits(1):
+    with warnings.catch_warnings(), threadpool_limits(1), memory_limit():
         warnings.simplefilter("ignore")  # of bad parameters
         found = tune(
             model, X, y, metric=metric, n_trials=n_trials, search_space=space, seeds=(seed,), random_state=seed
@@ -83,6 +83,17 @@ def tune_model(
         "failed_trials": int((found.table.error != "").sum()),
         "params": found.best_params,
     }
+
+
+@contextmanager
+def memory_limit() -> Iterator[None]:
+    """Let what wants too much memory fail, instead of the machine."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 @cache

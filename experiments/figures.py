@@ -57,6 +57,7 @@ def figure_table(frame: pd.DataFrame, x: str, label: str) -> list[str]:
         cells = []
         for method in methods:
             scores = group[group.method == method].score
-            cells.append("" if scores.empty else f"{scores.mean():.3f} ± {scores.std(ddof=1):.3f}")
+            spread = f" ± {scores.std(ddof=1):.3f}" if len(scores) > 1 else ""
+            cells.append("" if scores.empty else f"{scores.mean():.3f}{spread}")
         lines.append(f"| {size:,} | " + " | ".join(cells) + " |")
     return lines

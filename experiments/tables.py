@@ -16,13 +16,14 @@ TIE = 0.0005  # half of the last digit that is printed
 
 
 def write_results(name: str, results: list[dict[str, Any]], folder: Path, heading: str, command: str) -> None:
-    """Write all results as Parquet, and the table as Markdown."""
+    """Write results as Parquet, and the table as Markdown."""
     frame = pd.DataFrame(results)
     frame["params"] = frame["params"].map(str)
     frame.to_parquet(folder / f"{name}.parquet", index=False)
     parts = [f"# {heading}", "", f"`{command}`", ""]
     for metric in [metric for metric in METRICS if metric in set(frame.metric)]:
         parts += [f"## {HEADINGS[metric]}", "", *metric_table(frame[frame.metric == metric], metric), ""]
+    parts += ["## Our best beside the better of the base method and the paper", "", *moonshot(frame), ""]
     parts += [
         "## Time",
         "",
