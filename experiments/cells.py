@@ -68,9 +68,7 @@ def tune_model(
     started = time.perf_counter()
     with warnings.catch_warnings(), threadpool_limits(1), memory_limit():
         warnings.simplefilter("ignore")  # of bad parameters
-        found = tune(
-            model, X, y, metric=metric, n_trials=n_trials, search_space=space, seeds=(seed,), random_state=seed
-        )
+        found = tune(model, X, y, metric=metric, n_trials=n_trials, search_space=space, seeds=None, random_state=seed)
         search_seconds = time.perf_counter() - started
         started = time.process_time()
         labels = clone(found.best_estimator).fit_predict(X)
@@ -82,6 +80,7 @@ def tune_model(
         "search_seconds": search_seconds,
         "failed_trials": int((found.table.error != "").sum()),
         "params": found.best_params,
+        "random_state": found.best_estimator.get_params().get("random_state"),
     }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-PROTOCOL = 1  # to be raised when results that are kept are no longer good
+PROTOCOL = 2  # to be raised when results that are kept are no longer good
 
 
 def kept(folder: Path, about: dict[str, Any], compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:

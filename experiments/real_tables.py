@@ -34,7 +34,11 @@ class Table:
 
 
 TABLES = {
-    "iris": Table("Iris", ("iris",), {"K-Means": WITH_WEIGHTS, "kernel K-Means": WITH_WEIGHTS}),
+    "iris": Table(
+        "Iris",
+        ("iris",),
+        {"K-Means": (*WITH_WEIGHTS, *FEW_CLUSTERS), "kernel K-Means": (*WITH_WEIGHTS, *FEW_CLUSTERS)},
+    ),
     "gene_expression": Table(
         "Gene expression",
         ("alizadeh-2000-v2", "garber-2001"),

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from cohirf import CoHiRF
 from cohirf.clusterers import SCSRGF, GridDBSCAN
 from cohirf.tuning import paper_space, tune, wide_space
-from cohirf.tuning.metrics import METRICS, find_metric, silhouette
+from cohirf.tuning.metrics import METRICS, Silhouettes, find_metric
 
 X, y = make_blobs(300, centers=10 * np.eye(5, 4), cluster_std=0.7, random_state=1)
 FEW = {"n_clusters": IntDistribution(2, 8)}
@@ -46,7 +46,7 @@ def test_the_number_of_clusters_is_found_by_every_metric(metric):
     found = tune(KMeans(), X, y, metric=metric, n_trials=12, search_space=FEW)
     assert found.best_params == {"n_clusters": 5}
     assert adjusted_rand_score(y, found.best_estimator.labels_) == 1
-    assert found.best_score == pytest.approx(METRICS[metric](X, found.best_estimator.labels_, y))
+    assert found.best_score == pytest.approx(METRICS[metric](X)(X, found.best_estimator.labels_, y))
 
 
 def test_parameters_of_cohirf_and_of_its_base_method_are_searched_together():
@@ -121,6 +121,18 @@ def test_the_score_is_the_mean_over_seeds():
     models = [KMeans(n_init=1, random_state=seed, **found.best_params).fit(noise) for seed in (3, 4, 5)]
     assert found.best_score == pytest.approx(np.mean([silhouette_score(noise, model.labels_) for model in models]))
     assert found.best_estimator.random_state == 3
+
+
+def test_without_seeds_every_trial_has_one_of_its_own(tmp_path):
+    noise = np.random.default_rng(0).normal(size=(60, 3))
+    arguments = {"search_space": {"n_clusters": IntDistribution(7, 7)}, "seeds": None}
+    found = tune(KMeans(n_init=1), noise, n_trials=8, **arguments)
+    assert found.table.score.nunique() > 1  # of the same parameters
+    assert found.best_score == found.table.score.max()
+    assert found.best_score == pytest.approx(silhouette_score(noise, found.best_estimator.labels_))
+    tune(KMeans(n_init=1), noise, n_trials=3, storage=tmp_path / "db", **arguments)
+    resumed = tune(KMeans(n_init=1), noise, n_trials=8, storage=tmp_path / "db", **arguments)
+    assert resumed.table.score.tolist() == found.table.score.tolist()
 
 
 def test_seeds_reach_the_steps_of_a_pipeline():
@@ -235,12 +247,14 @@ def test_a_silhouette_of_many_rows_is_that_of_the_same_10_000():
     rng = np.random.default_rng(0)
     many = rng.normal(size=(12_000, 2)) + 5 * (np.arange(12_000) % 2)[:, None]
     labels = np.arange(12_000) % 2
-    assert silhouette(many, labels) == silhouette(many, labels) != silhouette_score(many, labels)
-    assert silhouette(many, labels) == pytest.approx(silhouette_score(many, labels), abs=0.01)
+    silhouette = Silhouettes(many)
+    rows = np.sort(np.random.default_rng(0).choice(12_000, 10_000, replace=False))
+    assert silhouette(many, labels, None) == pytest.approx(silhouette_score(many[rows], labels[rows]))
+    assert silhouette(many, labels, None) == Silhouettes(many)(many, labels, None)
     rare = np.zeros(12_000, dtype=int)
     unseen = np.setdiff1d(np.arange(12_000), np.random.default_rng(0).choice(12_000, 10_000, replace=False))
     rare[unseen[0]] = 1
-    assert silhouette(many, rare) == -1
+    assert silhouette(many, rare, None) == -1
 
 
 def test_sparse_rows_and_data_frames_are_tuned():
@@ -299,4 +313,4 @@ def test_a_list_or_a_source_is_refused_since_scores_need_the_rows():
 
 
 def test_a_score_that_is_not_finite_is_the_worst():
-    assert find_metric(lambda X, labels: np.nan, None)(X, y, None) == -np.inf
+    assert find_metric(lambda X, labels: np.nan, X, None)(X, y, None) == -np.inf

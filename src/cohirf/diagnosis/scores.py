@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, euclidean_distances, silhouette_score
+from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, euclidean_distances
 
 from cohirf.algorithm.grouping import IntArray
+from cohirf.silhouette import mean_silhouette
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Yardstick:
         kept = np.flatnonzero(labels >= 0)
         if not 1 < len(np.unique(labels[kept])) < len(kept):
             return None
-        return float(silhouette_score(self.distances[np.ix_(kept, kept)], labels[kept], metric="precomputed"))
+        return mean_silhouette(self.distances[np.ix_(kept, kept)], labels[kept])
 
     def neighbours_together(self, labels: IntArray) -> float | None:
         """Return the share of rows whose nearest neighbour in the sample is in their cluster; rows of noise left out.

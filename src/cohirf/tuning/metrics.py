@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, silhouette_score
+from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, pairwise_distances
 
 from cohirf.algorithm.grouping import IntArray
+from cohirf.silhouette import mean_silhouette
 
 SILHOUETTE_ROWS = 10_000
 
@@ -45,23 +46,34 @@ def _has_clusters(labels: IntArray) -> bool:
     return 1 < len(np.unique(labels)) < len(labels)
 
 
-def silhouette(X: Any, labels: IntArray, _: Any = None) -> float:
-    """Return the mean silhouette, of 10,000 random rows where there are more: always the same rows of the same data."""
-    if len(labels) <= SILHOUETTE_ROWS:
-        return float(silhouette_score(X, labels))
-    rows = np.random.default_rng(0).choice(len(labels), SILHOUETTE_ROWS, replace=False)
-    rows.sort()
-    return float(silhouette_score(X[rows], labels[rows])) if _has_clusters(labels[rows]) else -1.0
+class Silhouettes:
+    """Mean silhouettes of partitions of the same data: distances are measured once.
+
+    They are those of 10,000 random rows where there are more, always the same rows of the same data.
+    """
+
+    def __init__(self, X: Any):
+        n_rows = X.shape[0]
+        self.rows = np.arange(n_rows)
+        if n_rows > SILHOUETTE_ROWS:
+            self.rows = np.sort(np.random.default_rng(0).choice(n_rows, SILHOUETTE_ROWS, replace=False))
+        self.distances = pairwise_distances(X[self.rows]).astype(np.float32)
+
+    def __call__(self, X: Any, labels: IntArray, y: Any) -> float:
+        """Return the mean silhouette, or the worst one if the rows are of one cluster."""
+        labels = np.asarray(labels)[self.rows]
+        return mean_silhouette(self.distances, labels) if _has_clusters(labels) else -1.0
 
 
-METRICS = {
-    "silhouette": Metric(silhouette, worst=-1.0),
-    "calinski_harabasz": Metric(lambda X, labels, _: calinski_harabasz_score(X, labels), worst=0.0),
-    "ari": Metric(lambda X, labels, y: adjusted_rand_score(y, labels), worst=-1.0, needs_classes=True),
+# names: from data to a measure of their partitions
+METRICS: dict[str, Callable[[Any], Metric]] = {
+    "silhouette": lambda X: Metric(Silhouettes(X), worst=-1.0),
+    "calinski_harabasz": lambda X: Metric(lambda X, labels, _: calinski_harabasz_score(X, labels), worst=0.0),
+    "ari": lambda X: Metric(lambda X, labels, y: adjusted_rand_score(y, labels), worst=-1.0, needs_classes=True),
 }
 
 
-def find_metric(metric: str | Callable[..., float], y: Any) -> Metric:
+def find_metric(metric: str | Callable[..., float], X: Any, y: Any) -> Metric:
     """Return a metric by name, or that of a function of data and labels, or of data, labels and classes if given."""
     if callable(metric):
         function = metric
@@ -69,6 +81,7 @@ def find_metric(metric: str | Callable[..., float], y: Any) -> Metric:
         return Metric(score, worst=-np.inf)
     if metric not in METRICS:
         raise ValueError(f"metric={metric!r} is not valid: give one of {', '.join(METRICS)}, or a function.")
-    if METRICS[metric].needs_classes and y is None:
+    found = METRICS[metric](X)
+    if found.needs_classes and y is None:
         raise ValueError(f"metric={metric!r} compares with true classes: give them as y, or choose another metric.")
-    return METRICS[metric]
+    return found

@@ -25,7 +25,10 @@ from cohirf.tuning.search_space import SearchSpace, paper_space
 
 DESCRIPTION = "cohirf"  # where a study keeps what it is about
 ERROR = "error"  # where a trial keeps why it failed
+SEEDS = "seeds"  # where a trial keeps the seeds of its fits
 WITHOUT_EFFECT = {"checkpoint", "n_jobs", "random_state", "verbose"}  # on scores; seeds are set for each fit
+
+Seeds = Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Tuned:
     Attributes
     ----------
     best_estimator : estimator
-        Fitted with the best parameters and the first seed.
+        Fitted with the best parameters and the first seed of their trial.
     best_params : dict
         The best parameters.
     best_score : float
@@ -74,7 +77,7 @@ def tune(
     metric: str | Callable[..., float] = "silhouette",
     n_trials: int = 60,
     search_space: SearchSpace | None = None,
-    seeds: Sequence[int] = (0,),
+    seeds: Seeds | None = (0,),
     storage: str | os.PathLike[str] | None = None,
     study_name: str = "cohirf",
     n_jobs: int | None = None,
@@ -84,8 +87,9 @@ def tune(
 ) -> Tuned:
     """Search for the parameters that score best.
 
-    Optuna's TPE proposes parameters. Each trial is a fit for every seed. Parameters that were tried before are not
-    fitted again. A trial that fails gets the worst score, and keeps its error; if all fail, so does the search.
+    Optuna's TPE proposes parameters. Each trial is a fit for every seed. Parameters that were tried before with the
+    same seeds are not fitted again. A trial that fails gets the worst score, and keeps its error; if all fail, so does
+    the search.
 
     Parameters
     ----------
@@ -104,8 +108,9 @@ def tune(
         Number of trials, with those that ``storage`` has.
     search_space : dict of str to optuna distribution, optional
         Where to look; default: :func:`paper_space`.
-    seeds : sequence of int
-        Values of ``random_state`` for the fits of a trial; its score is their mean.
+    seeds : sequence of int or None
+        Values of ``random_state`` for the fits of a trial; its score is their mean. None gives each trial a seed of its
+        own: the best score is then the luckiest one, too.
     storage : str or path, optional
         Where trials are kept, so that the same call goes on where it was stopped: the path of an SQLite file, or the
         address of a database as Optuna takes it.
@@ -117,7 +122,7 @@ def tune(
     timeout : float, optional
         Seconds after which no trial is begun.
     random_state : int
-        Seeds the proposals.
+        Seeds the proposals, and the trials if ``seeds`` is None.
     verbose : int
         Whether to show progress.
 
@@ -136,20 +141,21 @@ def tune(
     {'n_clusters': 4}
     """
     optuna = import_optional("optuna", "tune")
-    measure = find_metric(metric, y)
     if isinstance(estimator, CoHiRF):
         estimator = clone(estimator).set_params(estimator=estimator._base_method())  # which may stand for a default
     space = paper_space(estimator) if search_space is None else dict(search_space)
     _check(estimator, X, space, n_trials, seeds)
     values = X if sparse.issparse(X) else np.asarray(X)
+    measure = find_metric(metric, values, y)
     about = _describe_search(estimator, values, y, metric, space, seeds)
     study = _open_study(optuna, storage, study_name, about)
-    evaluate = partial(_evaluate, estimator, X, values, y, measure, tuple(seeds))
+    evaluate = partial(_evaluate, estimator, X, values, y, measure)
+    seeds_of = partial(_seeds_of_trial, seeds, random_state)
     ends = math.inf if timeout is None else time.monotonic() + timeout
     with open_steps("tuning", n_trials, "trial", shown=bool(verbose)) as steps:
-        _search(optuna, study, space, evaluate, n_trials, ends, random_state, Parallel(n_jobs=n_jobs), steps)
+        _search(optuna, study, space, seeds_of, evaluate, n_trials, ends, random_state, Parallel(n_jobs=n_jobs), steps)
     best = _best_trial(study, measure)
-    model = _seeded(clone(estimator).set_params(**best.params), seeds[0]).fit(X)
+    model = _seeded(clone(estimator).set_params(**best.params), best.user_attrs[SEEDS][0]).fit(X)
     return Tuned(model, best.params, best.value, study)
 
 
@@ -165,7 +171,8 @@ def _search(
     optuna: Any,
     study: Any,
     space: SearchSpace,
-    evaluate: Callable[[dict[str, Any]], Outcome],
+    seeds_of: Callable[[int], Seeds],
+    evaluate: Callable[[dict[str, Any], Seeds], Outcome],
     n_trials: int,
     ends: float,
     random_state: int,
@@ -173,27 +180,29 @@ def _search(
     steps: Steps,
 ) -> None:
     """Run rounds of as many trials as there are jobs, until there are enough or time is up."""
-    known = {_key(trial.params): trial for trial in _finished(study)}
+    known = {_key(trial): _outcome(trial) for trial in _finished(study)}
     steps.advance(len(_finished(study)), _best_so_far(study))
     while (n_done := len(_finished(study))) < n_trials and (time.monotonic() < ends or not n_done):
         # seeded by how many trials there are, so that a search that is resumed proposes what it would have proposed
-        seed = int(np.random.SeedSequence((random_state, n_done)).generate_state(1)[0])
+        seed = _derived_seed(random_state, n_done)
         n_at_once = min(parallel._effective_n_jobs(), n_trials - n_done)
         study.sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=n_at_once > 1)
         trials = [study.ask(space) for _ in range(n_at_once)]
-        new = {_key(trial.params): trial.params for trial in trials if _key(trial.params) not in known}
-        outcomes = dict(zip(new, parallel(delayed(evaluate)(params) for params in new.values()), strict=True))
+        for number, trial in enumerate(trials, n_done):
+            trial.set_user_attr(SEEDS, seeds_of(number))
+        new = {key: trial for trial in trials if (key := _key(trial)) not in known}
+        calls = (delayed(evaluate)(trial.params, trial.user_attrs[SEEDS]) for trial in new.values())
+        known |= dict(zip(new, parallel(calls), strict=True))
         for trial in trials:
-            key = _key(trial.params)
-            outcome = outcomes.get(key) or Outcome(known[key].value, known[key].user_attrs.get(ERROR, ""))
+            outcome = known[_key(trial)]
             if outcome.error:
                 trial.set_user_attr(ERROR, outcome.error)
-            known[key] = study.tell(trial, outcome.score)
+            study.tell(trial, outcome.score)
         steps.advance(len(trials), _best_so_far(study))
 
 
 def _evaluate(
-    estimator: Any, X: Any, values: Any, y: Any, metric: Metric, seeds: tuple[int, ...], params: dict[str, Any]
+    estimator: Any, X: Any, values: Any, y: Any, metric: Metric, params: dict[str, Any], seeds: Seeds
 ) -> Outcome:
     """Return the mean score of fits with ``params``, or the worst one and the error if a fit or its score fails."""
     scores = []
@@ -208,6 +217,15 @@ def _evaluate(
     return Outcome(float(np.mean(scores)))
 
 
+def _seeds_of_trial(seeds: Seeds | None, random_state: int, number: int) -> Seeds:
+    """Return the seeds of a trial: the given ones, or one of its own."""
+    return [_derived_seed(random_state, number, 1)] if seeds is None else [*seeds]
+
+
+def _derived_seed(*path: int) -> int:
+    return int(np.random.SeedSequence(path).generate_state(1)[0])
+
+
 def _seeded(model: Any, seed: int) -> Any:
     """Set the seeds of a model; CoHiRF seeds its base method itself."""
     names = [name for name in model.get_params() if name.rsplit("__", 1)[-1] == "random_state"]
@@ -216,7 +234,7 @@ def _seeded(model: Any, seed: int) -> Any:
     return model.set_params(**dict.fromkeys(names, seed))
 
 
-def _check(estimator: Any, X: Any, space: SearchSpace, n_trials: int, seeds: Sequence[int]) -> None:
+def _check(estimator: Any, X: Any, space: SearchSpace, n_trials: int, seeds: Seeds | None) -> None:
     if not hasattr(X, "shape"):
         raise TypeError(
             f"X is a {type(X).__name__}: give an array, a CSR matrix or a data frame; scores need the rows."
@@ -232,15 +250,21 @@ def _check(estimator: Any, X: Any, space: SearchSpace, n_trials: int, seeds: Seq
         raise ValueError("search_space is empty: name at least one parameter.")
     if n_trials < 1:
         raise ValueError(f"n_trials={n_trials} is not valid: give 1 or more.")
-    if len(seeds) == 0:
+    if seeds is not None and len(seeds) == 0:
         raise ValueError("seeds is empty: give at least one.")
 
 
 def _describe_search(
-    estimator: Any, values: Any, y: Any, metric: Any, space: SearchSpace, seeds: Sequence[int]
+    estimator: Any, values: Any, y: Any, metric: Any, space: SearchSpace, seeds: Seeds | None
 ) -> dict[str, str]:
     """Return what the score of a trial depends on, as text."""
-    facts = {"data": values, "classes": y, "metric": metric, "search space": space, "seeds": tuple(seeds)}
+    facts = {
+        "data": values,
+        "classes": y,
+        "metric": metric,
+        "search space": space,
+        "seeds": seeds if seeds is None else tuple(seeds),
+    }
     parameters = {
         name: value for name, value in estimator.get_params().items() if name.rsplit("__", 1)[-1] not in WITHOUT_EFFECT
     }
@@ -293,5 +317,10 @@ def _best_trial(study: Any, metric: Metric) -> Any:
     return best
 
 
-def _key(params: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
-    return tuple(sorted(params.items()))
+def _key(trial: Any) -> tuple[Any, ...]:
+    """Return what the outcome of a trial depends on."""
+    return (*trial.user_attrs[SEEDS], *sorted(trial.params.items()))
+
+
+def _outcome(trial: Any) -> Outcome:
+    return Outcome(trial.value, trial.user_attrs.get(ERROR, ""))
