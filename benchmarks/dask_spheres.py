@@ -24,7 +24,7 @@ import dask
 import numpy as np
 from distributed import Client, LocalCluster, wait
 
-from cohirf import CoHiRF, open_source, to_dask_array
+from cohirf import CoHiRF, open_source
 from cohirf.algorithm.first_level import Survivors, gather_survivors
 from cohirf.clusterers import GridDBSCAN
 from cohirf.datasets import write_spheres
@@ -74,13 +74,14 @@ class Meter:
 
 def fit_here(path: Path) -> tuple[Cost, Any]:
     started = Cost(time.perf_counter(), time.process_time())
-    fitted = model(n_jobs=2).fit(open_source(path))
+    with dask.config.set(scheduler="threads"):  # although a client is active
+        fitted = model(n_jobs=2).fit(open_source(path))
     return Cost(time.perf_counter() - started.seconds, time.process_time() - started.cpu), fitted
 
 
-def fit_on_dask(path: Path, chunks: int, client: Client) -> tuple[Cost, Any]:
+def fit_on_dask(path: Path, client: Client) -> tuple[Cost, Any]:
     started = Cost(time.perf_counter(), cpu_of_cluster(client))
-    fitted = model().fit(to_dask_array(open_source(path), chunks=chunks))
+    fitted = model().fit(open_source(path))
     fitted.labels_ = fitted.labels_.persist()
     wait(fitted.labels_)
     return Cost(time.perf_counter() - started.seconds, cpu_of_cluster(client) - started.cpu), fitted
@@ -98,7 +99,7 @@ def same_labels(here: Any, there: Any) -> bool:
     return all((here.labels_[start:stop] == block.compute()).all() for start, stop, block in blocks)
 
 
-def bench(path: Path, rounds: int, chunks: int, environment: dict[str, int]) -> bool:
+def bench(path: Path, rounds: int, environment: dict[str, int]) -> bool:
     spawn = {f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in environment.items()}
     with (
         dask.config.set(spawn),
@@ -107,11 +108,11 @@ def bench(path: Path, rounds: int, chunks: int, environment: dict[str, int]) -> 
     ):
         small = path.with_name("small.npy")
         np.save(small, np.load(path, mmap_mode="r")[:100_000])
-        fit_here(small), fit_on_dask(small, 20_000, client)  # compiled, imported
+        fit_here(small), fit_on_dask(small, client)  # compiled, imported
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
         before, meter = status_bytes("VmHWM"), Meter()
         with patch("cohirf.on_dask.first_level.gather_survivors", meter.gather):
-            cost, there = fit_on_dask(path, chunks, client)
+            cost, there = fit_on_dask(path, client)
         peak = status_bytes("VmHWM")  # before a fit on this machine
         on_dask, locally = [cost], []
         for number in range(rounds):
@@ -120,7 +121,7 @@ def bench(path: Path, rounds: int, chunks: int, environment: dict[str, int]) -> 
             if number == 0:
                 same = same_labels(here, there)
             if number < rounds - 1:
-                on_dask.append(fit_on_dask(path, chunks, client)[0])
+                on_dask.append(fit_on_dask(path, client)[0])
     ratios = [left.seconds / right.seconds for left, right in zip(on_dask, locally, strict=True)]
     cpu_ratios = [left.cpu / right.cpu for left, right in zip(on_dask, locally, strict=True)]
     overhead = float(np.median(cpu_ratios)) - 1
@@ -142,13 +143,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--chunks", type=int, default=1_000_000)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "spheres.npy"
         write_spheres(path, arguments.rows, random_state=0)
-        bench(path, arguments.rounds, arguments.chunks, {})
-        sys.exit(0 if bench(path, arguments.rounds, arguments.chunks, KEEP_MEMORY) else 1)
+        bench(path, arguments.rounds, {})
+        sys.exit(0 if bench(path, arguments.rounds, KEEP_MEMORY) else 1)
 
 
 if __name__ == "__main__":

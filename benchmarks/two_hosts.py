@@ -97,7 +97,7 @@ def fit(n_rows: int) -> bool:
 
     from distributed import Client, wait
 
-    from cohirf import CoHiRF, open_source, to_dask_array
+    from cohirf import CoHiRF, open_source
     from cohirf.clusterers import GridDBSCAN
     from cohirf.datasets import write_spheres
 
@@ -107,7 +107,7 @@ def fit(n_rows: int) -> bool:
         print(f"workers: {', '.join(client.nthreads())}; the file is on this host: {DATA.exists()}")
         before, started = received_bytes(), time.perf_counter()
         source = client.submit(open_source, DATA).result()
-        model.fit(to_dask_array(source, chunks=n_rows // 10))
+        model.fit(source)
         fitted = received_bytes() - before
         model.labels_ = model.labels_.persist()
         wait(model.labels_)

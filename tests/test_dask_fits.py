@@ -19,7 +19,7 @@ from scipy import sparse
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 
-from cohirf import CoHiRF, open_source, to_dask_array
+from cohirf import CoHiRF, load, open_source, to_dask_array
 from cohirf.checkpoint import CheckpointError
 from cohirf.engines.dask import DaskEngine, naming_faults
 from cohirf.report import write_report
@@ -81,6 +81,12 @@ def model_of(model, **options):
     return CoHiRF(**(model.get_params(deep=False) | options))
 
 
+def fit_here(model, data, **options):
+    """Fit a source in this process, although a client is active."""
+    with dask.config.set(scheduler="threads"):
+        return model.fit(open_source(data), **options)
+
+
 def assert_same(on_dask, here):
     """Compare all that a fit on Dask says with what the fit of the same rows in the same order says here."""
     assert (on_dask.labels_.compute() == here.labels_).all()
@@ -111,7 +117,7 @@ def test_a_fit_on_the_cluster_is_the_fit_on_one_machine(name, client, X):
     array = da.from_array(X, chunks=CHUNKS)
     on_dask = model_of(MODELS[name]).fit(array)
     assert on_dask.labels_.chunks == (CHUNKS[0],)
-    assert_same(on_dask, model_of(MODELS[name]).fit(open_source(X)))
+    assert_same(on_dask, fit_here(model_of(MODELS[name]), X))
 
 
 @pytest.mark.parametrize("name", ["dbscan", "medoid weights", "redraws"])
@@ -119,7 +125,7 @@ def test_weights_on_the_cluster_count_as_they_do_on_one_machine(name, client, X,
     options = {"min_cluster_size": 30}
     on_dask = model_of(MODELS[name], **options)
     on_dask.fit(da.from_array(X, chunks=CHUNKS), sample_weight=da.from_array(weights, chunks=800))
-    here = model_of(MODELS[name], **options).fit(open_source(X), sample_weight=weights)
+    here = fit_here(model_of(MODELS[name], **options), X, sample_weight=weights)
     assert_same(on_dask, here)
 
 
@@ -128,7 +134,7 @@ def test_screened_features_are_those_of_the_fit_on_one_machine(client, X):
     wide = np.concatenate([noise[:, :10], X, noise[:, 10:]], axis=1)
     array = da.from_array(wide, chunks=(700, 25))
     model = CoHiRF(K_MEANS, n_views=3, max_features=0.6, feature_screen=True)
-    on_dask, here = model_of(model).fit(array), model_of(model).fit(open_source(wide))
+    on_dask, here = model_of(model).fit(array), fit_here(model_of(model), wide)
     assert 2 <= len(on_dask.relevant_features_) < 25
     assert (on_dask.relevant_features_ == here.relevant_features_).all()
     assert_same(on_dask, here)
@@ -140,7 +146,8 @@ def test_a_checkpoint_of_other_chunks_is_refused(client, X, tmp_path):
     model = model_of(MODELS["k-means"], checkpoint=tmp_path / "fit")
     model.fit(da.from_array(X, chunks=(300, 5)))
     for data in (da.from_array(X, chunks=(600, 5)), open_source(X), X):
-        with pytest.raises(CheckpointError, match=r"belongs to another fit: (reading|data) was"):
+        refused = pytest.raises(CheckpointError, match=r"belongs to another fit: (reading|data) was")
+        with refused, dask.config.set(scheduler="threads"):  # where a source stays here
             model.fit(data)
 
 
@@ -148,7 +155,7 @@ def test_weights_may_be_a_column_of_a_table(client, X, weights):
     frame = dd.from_array(np.column_stack([X, weights]), chunksize=800, columns=list("abcdew"))
     model = model_of(MODELS["medoid weights"])
     on_dask = model.fit(frame[list("abcde")].astype(np.float32), sample_weight=frame["w"]).labels_.compute()
-    assert (on_dask == model_of(MODELS["medoid weights"]).fit(open_source(X), sample_weight=weights).labels_).all()
+    assert (on_dask == fit_here(model_of(MODELS["medoid weights"]), X, sample_weight=weights).labels_).all()
 
 
 def test_what_needs_the_labels_here_is_refused(client, X, tmp_path):
@@ -161,7 +168,7 @@ def test_what_needs_the_labels_here_is_refused(client, X, tmp_path):
 @pytest.mark.parametrize("chunks", [(3000, 5), (999, 5), (70, 5)], ids=str)
 def test_chunks_need_not_match_batches(chunks, client, X):
     array = client.persist(da.from_array(X, chunks=chunks))
-    assert_same(model_of(MODELS["k-means"]).fit(array), model_of(MODELS["k-means"]).fit(open_source(X)))
+    assert_same(model_of(MODELS["k-means"]).fit(array), fit_here(model_of(MODELS["k-means"]), X))
 
 
 def test_twenty_seeds_give_one_fit_each_in_serial_threads_processes_and_dask(client):
@@ -174,9 +181,11 @@ def test_twenty_seeds_give_one_fit_each_in_serial_threads_processes_and_dask(cli
 
     distinct = set()
     for seed in range(20):
-        found = {fit(seed, array), *(fit(seed, open_source(X), n_jobs) for n_jobs in (1, 2))}
-        with joblib.parallel_config(backend="loky", n_jobs=2):
-            found.add(fit(seed, open_source(X)))
+        found = {fit(seed, array), fit(seed, open_source(X))}
+        with dask.config.set(scheduler="threads"):  # where a source stays here
+            found |= {fit(seed, open_source(X), n_jobs) for n_jobs in (1, 2)}
+            with joblib.parallel_config(backend="loky", n_jobs=2):
+                found.add(fit(seed, open_source(X)))
         assert len(found) == 1
         distinct |= found
     assert len(distinct) > 10
@@ -185,7 +194,7 @@ def test_twenty_seeds_give_one_fit_each_in_serial_threads_processes_and_dask(cli
 def test_dask_without_a_cluster_gives_the_same_fit(X):
     with dask.config.set(scheduler="threads"):
         on_dask = model_of(MODELS["dbscan"]).fit(da.from_array(X, chunks=CHUNKS))
-        assert_same(on_dask, model_of(MODELS["dbscan"]).fit(open_source(X)))
+        assert_same(on_dask, fit_here(model_of(MODELS["dbscan"]), X))
 
 
 def test_later_levels_run_on_the_workers(client):
@@ -211,7 +220,7 @@ def parquet(X, tmp_path):
 def test_a_parquet_file_is_read_by_the_workers(client, parquet, X):
     array = to_dask_array(open_source(parquet), chunks=450)
     assert array.chunks == ((450,) * 6 + (300,), (5,))
-    assert_same(model_of(MODELS["dbscan"]).fit(array), model_of(MODELS["dbscan"]).fit(open_source(parquet)))
+    assert_same(model_of(MODELS["dbscan"]).fit(array), fit_here(model_of(MODELS["dbscan"]), parquet))
 
 
 def test_a_table_of_dask_is_fitted_with_the_names_of_its_columns(client, parquet, X):
@@ -219,7 +228,7 @@ def test_a_table_of_dask_is_fitted_with_the_names_of_its_columns(client, parquet
     model = model_of(MODELS["k-means"])
     labels = model.fit_predict(frame)
     assert model.feature_names_in_.tolist() == [f"f{i}" for i in range(5)]
-    assert_same(model, model_of(MODELS["k-means"]).fit(open_source(parquet)))
+    assert_same(model, fit_here(model_of(MODELS["k-means"]), parquet))
     assert labels.npartitions == frame.npartitions
     assert (model.predict(frame).compute() == model.predict(frame.compute())).all()
     with pytest.raises(ValueError, match="stands where the fit had 'f0'"):
@@ -257,14 +266,14 @@ def test_predict_and_transform_keep_the_chunks(client, X):
 
 
 def test_predict_takes_chunks_of_unknown_and_of_no_length(X):
-    model = model_of(MODELS["k-means"]).fit(open_source(X))
+    model = fit_here(model_of(MODELS["k-means"]), X)
     array = da.from_array(X, chunks=CHUNKS)
     some = array[(da.arange(3000, chunks=(CHUNKS[0],)) < 1000)]
     assert (model.predict(some).compute() == model.predict(X[:1000])).all()
 
 
 def test_predict_refuses_another_number_of_columns(X):
-    model = model_of(MODELS["k-means"]).fit(open_source(X))
+    model = fit_here(model_of(MODELS["k-means"]), X)
     with pytest.raises(ValueError, match="has 4 columns, and the fit had 5"):
         model.predict(da.from_array(X[:, :4], chunks=(500, 4)))
 
@@ -297,15 +306,56 @@ def test_progress_is_shown_here_and_tasks_have_names_there(client, X, capsys):
 
 
 def test_joblibs_own_dask_backend_gives_the_same_fit(client, X):
-    here = model_of(MODELS["k-means"]).fit(open_source(X))
+    here = model_of(MODELS["k-means"]).fit(X)
     with joblib.parallel_config(backend="dask"):
-        there = model_of(MODELS["k-means"]).fit(open_source(X))
+        there = model_of(MODELS["k-means"]).fit(X)
     assert (there.labels_ == here.labels_).all()
     assert (there.parents_ == here.parents_).all()
 
 
-def test_a_client_that_is_there_for_something_else_is_left_alone(client, X):
-    assert isinstance(model_of(MODELS["k-means"]).fit(open_source(X)).labels_, np.memmap)
+def test_a_source_goes_to_the_cluster_of_an_active_client(client, parquet, X):
+    there = model_of(MODELS["k-means"]).fit(open_source(parquet))
+    assert there.labels_.numblocks == (10,)  # of one batch each
+    assert there.feature_names_in_.tolist() == [f"f{i}" for i in range(5)]
+    assert_same(there, fit_here(model_of(MODELS["k-means"]), parquet))
+
+
+def test_a_client_may_be_chosen(client, X):
+    with dask.config.set(scheduler="threads"):
+        assert isinstance(model_of(MODELS["k-means"]).fit(open_source(X)).labels_, np.memmap)
+    with client.as_current():
+        assert isinstance(model_of(MODELS["k-means"]).fit(open_source(X)).labels_, da.Array)
+
+
+def test_what_is_in_memory_or_in_one_batch_stays_here(client, X):
+    assert isinstance(model_of(MODELS["k-means"]).fit(X).labels_, np.ndarray)
+    assert isinstance(model_of(MODELS["k-means"], batch_size=None).fit(open_source(X)).labels_, np.ndarray)
+
+
+def test_a_fit_inside_a_task_of_the_cluster_stays_there(client, X):
+    found = client.submit(_labels_of_a_source, X).result()
+    assert (found == fit_here(model_of(MODELS["k-means"]), X).labels_).all()
+
+
+def _labels_of_a_source(X):
+    return np.array(model_of(MODELS["k-means"]).fit(open_source(X)).labels_)
+
+
+@pytest.mark.parametrize("batch_size", [300, 2500])
+def test_what_is_gathered_is_the_fit_on_one_machine(batch_size, client, X, tmp_path):
+    options = {"batch_size": batch_size}
+    there = model_of(MODELS["medoid weights"], **options).fit(da.from_array(X, chunks=CHUNKS))
+    here = fit_here(model_of(MODELS["medoid weights"], **options), X)
+    assert there.gather() is there.gather() is there
+    assert there.hierarchy_ == here.hierarchy_
+    for name in ("labels_", "parents_", "stability_", "_landmark_rows"):
+        assert isinstance(getattr(there, name), np.ndarray)
+        np.testing.assert_array_equal(getattr(there, name), getattr(here, name))
+    there.save(tmp_path / "model")
+    assert (load(tmp_path / "model").labels_ == here.labels_).all()
+    assert there.diagnose(X).recommendation == here.diagnose(X).recommendation
+    assert there.explain(0, X).equals(here.explain(0, X))
+    write_report(there, X, tmp_path / "page.html")
 
 
 # -- what is refused -----------------------------------------------------------------------------------------------
@@ -365,7 +415,7 @@ def test_columns_that_are_no_numbers_are_refused(parquet):
 def test_a_model_is_not_saved_with_labels_that_are_elsewhere(client, X, tmp_path):
     model = model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS))
     expected = model.predict(X)
-    with pytest.raises(TypeError, match=r"write them with model\.labels_\.to_zarr"):
+    with pytest.raises(TypeError, match=r"call gather\(\) first.*Or write them with model\.labels_\.to_zarr"):
         model.save(tmp_path / "model")
     del model.labels_, model.parents_, model.stability_
     assert (pickle.loads(pickle.dumps(model)).predict(X) == expected).all()
@@ -450,7 +500,7 @@ def wait_for(condition, seconds=60):
 @pytest.mark.parametrize("n_calls", [2, 7])
 def test_a_killed_worker_costs_no_label(n_calls, client, X, tmp_path):
     log = tmp_path / "calls"
-    expected = CoHiRF(K_MEANS, n_views=1, batch_size=150, random_state=0).fit(open_source(X))
+    expected = fit_here(CoHiRF(K_MEANS, n_views=1, batch_size=150, random_state=0), X)
     killed = []
 
     def kill():
@@ -492,11 +542,12 @@ with Client(address):
     fit.wait()
     time.sleep(1)  # what its tasks still write
     log.unlink()
-    fit_logged(open_source(X), tmp_path / "in order", None)
+    with dask.config.set(scheduler="threads"):
+        fit_logged(open_source(X), tmp_path / "in order", None)
     committed = {call for _, call in read_calls(tmp_path / "in order")[:2]}  # of the first of ten runs
 
     model = fit_logged(da.from_array(X, chunks=(300, 5)), log, tmp_path / "checkpoint")
     assert not committed & {call for _, call in read_calls(log)}
-    assert_same(model, CoHiRF(K_MEANS, n_views=1, batch_size=150, random_state=0).fit(open_source(X)))
+    assert_same(model, fit_here(CoHiRF(K_MEANS, n_views=1, batch_size=150, random_state=0), X))
     with pytest.raises(CheckpointError, match="belongs to another fit: reading was"):
         fit_logged(da.from_array(X, chunks=(1000, 5)), log, tmp_path / "checkpoint")

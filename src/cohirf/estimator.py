@@ -71,7 +71,7 @@ from cohirf.describe import describe_fit
 from cohirf.diagnosis.diagnose import Diagnosis, diagnose_model
 from cohirf.diagnosis.explain import explain_cluster
 from cohirf.engines import DaskEngine, LocalEngine
-from cohirf.engines.dask import find_client, find_smallest_worker
+from cohirf.engines.dask import find_active_client, find_client, find_smallest_worker
 from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks, sample_landmarks
@@ -82,8 +82,10 @@ from cohirf.on_dask import (
     GatheredSource,
     align_vectors,
     check_weights,
+    gather_vectors,
     is_dask,
     refuse_other_collections,
+    spread_source,
 )
 from cohirf.planning import draw_rows, plan_batches, resolve_memory_limit
 from cohirf.saving import save_model
@@ -244,6 +246,11 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     FusionHierarchy(1,000 rows, clusters by level: 1,000 > 4)
     """
 
+    labels_: Any  # these are arrays here, or on Dask
+    parents_: Any
+    stability_: Any
+    hierarchy_: FusionHierarchy
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": "no_validation",  # check_base_method has better words
         "n_views": [Interval(Integral, 1, None, closed="left")],
@@ -326,7 +333,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             returns is read once, in order, batch by batch; what grows with the number of rows is then kept on disk,
             and ``labels_`` and ``parents_`` are memory-maps. Batches of a Dask array or table run where its chunks
             are; ``labels_`` and ``parents_`` are then Dask arrays with the same chunks, and ``hierarchy_`` begins at
-            the first level.
+            the first level. So it is with a source while a ``distributed.Client`` is active: workers read it. An
+            array in memory stays here.
         y : ignored
             Present by convention.
         sample_weight : array, shape (n_samples,), optional
@@ -478,6 +486,30 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self._check_labels_are_here()
         return explain_cluster(self, cluster, X)
 
+    def gather(self) -> Self:
+        """Bring here what a fit left on Dask, so that all that needs it works, such as ``save`` and ``diagnose``.
+
+        ``labels_``, ``parents_`` and ``stability_`` become memory-maps, and ``hierarchy_`` has all rows as its leaves,
+        as after a fit on one machine. That takes 13 bytes of disk for each row, in the directory for temporary files.
+
+        Returns
+        -------
+        self : CoHiRF
+            The fitted estimator, changed. One whose labels are here is left as it is.
+        """
+        check_is_fitted(self, "hierarchy_")
+        if not is_dask(self.labels_):
+            return self
+        storage, top = ScratchStorage(), self.hierarchy_
+        vectors = gather_vectors((self.labels_, self.parents_, self.stability_), storage)
+        self.labels_, self.parents_, self.stability_ = vectors
+        if top.rows is not None:  # else there was one batch, and all of it is here
+            absorbed_at = storage.vector(len(self.parents_), top.absorbed_at.dtype)
+            absorbed_at[:] = 1  # the level at which all but its leaves were absorbed
+            absorbed_at[top.rows] = np.where(top.absorbed_at > 0, top.absorbed_at + 1, 0)
+            self.hierarchy_ = FusionHierarchy(self.parents_, absorbed_at)
+        return self
+
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted model to a directory of JSON and numeric arrays, for :func:`cohirf.load`.
 
@@ -506,8 +538,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         check_is_fitted(self, "hierarchy_")
         if is_dask(self.labels_):
             raise ValueError(
-                "The labels of a fit on Dask are no arrays of this process, and this needs them: fit a sample of the "
-                "rows that fits in memory, with the same parameters, and ask that model."
+                "The labels of a fit on Dask are no arrays of this process, and this needs them: call gather(), which "
+                "brings 13 bytes for each row here."
             )
 
     def _base_method(self) -> Any:
@@ -529,6 +561,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             return RowsAtHand(GatheredSource(self._open_dask(X, reset=True).array), in_order=True)
         if isinstance(X, Source):
             validation.set_columns(self, X.n_features, X.feature_names)
+            if self.batch_size is not None and find_active_client() is not None:
+                least = self.batch_size if isinstance(self.batch_size, Integral) else 1
+                return RowsAtHand(GatheredSource(spread_source(X, int(least))), in_order=True)
             return RowsAtHand(X, in_order=True)
         X = self._check_data(X, reset=True)
         self._column_means = self._means_for_missing(X)
@@ -885,6 +920,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         )
         self.parents_ = first_level.parents(state)
         self.stability_ = first_level.stability(state)
+        self._landmark_rows = survivors.rows[landmarks]
         self.n_iter_ = state.level
 
     def _label_rows(self, state: FitState, weights: NDArray[np.float64] | None, labels: IntArray) -> IntArray:

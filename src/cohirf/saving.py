@@ -194,9 +194,9 @@ def save_model(
     check_is_fitted(model, "hierarchy_")
     if not isinstance(model.labels_, np.ndarray):
         raise TypeError(
-            "The labels of a fit on Dask are no arrays of this process, and cannot be saved with the model: write them "
-            "with model.labels_.to_zarr(path). To keep what predicts, del model.labels_, model.parents_, "
-            "model.stability_ and pickle it."
+            "The labels of a fit on Dask are no arrays of this process, and cannot be saved with the model: call "
+            "gather() first, which brings 13 bytes for each row here. Or write them with model.labels_.to_zarr(path) "
+            "and, to keep what predicts, del model.labels_, model.parents_, model.stability_ and pickle the model."
         )
     target = Path(os.path.realpath(path))  # a link keeps pointing at the model
     description = _describe_model(model)

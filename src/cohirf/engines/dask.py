@@ -7,6 +7,7 @@ This is the one file that imports Dask.
 from __future__ import annotations
 
 import os
+import sys
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -62,6 +63,20 @@ def find_client() -> Any:
     """Return the client that Dask would compute with now, or None if that is no cluster."""
     scheduler = getattr(dask().base.get_scheduler(), "__self__", None)
     return scheduler if hasattr(scheduler, "scheduler_info") else None
+
+
+def find_active_client() -> Any:
+    """Return the client of a cluster that this program has, or None; for that, nothing of Dask is imported.
+
+    A task on a worker is given none: if it waited there for tasks of its own, all workers could come to wait.
+    """
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    with suppress(ValueError):  # which says that this is no worker
+        distributed.get_worker()
+        return None
+    return find_client()
 
 
 def new_name(deed: str) -> str:

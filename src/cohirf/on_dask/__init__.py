@@ -5,8 +5,10 @@ from cohirf.on_dask.data import (
     GatheredSource,
     align_vectors,
     check_weights,
+    gather_vectors,
     is_dask,
     refuse_other_collections,
+    spread_source,
     to_dask_array,
 )
 from cohirf.on_dask.first_level import DaskPopulation, FirstLevel
@@ -18,7 +20,9 @@ __all__ = [
     "GatheredSource",
     "align_vectors",
     "check_weights",
+    "gather_vectors",
     "is_dask",
     "refuse_other_collections",
+    "spread_source",
     "to_dask_array",
 ]

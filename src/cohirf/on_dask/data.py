@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.storage import Storage
 from cohirf.engines.dask import dask, dask_array, naming_faults
 from cohirf.sources import ArraySource, Source
 from cohirf.sources.dask import NAME, DaskSource, refuse_unknown_chunks
+
+MIN_CHUNKS = 128  # of a source that goes to a cluster, whatever its size: they do not depend on that of the cluster
 
 
 def is_dask(X: Any) -> bool:
@@ -60,6 +63,12 @@ def to_dask_array(source: Source, chunks: int | str = "auto") -> Any:
     if isinstance(source, ArraySource):  # it is sent to the workers, chunk by chunk
         return da.from_array(source.take(np.arange(source.n_rows)), chunks=whole)
     return da.map_blocks(_read_rows, source=source, chunks=whole, meta=np.empty((0, 0), source.dtype))
+
+
+def spread_source(source: Source, batch_size: int) -> Any:
+    """Return a Dask array of a source in many chunks: of at least a batch, and of what Dask finds not too large."""
+    (fitting, *_), _ = to_dask_array(source).chunks
+    return to_dask_array(source, chunks=max(batch_size, min(fitting, -(-source.n_rows // MIN_CHUNKS))))
 
 
 @dataclass(frozen=True)
@@ -143,6 +152,17 @@ def check_weights(sample_weight: Any, rows: GatheredSource) -> GatheredSource:
             f"and finite. Leave rows of weight 0 out, X[sample_weight > 0].compute_chunk_sizes()."
         )
     return GatheredSource(weights[:, None])
+
+
+def gather_vectors(vectors: Sequence[Any], storage: Storage) -> list[NDArray[Any]]:
+    """Bring Dask vectors with the same chunks here, chunk by chunk."""
+    here = [storage.vector(len(vector), vector.dtype) for vector in vectors]
+    stops = np.cumsum(vectors[0].chunks[0])
+    for number, stop in enumerate(stops):
+        for vector, part in zip(here, compute_as_is(*(there.blocks[number] for there in vectors)), strict=True):
+            vector[stop - len(part) : stop] = part
+        storage.release()
+    return here
 
 
 def align_vectors(model: Any, rows: GatheredSource) -> None:

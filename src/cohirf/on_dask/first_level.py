@@ -77,15 +77,17 @@ class FirstLevel:
     def parents(self, state: FitState) -> Any:
         """Return the Dask array of the row that absorbed each row, or of the row itself."""
         rows = self.survivors.rows
-        da, survivor = dask_array(), self.spread(rows)
-        row = da.arange(self.rows.n_rows, chunks=survivor.chunks, dtype=rows.dtype)
-        return da.where(row == survivor, self.spread(rows[state.parents]), survivor)
+        return self._where_survivor(self.spread(rows[state.parents]), self.spread(rows))
 
     def stability(self, state: FitState) -> Any:
         """Return the Dask array of how far views confirmed the group of each row at the last level that saw it."""
+        return self._where_survivor(self.spread(state.stability), self._at_first_level())
+
+    def _where_survivor(self, values: Any, elsewhere: Any) -> Any:
+        """Return the Dask array with ``values`` where a row survived the first level, and others where it did not."""
         da, survivor = dask_array(), self.spread(self.survivors.rows)
         row = da.arange(self.rows.n_rows, chunks=survivor.chunks, dtype=survivor.dtype)
-        return da.where(row == survivor, self.spread(state.stability), self._at_first_level())
+        return da.where(row == survivor, values, elsewhere)
 
     def _at_first_level(self) -> Any:
         lengths = tuple(run.length for run in self.runs)
