@@ -325,6 +325,20 @@ def test_a_client_may_be_chosen(client, X):
         assert isinstance(model_of(MODELS["k-means"]).fit(open_source(X)).labels_, np.memmap)
     with client.as_current():
         assert isinstance(model_of(MODELS["k-means"]).fit(open_source(X)).labels_, da.Array)
+    with Client(client.scheduler.address, set_as_default=False) as other:
+        there = model_of(MODELS["k-means"]).fit(open_source(X), client=other)
+        with other.as_current():
+            labels = there.labels_.compute()
+    assert (labels == fit_here(model_of(MODELS["k-means"]), X).labels_).all()
+
+
+def test_a_client_that_has_nothing_to_do_is_refused(client, X):
+    with pytest.raises(TypeError, match=r"X is in memory \(ndarray\): give open_source\(X\), or leave client out"):
+        model_of(MODELS["k-means"]).fit(X, client=client)
+    with pytest.raises(ValueError, match="give batch_size a number"):
+        model_of(MODELS["k-means"], batch_size=None).fit(open_source(X), client=client)
+    with pytest.raises(TypeError, match="client='tcp://somewhere' is no"):
+        model_of(MODELS["k-means"]).fit(open_source(X), client="tcp://somewhere")
 
 
 def test_what_is_in_memory_or_in_one_batch_stays_here(client, X):

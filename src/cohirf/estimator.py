@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial, reduce
 from itertools import chain
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -323,7 +323,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> Self:
         """Cluster the rows of ``X``.
 
         Parameters
@@ -339,15 +339,20 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             Present by convention.
         sample_weight : array, shape (n_samples,), optional
             Weight of each row, for base methods that take it; may be a Dask array where ``X`` is.
+        client : distributed.Client, optional
+            Whose cluster runs the batches of a source, or of a Dask array or table; by default, that of the active
+            one, if there is one.
 
         Returns
         -------
         self : CoHiRF
             The fitted estimator.
         """
-        data = self._open(X)
-        weights = self._check_weights(sample_weight, data.values)
         with ExitStack() as stack:
+            if client is not None:
+                stack.enter_context(self._choose_client(client, X))
+            data = self._open(X)
+            weights = self._check_weights(sample_weight, data.values)
             settled, around = self._begin(data, weights, stack)
             at_hand = self._screen(data, weights, settled.entropy)
             if self.feature_screen and self.verbose:
@@ -568,6 +573,19 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         X = self._check_data(X, reset=True)
         self._column_means = self._means_for_missing(X)
         return RowsAtHand(ArrayRows(X))
+
+    def _choose_client(self, client: Any, X: Any) -> AbstractContextManager[Any]:
+        """Make a client of Dask the active one."""
+        if not hasattr(client, "as_current"):
+            raise TypeError(f"client={client!r} is no distributed.Client: give one that is connected to a cluster.")
+        if not (is_dask(X) or isinstance(X, Source)):
+            raise TypeError(
+                f"client= is for a source or for what is on Dask, and X is in memory ({type(X).__name__}): give "
+                f"open_source(X), or leave client out."
+            )
+        if self.batch_size is None:
+            raise ValueError('client= has batches to run only if there are some: give batch_size a number or "auto".')
+        return cast("AbstractContextManager[Any]", client.as_current())
 
     def _open_dask(self, X: Any, *, reset: bool) -> DaskTable:
         """Check what an array or table of Dask tells of itself, without a look at its rows."""

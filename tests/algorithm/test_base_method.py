@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from joblib import effective_n_jobs, parallel_config
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, AgglomerativeClustering, Birch, KMeans, SpectralClustering
@@ -229,3 +230,10 @@ def test_sizes_are_lowered_to_the_rows_without_missing_cells():
     assert len(labels) == 20
     view[1:] = np.nan
     assert (BaseMethod.of(HDBSCAN()).label_rows(view, np.random.default_rng(0)) < 0).all()
+
+
+@pytest.mark.parametrize(("n_jobs", "expected"), [(None, 1), (2, 2)])
+def test_jobs_that_the_caller_asks_joblib_for_are_not_those_of_the_base_method(n_jobs, expected):
+    with parallel_config(backend="threading", n_jobs=4):
+        method = BaseMethod.of(make_pipeline(StandardScaler(), DBSCAN(n_jobs=n_jobs)))
+        assert effective_n_jobs(method.prototype[-1].n_jobs) == expected

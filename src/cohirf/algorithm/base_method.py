@@ -62,6 +62,10 @@ class BaseMethod:
         prototype = clone(estimator, safe=False)  # without get_params: a deep copy
         parameters = prototype.get_params() if hasattr(prototype, "get_params") else {}
         last = {name: name.rsplit("__", 1)[-1] for name in sorted(parameters)}
+        # None would let it start jobs of its own where the caller has asked joblib for some, beside those of the levels
+        undecided = [name for name in last if last[name] == "n_jobs" and parameters[name] is None]
+        if undecided:
+            prototype.set_params(**dict.fromkeys(undecided, 1))
         sizes = {
             name: int(parameters[name])
             for name in last
