@@ -5,7 +5,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test check docs bench evidence format clean
+.PHONY: demo test check docs bench evidence experiments format clean
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -32,6 +32,9 @@ bench: .venv/installed  ## measure the cost beyond the base method, and the kern
 
 evidence: .venv/installed  ## measure cluster quality on real data: iris, and the default of max_features
 	$(BIN)/python benchmarks/quality.py
+
+experiments: .venv/installed  ## run the paper's experiments at a small budget; results go to experiments/results/small
+	$(BIN)/python -m experiments all --n-jobs $(JOBS)
 
 format: .venv/installed  ## put the code into shape
 	$(BIN)/ruff check --fix .

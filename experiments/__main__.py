@@ -7,9 +7,12 @@ import sys
 from pathlib import Path
 
 from experiments import hypercube_noise, hypercube_size, spheres
-from experiments.cells import run_cells
+from experiments.budgets import BUDGETS
+from experiments.cells import Cell, results_of, run_cells
+from experiments.keeping import pack, unpack
 from experiments.methods import BASES
 from experiments.paper import METRICS
+from experiments.peak_memory import peak_of
 from experiments.real_tables import TABLES
 from experiments.tables import write_results
 
@@ -19,38 +22,47 @@ FIGURES = {
     "hypercube_size": hypercube_size.run,
     "spheres": spheres.run,
 }
-BUDGETS = {"small": (4, 2), "full": (60, 5)}  # trials and seeds
 
 
 def main() -> None:
     """Run what the command line names."""
     arguments = parse()
-    n_trials, n_seeds = BUDGETS[arguments.budget]
     folder = arguments.out / arguments.budget
-    folder.mkdir(parents=True, exist_ok=True)
+    unpack(folder / "cells")
     for name in [*TABLES, *FIGURES] if arguments.name == "all" else [arguments.name]:
         if name in TABLES:
-            written = run_table(name, n_trials, n_seeds, folder, arguments)
+            run_table(name, folder, arguments)
         else:
-            written = name
-            FIGURES[name](arguments.budget, n_trials, n_seeds, folder, say)
-        say(f"written to {folder / written}.md")
+            FIGURES[name](arguments.budget, folder, say)
+        say(f"written to {folder / name}.md")
+        pack(folder / "cells")
 
 
-def run_table(name: str, n_trials: int, n_seeds: int, folder: Path, arguments: argparse.Namespace) -> str:
-    """Tune the rows of a table, all or some of them, write it, and return its name."""
-    cells = [
+def run_table(name: str, folder: Path, arguments: argparse.Namespace) -> None:
+    """Tune the rows of a table, all or some of them, and write what there is of it."""
+    cells = list(TABLES[name].cells(BUDGETS[arguments.budget]))
+    chosen = [
         cell
-        for cell in TABLES[name].cells(n_trials, n_seeds)
+        for cell in cells
         if (not arguments.bases or cell.base in arguments.bases)
         and (not arguments.metrics or cell.metric in arguments.metrics)
     ]
-    results = run_cells(cells, folder / "cells", arguments.n_jobs, say)
+    if not arguments.write:
+        run_cells(chosen, folder / "cells", arguments.n_jobs, say)
+    results = results_of(cells, folder / "cells")
+    there = {(found["data"], found["base"], found["variant"], found["metric"], found["seed"]) for found in results}
+    peaks = {
+        (cell.data, cell.base, cell.variant): peak_of(cell, folder / "cells")
+        for cell in cells
+        if is_measured(cell) and (cell.data, cell.base, cell.variant, cell.metric, cell.seed) in there
+    }
     command = f"python -m experiments {name} --budget {arguments.budget}"
-    part = [*(arguments.bases or []), *(arguments.metrics or [])]  # what is no whole table has a file of its own
-    written = "_".join([name, *part]).replace(" ", "-")
-    write_results(written, results, folder, TABLES[name].heading, command)
-    return written
+    write_results(name, results, peaks, folder, TABLES[name].heading, command)
+
+
+def is_measured(cell: Cell) -> bool:
+    """Tell whether the memory of a row is that of this cell."""
+    return cell.metric == "ari" and cell.seed == 0
 
 
 def parse() -> argparse.Namespace:
@@ -58,10 +70,11 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument("name", choices=["all", *TABLES, *FIGURES])
     parser.add_argument(
-        "--budget", choices=BUDGETS, default="small", help="small: 4 trials and 2 seeds; full: 60 and 5"
+        "--budget", choices=BUDGETS, default="small", help="small: 3 trials, 2 seeds, 300 rows; full: 60, 5 and all"
     )
-    parser.add_argument("--bases", nargs="*", choices=BASES, help="of a table, these base methods only")
-    parser.add_argument("--metrics", nargs="*", choices=METRICS, help="of a table, these metrics only")
+    parser.add_argument("--bases", nargs="*", choices=BASES, help="of a table, tune these base methods only")
+    parser.add_argument("--metrics", nargs="*", choices=METRICS, help="of a table, tune for these metrics only")
+    parser.add_argument("--write", action="store_true", help="of a table, write what there is, and tune nothing")
     parser.add_argument("--n-jobs", type=int, default=1, help="how many cells at the same time")
     parser.add_argument("--out", type=Path, default=RESULTS)
     return parser.parse_args()

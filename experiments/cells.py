@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -27,7 +27,7 @@ MEMORY_LIMIT = 9 * 2**30  # of a process; a trial that wants more fails, and is 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is tuned: data set, base method, variant, metric; with which seed, and in how many trials."""
+    """What is tuned: data set, base method, variant, metric; with which seed, in how many trials, on how many rows."""
 
     data: str
     base: str
@@ -35,27 +35,35 @@ class Cell:
     metric: str
     seed: int
     n_trials: int
+    max_rows: int | None = None
+
+    def about(self) -> dict[str, Any]:
+        """Return what its result is found again by."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-def run_cells(cells: Iterable[Cell], folder: Path, n_jobs: int, say: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Return the results of all cells; those that are not there yet are computed."""
-    cells = list(cells)
-    missing = [cell for cell in cells if not path_of(folder, asdict(cell)).exists()]
+def run_cells(cells: list[Cell], folder: Path, n_jobs: int, say: Callable[[str], None]) -> None:
+    """Compute the results of all cells that are not there yet."""
+    missing = [cell for cell in cells if not path_of(folder, cell.about()).exists()]
     say(f"{len(cells) - len(missing)} of {len(cells)} cells are there")
     runs = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(delayed(run_cell)(cell, folder) for cell in missing)
     for number, result in enumerate(runs, 1):
         say(f"{number} of {len(missing)}: {_describe(result)}")
-    return [run_cell(cell, folder) for cell in cells]
+
+
+def results_of(cells: list[Cell], folder: Path) -> list[dict[str, Any]]:
+    """Return the results of those cells that have one."""
+    return [run_cell(cell, folder) for cell in cells if path_of(folder, cell.about()).exists()]
 
 
 def run_cell(cell: Cell, folder: Path) -> dict[str, Any]:
     """Return the result of a cell."""
-    return kept(folder, asdict(cell), lambda: tune_cell(cell))
+    return kept(folder, cell.about(), lambda: tune_cell(cell))
 
 
 def tune_cell(cell: Cell) -> dict[str, Any]:
     """Tune a cell, and time the best model."""
-    X, y = _data(cell.data)
+    X, y = data_of(cell.data, cell.max_rows)
     model = make_model(cell.base, cell.variant, len(X))
     space = search_space(model, cell.variant)
     return tune_model(model, X, y, space=space, metric=cell.metric, n_trials=cell.n_trials, seed=cell.seed)
@@ -96,8 +104,13 @@ def memory_limit() -> Iterator[None]:
 
 
 @cache
-def _data(name: str) -> tuple[Any, Any]:
-    return load_real(name)
+def data_of(name: str, max_rows: int | None) -> tuple[Any, Any]:
+    """Return a data set, or as many random rows of it."""
+    X, y = load_real(name)
+    if max_rows is None or len(X) <= max_rows:
+        return X, y
+    rows = np.sort(np.random.default_rng(0).choice(len(X), max_rows, replace=False))
+    return X[rows], y[rows]
 
 
 def _describe(result: dict[str, Any]) -> str:

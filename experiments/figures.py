@@ -49,15 +49,15 @@ def draw_lines(frame: pd.DataFrame, x: str, label: str, path: Path, title: str) 
     plt.close(figure)
 
 
-def figure_table(frame: pd.DataFrame, x: str, label: str) -> list[str]:
-    """Return the lines of a table: a row for each size, mean and standard deviation for each method."""
+def figure_table(frame: pd.DataFrame, x: str, label: str, column: str = "score", digits: int = 3) -> list[str]:
+    """Return the lines of a table: a row for each size, mean and standard deviation of a column for each method."""
     methods = list(frame.method.unique())
     lines = [f"| {label} | " + " | ".join(methods) + " |", "| --- |" + " --- |" * len(methods)]
     for size, group in frame.groupby(x):
         cells = []
         for method in methods:
-            scores = group[group.method == method].score
-            spread = f" ± {scores.std(ddof=1):.3f}" if len(scores) > 1 else ""
-            cells.append("" if scores.empty else f"{scores.mean():.3f}{spread}")
+            values = group[group.method == method][column]
+            spread = f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else ""
+            cells.append("" if values.empty else f"{values.mean():.{digits}f}{spread}")
         lines.append(f"| {size:,} | " + " | ".join(cells) + " |")
     return lines

@@ -6,23 +6,72 @@ import json
 import resource
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.metrics import adjusted_rand_score
 
+from experiments.keeping import kept
 
-def measure(module: str, path: Path, method: str, seed: int) -> dict[str, Any]:
-    """Run a module as a program that fits a method to a file, and return what it reports."""
-    command = [sys.executable, "-m", module, str(path), method, str(seed)]
+
+def measure(module: str, *arguments: Any) -> dict[str, Any]:
+    """Run a module as a program that fits something, and return what it reports."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         raise RuntimeError(f"{' '.join(command)} failed: {result.stderr}")
     report: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
     return report
+
+
+def measure_sizes(
+    module: str,
+    sizes: Iterable[tuple[int, int]],
+    most_rows: dict[str, int],
+    write: Callable[[Path, int, int], Any],
+    folder: Path,
+    say: Callable[[str], None],
+) -> pd.DataFrame:
+    """Fit all methods to data of all sizes, as far as each method goes; data are written when they are needed.
+
+    Parameters
+    ----------
+    module : str
+        The program that fits.
+    sizes : iterable of (int, int)
+        Numbers of rows, and of seeds.
+    most_rows : dict
+        Names of methods, and up to how many rows they are fitted.
+    write : callable
+        Writes data, given a path, a number of rows and a seed.
+    folder : Path
+        Where results are kept.
+    say : callable
+        Takes a line of the log.
+    """
+
+    def fit(path: Path, n_rows: int, method: str, seed: int) -> dict[str, Any]:
+        if not path.exists():
+            write(path, n_rows, seed)
+        return measure(module, path, method, seed)
+
+    results = []
+    for n_rows, n_seeds in sizes:
+        for seed in range(n_seeds):
+            with tempfile.TemporaryDirectory() as scratch:
+                path = Path(scratch) / "data.npy"
+                for method in (method for method, most in most_rows.items() if n_rows <= most):
+                    figure = module.rpartition(".")[2].replace("_", " ")
+                    about = {"figure": figure, "n_rows": n_rows, "method": method, "seed": seed}
+                    results.append(kept(folder, about, partial(fit, path, n_rows, method, seed)))
+                    say(f"{n_rows:,} rows, {method}, seed {seed}: {results[-1]['score']:.3f}")
+    return pd.DataFrame(results)
 
 
 def report_fit(label_rows: Callable[[Path, str, int], Any]) -> None:
@@ -32,6 +81,14 @@ def report_fit(label_rows: Callable[[Path, str, int], Any]) -> None:
     started = time.process_time()
     labels = label_rows(path, method, seed)
     seconds = time.process_time() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    found = {"score": adjusted_rand_score(y, labels), "seconds": seconds, "peak_mb": peak}
+    report({"score": adjusted_rand_score(y, labels), "seconds": seconds, "peak_mb": peak_mb()})
+
+
+def peak_mb() -> float:
+    """Return the most memory that this process has taken, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+
+
+def report(found: dict[str, Any]) -> None:
+    """Print what ``measure`` returns."""
     print(json.dumps(found))  # noqa: T201 - read by `measure`

@@ -18,7 +18,9 @@ from threadpoolctl import threadpool_limits
 from cohirf import CoHiRF
 from cohirf.datasets import make_hypercube
 from cohirf.tuning import paper_space
+from experiments.budgets import BUDGETS
 from experiments.cells import tune_model
+from experiments.circumstances import describe_run
 from experiments.figures import draw_lines, figure_table
 from experiments.keeping import kept
 from experiments.methods import RELAXED
@@ -40,11 +42,11 @@ TUNED: dict[str, Any] = {
 }
 
 
-def run(budget: str, n_trials: int, n_seeds: int, folder: Path, say: Callable[[str], None]) -> None:
+def run(budget: str, folder: Path, say: Callable[[str], None]) -> None:
     """Fit and tune all methods for all amounts of noise, and draw the figure."""
-    results = []
+    results, n_trials = [], BUDGETS[budget].n_trials
     for n_noise in NOISE[budget]:
-        for seed in range(n_seeds):
+        for seed in range(BUDGETS[budget].n_seeds):
             for method, model in (UNTUNED | TUNED).items():
                 about = {"figure": "hypercube noise", "n_noise": n_noise, "method": method, "seed": seed}
                 compute = partial(fit, model, n_noise, seed)
@@ -57,7 +59,7 @@ def run(budget: str, n_trials: int, n_seeds: int, folder: Path, say: Callable[[s
     frame.drop(columns="params", errors="ignore").to_parquet(folder / "hypercube_noise.parquet", index=False)
     title = f"Hypercube, {N_ROWS:,} rows, {N_CLUSTERS} clusters in 3 features"
     draw_lines(frame, "n_noise", "features of noise", folder / "hypercube_noise.png", title)
-    lines = [f"# {title}", "", f"`python -m experiments hypercube_noise --budget {budget}`", ""]
+    lines = [f"# {title}", "", *describe_run(f"python -m experiments hypercube_noise --budget {budget}"), ""]
     lines += ["![Adjusted Rand index and time](hypercube_noise.png)", ""]
     lines += figure_table(frame, "n_noise", "features of noise")
     (folder / "hypercube_noise.md").write_text("\n".join([*lines, ""]))

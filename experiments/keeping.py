@@ -1,4 +1,7 @@
-"""Results that are kept: each in a file of its own, found again by what it is the result of."""
+"""Results that are kept: each in a file of its own, found again by what it is the result of.
+
+A folder of results is packed into one file, which is what the repository has, and unpacked where it is used again.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+PACKED = "cells.parquet"
 PROTOCOL = 2  # to be raised when results that are kept are no longer good
 
 
@@ -28,3 +34,22 @@ def path_of(folder: Path, about: dict[str, Any]) -> Path:
     """Return the file for the result about something."""
     text = json.dumps({"protocol": PROTOCOL, **about}, sort_keys=True)
     return folder / f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.json"
+
+
+def pack(folder: Path) -> None:
+    """Write all results of a folder to one file beside it."""
+    files = sorted(folder.glob("*.json"))
+    cells = {"name": [file.stem for file in files], "result": [file.read_text() for file in files]}
+    pd.DataFrame(cells).to_parquet(folder.parent / PACKED, index=False, compression="zstd")
+
+
+def unpack(folder: Path) -> None:
+    """Put the results that were packed into the folder, unless they are there."""
+    packed = folder.parent / PACKED
+    if not packed.exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    for cell in pd.read_parquet(packed).itertuples():
+        path = folder / f"{cell.name}.json"
+        if not path.exists():
+            path.write_text(cell.result)

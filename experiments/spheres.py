@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
 from matplotlib import pyplot as plt
 from sklearn.cluster import DBSCAN, KMeans
 
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
 from cohirf.datasets import make_spheres, write_spheres
+from experiments.budgets import BUDGETS
+from experiments.circumstances import describe_run
 from experiments.figures import COLOURS, draw_lines, figure_table
-from experiments.fresh_process import measure, report_fit
-from experiments.keeping import kept
+from experiments.fresh_process import measure_sizes, report_fit
 
 mpl.use("Agg")
 
@@ -35,33 +33,23 @@ ROWS = {"small": (2_000, 20_000), "full": tuple(SETTINGS)}
 MOST_ROWS = {"K-Means": 200_000, "DBSCAN": 20_000, "CoHiRF(DBSCAN), batches": 10**9}
 
 
-def run(budget: str, n_trials: int, n_seeds: int, folder: Path, say: Callable[[str], None]) -> None:
+def run(budget: str, folder: Path, say: Callable[[str], None]) -> None:
     """Fit all methods for all sizes, each fit in a process of its own, and draw the figure and the pictures."""
-    results = []
-    for n_rows in ROWS[budget]:
-        for seed in range(n_seeds):
-            with tempfile.TemporaryDirectory() as scratch:
-                path = Path(scratch) / "spheres.npy"
-                for method in (method for method, most in MOST_ROWS.items() if n_rows <= most):
-                    about = {"figure": "spheres", "n_rows": n_rows, "method": method, "seed": seed}
-                    results.append(kept(folder / "cells", about, partial(measure_fit, path, n_rows, method, seed)))
-                    say(f"{n_rows:,} rows, {method}, seed {seed}: {results[-1]['score']:.3f}")
-    frame = pd.DataFrame(results)
+    sizes = [(n_rows, BUDGETS[budget].n_seeds) for n_rows in ROWS[budget]]
+    frame = measure_sizes("experiments.spheres", sizes, MOST_ROWS, write, folder / "cells", say)
     frame.to_parquet(folder / "spheres.parquet", index=False)
     draw_lines(frame, "n_rows", "rows", folder / "spheres.png", "Two concentric spheres")
     draw_pictures(folder / "spheres_3d.png")
-    lines = ["# Two concentric spheres", "", f"`python -m experiments spheres --budget {budget}`", ""]
+    lines = ["# Two concentric spheres", "", *describe_run(f"python -m experiments spheres --budget {budget}"), ""]
     lines += ["![Adjusted Rand index and time](spheres.png)", "", *figure_table(frame, "n_rows", "rows"), ""]
-    lines += ["Peak memory of a fit in MB:", "", *figure_table(frame.assign(score=frame.peak_mb), "n_rows", "rows"), ""]
+    lines += ["Peak memory of a fit in MB:", "", *figure_table(frame, "n_rows", "rows", "peak_mb", 0), ""]
     lines += ["![2,000 rows, clustered by three methods](spheres_3d.png)", ""]
     (folder / "spheres.md").write_text("\n".join(lines))
 
 
-def measure_fit(path: Path, n_rows: int, method: str, seed: int) -> dict[str, Any]:
-    """Write the data if they are not there, and fit in a fresh process."""
-    if not path.exists():
-        write_spheres(path, n_rows, random_state=seed)
-    return measure("experiments.spheres", path, method, seed)
+def write(path: Path, n_rows: int, seed: int) -> None:
+    """Write the data of a size."""
+    write_spheres(path, n_rows, random_state=seed)
 
 
 def label_rows(path: Path, method: str, seed: int) -> Any:

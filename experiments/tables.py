@@ -8,44 +8,59 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.circumstances import describe_run
 from experiments.methods import ALONE
-from experiments.paper import METRICS, published
+from experiments.paper import METRICS, Figure, published
 
 HEADINGS = {"ari": "ARI", "calinski_harabasz": "Calinski-Harabasz", "silhouette": "silhouette"}
+WEIGHTS = ", weights"  # ends the name of a variant that has the medoid weights of another
 TIE = 0.0005  # half of the last digit that is printed
 
 
-def write_results(name: str, results: list[dict[str, Any]], folder: Path, heading: str, command: str) -> None:
+def write_results(
+    name: str, results: list[dict[str, Any]], peaks: dict[Any, float], folder: Path, heading: str, command: str
+) -> None:
     """Write results as Parquet, and the table as Markdown."""
     frame = pd.DataFrame(results)
     frame["params"] = frame["params"].map(str)
     frame.to_parquet(folder / f"{name}.parquet", index=False)
-    parts = [f"# {heading}", "", f"`{command}`", ""]
+    parts = [f"# {heading}", "", *describe_run(command), ""]
     for metric in [metric for metric in METRICS if metric in set(frame.metric)]:
-        parts += [f"## {HEADINGS[metric]}", "", *metric_table(frame[frame.metric == metric], metric), ""]
-    parts += ["## Our best beside the better of the base method and the paper", "", *moonshot(frame), ""]
-    parts += [
-        "## Time",
-        "",
-        "Processor seconds of one fit with the best parameters for the ARI.",
-        "",
-        *time_table(frame),
-    ]
+        parts += [f"## {heading}: {HEADINGS[metric]}", "", *metric_table(frame[frame.metric == metric], metric), ""]
+    parts += [f"## {heading}: our best beside the better of the base method and the paper", "", *moonshot(frame), ""]
+    parts += [f"## {heading}: time and memory", "", "One fit with the best parameters for the ARI.", ""]
+    parts += cost_table(frame, peaks)
     (folder / f"{name}.md").write_text("\n".join([*parts, ""]))
 
 
 def metric_table(frame: pd.DataFrame, metric: str) -> list[str]:
-    """Return the lines of a table with the paper's figure, ours, and how ours compares."""
-    lines = ["| data | base | variant | paper | ours | |", "| --- | --- | --- | --- | --- | --- |"]
-    for (data, base, variant), group in frame.groupby(["data", "base", "variant"], sort=False):
-        figure = published(data, base, variant, metric)
-        paper = "" if figure is None else f"{figure[0]:.3f} ± {figure[1]:.3f}"
-        mean, deviation = group.score.mean(), group.score.std(ddof=1)
-        lines.append(f"| {data} | {base} | {variant} | {paper} | {mean:.3f} ± {deviation:.3f} | {mark(mean, figure)} |")
+    """Return the lines of a table with the paper's figures, ours, ours with medoid weights, and how they compare."""
+    lines = ["| data | base | variant | paper | ours | | with medoid weights | |", "| --- " * 8 + "|"]
+    for (data, base), group in frame.groupby(["data", "base"], sort=False):
+        for variant in dict.fromkeys(name.removesuffix(WEIGHTS) for name in group.variant):
+            figure = published(data, base, variant, metric)
+            cells = ["" if figure is None else f"{figure[0]:.3f} ± {figure[1]:.3f}"]
+            for name in (variant, variant + WEIGHTS):
+                cells += compare(group[group.variant == name], figure)
+            lines.append(f"| {data} | {base} | {variant} | {' | '.join(cells)} |")
+    n_seeds = frame.groupby(["data", "base", "variant"]).seed.nunique()
+    fewer = n_seeds[n_seeds < n_seeds.max()]
+    if len(fewer):
+        lines += ["", f"With {min(fewer)} to {max(fewer)} seeds instead of {n_seeds.max()}: "]
+        lines[-1] += "; ".join(", ".join(name) for name in fewer.index) + "."
     return lines
 
 
-def mark(mean: float, figure: tuple[float, float] | None) -> str:
+def compare(found: pd.DataFrame, figure: Figure | None) -> list[str]:
+    """Return mean and standard deviation of what was found, and how they compare with the paper's."""
+    if found.empty:
+        return ["", ""]
+    mean = found.score.mean()
+    spread = f" ± {found.score.std(ddof=1):.3f}" if len(found) > 1 else ""
+    return [f"{mean:.3f}{spread}", mark(mean, figure)]
+
+
+def mark(mean: float, figure: Figure | None) -> str:
     """Return how a mean compares with the paper's: within one standard deviation of it, better, or worse."""
     if figure is None:
         return ""
@@ -54,24 +69,23 @@ def mark(mean: float, figure: tuple[float, float] | None) -> str:
     return "better" if mean > figure[0] else "worse"
 
 
-def time_table(frame: pd.DataFrame) -> list[str]:
-    """Return the lines of a table of times."""
+def cost_table(frame: pd.DataFrame, peaks: dict[Any, float]) -> list[str]:
+    """Return the lines of a table of times, and of the peak memory of a process that fits."""
     tuned = frame[frame.metric == "ari"]
-    lines = ["| data | base | variant | seconds | over the base alone |", "| --- | --- | --- | --- | --- |"]
+    lines = ["| data | base | variant | CPU seconds | over the base alone | peak MB |", "| --- " * 6 + "|"]
     alone = {key: group.seconds.mean() for key, group in tuned[tuned.variant == ALONE].groupby(["data", "base"])}
     for (data, base, variant), group in tuned.groupby(["data", "base", "variant"], sort=False):
         seconds = group.seconds.mean()
-        ratio = seconds / alone.get((data, base), np.nan)
-        lines.append(f"| {data} | {base} | {variant} | {seconds:.3g} | {'' if np.isnan(ratio) else f'{ratio:.1f}'} |")
+        ratio = f"{seconds / alone[data, base]:.1f}" if (data, base) in alone else ""
+        peak = peaks.get((data, base, variant))
+        cells = [data, base, variant, f"{seconds:.3g}", ratio, "" if peak is None else f"{peak:.0f}"]
+        lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
 def moonshot(frame: pd.DataFrame) -> list[str]:
     """Return the lines of a table that puts our best variant beside the better of base method and paper's best."""
-    lines = [
-        "| data | base | base alone | paper's best | our best | variant | |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
+    lines = ["| data | base | base alone | paper's best | our best | variant | |", "| --- " * 7 + "|"]
     tuned = frame[frame.metric == "ari"]
     for (data, base), group in tuned.groupby(["data", "base"], sort=False):
         means = group.groupby("variant", sort=False).score.mean()

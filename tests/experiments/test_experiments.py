@@ -1,0 +1,123 @@
+"""The paper's experiments: what is compared with what, and that nothing is computed twice."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("optuna")
+pytest.importorskip("matplotlib")
+
+from experiments.budgets import BUDGETS, Budget
+from experiments.cells import Cell
+from experiments.figures import bootstrap_interval, figure_table
+from experiments.keeping import kept, pack, path_of, unpack
+from experiments.methods import ALONE, BASES, VARIANTS, make_model, search_space
+from experiments.paper import METRICS, RESULTS
+from experiments.real_tables import TABLES
+from experiments.tables import mark, metric_table, moonshot
+
+ROOT = Path(__file__).parents[2]
+
+
+def frame_of(scores, metric="ari", data="iris", base="K-Means"):
+    """Return the results of two seeds for each variant."""
+    return pd.DataFrame(
+        [
+            {"data": data, "base": base, "variant": variant, "metric": metric, "seed": seed, "score": score + shift}
+            for variant, score in scores.items()
+            for seed, shift in enumerate((-0.01, 0.01))
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("mean", "expected"), [(0.5, "within"), (0.55, "within"), (0.45, "within"), (0.56, "better"), (0.44, "worse")]
+)
+def test_a_mean_is_within_one_published_standard_deviation_better_or_worse(mean, expected):
+    assert mark(mean, (0.5, 0.05)) == expected
+    assert mark(mean, None) == ""
+
+
+def test_the_paper_ours_and_ours_with_weights_stand_in_one_line():
+    lines = metric_table(frame_of({ALONE: 0.62, "CoHiRF": 0.7, "CoHiRF, weights": 0.95}), "ari")
+    assert lines[2:] == [
+        "| iris | K-Means | alone | 0.618 ± 0.035 | 0.620 ± 0.014 | within |  |  |",
+        "| iris | K-Means | CoHiRF | 0.786 ± 0.132 | 0.700 ± 0.014 | within | 0.950 ± 0.014 | better |",
+    ]
+
+
+def test_our_best_is_held_against_the_better_of_base_method_and_paper():
+    lines = moonshot(frame_of({ALONE: 0.62, "CoHiRF": 0.7, "R-CoHiRF": 0.8}))
+    assert lines[2:] == ["| iris | K-Means | 0.620 | 0.868 | 0.800 | R-CoHiRF | below by 0.068 |"]
+    assert moonshot(frame_of({ALONE: 0.9, "R-CoHiRF": 0.95}))[2].endswith("| R-CoHiRF | at least as good |")
+
+
+def test_every_figure_of_the_paper_has_its_row_in_a_table():
+    rows = {(cell.data, cell.base, cell.variant) for table in TABLES.values() for cell in table.cells(BUDGETS["full"])}
+    assert set(RESULTS) <= rows
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_every_variant_of_a_row_is_a_model_whose_search_space_it_knows(base):
+    variants = {variant for table in TABLES.values() for variant in table.rows.get(base, ())}
+    for variant in variants:
+        model = make_model(base, variant, n_rows=1000)
+        assert search_space(model, variant).keys() <= model.get_params().keys()
+        if VARIANTS[variant] is not None and VARIANTS[variant].inner_clusters:
+            assert search_space(model, variant)["estimator__n_clusters"].high == 5
+
+
+def test_rows_that_take_hours_have_fewer_trials_and_seeds():
+    cells = list(TABLES["coil20"].cells(Budget(60, 5)))
+    assert {(cell.n_trials, cell.seed) for cell in cells if cell.base == "SC-SRGF"} == {(20, 0), (20, 1), (20, 2)}
+    assert {cell.n_trials for cell in cells if cell.base == "K-Means"} == {60}
+
+
+def test_a_result_is_computed_once_and_found_again_after_it_was_packed(tmp_path):
+    cell = Cell("iris", "K-Means", ALONE, "ari", 0, 3)
+    calls = []
+
+    def compute():
+        calls.append(1)
+        return {"score": 0.5}
+
+    folder = tmp_path / "cells"
+    assert kept(folder, cell.about(), compute) == kept(folder, cell.about(), compute)
+    pack(folder)
+    path_of(folder, cell.about()).unlink()
+    unpack(folder)
+    assert kept(folder, cell.about(), compute)["score"] == 0.5
+    assert len(calls) == 1
+    kept(folder, Cell("iris", "K-Means", ALONE, "ari", 1, 3).about(), compute)
+    assert len(calls) == 2
+
+
+def test_a_bootstrap_interval_holds_the_mean():
+    values = np.random.default_rng(0).normal(size=50)
+    low, high = bootstrap_interval(values)
+    assert low < values.mean() < high
+    assert high - low == pytest.approx(4 * values.std() / np.sqrt(50), rel=0.2)
+    assert bootstrap_interval([1.0, 1.0]) == (1.0, 1.0)
+
+
+def test_a_table_of_a_figure_has_a_row_for_each_size():
+    frame = pd.DataFrame({"n_rows": [10, 10, 2000], "method": ["a", "a", "b"], "score": [0.5, 0.7, 1.0]})
+    lines = figure_table(frame, "n_rows", "rows")
+    assert lines == ["| rows | a | b |", "| --- | --- | --- |", "| 10 | 0.600 ± 0.141 |  |", "| 2,000 |  | 1.000 |"]
+
+
+def test_a_table_is_written_by_one_command_and_goes_on_with_what_it_has(tmp_path):
+    command = [sys.executable, "-m", "experiments", "iris", "--bases", "K-Means", "--metrics", "silhouette"]
+    run = [subprocess.run([*command, "--out", tmp_path], cwd=ROOT, capture_output=True, text=True) for _ in range(2)]
+    assert [result.returncode for result in run] == [0, 0], run[0].stderr
+    assert "0 of 16 cells are there" in run[0].stderr
+    assert "16 of 16 cells are there" in run[1].stderr
+    text = (tmp_path / "small" / "iris.md").read_text()
+    assert "| iris | K-Means | R-CoHiRF | 0.579 ± 0.000 |" in text
+    results = pd.read_parquet(tmp_path / "small" / "iris.parquet")
+    assert set(results.metric) == {"silhouette"} < set(METRICS)
+    assert results.score.between(-1, 1).all()
