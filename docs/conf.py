@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import cohirf
@@ -14,6 +13,7 @@ copyright = author
 version = release = cohirf.__version__
 
 extensions = [
+    "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -68,39 +68,6 @@ html_theme_options = {
 }
 html_sidebars = {"index": [], "start": [], "changelog": []}
 
-CHANGELOG = Path(__file__).parents[1] / "CHANGELOG.md"
-UNDERLINES = {"#": "=", "##": "-", "###": "~"}
-
-
-def markdown_to_rst(text: str) -> str:
-    """Turn Markdown that has only headings, paragraphs, lists with dashes and `code` into reStructuredText."""
-    lines: list[str] = []
-    for line in text.splitlines():
-        heading = re.fullmatch(r"(#{1,3}) +(.*)", line)
-        words = _inline(heading[2] if heading else line)
-        if heading:
-            lines += ["", words, UNDERLINES[heading[1]] * len(words), ""]
-            continue
-        if words.startswith("- ") and lines and not lines[-1].startswith(("- ", "  ")):
-            lines.append("")  # a list starts a paragraph of its own
-        lines.append(words)
-    return "\n".join(lines) + "\n"
-
-
-def _inline(text: str) -> str:
-    """Double the backticks of `code`, and keep what surrounds it from being read as markup."""
-    parts = text.split("`")
-    plain = (re.sub(r"([\\_|])", r"\\\1", part) for part in parts[::2])
-    code = (f"``{part}``" for part in parts[1::2])
-    return "".join(piece for pair in zip(plain, [*code, ""], strict=True) for piece in pair)
-
-
-def fill_changelog(app: Any, docname: str, source: list[str]) -> None:
-    """Put CHANGELOG.md in the place of the page ``changelog``."""
-    if docname == "changelog" and CHANGELOG.exists():
-        app.env.note_dependency(str(CHANGELOG))
-        source[0] = markdown_to_rst(CHANGELOG.read_text(encoding="utf-8"))
-
 
 def escape_shapes(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Keep the underscore of fitted sizes, as in ``shape (n_clusters_,)``, from being read as a link."""
@@ -109,5 +76,4 @@ def escape_shapes(app: Any, what: str, name: str, obj: Any, options: Any, lines:
 
 def setup(app: Any) -> None:
     """Register the hooks with Sphinx."""
-    app.connect("source-read", fill_changelog)
     app.connect("autodoc-process-docstring", escape_shapes, priority=100)  # before numpydoc
