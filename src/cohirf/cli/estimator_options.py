@@ -118,6 +118,11 @@ def settle_parameters(parameters: Mapping[str, Any], n_rows: int) -> dict[str, A
     return chosen | dict(parameters)
 
 
+def say_chosen(chosen: Mapping[str, Any]) -> str:
+    """Return what was decided for the user, as options that could have been given."""
+    return f"chosen: {' '.join(f'{flag} {value}' for flag, value in chosen.items())}"
+
+
 def _help(text: str) -> str:
     """Return what a docstring says about a parameter, in words of options."""
     for pattern, words in IN_OTHER_WORDS.items():
