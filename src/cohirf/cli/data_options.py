@@ -88,3 +88,17 @@ class DataOptions:
             impute=self.impute,
             scaling=scaling,
         )
+
+    def to_arguments(self, scaling: str) -> list[str]:
+        """Return what a command line of fit says about the data, without the data itself."""
+        given = [
+            ("--label-column", self.label_column),
+            ("--id-column", self.id_column),
+            *(("--drop", column) for column in self.drop),
+            ("--scale", scaling),
+            ("--categorical", self.categorical),
+            ("--impute", self.impute),
+            ("--delimiter", self.csv.delimiter),
+        ]
+        header = {None: [], True: ["--header"], False: ["--no-header"]}[self.csv.header]
+        return [word for flag, value in given if value is not None for word in (flag, value)] + header

@@ -14,6 +14,7 @@ from cohirf.cli.data import PreparedData
 from cohirf.cli.data_options import DataOptions
 from cohirf.cli.errors import Interrupted
 from cohirf.cli.estimator_options import (
+    BASE_METHOD,
     BaseParameters,
     Estimator,
     flag_of,
@@ -70,12 +71,13 @@ def fit(
     scaling = about.scaling(estimator)
     prepared = about.prepare(scaling)
     settled = settle_parameters(parameters, prepared.source.n_rows)
-    chosen = {} if estimator is not None else {"--estimator": "kmeans"}
+    chosen = {} if estimator is not None else {"--estimator": BASE_METHOD}
     chosen |= {} if base is not None else {"--param": f"n_clusters={KMeans().n_clusters}"}
     chosen |= {} if scale != "auto" else {"--scale": scaling}
     chosen |= {flag_of(name): value for name, value in settled.items() if name not in parameters}
     console.note(prepared.describe())
-    console.note(say_chosen(chosen))
+    if chosen:
+        console.note(say_chosen(chosen))
     classes = prepared.classes()  # now: what is wrong with them should not cost a fit
     started = time.perf_counter()
     fitted = _fit(CoHiRF(base, **settled), prepared, console)

@@ -11,7 +11,7 @@ from cohirf import datasets
 from cohirf.cli import spec
 from cohirf.cli.console import Console
 from cohirf.cli.errors import BadInputError
-from cohirf.cli.spec import Option, read_count
+from cohirf.cli.spec import Option, read_count, read_number
 from cohirf.cli.writing import TABLES, check_file
 
 Rows = Annotated[str, Option(("--n",), "Number of rows, such as 1000 or 1e6.", metavar="INT")]
@@ -40,7 +40,7 @@ def spheres(
     quiet: spec.Quiet = False,
 ) -> None:
     """Points on two concentric spheres, of radius 0.5 and 1, in three dimensions."""
-    options = {"noise": _read_number("--noise", noise)}
+    options = {"noise": read_number("--noise", noise)}
     _generate(datasets.write_spheres, n, out, seed, options, Console(json, quiet), force=force)
 
 
@@ -88,7 +88,7 @@ def blobs(
     options = {
         "n_clusters": read_count("--clusters", clusters),
         "n_features": read_count("--features", features),
-        "spread": _read_number("--spread", spread),
+        "spread": read_number("--spread", spread),
     }
     _generate(datasets.write_blobs, n, out, seed, options, Console(json, quiet), force=force)
 
@@ -111,13 +111,3 @@ def _generate(
     written = {"data": str(out)} | ({} if labels == out else {"labels": str(labels)})
     document = {"command": "generate", "rows": n_rows, "written": written}
     console.show(document, "Written: " + ", ".join(f"{path} ({name})" for name, path in written.items()))
-
-
-def _read_number(flag: str, text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < float("inf"):
-        raise BadInputError(f"{flag} {text!r} is not valid: give a number from 0 on.")
-    return number
