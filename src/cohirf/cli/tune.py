@@ -42,10 +42,11 @@ from cohirf.validation import set_columns
 SEARCH = "Search"
 TRIAL_TABLES = (".csv", ".parquet")
 DISTANCE_BYTES = 12  # of two rows: measured as float64, kept as float32
-NOTHING = (
-    "give --out labels.csv to keep the clusters, --model model/ to predict and cut later, --table trials.csv to keep "
-    "the trials."
-)
+NOTHING = {
+    False: "give --out labels.csv to keep the clusters, --model model/ to predict and cut later, --table trials.csv to "
+    "keep the trials.",
+    True: "give --out labels.csv to keep the clusters, --table trials.csv to keep the trials.",
+}
 
 
 def tune(
@@ -151,7 +152,7 @@ def tune(
     chosen |= {} if scale != "auto" else {"--scale": scaling}
     chosen |= {flag_of(name): value for name, value in settled.items() if name not in search.parameters}
     _note(console, prepared, search, chosen, metric)
-    _refuse_too_large(prepared, metric, settled.get("memory_limit"))
+    _refuse_too_large(prepared, metric, search)
     classes = prepared.classes()
     started = time.perf_counter()
     X = prepared.array()
@@ -169,7 +170,7 @@ def tune(
         facts_grid(document, search),
         *_say_how_to_fit(command, search, best, prepared, settled),
         trials_grid(document, search),
-        say_written(document["written"], NOTHING),
+        say_written(document["written"], NOTHING[alone]),
     )
 
 
@@ -224,17 +225,17 @@ def _note(console: Console, data: PreparedData, search: Search, chosen: dict[str
         console.note(f"silhouette: that of {SILHOUETTE_ROWS:,} random rows, the same ones in each trial")
 
 
-def _refuse_too_large(data: PreparedData, metric: str, memory_limit: Any) -> None:
+def _refuse_too_large(data: PreparedData, metric: str, search: Search) -> None:
     """Refuse data that leaves no room for a fit: scores need all rows at hand."""
     n_scored = min(data.source.n_rows, SILHOUETTE_ROWS) if metric == "silhouette" else 0
     needed = data.n_bytes + DISTANCE_BYTES * n_scored**2
     with suppress(NotImplementedError):  # not every system tells
-        room = resolve_memory_limit(memory_limit) - resident_bytes()
+        room = resolve_memory_limit(search.parameters.get("memory_limit")) - resident_bytes()
         if needed > room:
             raise BadInputError(
                 f"{data.file.name}: a search holds all rows in memory, which takes {format_bytes(needed)}, and this "
                 f"process may take another {format_bytes(max(0, room))}: tune on a file with a sample of the rows, and "
-                f"fit this one with what it finds; or raise --memory-limit."
+                f"fit this one with what it finds{'' if search.alone else '; or raise --memory-limit'}."
             )
 
 
