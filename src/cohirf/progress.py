@@ -52,6 +52,9 @@ class Display(Protocol):
     def open_bar(self, level: int, n_batches: int) -> Bar | None:
         """Return a bar for the batches of a level, or None for none."""
 
+    def open_steps(self, name: str, n_steps: int, unit: str) -> Steps:
+        """Return a bar for the steps of a longer work."""
+
     def say(self, line: str) -> None:
         """Show a line that stays."""
 
@@ -106,6 +109,10 @@ class Streams:
     def open_bar(self, level: int, n_batches: int) -> Bar | None:
         """Return a bar for the batches of a level, or None for none."""
         return None if n_batches == 1 else open_bar(level, n_batches)
+
+    def open_steps(self, name: str, n_steps: int, unit: str) -> Steps:
+        """Return tqdm's bar where somebody watches, and lines for a log elsewhere."""
+        return LiveSteps(name, n_steps, unit) if somebody_watches() else LogSteps(name, n_steps, unit)
 
     def say(self, line: str) -> None:
         """Print a line."""
@@ -206,10 +213,8 @@ class Steps(Protocol):
 
 
 def open_steps(name: str, n_steps: int, unit: str, *, shown: bool = True) -> Steps:
-    """Return tqdm's bar where somebody watches, lines for a log elsewhere, and nothing if nothing is to be shown."""
-    if not shown:
-        return NoSteps()
-    return LiveSteps(name, n_steps, unit) if somebody_watches() else LogSteps(name, n_steps, unit)
+    """Return a bar for the steps of a longer work, or nothing if nothing is to be shown."""
+    return _display.get().open_steps(name, n_steps, unit) if shown else NoSteps()
 
 
 class NoSteps:
@@ -246,8 +251,8 @@ class LiveSteps:
 class LogSteps(NoSteps):
     """Writes a line after the last step, and every few seconds before."""
 
-    def __init__(self, name: str, n_steps: int, unit: str) -> None:
-        self._name, self._n_steps, self._unit = name, n_steps, unit
+    def __init__(self, name: str, n_steps: int, unit: str, prefix: str = "[CoHiRF] ") -> None:
+        self._name, self._n_steps, self._unit, self._prefix = name, n_steps, unit, prefix
         self._done = 0
         self._written = time.monotonic()
 
@@ -258,7 +263,7 @@ class LogSteps(NoSteps):
         if now - self._written < LOG_SECONDS and self._done < self._n_steps:
             return
         self._written = now
-        line = f"[CoHiRF] {self._name}: {self._done:,} of {self._n_steps:,} {self._unit}s, {note}"
+        line = f"{self._prefix}{self._name}: {self._done:,} of {self._n_steps:,} {self._unit}s, {note}"
         print(line, file=sys.stderr, flush=True)  # noqa: T201 - what verbose asks for
 
 

@@ -142,6 +142,23 @@ FILES_REFUSED = {
         "data.csv: column 'a;b' is text: code it with --categorical onehot, keep it apart with --label-column or "
         "--id-column, or leave it out with --drop 'a;b'. Or is it several columns, with another --delimiter?",
     ),
+    "names that are not in UTF-8": (
+        lambda: Path("data.csv").write_bytes("gr\xf6\xdfe,b\n1,2\n".encode("latin-1")),
+        "fit data.csv",
+        "data.csv has column names that are not in UTF-8: convert the file first, for instance with iconv -f latin1 -t "
+        "utf-8.",
+    ),
+    "text that is not in UTF-8": (
+        lambda: Path("data.csv").write_bytes("a,b\nM\xfcller,2\n".encode("latin-1")),
+        "fit data.csv",
+        "data.csv: column 'a' has text that is not in UTF-8: convert the file first, for instance with iconv -f latin1 "
+        "-t utf-8; or leave it out with --drop 'a'.",
+    ),
+    "classes that are not in UTF-8": (
+        lambda: Path("data.csv").write_bytes("a,b\nM\xfcller,2\n".encode("latin-1")),
+        "fit data.csv --label-column a",
+        "data.csv has text that is not in UTF-8: convert the file first, for instance with iconv -f latin1 -t utf-8.",
+    ),
     "a name twice": (
         lambda: Path("data.csv").write_text("a,a\n1,2\n"),
         "fit data.csv",
@@ -448,6 +465,10 @@ def test_a_memory_limit_below_what_python_takes_is_refused(cohirf, folder, apart
         ("cut gone --clusters 2", "gone is not there: give the folder that cohirf fit --model wrote."),
         ("cut gone", "cut needs a level: give either --clusters or --level."),
         ("cut gone --clusters 2 --level 1", "cut needs a level: give either --clusters or --level."),
+        (
+            "cut gone --clusters 2 --id-column id",
+            "--id-column 'id' is a column of the data: give that of the fit, with --data.",
+        ),
         ("tree gone --format nwk", "--format 'nwk' is not valid: give newick, json, linkage or graphml."),
         ("info gone.csv", "gone.csv is not a file: check the path."),
         (

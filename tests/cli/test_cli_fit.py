@@ -243,7 +243,7 @@ def test_a_system_that_does_not_tell_the_memory_is_no_fault(cohirf, folder, apar
     def fail():
         raise NotImplementedError
 
-    monkeypatch.setattr("cohirf.cli.fit.peak_bytes", fail)
+    monkeypatch.setattr("cohirf.cli.summary.peak_bytes", fail)
     outcome = cohirf("fit", "iris.csv", *apart)
     assert outcome.code == 0
     assert "peak memory" not in outcome.out

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -74,3 +75,26 @@ def test_the_demo_runs_and_writes_a_report(cohirf, monkeypatch):
     assert [line.split()[2] for line in lines[1:9:2]] == ["KMeans", "KMeans", "KMeans", "DBSCAN"]
     assert lines[-1] == "Written: page.html (report)"
     assert "Handwritten digits" in Path("page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "size"),
+    [
+        ("spheres --n 1000 --out a.npy", 12_000),
+        ("hypercube --n 100 --noise 27 --out a.parquet", 12_000),
+        ("blobs --n 100 --features 15 --out a.csv", 12_000),
+    ],
+)
+def test_data_that_the_disk_has_no_room_for_is_refused(cohirf, here, monkeypatch, options, size):
+    free = size - 1
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=free))
+    outcome = cohirf("generate", *options.split())
+    assert outcome.code == 2
+    assert outcome.err == (
+        f"cohirf: --out {options.split()[-1]} takes 12 KB or more, and its disk has 12 KB left: lower --n, or give a "
+        f"path on another disk.\n"
+    )
+    assert list(here.iterdir()) == []
+    free = size
+    assert cohirf("generate", *options.split()).code == 0
+    assert Path(options.split()[-1]).stat().st_size >= size

@@ -18,7 +18,7 @@ from cohirf.cli.errors import explain, one_line
 from cohirf.cli.estimator_options import estimator_options, flags, read_parameters
 from cohirf.progress import LogBar
 
-COMMANDS = ["fit", "predict", "cut", "tree", "report", "info", "demo"]
+COMMANDS = ["fit", "tune", "predict", "cut", "tree", "report", "info", "demo"]
 
 
 class Terminal(io.StringIO):

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from cohirf import CoHiRF
 from cohirf.clusterers import SCSRGF, GridDBSCAN
 from cohirf.tuning import paper_space, tune, wide_space
-from cohirf.tuning.metrics import METRICS, Silhouettes, find_metric
+from cohirf.tuning.metrics import METRICS, Metric, Silhouettes, find_metric
 
 X, y = make_blobs(300, centers=10 * np.eye(5, 4), cluster_std=0.7, random_state=1)
 FEW = {"n_clusters": IntDistribution(2, 8)}
@@ -112,6 +112,20 @@ def test_a_function_is_called_with_data_and_labels_and_with_classes_if_there_are
 
     assert tune(KMeans(), X, metric=fewest, n_trials=8, search_space=FEW).best_params == {"n_clusters": 2}
     assert tune(KMeans(), X, y, metric=rand, n_trials=12, search_space=FEW).best_params == {"n_clusters": 5}
+
+
+def test_a_metric_says_itself_what_is_worst():
+    metric = Metric(lambda X, labels, y: 1.0 / len(np.unique(labels)), worst=-3.0)
+    found = tune(Counting(), X, metric=metric, n_trials=14, search_space=FEW)
+    assert found.best_params == {"n_clusters": 2}
+    assert (found.table.score[found.table.error != ""] == -3).all()
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("What I want to remember is not in a database.")
+    with pytest.raises(ValueError, match=r"notes\.txt cannot be used as storage: .* Give the path of a new"):
+        tune(KMeans(), X, n_trials=1, search_space=FEW, storage=path)
 
 
 def test_the_score_is_the_mean_over_seeds():

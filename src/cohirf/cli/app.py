@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import cohirf
-from cohirf.cli import cut, demo, fit, generate, info, predict, report, tree
+from cohirf.cli import cut, demo, fit, generate, info, predict, report, tree, tune
 from cohirf.cli.errors import Interrupted
 from cohirf.cli.estimator_options import estimator_options
 from cohirf.cli.spec import Argument, Option
 from cohirf.optional import import_optional
 
 HELP = "Cluster a file with any clustering method, at sizes where it cannot run alone, and understand the result."
+HIDDEN = {"tune": ("checkpoint",)}  # what is not for a command that takes the parameters of CoHiRF
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
@@ -29,6 +31,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "cohirf fit data.parquet --consensus majority --medoid-weights --views 10 --max-features 0.7 --out labels.csv",
         "cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000 --checkpoint ck/ "
         "--id-column id --out labels.parquet --model model/",
+    ),
+    "tune": (
+        "cohirf tune data.csv",
+        "cohirf tune iris.csv --label-column species --metric ari --space wide --storage trials.db",
+        "cohirf tune data.parquet --estimator dbscan --param min_samples=5 --views 1 --trials 100 --out labels.parquet",
     ),
     "predict": ("cohirf predict model/ new.parquet --out labels.parquet",),
     "cut": ("cohirf cut model/ --clusters 8 --out labels.parquet",),
@@ -49,7 +56,7 @@ def build_command() -> Any:
     options = {"no_args_is_help": True, "pretty_exceptions_enable": False, "rich_markup_mode": "rich"}
     app = typer.Typer(help=HELP, epilog=_epilog(""), context_settings=CONTEXT, **options)
     app.callback()(_with_version(typer))
-    for function in (fit.fit, predict.predict, cut.cut, tree.tree, report.report, info.info):
+    for function in (fit.fit, tune.tune, predict.predict, cut.cut, tree.tree, report.report, info.info):
         _add(typer, app, function)
     generators = typer.Typer(help="Write synthetic data of any size.", **options)
     for generator in (generate.spheres, generate.hypercube, generate.blobs):
@@ -89,7 +96,10 @@ def _parameters(typer: Any, function: Callable[..., None]) -> list[inspect.Param
                 _parameter(
                     typer,
                     name,
-                    Annotated[bool if option.is_switch else str | None, option.option],
+                    Annotated[
+                        bool if option.is_switch else str | None,
+                        replace(option.option, hidden=name in HIDDEN.get(function.__name__, ())),
+                    ],
                     False if option.is_switch else None,
                 )
                 for name, option in estimator_options().items()
@@ -117,6 +127,7 @@ def _to_option(typer: Any, option: Option) -> Any:
         rich_help_panel=option.panel,
         show_default=False,
         readable=False,
+        hidden=option.hidden,
         autocompletion=_completer(option.choices) if option.choices else None,
     )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from cohirf.cli.errors import BadInputError
 from cohirf.cli.tables import Table, is_number, is_text
+from cohirf.sources.csv import TO_UTF_8
 
 Column = str | int  # a name, or a number where there are no names
 
@@ -73,6 +74,11 @@ def find_categorical(table: Table, features: Sequence[Column], *, allowed: bool)
                     f"--label-column or --id-column, or leave it out with --drop {column!r}.{_hint(table)}"
                 )
             categorical.append(column)
+        elif stored == "binary" and _is_csv(table):
+            raise BadInputError(
+                f"{table.name}: column {column!r} has text that is not in UTF-8: {TO_UTF_8}; or leave it out with "
+                f"--drop {column!r}."
+            )
         elif not is_number(stored):
             raise BadInputError(
                 f"{table.name}: column {column!r} has type {stored}, which is no number: leave it out with --drop "
@@ -82,5 +88,8 @@ def find_categorical(table: Table, features: Sequence[Column], *, allowed: bool)
 
 
 def _hint(table: Table) -> str:
-    is_csv = ".csv" in table.name or ".tsv" in table.name
-    return " Or is it several columns, with another --delimiter?" if is_csv and len(table.types) == 1 else ""
+    return " Or is it several columns, with another --delimiter?" if _is_csv(table) and len(table.types) == 1 else ""
+
+
+def _is_csv(table: Table) -> bool:
+    return ".csv" in table.name or ".tsv" in table.name

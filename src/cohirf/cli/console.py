@@ -86,6 +86,10 @@ class LogDisplay:
         """Return something that writes a line now and then, where a level has several batches."""
         return None if self._quiet or n_batches == 1 else progress.LogBar(level, n_batches, prefix="")
 
+    def open_steps(self, name: str, n_steps: int, unit: str) -> progress.Steps:
+        """Return something that writes a line now and then."""
+        return progress.NoSteps() if self._quiet else progress.LogSteps(name, n_steps, unit, prefix="")
+
     def say(self, line: str) -> None:
         """Write a line."""
         if not self._quiet:
@@ -98,6 +102,10 @@ class RichDisplay:
     def open_bar(self, level: int, n_batches: int) -> progress.Bar:
         """Return a bar that goes away when the level is done; of a single batch it only tells the time."""
         return RichBar(level, n_batches)
+
+    def open_steps(self, name: str, n_steps: int, unit: str) -> progress.Steps:
+        """Return a bar that goes away when the last step is done."""
+        return RichSteps(name, n_steps, unit)
 
     def say(self, line: str) -> None:
         """Print a line that stays."""
@@ -131,6 +139,38 @@ class RichBar(AbstractContextManager["RichBar"]):
         """Say that one more batch is contracted."""
         self._rows.add(rows_in, rows_out)
         self._progress.update(self._task, advance=1, rows=str(self._rows))
+
+
+class RichSteps(AbstractContextManager["RichSteps"]):
+    """How many steps of a longer work are done."""
+
+    def __init__(self, name: str, n_steps: int, unit: str) -> None:
+        rich = import_optional("rich.progress", "cli")
+        self._progress = rich.Progress(
+            rich.SpinnerColumn(),
+            rich.TextColumn("{task.description}"),
+            rich.BarColumn(),
+            rich.MofNCompleteColumn(),
+            rich.TextColumn(f"{unit}s"),
+            rich.TextColumn("{task.fields[note]}"),
+            rich.TimeElapsedColumn(),
+            rich.TextColumn("left"),
+            rich.TimeRemainingColumn(),
+            console=_rich_console(stderr=True),
+            transient=True,
+        )
+        self._task = self._progress.add_task(name, total=n_steps, note="")
+
+    def __enter__(self) -> RichSteps:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def advance(self, n_steps: int, note: str) -> None:
+        """Say that so many more steps are done, and how it stands."""
+        self._progress.update(self._task, advance=n_steps, note=note)
 
 
 def _draw(grid: Grid) -> None:

@@ -42,6 +42,8 @@ def cut(
     console = Console(json, quiet)
     if (clusters is None) == (level is None):
         raise BadInputError("cut needs a level: give either --clusters or --level.")
+    if id_column is not None and data is None:
+        raise BadInputError(f"--id-column {id_column!r} is a column of the data: give that of the fit, with --data.")
     check_file(out, "--out", TABLES, force=force, data=data)
     fitted, preparation = open_model(model)
     hierarchy = fitted.hierarchy_

@@ -99,11 +99,26 @@ class PreparedData:
 
     def rows(self) -> Source | NDArray[Any]:
         """Return all rows as an array where they are few, and the source where they are many."""
-        n_bytes = self.source.n_rows * self.source.n_features * self.source.dtype.itemsize
-        if n_bytes > IN_MEMORY_BYTES:
-            return self.source
+        return self.array() if self.is_small else self.source
+
+    def array(self) -> NDArray[Any]:
+        """Return all rows as an array."""
         rows: NDArray[Any] = self.source.take(np.arange(self.source.n_rows))
         return rows
+
+    @property
+    def n_bytes(self) -> int:
+        """The memory that all rows take."""
+        return self.source.n_rows * self.source.n_features * self.source.dtype.itemsize
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a fit holds all rows in memory."""
+        return self.n_bytes <= IN_MEMORY_BYTES
+
+    def describe(self) -> str:
+        """Return the size of the data in words."""
+        return f"{self.file.name}: {self.source.n_rows:,} rows, {self.source.n_features:,} features"
 
     def classes(self) -> Classes | None:
         """Return the class of each row, if a column has it."""

@@ -46,6 +46,10 @@ IN_WORDS_OF_OPTIONS = (
     (r"Raise memory_limit, or fit from a file with cohirf\.open_source", "Raise memory_limit"),
     (r", or choose others with columns=\[\.\.\.\]", ", or leave some out with --drop"),
     (r"overwrite=True", "--force"),
+    (r"Give another study_name or another storage\.", "Give another --study, or another --storage."),
+    (r": its seeds is tuple\((\d+)\), and here it is tuple\((\d+)\)\.", r": its --seed is \1, and here it is \2."),
+    (r"cannot be used as storage: ", "cannot be used as --storage: "),
+    (r": widen search_space, or choose another base method\.", ": give fewer parameters, or another --estimator."),
 )
 
 

@@ -17,6 +17,7 @@ SHORT_NAMES = {"n_views": "views", "random_state": "seed"}
 NO_OPTIONS = ("estimator", "verbose")  # a short name and --param make the one; the other follows the screen
 PANELS = {"batch_size": "Size", "memory_limit": "Size", "checkpoint": "Size", "n_jobs": "Size"}
 PANEL = "Clustering"
+BASE_METHOD = "kmeans"
 SEED = 0  # the same command gives the same clusters
 MANY_ROWS = 50_000  # from which on the batch size is chosen by measurement
 
@@ -34,7 +35,7 @@ IN_OTHER_WORDS = {
 
 Estimator = Annotated[
     str | None,
-    Option(("--estimator",), f"The base method: {', '.join(NAMES)}.", PANEL, "NAME", tuple(NAMES), "kmeans"),
+    Option(("--estimator",), f"The base method: {', '.join(NAMES)}.", PANEL, "NAME", tuple(NAMES), BASE_METHOD),
 ]
 BaseParameters = Annotated[
     list[str] | None,
@@ -87,17 +88,23 @@ def read_base_method(name: str | None, parameters: list[str] | None) -> Any:
     """Return the base method that ``--estimator`` and ``--param`` describe; None if neither is given."""
     if name is None and not parameters:
         return None
+    texts = read_assignments(parameters)
+    try:
+        return make_base_method(name or BASE_METHOD, **texts)
+    except ValueError as error:
+        flag = "--estimator" if name not in (*NAMES, None) else "--param"
+        raise BadInputError(f"{flag}: {error}") from error
+
+
+def read_assignments(parameters: list[str] | None) -> dict[str, str]:
+    """Return what ``--param`` says, by the name of the parameter."""
     texts = {}
     for given in parameters or []:
         key, equals, text = given.partition("=")
         if not equals:
             raise BadInputError(f"--param {given!r} is not valid: give KEY=VALUE, such as --param n_clusters=5.")
         texts[key] = text
-    try:
-        return make_base_method(name or "kmeans", **texts)
-    except ValueError as error:
-        flag = "--estimator" if name not in (*NAMES, None) else "--param"
-        raise BadInputError(f"{flag}: {error}") from error
+    return texts
 
 
 def read_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,6 +123,28 @@ def settle_parameters(parameters: Mapping[str, Any], n_rows: int) -> dict[str, A
     if n_rows >= MANY_ROWS:
         chosen["batch_size"] = "auto"
     return chosen | dict(parameters)
+
+
+def to_arguments(parameters: Mapping[str, Any]) -> list[str]:
+    """Return parameters of CoHiRF as a command line has them: what :func:`read_parameters` reads."""
+    options = estimator_options()
+    arguments = []
+    for name, value in parameters.items():
+        if not options[name].is_switch:
+            arguments += [flag_of(name), to_text(value)]
+        elif value:
+            arguments.append(flag_of(name))
+    return arguments
+
+
+def to_text(value: Any) -> str:
+    """Return a value as text that is read as the same value."""
+    return "none" if value is None else str(value)
+
+
+def say_chosen(chosen: Mapping[str, Any]) -> str:
+    """Return what was decided for the user, as options that could have been given."""
+    return f"chosen: {' '.join(f'{flag} {value}' for flag, value in chosen.items())}"
 
 
 def _help(text: str) -> str:

@@ -11,8 +11,10 @@ from cohirf import datasets
 from cohirf.cli import spec
 from cohirf.cli.console import Console
 from cohirf.cli.errors import BadInputError
-from cohirf.cli.spec import Option, read_count
-from cohirf.cli.writing import TABLES, check_file
+from cohirf.cli.spec import Option, read_count, read_number
+from cohirf.cli.writing import TABLES, check_file, check_room
+
+CELL_BYTES = {".npy": 4, ".parquet": 4, ".csv": 8}  # at least
 
 Rows = Annotated[str, Option(("--n",), "Number of rows, such as 1000 or 1e6.", metavar="INT")]
 Out = Annotated[
@@ -40,8 +42,8 @@ def spheres(
     quiet: spec.Quiet = False,
 ) -> None:
     """Points on two concentric spheres, of radius 0.5 and 1, in three dimensions."""
-    options = {"noise": _read_number("--noise", noise)}
-    _generate(datasets.write_spheres, n, out, seed, options, Console(json, quiet), force=force)
+    options = {"noise": read_number("--noise", noise)}
+    _generate(datasets.write_spheres, n, 3, out, seed, options, Console(json, quiet), force=force)
 
 
 def hypercube(
@@ -68,7 +70,8 @@ def hypercube(
             f"--clusters {clusters} is above the {2 ** options['n_informative']} corners of a hypercube with "
             f"--informative {informative}: raise --informative, or lower --clusters."
         )
-    _generate(datasets.write_hypercube, n, out, seed, options, Console(json, quiet), force=force)
+    n_features = options["n_informative"] + options["n_noise"]
+    _generate(datasets.write_hypercube, n, n_features, out, seed, options, Console(json, quiet), force=force)
 
 
 def blobs(
@@ -85,16 +88,34 @@ def blobs(
     quiet: spec.Quiet = False,
 ) -> None:
     """Points of round clusters, with centres between -10 and 10."""
+    n_features = read_count("--features", features)
     options = {
         "n_clusters": read_count("--clusters", clusters),
-        "n_features": read_count("--features", features),
-        "spread": _read_number("--spread", spread),
+        "n_features": n_features,
+        "spread": read_number("--spread", spread),
     }
-    _generate(datasets.write_blobs, n, out, seed, options, Console(json, quiet), force=force)
+    _generate(
+        datasets.write_blobs,
+        n,
+        read_count("--features", features),
+        out,
+        seed,
+        options,
+        Console(json, quiet),
+        force=force,
+    )
 
 
 def _generate(
-    write: Callable[..., Path], n: str, out: Path, seed: str, options: dict[str, Any], console: Console, *, force: bool
+    write: Callable[..., Path],
+    n: str,
+    n_features: int,
+    out: Path,
+    seed: str,
+    options: dict[str, Any],
+    console: Console,
+    *,
+    force: bool,
 ) -> None:
     """Write data beside its place and move it there, so that no half of it is ever left."""
     n_rows = read_count("--n", n)
@@ -102,6 +123,7 @@ def _generate(
     labels = datasets.labels_file(out)
     check_file(out, "--out", TABLES, force=force)
     check_file(labels, "--out", TABLES, force=force)
+    check_room(out, "--out", n_rows * n_features * CELL_BYTES[out.suffix.lower()], "lower --n")
     with tempfile.TemporaryDirectory(dir=out.absolute().parent, prefix=".cohirf-") as folder:
         made = Path(folder) / out.name
         write(made, n_rows, random_state=random_state, **options)
@@ -111,13 +133,3 @@ def _generate(
     written = {"data": str(out)} | ({} if labels == out else {"labels": str(labels)})
     document = {"command": "generate", "rows": n_rows, "written": written}
     console.show(document, "Written: " + ", ".join(f"{path} ({name})" for name, path in written.items()))
-
-
-def _read_number(flag: str, text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < float("inf"):
-        raise BadInputError(f"{flag} {text!r} is not valid: give a number from 0 on.")
-    return number

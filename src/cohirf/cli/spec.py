@@ -37,6 +37,8 @@ class Option:
         What a shell offers to complete it with.
     default : str
         What the help says happens without it.
+    hidden : bool
+        Whether the help leaves it out: it is only there to be refused in words.
     """
 
     flags: tuple[str, ...]
@@ -45,6 +47,7 @@ class Option:
     metavar: str | None = None
     choices: tuple[str, ...] = ()
     default: str | None = None
+    hidden: bool = False
 
 
 DataPath = Annotated[Path, Argument("Parquet, CSV, Arrow, .npy or Zarr; or a folder of Parquet files.", "DATA")]
@@ -85,3 +88,14 @@ def read_count(flag: str, text: str, least: int = 1) -> int:
     if not (least <= number <= 2**53 and number == int(number)):
         raise BadInputError(f"{flag} {text!r} is not valid: give a whole number from {least} on, such as 1000 or 1e6.")
     return int(number)
+
+
+def read_number(flag: str, text: str) -> float:
+    """Return a number from 0 on."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise BadInputError(f"{flag} {text!r} is not valid: give a number from 0 on.")
+    return number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from math import isnan
 from typing import Any
 
@@ -15,6 +16,7 @@ from cohirf.cli.console import Grid
 from cohirf.cli.data import Classes
 from cohirf.estimator import CoHiRF
 from cohirf.planning.byte_sizes import format_bytes
+from cohirf.planning.memory import peak_bytes
 
 MOST_SIZES = 100  # that a document lists
 FEW_SIZES = 8  # that people read
@@ -109,6 +111,13 @@ def shown_sizes(sizes: list[int], n_clusters: int) -> str:
     """Return the largest clusters in one line."""
     text = ", ".join(f"{size:,}" for size in sizes[:FEW_SIZES])
     return text if n_clusters <= FEW_SIZES else f"{text} and {n_clusters - FEW_SIZES:,} more"
+
+
+def peak_bytes_if_known() -> int | None:
+    """Return the most memory this process has taken; None where the system does not tell."""
+    with suppress(NotImplementedError):
+        return peak_bytes()
+    return None
 
 
 def _describe_level(record: LevelRecord) -> dict[str, Any]:

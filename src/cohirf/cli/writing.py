@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from cohirf.algorithm.grouping import row_blocks
 from cohirf.cli.errors import BadInputError
 from cohirf.durable import replacing
 from cohirf.optional import import_optional
+from cohirf.planning.byte_sizes import format_bytes
 from cohirf.saving import refuse_target
 from cohirf.sources.files import shown
 
@@ -73,6 +75,16 @@ def check_parent(path: Path, flag: str) -> None:
         raise BadInputError(f"{flag} {shown(path.absolute())}: there is no folder {shown(parent)}: make it first.")
     if not os.access(parent, os.W_OK):
         raise BadInputError(f"{flag} {shown(path.absolute())}: the folder cannot be written to: give another path.")
+
+
+def check_room(path: Path, flag: str, n_bytes: int, remedy: str) -> None:
+    """Refuse a file that is larger than what is free on its disk."""
+    free = shutil.disk_usage(path.absolute().parent).free
+    if n_bytes > free:
+        raise BadInputError(
+            f"{flag} {shown(path.absolute())} takes {format_bytes(n_bytes)} or more, and its disk has "
+            f"{format_bytes(free)} left: {remedy}, or give a path on another disk."
+        )
 
 
 def check_ids(path: Path | None, column: Any) -> None:

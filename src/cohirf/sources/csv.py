@@ -18,6 +18,7 @@ from cohirf.sources.conversion import MADE_FROM, is_made, temporary_file, writin
 from cohirf.sources.files import FileStamp, one_line
 
 BLOCK_BYTES = 2**20  # about thirty blocks are read ahead
+TO_UTF_8 = "convert the file first, for instance with iconv -f latin1 -t utf-8"
 TYPES = {"null": "double", "int64": "double", "double": "double", "bool": "bool"}  # what is found: what it becomes
 
 
@@ -62,7 +63,8 @@ class CsvFile:
         """Return names and types of all columns, judged by the beginning of the file."""
         with self.naming(), self.read() as reader:
             schema = reader.schema
-        if self.header is None and all(_is_number(name) for name in schema.names):
+            names = schema.names  # here: Arrow decodes them only now
+        if self.header is None and all(_is_number(name) for name in names):
             raise ValueError(
                 f"{self.file.name} has only numbers in its first line: give header=False if they are data, "
                 f"header=True if they are names."
@@ -111,6 +113,10 @@ class CsvFile:
     def _explain(self, message: str) -> str:
         if message == "Empty CSV file":
             return f"{self.file.name} is empty: give a line of column names and a line for each sample."
+        if "codec can't decode" in message:
+            return f"{self.file.name} has column names that are not in UTF-8: {TO_UTF_8}."
+        if "invalid UTF8 data" in message:
+            return f"{self.file.name} has text that is not in UTF-8: {TO_UTF_8}."
         if found := re.search(r"In CSV column #(\d+): .*invalid value '(.*)'", message):
             with self.read() as reader:
                 name = reader.schema.names[int(found[1])]

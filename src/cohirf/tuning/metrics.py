@@ -73,8 +73,10 @@ METRICS: dict[str, Callable[[Any], Metric]] = {
 }
 
 
-def find_metric(metric: str | Callable[..., float], X: Any, y: Any) -> Metric:
+def find_metric(metric: str | Metric | Callable[..., float], X: Any, y: Any) -> Metric:
     """Return a metric by name, or that of a function of data and labels, or of data, labels and classes if given."""
+    if isinstance(metric, Metric):
+        return metric
     if callable(metric):
         function = metric
         score = (lambda X, labels, _: function(X, labels)) if y is None else function

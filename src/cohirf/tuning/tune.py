@@ -274,8 +274,7 @@ def _describe_search(
 def _open_study(optuna: Any, storage: Any, study_name: str, about: dict[str, str]) -> Any:
     """Return a new study, or the one in ``storage`` if it is about the same."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    address = storage if storage is None or "://" in str(storage) else f"sqlite:///{os.fspath(storage)}"
-    study = optuna.create_study(direction="maximize", storage=address, study_name=study_name, load_if_exists=True)
+    study = _create_study(optuna, storage, study_name)
     for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
         study.tell(trial.number, state=optuna.trial.TrialState.FAIL)  # cut off before it had a score
     before = study.user_attrs.get(DESCRIPTION)
@@ -288,6 +287,18 @@ def _open_study(optuna: Any, storage: Any, study_name: str, about: dict[str, str
             f"{about.get(name)}. Give another study_name or another storage."
         )
     return study
+
+
+def _create_study(optuna: Any, storage: Any, study_name: str) -> Any:
+    if storage is None:
+        return optuna.create_study(direction="maximize", study_name=study_name)
+    address = storage if "://" in str(storage) else f"sqlite:///{os.fspath(storage)}"
+    unusable = (optuna.exceptions.StorageInternalError, import_optional("sqlalchemy.exc", "tune").SQLAlchemyError)
+    try:
+        return optuna.create_study(direction="maximize", storage=address, study_name=study_name, load_if_exists=True)
+    except unusable as error:
+        said = str(error.__cause__ or error).splitlines()[0]
+        raise ValueError(f"{storage} cannot be used as storage: {said}. Give the path of a new SQLite file.") from error
 
 
 def _finished(study: Any) -> list[Any]:

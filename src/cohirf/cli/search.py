@@ -1,0 +1,150 @@
+"""What a search is about: the model, which of its parameters are looked for, and which the user has settled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cohirf.cli.errors import BadInputError
+from cohirf.cli.estimator_options import (
+    BASE_METHOD,
+    flag_of,
+    read_assignments,
+    read_base_method,
+    read_parameters,
+    settle_parameters,
+    to_arguments,
+    to_text,
+)
+from cohirf.clusterers.names import NAMES, make_base_method
+from cohirf.estimator import CoHiRF
+from cohirf.tuning import paper_space, wide_space
+from cohirf.tuning.search_space import SPACES
+
+SPACE_NAMES = ("paper", "wide")
+INNER = "estimator__"  # before parameters of the base method inside CoHiRF
+
+
+@dataclass(frozen=True)
+class Search:
+    """A base method, alone or with CoHiRF around it, and where to look for its parameters.
+
+    Attributes
+    ----------
+    method : str
+        The short name of the base method.
+    base : estimator
+        The base method, with the parameters that the user gives.
+    alone : bool
+        Whether there is no CoHiRF around it.
+    assigned : dict of str
+        Parameters of the base method that the user gives, as text.
+    parameters : dict
+        Parameters of CoHiRF that the user gives.
+    space : dict
+        Distributions of the parameters that are searched.
+    given : list of str
+        Options that the user gives for what would be searched.
+    """
+
+    method: str
+    base: Any
+    alone: bool
+    assigned: dict[str, str]
+    parameters: dict[str, Any]
+    space: dict[str, Any] = field(default_factory=dict)
+    given: list[str] = field(default_factory=list)
+
+    def settle(self, n_rows: int) -> dict[str, Any]:
+        """Return the parameters of CoHiRF that are not searched; without it, those that trials have all the same."""
+        settled = settle_parameters(self.parameters, n_rows)
+        return {"random_state": settled["random_state"]} if self.alone else settled
+
+    def to_estimator(self, settled: Mapping[str, Any]) -> Any:
+        """Return what is tuned."""
+        return self.base if self.alone else CoHiRF(self.base, **settled)
+
+    def to_arguments(self, settled: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+        """Return the model with parameters that were found as a command line of fit has it."""
+        inner = {name.removeprefix(INNER): to_text(value) for name, value in found.items() if name.startswith(INNER)}
+        outer = {name: value for name, value in found.items() if not name.startswith(INNER)}
+        words = ["--estimator", self.method]
+        for name, text in (self.assigned | inner).items():
+            words += ["--param", f"{name}={text}"]
+        return words + to_arguments({**settled, **outer})
+
+    def called(self, name: str) -> str:
+        """Return a searched parameter as people read it."""
+        if self.alone or name.startswith(INNER):
+            return name.removeprefix(INNER)
+        return flag_of(name).removeprefix("--")
+
+    def describe(self) -> str:
+        """Return what is searched, in words."""
+        return "searched: " + ", ".join(f"{self.called(name)} {_in_words(where)}" for name, where in self.space.items())
+
+
+def read_search(
+    estimator: str | None, param: list[str] | None, options: Mapping[str, Any], *, space: str, alone: bool
+) -> Search:
+    """Return the search that options describe; refuse what does not go together."""
+    method = estimator or BASE_METHOD
+    base = read_base_method(estimator, param)
+    base = make_base_method(method) if base is None else base
+    search = Search(method, base, alone, read_assignments(param), read_parameters(options))
+    _refuse_misfits(search, space)
+    whole = _whole_space(search, space)
+    given = _given(search)
+    left = {name: where for name, where in whole.items() if name not in given}
+    unsought = [given[name] for name in whole if name in given]
+    if not left:
+        wider = "" if alone or space == "wide" else ", or give --space wide"
+        raise BadInputError(f"Nothing is left to search, with {' '.join(unsought)}: leave one of them out{wider}.")
+    return Search(method, base, alone, search.assigned, search.parameters, left, unsought)
+
+
+def _whole_space(search: Search, space: str) -> dict[str, Any]:
+    known = [name for name, (_, cls) in NAMES.items() if cls in SPACES]
+    if search.method not in known:
+        raise BadInputError(
+            f"--estimator {search.method} has no ranges to search: give one of {', '.join(known)}; or tune it in "
+            f"Python, where cohirf.tuning.tune takes a search_space."
+        )
+    if search.alone:
+        return paper_space(search.base)
+    return (wide_space if space == "wide" else paper_space)(CoHiRF(search.base))
+
+
+def _given(search: Search) -> dict[str, str]:
+    """Return the parameters that the user gives, as the library names them, with the option that gives each."""
+    prefix = "" if search.alone else INNER
+    inner = {f"{prefix}{name}": f"--param {name}={text}" for name, text in search.assigned.items()}
+    return inner | {name: " ".join(to_arguments({name: value})) for name, value in search.parameters.items()}
+
+
+def _refuse_misfits(search: Search, space: str) -> None:
+    if search.parameters.get("checkpoint") is not None:
+        raise BadInputError("--checkpoint keeps a single fit: give --storage trials.db, which keeps all trials.")
+    if "random_state" in search.parameters and search.parameters["random_state"] is None:
+        raise BadInputError("--seed 'none' is not valid: give a number; all trials have the same seed.")
+    if not search.alone:
+        return
+    outer = [name for name in search.parameters if name != "random_state"]
+    if outer:
+        raise BadInputError(
+            f"{flag_of(outer[0])} is an option of CoHiRF, and --alone tunes {search.method} without it: leave one of "
+            f"them out."
+        )
+    if space == "wide":
+        raise BadInputError("--space wide has options of CoHiRF: leave it out with --alone.")
+    if "random_state" in search.assigned:
+        raise BadInputError("--param random_state is for the seed of the trials: give --seed.")
+
+
+def _in_words(where: Any) -> str:
+    """Return the range of an Optuna distribution."""
+    if hasattr(where, "choices"):
+        *some, last = (str(choice).lower() for choice in where.choices)
+        return f"{', '.join(some)} or {last}"
+    return f"{where.low:g} to {where.high:g}"

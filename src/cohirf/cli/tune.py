@@ -1,0 +1,328 @@
+"""cohirf tune: search for good parameters on a file."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from sklearn.metrics import adjusted_rand_score
+
+from cohirf import tuning
+from cohirf.cli import data_options, spec
+from cohirf.cli.console import Console
+from cohirf.cli.data import IN_MEMORY_BYTES, Classes, PreparedData
+from cohirf.cli.data_options import DataOptions
+from cohirf.cli.errors import BadInputError, Interrupted
+from cohirf.cli.estimator_options import (
+    BaseParameters,
+    Estimator,
+    flag_of,
+    say_chosen,
+)
+from cohirf.cli.invocation import command_line
+from cohirf.cli.search import SPACE_NAMES, Search, read_search
+from cohirf.cli.spec import Option, read_count, read_number, refuse_unknown
+from cohirf.cli.summary import agreement, peak_bytes_if_known
+from cohirf.cli.tables import CsvFormat
+from cohirf.cli.targets import ModelFolder, Targets, say_written
+from cohirf.cli.tune_summary import describe_labels, describe_tuned, facts_grid, trials_grid
+from cohirf.cli.writing import check_file, check_parent, refuse_data
+from cohirf.durable import replacing
+from cohirf.estimator import CoHiRF
+from cohirf.planning.byte_sizes import format_bytes
+from cohirf.planning.memory import resident_bytes, resolve_memory_limit
+from cohirf.sources.files import shown
+from cohirf.tuning.metrics import METRICS, SILHOUETTE_ROWS, Metric
+from cohirf.validation import set_columns
+
+SEARCH = "Search"
+TRIAL_TABLES = (".csv", ".parquet")
+DISTANCE_BYTES = 12  # of two rows: measured as float64, kept as float32
+NOTHING = {
+    False: "give --out labels.csv to keep the clusters, --model model/ to predict and cut later, --table trials.csv to "
+    "keep the trials.",
+    True: "give --out labels.csv to keep the clusters, --table trials.csv to keep the trials.",
+}
+
+
+def tune(
+    data: spec.DataPath,
+    metric: Annotated[
+        str,
+        Option(
+            ("--metric",),
+            "What is to be high: silhouette and calinski_harabasz judge by the data alone, ari compares with "
+            "--label-column.",
+            SEARCH,
+            "NAME",
+            tuple(METRICS),
+            "silhouette",
+        ),
+    ] = "silhouette",
+    trials: Annotated[
+        str,
+        Option(("--trials",), "How many parameters are tried, with those in --storage.", SEARCH, "INT", default="60"),
+    ] = "60",
+    space: Annotated[
+        str,
+        Option(
+            ("--space",),
+            "Where to look: paper has the paper's ranges, wide adds options of CoHiRF that are not part of it. What is "
+            "given as an option is not searched.",
+            SEARCH,
+            "NAME",
+            SPACE_NAMES,
+            "paper",
+        ),
+    ] = "paper",
+    alone: Annotated[bool, Option(("--alone",), "Tune the base method without CoHiRF around it.", SEARCH, "")] = False,
+    storage: Annotated[
+        Path | None,
+        Option(
+            ("--storage",),
+            "An SQLite file that keeps every trial: the same command goes on where it was stopped.",
+            SEARCH,
+            "FILE",
+        ),
+    ] = None,
+    study: Annotated[
+        str,
+        Option(("--study",), "A name, where several searches share --storage.", SEARCH, "NAME", default="cohirf"),
+    ] = "cohirf",
+    timeout: Annotated[
+        str | None, Option(("--timeout",), "Seconds after which no trial is begun.", SEARCH, "NUMBER")
+    ] = None,
+    jobs: Annotated[
+        str,
+        Option(
+            ("--jobs",),
+            "How many trials run at the same time; -1: as many as there are cores. They are proposed without knowing "
+            "of each other, so results depend on it; on --n-jobs, which is about each fit, they do not.",
+            SEARCH,
+            "INT",
+            default="1",
+        ),
+    ] = "1",
+    label_column: spec.LabelColumn = None,
+    id_column: spec.IdColumn = None,
+    drop: data_options.Drop = None,
+    scale: data_options.Scale = "auto",
+    categorical: data_options.Categorical = None,
+    impute: data_options.Impute = None,
+    delimiter: spec.Delimiter = None,
+    header: spec.Header = None,
+    estimator: Estimator = None,
+    param: BaseParameters = None,
+    out: spec.Out = None,
+    model: ModelFolder = None,
+    table: Annotated[
+        Path | None, Option(("--table",), "Where to write all trials: .csv or .parquet.", spec.OUTPUT, "FILE")
+    ] = None,
+    force: spec.Force = False,
+    json: spec.AsJson = False,
+    quiet: spec.Quiet = False,
+    **options: Any,
+) -> None:
+    """Search for the parameters with which the rows of a file are clustered best."""
+    console = Console(json, quiet)
+    csv = CsvFormat(delimiter, header)
+    about = DataOptions(data, label_column, id_column, drop or [], scale, categorical, impute, csv)
+    refuse_unknown("--metric", metric, tuple(METRICS))
+    refuse_unknown("--space", space, SPACE_NAMES)
+    limits = {
+        "n_trials": read_count("--trials", trials),
+        "timeout": None if timeout is None else read_number("--timeout", timeout),
+        "n_jobs": _read_jobs(jobs),
+        "storage": storage,
+        "study_name": study,
+    }
+    if metric == "ari" and label_column is None:
+        raise BadInputError("--metric ari compares with known classes: name their column with --label-column.")
+    search = read_search(estimator, param, options, space=space, alone=alone)
+    targets = Targets(out, model, None, force)
+    _check_targets(targets, about, table, storage, search)
+    scaling = about.scaling(estimator)
+    prepared = about.prepare(scaling)
+    settled = search.settle(prepared.source.n_rows)
+    chosen = {} if estimator is not None else {"--estimator": search.method}
+    chosen |= {} if scale != "auto" else {"--scale": scaling}
+    chosen |= {flag_of(name): value for name, value in settled.items() if name not in search.parameters}
+    _note(console, prepared, search, chosen, metric)
+    _refuse_too_large(prepared, metric, search)
+    classes = prepared.classes()
+    started = time.perf_counter()
+    X = prepared.array()
+    found = _tune(search, settled, X, classes, metric, limits, console)
+    best = found.best_estimator
+    labels = np.asarray(best.labels_ if hasattr(best, "labels_") else best.predict(X))
+    document = {"command": "tune", "data": str(data), "metric": metric, **describe_tuned(found)}
+    document |= {"features": prepared.source.n_features, **describe_labels(labels), **agreement(labels, classes)}
+    document |= {"seconds": time.perf_counter() - started, "peak_bytes": peak_bytes_if_known()}
+    command = None if alone else _fit_command(about, scaling, search, settled, found.best_params)
+    document |= {"fit": command, "warnings": console.warned}
+    document["written"] = _write(targets, table, found, labels, prepared)
+    console.show(
+        document,
+        facts_grid(document, search),
+        *_say_how_to_fit(command, search, best, prepared, settled),
+        trials_grid(document, search),
+        say_written(document["written"], NOTHING[alone]),
+    )
+
+
+def _tune(
+    search: Search,
+    settled: dict[str, Any],
+    X: Any,
+    classes: Classes | None,
+    metric: str,
+    limits: dict[str, Any],
+    console: Console,
+) -> tuning.Tuned:
+    """Run the trials, and say what is left of a search that is stopped."""
+    y = classes.codes if metric == "ari" and classes is not None else None
+    try:
+        with console.watching():
+            return tuning.tune(
+                search.to_estimator(settled),
+                X,
+                y,
+                metric=metric if y is None or (y >= 0).all() else _ari_of_known(y),
+                search_space=search.space,
+                seeds=(settled["random_state"],),
+                random_state=settled["random_state"],
+                verbose=0 if console.quiet else 1,
+                **limits,
+            )
+    except KeyboardInterrupt:
+        raise Interrupted(_say_stopped(limits["storage"])) from None
+
+
+def _ari_of_known(y: Any) -> Metric:
+    """Return the adjusted Rand index over the rows that have a class."""
+    if not (y >= 0).any():
+        raise BadInputError("--metric ari compares with known classes, and no row has one: give another --metric.")
+
+    def score(_: Any, labels: Any, y: Any) -> float:
+        return float(adjusted_rand_score(y[y >= 0], np.asarray(labels)[y >= 0]))
+
+    return Metric(score, worst=-1.0, needs_classes=True)
+
+
+def _note(console: Console, data: PreparedData, search: Search, chosen: dict[str, Any], metric: str) -> None:
+    """Say what is searched, and what was decided for the user."""
+    console.note(data.describe())
+    if chosen:
+        console.note(say_chosen(chosen))
+    console.note(search.describe())
+    if search.given:
+        console.note(f"not searched, because it is given: {' '.join(search.given)}")
+    if metric == "silhouette" and data.source.n_rows > SILHOUETTE_ROWS:
+        console.note(f"silhouette: that of {SILHOUETTE_ROWS:,} random rows, the same ones in each trial")
+
+
+def _refuse_too_large(data: PreparedData, metric: str, search: Search) -> None:
+    """Refuse data that leaves no room for a fit: scores need all rows at hand."""
+    n_scored = min(data.source.n_rows, SILHOUETTE_ROWS) if metric == "silhouette" else 0
+    needed = data.n_bytes + DISTANCE_BYTES * n_scored**2
+    with suppress(NotImplementedError):  # not every system tells
+        room = resolve_memory_limit(search.parameters.get("memory_limit")) - resident_bytes()
+        if needed > room:
+            raise BadInputError(
+                f"{data.file.name}: a search holds all rows in memory, which takes {format_bytes(needed)}, and this "
+                f"process may take another {format_bytes(max(0, room))}: tune on a file with a sample of the rows, and "
+                f"fit this one with what it finds{'' if search.alone else '; or raise --memory-limit'}."
+            )
+
+
+def _check_targets(
+    targets: Targets, about: DataOptions, table: Path | None, storage: Path | None, search: Search
+) -> None:
+    """Refuse what could not be written, before the work begins."""
+    if search.alone and targets.model is not None:
+        raise BadInputError(
+            f"--model saves models of CoHiRF, and --alone tunes {search.method} without it: leave one of them out, or "
+            f"keep the clusters with --out."
+        )
+    targets.check(about.path, about.id_column)
+    check_file(table, "--table", TRIAL_TABLES, force=targets.force, data=about.path)
+    if table is not None and targets.labels is not None and table.resolve() == targets.labels.resolve():
+        raise BadInputError(f"--table {shown(table.absolute())} is --out, too: give another name.")
+    if storage is not None:
+        refuse_data(storage, "--storage", about.path)
+        if storage.is_dir():
+            raise BadInputError(f"--storage {shown(storage.absolute())} is a folder: give the name of a file.")
+        check_parent(storage, "--storage")
+
+
+def _fit_command(
+    about: DataOptions, scaling: str, search: Search, settled: dict[str, Any], found: dict[str, Any]
+) -> str:
+    """Return the command that fits what was found."""
+    words = [*about.to_arguments(scaling), *search.to_arguments(settled, found)]
+    path = str(about.path)
+    return shlex.join(
+        ["cohirf", "fit", *words, "--", path] if path.startswith("-") else ["cohirf", "fit", path, *words]
+    )
+
+
+def _say_how_to_fit(
+    command: str | None, search: Search, best: Any, data: PreparedData, settled: dict[str, Any]
+) -> list[str]:
+    """Return lines about fitting what was found."""
+    if command is None:
+        return [f"In Python, {search.method} alone with these parameters:", repr(best), ""]
+    lines = ["To fit with these parameters:", command]
+    if not data.is_small:
+        lines.append(
+            f"It reads data above {IN_MEMORY_BYTES // 2**20} MiB batch by batch, in order: its clusters can be others "
+            f"than those of the search."
+        )
+    elif settled.get("batch_size") == "auto":
+        lines.append("It measures the batch size anew, on which clusters depend: give --batch-size a number to fix it.")
+    return [*lines, ""]
+
+
+def _write(
+    targets: Targets, table: Path | None, found: tuning.Tuned, labels: Any, data: PreparedData
+) -> dict[str, str]:
+    """Write the files, each as a whole, and return their paths."""
+    model = found.best_estimator
+    if isinstance(model, CoHiRF):
+        set_columns(model, data.source.n_features, data.source.feature_names)
+        written = targets.write(model, data, None)
+    else:
+        written = targets.write_labels(labels, data)
+    if table is not None:
+        with replacing(table) as unfinished:
+            if table.suffix.lower() == ".csv":
+                found.table.to_csv(unfinished, index=False)
+            else:
+                found.table.to_parquet(unfinished, index=False)
+        written["trials"] = str(table)
+    return written
+
+
+def _read_jobs(text: str) -> int:
+    try:
+        jobs = int(text)
+    except ValueError:
+        jobs = 0
+    if jobs != -1 and jobs < 1:
+        raise BadInputError(f"--jobs {text!r} is not valid: give 1 or more, or -1 for all cores.")
+    return jobs
+
+
+def _say_stopped(storage: Path | None) -> str:
+    if storage is None:
+        return (
+            "Stopped. The trials so far are lost: with --storage trials.db they are kept, and the same command goes on."
+        )
+    return (
+        f"Stopped. {shown(storage.absolute())} keeps the trials that are done. To go on, run the same command: "
+        f"{command_line()}"
+    )

@@ -1,0 +1,408 @@
+"""cohirf tune, end to end."""
+
+import json
+import re
+import shlex
+import sqlite3
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+from sklearn.preprocessing import StandardScaler
+
+import cohirf as package
+from cohirf import CoHiRF, tuning
+from cohirf.cli import data as cli_data
+from cohirf.cli import main
+from cohirf.cli import tune as cli_tune
+from cohirf.tuning import metrics
+
+FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
+SPECIES = ("--drop", "id", "--label-column", "species")
+
+
+def fit_command(outcome):
+    """Return the arguments of the command that is printed."""
+    line = next(line for line in outcome.out.splitlines() if line.startswith("cohirf fit "))
+    return shlex.split(line)[1:]
+
+
+def interrupt_after(monkeypatch, n_fits):
+    """Stop the search when so many trials are fitted; return where fits are counted."""
+    fits = []
+    fit = CoHiRF.fit_predict
+
+    def fit_predict(self, X, y=None, **rest):
+        if len(fits) == n_fits:
+            raise KeyboardInterrupt
+        fits.append(self.get_params())
+        return fit(self, X, y, **rest)
+
+    monkeypatch.setattr(CoHiRF, "fit_predict", fit_predict)
+    return fits
+
+
+def test_what_is_found_is_what_the_library_finds(cohirf, folder, iris):
+    outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 8, "--json")
+    X = StandardScaler().fit_transform(iris[FEATURES])
+    found = tuning.tune(CoHiRF(KMeans()), X, n_trials=8)
+    document = json.loads(outcome.out)
+    assert document["best_params"] == found.best_params
+    assert document["best_score"] == pytest.approx(found.best_score)
+    assert document["ari"] == pytest.approx(adjusted_rand_score(iris["species"], found.best_estimator.labels_))
+    assert document["trials"] == 8
+    assert [trial["trial"] for trial in document["best_trials"]] == found.table["trial"].tolist()[:5]
+    assert document["sizes"] == sorted(np.bincount(found.best_estimator.labels_).tolist(), reverse=True)
+    assert document["written"] == {}
+
+
+def test_it_says_what_it_searches_and_what_came_out(cohirf, folder):
+    outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 6)
+    assert outcome.err.splitlines() == [
+        "iris.csv: 150 rows, 4 features",
+        "chosen: --estimator kmeans --scale standard --seed 0",
+        "searched: max-features 0.1 to 1, views 2 to 10, n_clusters 2 to 30",
+        f"tuning: 6 of 6 trials, {re.search('best score [0-9.]+', outcome.err)[0]}",
+    ]
+    lines = outcome.out.splitlines()
+    assert re.fullmatch(r"silhouette   0\.\d+", lines[0])
+    assert re.fullmatch(r"best         max-features [\d.]+, views \d+, n_clusters \d+", lines[1])
+    assert lines[2] == "trials       6"
+    heading = next(number for number, line in enumerate(lines) if line.startswith("trial  "))
+    assert lines[heading].split() == ["trial", "silhouette", "max-features", "views", "n_clusters", "time"]
+    scores = [float(line.split()[1]) for line in lines[heading + 1 : heading + 6]]
+    assert scores == sorted(scores, reverse=True)
+    assert lines[-1].startswith("Nothing was written: give --out labels.csv")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "",
+        "--seed 3 --metric calinski_harabasz --space wide --n-jobs 1",
+        "--estimator dbscan --param min_samples=3 --scale minmax --metric ari --consensus relaxed --majority 0.7",
+        "--estimator gmm --views 2 --batch-size 60 --medoid-weights --impute median --header",
+        "--estimator kmeans --param n_init=2 --max-features 2 --batch-size none",
+    ],
+)
+def test_the_printed_command_gives_the_same_clusters(cohirf, folder, options):
+    Path("iris.csv").rename("my iris.csv")
+    arguments = ("my iris.csv", "--id-column", "id", "--label-column", "species", "--trials", 5, *options.split())
+    outcome = cohirf("tune", *arguments, "--out", "tuned.csv")
+    assert outcome.code == 0
+    assert cohirf(*fit_command(outcome), "--out", "fitted.csv").code == 0
+    assert Path("fitted.csv").read_text() == Path("tuned.csv").read_text()
+    assert pd.read_csv("fitted.csv")["cluster"].nunique() > 1
+
+
+def test_the_printed_command_finds_a_file_that_looks_like_an_option(cohirf, folder):
+    Path("iris.csv").rename("-iris.csv")
+    outcome = cohirf("tune", *SPECIES, "--trials", 2, "--out", "tuned.csv", "--", "-iris.csv")
+    assert cohirf(*fit_command(outcome)[:-2], "--out", "fitted.csv", *fit_command(outcome)[-2:]).code == 0
+    assert Path("fitted.csv").read_text() == Path("tuned.csv").read_text()
+
+
+def test_what_is_given_is_not_searched(cohirf, folder):
+    options = ("--param", "n_clusters=3", "--views", 4, "--medoid-weights")
+    outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 3, *options)
+    assert "searched: max-features 0.1 to 1\n" in outcome.err
+    assert "not searched, because it is given: --views 4 --param n_clusters=3\n" in outcome.err
+    command = shlex.join(fit_command(outcome))
+    assert "--param n_clusters=3 --seed 0 --views 4 --medoid-weights --max-features 0." in command
+
+
+def test_a_base_method_is_tuned_alone(cohirf, folder, iris):
+    command = "--alone --metric ari --trials 40 --scale none --seed 2 --out labels.csv"
+    outcome = cohirf("tune", "iris.csv", *SPECIES, *command.split())
+    model = KMeans(3, random_state=2).fit(iris[FEATURES])
+    assert re.search(r"^best +n_clusters 3$", outcome.out, re.MULTILINE)
+    assert re.search(r"^trials +40, \d+ of them different$", outcome.out, re.MULTILINE)
+    assert "\nIn Python, kmeans alone with these parameters:\nKMeans(n_clusters=3, random_state=2)\n" in outcome.out
+    assert "cohirf fit" not in outcome.out
+    assert (pd.read_csv("labels.csv")["cluster"] == model.labels_).all()
+
+
+def test_the_best_trials_that_are_shown_are_different(cohirf, folder):
+    outcome = cohirf("tune", "iris.csv", *SPECIES, "--alone", "--trials", 40, "--json")
+    shown = [trial["n_clusters"] for trial in json.loads(outcome.out)["best_trials"]]
+    assert len(set(shown)) == 5
+
+
+def test_methods_that_keep_no_labels_have_clusters(cohirf, folder, iris):
+    options = ("--alone", "--estimator", "gmm", "--trials", 3, "--out", "labels.npy", "--json")
+    found = json.loads(cohirf("tune", "iris.csv", *SPECIES, *options).out)["best_params"]
+    model = GaussianMixture(random_state=0, **found).fit(iris[FEATURES].to_numpy())
+    assert (np.load("labels.npy") == model.predict(iris[FEATURES].to_numpy())).all()
+
+
+def test_the_model_predicts_and_all_trials_are_kept(cohirf, folder, apart):
+    options = ("--trials", 7, "--out", "labels.csv", "--model", "model", "--table", "trials.csv")
+    outcome = cohirf("tune", "iris.csv", *apart, *options)
+    assert outcome.out.endswith("Written: labels.csv (labels), model (model), trials.csv (trials)\n")
+    assert cohirf("predict", "model", "iris.csv", "--out", "again.csv").code == 0
+    assert Path("again.csv").read_text() == Path("labels.csv").read_text()
+    assert package.load("model").feature_names_in_.tolist() == FEATURES
+    assert cohirf("tune", "iris.csv", *apart, "--trials", 7, "--table", "trials.parquet", "--quiet").err == ""
+    for table in (pd.read_csv("trials.csv"), pd.read_parquet("trials.parquet")):
+        assert len(table) == 7
+        assert table["score"].is_monotonic_decreasing
+        assert {"n_views", "max_features", "estimator__n_clusters", "seconds", "error"} < set(table.columns)
+
+
+def test_a_quiet_search_prints_nothing(cohirf, folder):
+    outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 2, "--quiet")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+
+
+def test_a_terminal_gets_a_bar(folder, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    assert main(["tune", "iris.csv", *SPECIES, "--trials", "3"]) == 0
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", capsys.readouterr().err)
+    assert re.search(r"tuning ━+ 3/3 trials best score 0\.\d+ \d:\d\d:\d\d left", shown)
+
+
+def test_trials_that_fail_are_counted(cohirf, folder, iris):
+    iris[:12].to_csv("few.csv", index=False)
+    options = ("--alone", "--trials", 20)
+    outcome = cohirf("tune", "few.csv", "--drop", "id", "--drop", "species", *options)
+    assert outcome.code == 0
+    failed = re.search(r"^failed +(\d+), most often with ValueError: n_samples=12 should be", outcome.out, re.MULTILINE)
+    assert 0 < int(failed[1]) < 20
+
+
+def test_if_all_trials_fail_the_error_is_said(cohirf, folder, iris):
+    iris[:12].to_csv("few.csv", index=False)
+    options = (
+        "--alone",
+        "--estimator",
+        "spectral",
+        "--param",
+        "n_neighbors=50",
+        "--param",
+        "affinity=nearest_neighbors",
+    )
+    outcome = cohirf("tune", "few.csv", "--drop", "id", "--drop", "species", *options, "--trials", 3, "--quiet")
+    assert outcome.code == 2
+    assert outcome.err.startswith("cohirf: All 3 trials failed, the last one with ValueError: Expected n_neighbors")
+
+
+def test_a_warning_says_that_nothing_was_found(cohirf, folder):
+    options = ("--alone", "--estimator", "dbscan", "--param", "eps=100", "--trials", 3)
+    outcome = cohirf("tune", "iris.csv", *SPECIES, *options)
+    assert (
+        "warning: None of the 3 trials found more than one cluster, or fewer than there are rows: give fewer "
+        "parameters, or another --estimator.\n"
+    ) in outcome.err
+
+
+def test_rows_without_a_class_are_left_out_of_the_comparison(cohirf, folder, iris):
+    known = iris.index % 3 > 0
+    iris.assign(species=iris["species"].where(known)).to_csv("part.csv", index=False)
+    options = ("--metric", "ari", "--trials", 6, "--out", "labels.csv", "--json")
+    document = json.loads(cohirf("tune", "part.csv", *SPECIES, *options).out)
+    labels = pd.read_csv("labels.csv")["cluster"]
+    assert document["best_score"] == pytest.approx(adjusted_rand_score(iris["species"][known], labels[known]))
+    iris.assign(species=np.nan).to_csv("none.csv", index=False)
+    assert cohirf("tune", "none.csv", *SPECIES, "--metric", "ari", "--quiet").err == (
+        "cohirf: --metric ari compares with known classes, and no row has one: give another --metric.\n"
+    )
+
+
+def test_a_silhouette_of_some_rows_is_said_to_be_so(cohirf, folder, monkeypatch):
+    for module in (cli_tune, metrics):
+        monkeypatch.setattr(module, "SILHOUETTE_ROWS", 100)
+    line = "silhouette: that of 100 random rows, the same ones in each trial\n"
+    assert line in cohirf("tune", "iris.csv", *SPECIES, "--trials", 1).err
+    assert line not in cohirf("tune", "iris.csv", *SPECIES, "--trials", 1, "--metric", "calinski_harabasz").err
+
+
+def test_where_a_fit_could_give_other_clusters_it_is_said(cohirf, folder, monkeypatch):
+    monkeypatch.setattr("cohirf.cli.estimator_options.MANY_ROWS", 100)
+    outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 1)
+    assert "--batch-size auto" in shlex.join(fit_command(outcome))
+    assert "\nIt measures the batch size anew, on which clusters depend: give --batch-size" in outcome.out
+    monkeypatch.setattr(cli_data, "IN_MEMORY_BYTES", 1000)
+    assert "\nIt reads data above " in cohirf("tune", "iris.csv", *SPECIES, "--trials", 1).out
+
+
+def test_data_beyond_memory_is_refused(cohirf, folder):
+    outcome = cohirf("tune", "iris.csv", *SPECIES, "--memory-limit", "1MB", "--quiet")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == (
+        "cohirf: iris.csv: a search holds all rows in memory, which takes 275 KB, and this process may take another "
+        "0 B: tune on a file with a sample of the rows, and fit this one with what it finds; or raise --memory-limit.\n"
+    )
+
+
+def test_a_system_that_does_not_tell_the_memory_is_no_fault(cohirf, folder, monkeypatch):
+    def fail():
+        raise NotImplementedError
+
+    monkeypatch.setattr("cohirf.cli.tune.resident_bytes", fail)
+    assert cohirf("tune", "iris.csv", *SPECIES, "--trials", 1).code == 0
+
+
+# -- stop and go on ------------------------------------------------------------------------------------------------
+
+
+def test_a_search_that_is_stopped_goes_on_and_fits_nothing_twice(cohirf, folder, monkeypatch):
+    command = ("tune", "iris.csv", *SPECIES, "--trials", "8", "--storage", "my trials.db", "--force")
+    with monkeypatch.context() as patched:
+        before = interrupt_after(patched, 5)
+        outcome = cohirf(*command, "--table", "stopped.csv")
+    assert (outcome.code, outcome.out) == (130, "")
+    assert outcome.err.splitlines()[-1] == (
+        "cohirf: Stopped. my trials.db keeps the trials that are done. To go on, run the same command: "
+        f"cohirf {shlex.join(command)} --table stopped.csv"
+    )
+    assert not Path("stopped.csv").exists()
+    with monkeypatch.context() as patched:
+        after = interrupt_after(patched, 1000)
+        assert cohirf(*command, "--table", "resumed.csv").code == 0
+    assert (len(before), len(after)) == (5, 3)
+    assert cohirf("tune", "iris.csv", *SPECIES, "--trials", 8, "--table", "whole.csv").code == 0
+    columns = ["score", "n_views", "max_features", "estimator__n_clusters"]
+    pd.testing.assert_frame_equal(pd.read_csv("resumed.csv")[columns], pd.read_csv("whole.csv")[columns])
+
+
+def test_without_storage_a_search_that_is_stopped_is_lost(cohirf, folder, monkeypatch):
+    interrupt_after(monkeypatch, 2)
+    outcome = cohirf("tune", "iris.csv", *SPECIES, "--quiet")
+    assert (outcome.code, outcome.out, outcome.err) == (
+        130,
+        "",
+        "cohirf: Stopped. The trials so far are lost: with --storage trials.db they are kept, and the same command "
+        "goes on.\n",
+    )
+
+
+def test_storage_of_another_search_is_refused(cohirf, folder):
+    command = ("tune", "iris.csv", *SPECIES, "--trials", 2, "--storage", "trials.db", "--quiet")
+    assert cohirf(*command).code == 0
+    assert cohirf(*command, "--seed", 1).err == (
+        "cohirf: trials.db has a study 'cohirf' of another search: its --seed is 0, and here it is 1. Give another "
+        "--study, or another --storage.\n"
+    )
+    assert cohirf(*command, "--seed", 1, "--study", "second").code == 0
+    with sqlite3.connect("trials.db") as opened:
+        assert opened.execute("select count(*) from studies").fetchone() == (2,)
+
+
+def test_timeout_begins_no_more_trials(cohirf, folder):
+    assert json.loads(cohirf("tune", "iris.csv", *SPECIES, "--timeout", 0, "--json").out)["trials"] == 1
+
+
+def test_trials_run_at_the_same_time(cohirf, folder):
+    assert json.loads(cohirf("tune", "iris.csv", *SPECIES, "--trials", 4, "--jobs", 2, "--json").out)["trials"] == 4
+
+
+# -- errors --------------------------------------------------------------------------------------------------------
+
+REFUSED = {
+    "no classes": (
+        "--drop species --metric ari",
+        "--metric ari compares with known classes: name their column with --label-column.",
+    ),
+    "unknown metric": (
+        "--metric rand",
+        "--metric 'rand' is not valid: give silhouette, calinski_harabasz or ari.",
+    ),
+    "unknown space": ("--space big", "--space 'big' is not valid: give paper or wide."),
+    "no trials": (
+        "--trials 0",
+        "--trials '0' is not valid: give a whole number from 1 on, such as 1000 or 1e6.",
+    ),
+    "time in words": ("--timeout soon", "--timeout 'soon' is not valid: give a number from 0 on."),
+    "no jobs": ("--jobs 0", "--jobs '0' is not valid: give 1 or more, or -1 for all cores."),
+    "jobs in words": ("--jobs all", "--jobs 'all' is not valid: give 1 or more, or -1 for all cores."),
+    "no seed": ("--seed none", "--seed 'none' is not valid: give a number; all trials have the same seed."),
+    "nothing left": (
+        "--param n_clusters=3 --views 3 --max-features 0.5",
+        "Nothing is left to search, with --max-features 0.5 --views 3 --param n_clusters=3: leave one of them out, or "
+        "give --space wide.",
+    ),
+    "nothing left alone": (
+        "--alone --param n_clusters=3",
+        "Nothing is left to search, with --param n_clusters=3: leave one of them out.",
+    ),
+    "no ranges": (
+        "--estimator optics",
+        "--estimator optics has no ranges to search: give one of agglomerative, birch, bisecting-kmeans, dbscan, gmm, "
+        "grid-dbscan, hdbscan, kernel-kmeans, kmeans, minibatch-kmeans, sc-srgf, spectral; or tune it in Python, where "
+        "cohirf.tuning.tune takes a search_space.",
+    ),
+    "an option of CoHiRF without it": (
+        "--alone --consensus majority",
+        "--consensus is an option of CoHiRF, and --alone tunes kmeans without it: leave one of them out.",
+    ),
+    "a wide space without CoHiRF": (
+        "--alone --space wide",
+        "--space wide has options of CoHiRF: leave it out with --alone.",
+    ),
+    "a model without CoHiRF": (
+        "--alone --model model",
+        "--model saves models of CoHiRF, and --alone tunes kmeans without it: leave one of them out, or keep the "
+        "clusters with --out.",
+    ),
+    "two seeds": (
+        "--alone --param random_state=1",
+        "--param random_state is for the seed of the trials: give --seed.",
+    ),
+    "a checkpoint": (
+        "--checkpoint ck",
+        "--checkpoint keeps a single fit: give --storage trials.db, which keeps all trials.",
+    ),
+    "one file for two": (
+        "--out both.csv --table ./both.csv",
+        "--table both.csv is --out, too: give another name.",
+    ),
+    "a table of unknown kind": (
+        "--table trials.xls",
+        "--table trials.xls: the kind of file is not known: give a name that ends in .csv or .parquet.",
+    ),
+    "storage nowhere": ("--storage no/t.db", "--storage no/t.db: there is no folder no: make it first."),
+    "storage is a folder": ("--storage sub", "--storage sub is a folder: give the name of a file."),
+    "storage is the data": ("--storage iris.csv", "--storage iris.csv is the data itself: give another name."),
+    "storage is something else": (
+        "--label-column species --drop id --storage notes.txt",
+        "notes.txt cannot be used as --storage: file is not a database. Give the path of a new SQLite file.",
+    ),
+    "text": (
+        "--drop id",
+        "iris.csv: column 'species' is text: code it with --categorical onehot, keep it apart with --label-column or "
+        "--id-column, or leave it out with --drop 'species'.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED.values(), ids=REFUSED)
+def test_bad_input_is_refused_in_one_line(cohirf, folder, arguments, message):
+    Path("sub").mkdir()
+    Path("notes.txt").write_text("What I want to remember is not in a database.")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    outcome = cohirf("tune", "iris.csv", *arguments.split(), "--quiet")
+    assert (outcome.code, outcome.out, outcome.err) == (2, "", f"cohirf: {message}\n")
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_without_optuna_it_says_how_to_install_it(cohirf, folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    monkeypatch.setitem(sys.modules, "optuna.distributions", None)
+    outcome = cohirf("tune", "iris.csv", *SPECIES)
+    assert outcome.code == 2
+    assert 'pip install "cohirf[tune]"' in outcome.err
+
+
+def test_a_checkpoint_is_not_in_the_help(cohirf):
+    out = cohirf("tune", "--help").out
+    assert "--checkpoint" not in out
+    assert " --storage " in out
+    assert "--checkpoint" in cohirf("fit", "--help").out
