@@ -27,7 +27,7 @@ def bootstrap_interval(values: Any) -> tuple[float, float]:
 
 def draw_lines(frame: pd.DataFrame, x: str, label: str, path: Path, title: str) -> None:
     """Draw score and seconds of each method over ``x``."""
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
     for axis, (column, name) in zip(axes, (("score", "adjusted Rand index"), ("seconds", "CPU seconds")), strict=True):
         for number, (method, group) in enumerate(frame.groupby("method", sort=False)):
             sizes = sorted(group[x].unique())
@@ -43,8 +43,8 @@ def draw_lines(frame: pd.DataFrame, x: str, label: str, path: Path, title: str) 
         axis.grid(alpha=0.3)
     axes[0].set_ylim(-0.05, 1.05)
     axes[1].set_yscale("log")
-    axes[0].legend(fontsize=8, loc="lower left")
     figure.suptitle(title)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8, frameon=False)
     figure.savefig(path, dpi=150)
     plt.close(figure)
 

@@ -55,7 +55,7 @@ def write(path: Path, n_rows: int, seed: int) -> None:
 def label_rows(path: Path, method: str, seed: int) -> Any:
     """Return the labels that a method gives to the rows of a file."""
     source = open_source(path)
-    batch_size, eps = SETTINGS[source.n_rows]
+    batch_size, eps = SETTINGS.get(source.n_rows, SETTINGS[2_000])
     if method == "K-Means":
         return KMeans(2, random_state=seed).fit_predict(np.load(path))
     if method == "DBSCAN":
@@ -70,7 +70,7 @@ def draw_pictures(path: Path) -> None:
     methods = {
         "K-Means": KMeans(2, random_state=0),
         "DBSCAN": DBSCAN(eps=0.3),
-        "CoHiRF(DBSCAN), batches of 1,000": CoHiRF(DBSCAN(eps=0.3), n_views=1, batch_size=1000, random_state=0),
+        "CoHiRF(DBSCAN)": CoHiRF(DBSCAN(eps=0.3), n_views=1, batch_size=1000, random_state=0),
     }
     seen = X[:, 1] > -0.15  # so that the inner sphere shows
     figure = plt.figure(figsize=(12, 4.3), layout="constrained")

@@ -567,8 +567,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         if isinstance(X, Source):
             validation.set_columns(self, X.n_features, X.feature_names)
             if self.batch_size is not None and find_active_client() is not None:
-                least = self.batch_size if isinstance(self.batch_size, Integral) else 1
-                return RowsAtHand(GatheredSource(spread_source(X, int(least))), in_order=True)
+                batch_size = None if self.batch_size == "auto" else int(self.batch_size)
+                return RowsAtHand(GatheredSource(spread_source(X, batch_size)), in_order=True)
             return RowsAtHand(X, in_order=True)
         X = self._check_data(X, reset=True)
         self._column_means = self._means_for_missing(X)

@@ -144,10 +144,15 @@ class BlocksInOrder:
     def blocks(self) -> Iterator[Block]:
         """Yield the blocks, which are small however many rows they have."""
         held_bounds = _bounds(self.n_active // self.n_with_held_aside, self.n_batches)
-        blocks = pairwise(_bounds(self.n_active, self.n_batches).tolist())
+        blocks = pairwise(block_bounds(self.n_active, self.n_with_held_aside).tolist())
         for (start, stop), (held_start, held_stop) in zip(blocks, pairwise(held_bounds), strict=True):
             held = self.rng.choice(stop - start, size=held_stop - held_start, replace=False, shuffle=False)
             yield Block(start, stop, held)
+
+
+def block_bounds(n_active: int, n_with_held_aside: int) -> IntArray:
+    """Return where blocks of neighbours begin, and where the last one ends."""
+    return _bounds(n_active, n_with_held_aside - 1)
 
 
 def _bounds(n_rows: int, n_parts: int) -> IntArray:

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.algorithm.batches import block_bounds, count_batches
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.storage import Storage
 from cohirf.engines.dask import dask, dask_array, naming_faults
 from cohirf.sources import ArraySource, Source
 from cohirf.sources.dask import NAME, DaskSource, refuse_unknown_chunks
 
-MIN_CHUNKS = 128  # of a source that goes to a cluster, whatever its size: they do not depend on that of the cluster
+MIN_CHUNKS = 64  # of a source that goes to a cluster, whatever its size: they do not depend on that of the cluster
 
 
 def is_dask(X: Any) -> bool:
@@ -30,7 +31,7 @@ def refuse_other_collections(X: Any) -> None:
         raise TypeError(f"A {type(X).__name__} of Dask is no table: give a Dask array or data frame.")
 
 
-def to_dask_array(source: Source, chunks: int | str = "auto") -> Any:
+def to_dask_array(source: Source, chunks: int | str | tuple[int, ...] = "auto") -> Any:
     """Return a Dask array of the rows of a source, which are read by whoever computes it.
 
     So a fit of a file runs on the workers of a cluster, if they find the file under the same path.
@@ -39,9 +40,10 @@ def to_dask_array(source: Source, chunks: int | str = "auto") -> Any:
     ----------
     source : Source
         What :func:`cohirf.open_source` returned.
-    chunks : int or str, default="auto"
-        Rows of a chunk, or its size, such as "64MiB". Each chunk is one task of a fit, so there should be several for
-        each thread. "auto" takes the size that Dask is configured for, 128 MiB unless it was changed.
+    chunks : int, tuple of int or str, default="auto"
+        Rows of a chunk, rows of each chunk, or the size of one, such as "64MiB". Each chunk is one task of a fit, so
+        there should be several for each thread. "auto" takes the size that Dask is configured for, 128 MiB unless it
+        was changed.
 
     Returns
     -------
@@ -65,10 +67,19 @@ def to_dask_array(source: Source, chunks: int | str = "auto") -> Any:
     return da.map_blocks(_read_rows, source=source, chunks=whole, meta=np.empty((0, 0), source.dtype))
 
 
-def spread_source(source: Source, batch_size: int) -> Any:
-    """Return a Dask array of a source in many chunks: of at least a batch, and of what Dask finds not too large."""
+def spread_source(source: Source, batch_size: int | None) -> Any:
+    """Return a Dask array of a source in many chunks, none above what Dask finds not too large.
+
+    Where batches are known, chunks are of whole batches: the first level then moves no rows between workers.
+    """
     (fitting, *_), _ = to_dask_array(source).chunks
-    return to_dask_array(source, chunks=max(batch_size, min(fitting, -(-source.n_rows // MIN_CHUNKS))))
+    n_rows = source.n_rows
+    n_batches = count_batches(n_rows, batch_size)
+    if n_batches == 1:
+        return to_dask_array(source, chunks=min(fitting, -(-n_rows // MIN_CHUNKS)))
+    bounds = block_bounds(n_rows, n_batches)
+    batches_a_chunk = max(1, min(fitting * n_batches // n_rows, -(-n_batches // MIN_CHUNKS)))
+    return to_dask_array(source, chunks=tuple(np.diff([*bounds[:-1:batches_a_chunk], n_rows]).tolist()))
 
 
 @dataclass(frozen=True)
