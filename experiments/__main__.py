@@ -9,7 +9,7 @@ from pathlib import Path
 from experiments import hypercube_noise, hypercube_size, spheres
 from experiments.budgets import BUDGETS
 from experiments.cells import Cell, results_of, run_cells
-from experiments.keeping import pack, unpack
+from experiments.keeping import pack, path_of, unpack
 from experiments.methods import BASES
 from experiments.paper import METRICS
 from experiments.peak_memory import peak_of
@@ -50,11 +50,12 @@ def run_table(name: str, folder: Path, arguments: argparse.Namespace) -> None:
     if not arguments.write:
         run_cells(chosen, folder / "cells", arguments.n_jobs, say)
     results = results_of(cells, folder / "cells")
-    there = {(found["data"], found["base"], found["variant"], found["metric"], found["seed"]) for found in results}
+    if not results:
+        raise SystemExit(f"{folder / 'cells'} has no results for {name}: leave --write out.")
     peaks = {
-        (cell.data, cell.base, cell.variant): peak_of(cell, folder / "cells")
+        (cell.data, cell.base, cell.variant): peak_of(cell, folder / "cells", may_fit=not arguments.write)
         for cell in cells
-        if is_measured(cell) and (cell.data, cell.base, cell.variant, cell.metric, cell.seed) in there
+        if is_measured(cell) and path_of(folder / "cells", cell.about()).exists()
     }
     command = f"python -m experiments {name} --budget {arguments.budget}"
     write_results(name, results, peaks, folder, TABLES[name].heading, command)

@@ -6,6 +6,7 @@ A folder of results is packed into one file, which is what the repository has, a
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Callable
@@ -22,10 +23,7 @@ def kept(folder: Path, about: dict[str, Any], compute: Callable[[], dict[str, An
     """Return the result about something, with what it is about; it is computed if it is not there yet."""
     path = path_of(folder, about)
     if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}")
-        part.write_text(json.dumps(about | compute(), indent=1))
-        part.replace(path)  # whole or not at all
+        _write_whole(path, json.dumps(about | compute() | {"protocol": PROTOCOL}, indent=1).encode())
     result: dict[str, Any] = json.loads(path.read_text())
     return result
 
@@ -37,10 +35,13 @@ def path_of(folder: Path, about: dict[str, Any]) -> Path:
 
 
 def pack(folder: Path) -> None:
-    """Write all results of a folder to one file beside it."""
-    files = sorted(folder.glob("*.json"))
-    cells = {"name": [file.stem for file in files], "result": [file.read_text() for file in files]}
-    pd.DataFrame(cells).to_parquet(folder.parent / PACKED, index=False, compression="zstd")
+    """Write all results of a folder that are still good to one file beside it."""
+    texts = {file.stem: file.read_text() for file in sorted(folder.glob("*.json"))}
+    good = {name: text for name, text in texts.items() if json.loads(text).get("protocol") == PROTOCOL}
+    packed = io.BytesIO()
+    frame = pd.DataFrame({"name": list(good), "result": list(good.values())})
+    frame.to_parquet(packed, index=False, compression="zstd")
+    _write_whole(folder.parent / PACKED, packed.getvalue())
 
 
 def unpack(folder: Path) -> None:
@@ -48,8 +49,15 @@ def unpack(folder: Path) -> None:
     packed = folder.parent / PACKED
     if not packed.exists():
         return
-    folder.mkdir(parents=True, exist_ok=True)
     for cell in pd.read_parquet(packed).itertuples():
         path = folder / f"{cell.name}.json"
         if not path.exists():
-            path.write_text(cell.result)
+            _write_whole(path, cell.result.encode())
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Write a file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(f".{os.getpid()}")
+    part.write_bytes(content)
+    part.replace(path)

@@ -14,11 +14,16 @@ from experiments.keeping import kept, path_of
 from experiments.methods import make_model
 
 
-def peak_of(cell: Cell, folder: Path) -> float:
-    """Return the peak memory in MB of a process that fits the best model of a cell that was tuned."""
+def peak_of(cell: Cell, folder: Path, *, may_fit: bool) -> float | None:
+    """Return the peak memory in MB of a process that fits the best model of a cell that was tuned.
+
+    None if it is not known, and must not be found out.
+    """
     path = path_of(folder, cell.about())
-    found = kept(folder, {"peak memory of": path.stem}, lambda: measure("experiments.peak_memory", path))
-    return float(found["peak_mb"])
+    about = {"peak memory of": path.stem}
+    if not may_fit and not path_of(folder, about).exists():
+        return None
+    return float(kept(folder, about, lambda: measure("experiments.peak_memory", path))["peak_mb"])
 
 
 def main(path: Path) -> None:

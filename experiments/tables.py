@@ -18,7 +18,7 @@ TIE = 0.0005  # half of the last digit that is printed
 
 
 def write_results(
-    name: str, results: list[dict[str, Any]], peaks: dict[Any, float], folder: Path, heading: str, command: str
+    name: str, results: list[dict[str, Any]], peaks: dict[Any, float | None], folder: Path, heading: str, command: str
 ) -> None:
     """Write results as Parquet, and the table as Markdown."""
     frame = pd.DataFrame(results)
@@ -46,8 +46,8 @@ def metric_table(frame: pd.DataFrame, metric: str) -> list[str]:
     n_seeds = frame.groupby(["data", "base", "variant"]).seed.nunique()
     fewer = n_seeds[n_seeds < n_seeds.max()]
     if len(fewer):
-        lines += ["", f"With {min(fewer)} to {max(fewer)} seeds instead of {n_seeds.max()}: "]
-        lines[-1] += "; ".join(", ".join(name) for name in fewer.index) + "."
+        rows = "; ".join(f"{', '.join(name)}: {count}" for name, count in fewer.items())
+        lines += ["", f"Seeds, where they are not {n_seeds.max()}: {rows}."]
     return lines
 
 
@@ -69,7 +69,7 @@ def mark(mean: float, figure: Figure | None) -> str:
     return "better" if mean > figure[0] else "worse"
 
 
-def cost_table(frame: pd.DataFrame, peaks: dict[Any, float]) -> list[str]:
+def cost_table(frame: pd.DataFrame, peaks: dict[Any, float | None]) -> list[str]:
     """Return the lines of a table of times, and of the peak memory of a process that fits."""
     tuned = frame[frame.metric == "ari"]
     lines = ["| data | base | variant | CPU seconds | over the base alone | peak MB |", "| --- " * 6 + "|"]

@@ -13,6 +13,7 @@ import dask
 import dask.array as da
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from distributed import Client, LocalCluster, wait
 from scipy import sparse
@@ -181,11 +182,9 @@ def test_twenty_seeds_give_one_fit_each_in_serial_threads_processes_and_dask(cli
 
     distinct = set()
     for seed in range(20):
-        found = {fit(seed, array), fit(seed, open_source(X))}
-        with dask.config.set(scheduler="threads"):  # where a source stays here
-            found |= {fit(seed, open_source(X), n_jobs) for n_jobs in (1, 2)}
-            with joblib.parallel_config(backend="loky", n_jobs=2):
-                found.add(fit(seed, open_source(X)))
+        found = {fit(seed, array), *(fit(seed, open_source(X), n_jobs) for n_jobs in (1, 2))}
+        with joblib.parallel_config(backend="loky", n_jobs=2):
+            found.add(fit(seed, open_source(X)))
         assert len(found) == 1
         distinct |= found
     assert len(distinct) > 10
@@ -320,16 +319,22 @@ def test_a_source_goes_to_the_cluster_of_an_active_client(client, parquet, X):
     assert_same(there, fit_here(model_of(MODELS["k-means"]), parquet))
 
 
-def test_a_client_may_be_chosen(client, X):
+def test_a_client_may_be_chosen(client, parquet, X):
     with dask.config.set(scheduler="threads"):
-        assert isinstance(model_of(MODELS["k-means"]).fit(open_source(X)).labels_, np.memmap)
-    with client.as_current():
-        assert isinstance(model_of(MODELS["k-means"]).fit(open_source(X)).labels_, da.Array)
-    with Client(client.scheduler.address, set_as_default=False) as other:
+        assert isinstance(model_of(MODELS["k-means"]).fit(open_source(parquet)).labels_, np.memmap)
+    with (
+        LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as other,
+    ):
         there = model_of(MODELS["k-means"]).fit(open_source(X), client=other)
+        assert "cohirf_contract_batches" in cluster.scheduler.task_prefixes
+        with pytest.raises(RuntimeError, match=r"its client is not the active one: use that with client\.as_current"):
+            there.gather()
         with other.as_current():
-            labels = there.labels_.compute()
-    assert (labels == fit_here(model_of(MODELS["k-means"]), X).labels_).all()
+            there.gather()
+    assert (there.labels_ == fit_here(model_of(MODELS["k-means"]), X).labels_).all()
+    with pytest.raises(TypeError, match="that is connected and not asynchronous"):
+        model_of(MODELS["k-means"]).fit(open_source(X), client=other)
 
 
 def test_a_client_that_has_nothing_to_do_is_refused(client, X):
@@ -341,18 +346,36 @@ def test_a_client_that_has_nothing_to_do_is_refused(client, X):
         model_of(MODELS["k-means"]).fit(open_source(X), client="tcp://somewhere")
 
 
-def test_what_is_in_memory_or_in_one_batch_stays_here(client, X):
+def test_what_is_in_memory_or_in_one_batch_stays_here(client, parquet, X):
     assert isinstance(model_of(MODELS["k-means"]).fit(X).labels_, np.ndarray)
-    assert isinstance(model_of(MODELS["k-means"], batch_size=None).fit(open_source(X)).labels_, np.ndarray)
+    assert isinstance(model_of(MODELS["k-means"]).fit(open_source(X)).labels_, np.ndarray)
+    assert isinstance(model_of(MODELS["k-means"], batch_size=None).fit(open_source(parquet)).labels_, np.ndarray)
 
 
-def test_a_fit_inside_a_task_of_the_cluster_stays_there(client, X):
-    found = client.submit(_labels_of_a_source, X).result()
+def test_weights_of_a_source_on_the_cluster_may_be_a_series(client, parquet, X, weights):
+    there = model_of(MODELS["dbscan"]).fit(open_source(parquet), sample_weight=pd.Series(weights))
+    assert_same(there, fit_here(model_of(MODELS["dbscan"]), parquet, sample_weight=weights))
+
+
+def test_a_fit_is_gathered_in_one_computation(client, parquet, monkeypatch):
+    there = model_of(MODELS["k-means"], batch_size=50).fit(open_source(parquet))
+    assert there.labels_.numblocks == (59,)
+    graphs = []
+    submit = Client._graph_to_futures
+    monkeypatch.setattr(Client, "_graph_to_futures", lambda *args, **kw: (graphs.append(1), submit(*args, **kw))[1])
+    there.gather()
+    assert len(graphs) == 1
+
+
+def test_a_fit_inside_a_task_of_the_cluster_stays_there(client, parquet, X):
+    found = client.submit(_labels_of_a_source, parquet).result()
     assert (found == fit_here(model_of(MODELS["k-means"]), X).labels_).all()
 
 
-def _labels_of_a_source(X):
-    return np.array(model_of(MODELS["k-means"]).fit(open_source(X)).labels_)
+def _labels_of_a_source(path):
+    labels = model_of(MODELS["k-means"]).fit(open_source(path)).labels_
+    assert isinstance(labels, np.memmap)
+    return np.array(labels)
 
 
 @pytest.mark.parametrize("batch_size", [300, 2500])

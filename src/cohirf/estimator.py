@@ -71,7 +71,7 @@ from cohirf.describe import describe_fit
 from cohirf.diagnosis.diagnose import Diagnosis, diagnose_model
 from cohirf.diagnosis.explain import explain_cluster
 from cohirf.engines import DaskEngine, LocalEngine
-from cohirf.engines.dask import find_active_client, find_client, find_smallest_worker
+from cohirf.engines.dask import find_active_client, find_client, find_smallest_worker, is_usable
 from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks, sample_landmarks
@@ -333,8 +333,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             returns is read once, in order, batch by batch; what grows with the number of rows is then kept on disk,
             and ``labels_`` and ``parents_`` are memory-maps. Batches of a Dask array or table run where its chunks
             are; ``labels_`` and ``parents_`` are then Dask arrays with the same chunks, and ``hierarchy_`` begins at
-            the first level. So it is with a source while a ``distributed.Client`` is active: workers read it. An
-            array in memory stays here.
+            the first level. So it is with a source while a ``distributed.Client`` is active and ``batch_size`` is
+            set: workers read it. What is in memory stays here.
         y : ignored
             Present by convention.
         sample_weight : array, shape (n_samples,), optional
@@ -351,7 +351,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         with ExitStack() as stack:
             if client is not None:
                 stack.enter_context(self._choose_client(client, X))
-            data = self._open(X)
+            data = self._open(X, on_cluster=client is not None)
             weights = self._check_weights(sample_weight, data.values)
             settled, around = self._begin(data, weights, stack)
             at_hand = self._screen(data, weights, settled.entropy)
@@ -495,7 +495,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """Bring here what a fit left on Dask, so that all that needs it works, such as ``save`` and ``diagnose``.
 
         ``labels_``, ``parents_`` and ``stability_`` become memory-maps, and ``hierarchy_`` has all rows as its leaves,
-        as after a fit on one machine. That takes 13 bytes of disk for each row, in the directory for temporary files.
+        as after a fit on one machine. That takes 13 bytes of disk for each row, 21 beyond two billion rows, in the
+        directory for temporary files. The client of the fit has to be the active one.
 
         Returns
         -------
@@ -550,8 +551,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _base_method(self) -> Any:
         return KMeans() if self.estimator is None else self.estimator
 
-    def _open(self, X: Any) -> RowsAtHand:
-        """Check the data; what a source holds is checked as it is read."""
+    def _open(self, X: Any, *, on_cluster: bool) -> RowsAtHand:
+        """Check the data; what a source holds is checked as it is read, on a cluster if that is meant or at hand."""
         validation.check_base_method(self._base_method())
         resolve_memory_limit(self.memory_limit)
         self._column_means = None
@@ -566,8 +567,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             return RowsAtHand(GatheredSource(self._open_dask(X, reset=True).array), in_order=True)
         if isinstance(X, Source):
             validation.set_columns(self, X.n_features, X.feature_names)
-            if self.batch_size is not None and find_active_client() is not None:
-                batch_size = None if self.batch_size == "auto" else int(self.batch_size)
+            at_hand = self.batch_size is not None and not isinstance(X, ArraySource) and find_active_client()
+            if on_cluster or at_hand:
+                batch_size = int(self.batch_size) if isinstance(self.batch_size, Integral) else None
                 return RowsAtHand(GatheredSource(spread_source(X, batch_size)), in_order=True)
             return RowsAtHand(X, in_order=True)
         X = self._check_data(X, reset=True)
@@ -576,8 +578,10 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     def _choose_client(self, client: Any, X: Any) -> AbstractContextManager[Any]:
         """Make a client of Dask the active one."""
-        if not hasattr(client, "as_current"):
-            raise TypeError(f"client={client!r} is no distributed.Client: give one that is connected to a cluster.")
+        if not hasattr(client, "as_current") or not is_usable(client):
+            raise TypeError(
+                f"client={client!r} is no distributed.Client that is connected and not asynchronous: give one that is."
+            )
         if not (is_dask(X) or isinstance(X, Source)):
             raise TypeError(
                 f"client= is for a source or for what is on Dask, and X is in memory ({type(X).__name__}): give "
@@ -615,8 +619,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 self,
                 rows=at_hand.values.n_rows,
                 features=self.n_features_in_,
-                data=self._fingerprint(at_hand.values),
                 reading=_describe_reading(at_hand),
+                data=self._fingerprint(at_hand.values),
                 sample_weight=weights.fingerprint() if isinstance(weights, Source) else weights,
                 random_state=entropy if isinstance(self.random_state, np.random.RandomState) else self.random_state,
             )

@@ -149,6 +149,21 @@ def test_without_seeds_every_trial_has_one_of_its_own(tmp_path):
     assert resumed.table.score.tolist() == found.table.score.tolist()
 
 
+def test_seeds_may_be_numbers_of_numpy_and_a_study_of_before_goes_on(tmp_path, monkeypatch):
+    arguments = {"search_space": FEW, "seeds": np.arange(2), "storage": tmp_path / "db"}
+    with monkeypatch.context() as before:
+        before.setattr(sys.modules["cohirf.tuning.tune"], "SEEDS", "unknown")
+        tune(KMeans(), X, n_trials=3, **arguments)
+    found = tune(KMeans(), X, n_trials=5, **arguments)
+    assert len(found.table) == 5
+    assert found.best_estimator.random_state == 0
+
+
+def test_coordinates_of_a_sparse_matrix_will_do():
+    wide = sparse.coo_matrix(np.where(np.abs(X) > 1, X, 0))
+    assert tune(KMeans(), wide, n_trials=2, search_space=FEW).best_score > 0
+
+
 def test_seeds_reach_the_steps_of_a_pipeline():
     space = {"kmeans__n_clusters": IntDistribution(5, 5)}
     found = tune(make_pipeline(StandardScaler(), KMeans()), X, n_trials=2, search_space=space, seeds=(7,))

@@ -97,7 +97,7 @@ def blobs(
     _generate(
         datasets.write_blobs,
         n,
-        read_count("--features", features),
+        n_features,
         out,
         seed,
         options,

@@ -250,13 +250,20 @@ def _check_targets(
         )
     targets.check(about.path, about.id_column)
     check_file(table, "--table", TRIAL_TABLES, force=targets.force, data=about.path)
-    if table is not None and targets.labels is not None and table.resolve() == targets.labels.resolve():
-        raise BadInputError(f"--table {shown(table.absolute())} is --out, too: give another name.")
+    _refuse_twice({"--out": targets.labels, "--table": table, "--storage": storage})
     if storage is not None:
         refuse_data(storage, "--storage", about.path)
         if storage.is_dir():
             raise BadInputError(f"--storage {shown(storage.absolute())} is a folder: give the name of a file.")
         check_parent(storage, "--storage")
+
+
+def _refuse_twice(files: dict[str, Path | None]) -> None:
+    """Refuse a file that two options name: one would replace the other."""
+    named: dict[Path, str] = {}
+    for flag, path in files.items():
+        if path is not None and (first := named.setdefault(path.resolve(), flag)) != flag:
+            raise BadInputError(f"{flag} {shown(path.absolute())} is {first}, too: give another name.")
 
 
 def _fit_command(

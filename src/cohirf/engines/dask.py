@@ -31,8 +31,9 @@ MAX_BUNDLE = "1TB"  # Dask would advise to scatter rows of some megabytes, but w
 BEFORE_SPILLING = 0.6  # of the memory of a worker, as Dask is configured unless that was changed
 OWN_VERSION = "__import__('cohirf').__version__"
 GONE = (
-    "The Dask cluster is gone, or has lost data that cannot be computed again: connect to a cluster and repeat the "
-    "fit. With checkpoint= it goes on where it stood"
+    "The Dask cluster is gone, or has lost data that cannot be computed again, or its client is not the active one: "
+    "use that with client.as_current(), or connect to a cluster and repeat the fit. With checkpoint= it goes on where "
+    "it stood"
 )
 FAULTS = {
     "KilledWorker": (
@@ -76,7 +77,14 @@ def find_active_client() -> Any:
     with suppress(ValueError):  # which says that this is no worker
         distributed.get_worker()
         return None
-    return find_client()
+    with suppress(ValueError):  # which says that there is no client
+        return find_client() if is_usable(distributed.Client.current()) else None
+    return None
+
+
+def is_usable(client: Any) -> bool:
+    """Tell whether a client is connected, and waits for its results."""
+    return client.status == "running" and not client.asynchronous
 
 
 def new_name(deed: str) -> str:
@@ -122,14 +130,14 @@ class WhereDataIs:
             results = done.map_blocks(function, name=new_name("summarize"), dtype=object, meta=np.empty(0, object))
             results = _persist(client, results)
             try:
-                yield from _chunks(results)
+                yield from chunks_of(results)
             except BaseException:  # of a task, or of whoever takes the results: then nobody wants the rest
                 with suppress(Exception):  # of a cluster that is gone
                     client.cancel([done, results])
                 raise
 
 
-def _chunks(persisted: Any) -> Iterator[Any]:
+def chunks_of(persisted: Any) -> Iterator[Any]:
     """Yield the chunks of an array as they arrive here, or as they are here already."""
     graph = dict(persisted.__dask_graph__())
     for key in persisted.__dask_keys__():

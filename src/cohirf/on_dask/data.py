@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cohirf.algorithm.batches import block_bounds, count_batches
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.storage import Storage
-from cohirf.engines.dask import dask, dask_array, naming_faults
+from cohirf.engines.dask import chunks_of, dask, dask_array, naming_faults
 from cohirf.sources import ArraySource, Source
 from cohirf.sources.dask import NAME, DaskSource, refuse_unknown_chunks
 
@@ -59,9 +59,7 @@ def to_dask_array(source: Source, chunks: int | str | tuple[int, ...] = "auto") 
     """
     if isinstance(source, DaskSource):
         return source.array
-    da = dask_array()
-    shape = (source.n_rows, source.n_features)
-    whole = da.core.normalize_chunks((chunks, source.n_features), shape=shape, dtype=source.dtype)
+    da, whole = dask_array(), _whole_rows(source, chunks)
     if isinstance(source, ArraySource):  # it is sent to the workers, chunk by chunk
         return da.from_array(source.take(np.arange(source.n_rows)), chunks=whole)
     return da.map_blocks(_read_rows, source=source, chunks=whole, meta=np.empty((0, 0), source.dtype))
@@ -72,8 +70,10 @@ def spread_source(source: Source, batch_size: int | None) -> Any:
 
     Where batches are known, chunks are of whole batches: the first level then moves no rows between workers.
     """
-    (fitting, *_), _ = to_dask_array(source).chunks
+    if isinstance(source, DaskSource):
+        return source.array
     n_rows = source.n_rows
+    fitting = _whole_rows(source, "auto")[0][0]
     n_batches = count_batches(n_rows, batch_size)
     if n_batches == 1:
         return to_dask_array(source, chunks=min(fitting, -(-n_rows // MIN_CHUNKS)))
@@ -152,7 +152,7 @@ def check_weights(sample_weight: Any, rows: GatheredSource) -> GatheredSource:
     da = dask_array()
     if hasattr(sample_weight, "to_dask_array"):
         sample_weight = sample_weight.to_dask_array(lengths=True)
-    weights = da.asarray(sample_weight)
+    weights = sample_weight if is_dask(sample_weight) else da.from_array(np.asarray(sample_weight))
     if weights.shape != (rows.n_rows,):
         raise ValueError(f"sample_weight has shape {weights.shape}, and X has {rows.n_rows} rows: give one per row.")
     weights = weights.rechunk((rows.array.chunks[0],)).astype(np.float64)
@@ -160,7 +160,8 @@ def check_weights(sample_weight: Any, rows: GatheredSource) -> GatheredSource:
     if not (lowest > 0 and np.isfinite(total)):
         raise ValueError(
             f"sample_weight has the smallest value {lowest:g} and the sum {total:g}: on Dask, all weights are positive "
-            f"and finite. Leave rows of weight 0 out, X[sample_weight > 0].compute_chunk_sizes()."
+            f"and finite. Leave rows of weight 0 out, X[sample_weight > 0].compute_chunk_sizes(); or fit a source in "
+            f'this process, with dask.config.set(scheduler="threads").'
         )
     return GatheredSource(weights[:, None])
 
@@ -168,11 +169,13 @@ def check_weights(sample_weight: Any, rows: GatheredSource) -> GatheredSource:
 def gather_vectors(vectors: Sequence[Any], storage: Storage) -> list[NDArray[Any]]:
     """Bring Dask vectors with the same chunks here, chunk by chunk."""
     here = [storage.vector(len(vector), vector.dtype) for vector in vectors]
-    stops = np.cumsum(vectors[0].chunks[0])
-    for number, stop in enumerate(stops):
-        for vector, part in zip(here, compute_as_is(*(there.blocks[number] for there in vectors)), strict=True):
-            vector[stop - len(part) : stop] = part
-        storage.release()
+    with naming_faults():
+        computed = dask().persist(*vectors, optimize_graph=False)
+        stops = np.cumsum(vectors[0].chunks[0])
+        for stop, *parts in zip(stops, *map(chunks_of, computed), strict=True):
+            for vector, part in zip(here, parts, strict=True):
+                vector[stop - len(part) : stop] = part
+            storage.release()
     return here
 
 
@@ -180,6 +183,15 @@ def align_vectors(model: Any, rows: GatheredSource) -> None:
     """Turn what a fit in memory has for each row into Dask arrays with the chunks of ``rows``."""
     for name in ("labels_", "parents_", "stability_"):
         setattr(model, name, dask_array().from_array(getattr(model, name), chunks=(rows.array.chunks[0],)))
+
+
+def _whole_rows(source: Source, chunks: Any) -> tuple[tuple[int, ...], ...]:
+    """Return the chunks of an array of whole rows, as Dask has them."""
+    shape = (source.n_rows, source.n_features)
+    found: tuple[tuple[int, ...], ...] = dask_array().core.normalize_chunks(
+        (chunks, source.n_features), shape=shape, dtype=source.dtype
+    )
+    return found
 
 
 def _read_rows(source: Source, block_info: Any = None) -> NDArray[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -145,7 +146,7 @@ def tune(
         estimator = clone(estimator).set_params(estimator=estimator._base_method())  # which may stand for a default
     space = paper_space(estimator) if search_space is None else dict(search_space)
     _check(estimator, X, space, n_trials, seeds)
-    values = X if sparse.issparse(X) else np.asarray(X)
+    values = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     measure = find_metric(metric, values, y)
     about = _describe_search(estimator, values, y, metric, space, seeds)
     study = _open_study(optuna, storage, study_name, about)
@@ -155,7 +156,7 @@ def tune(
     with open_steps("tuning", n_trials, "trial", shown=bool(verbose)) as steps:
         _search(optuna, study, space, seeds_of, evaluate, n_trials, ends, random_state, Parallel(n_jobs=n_jobs), steps)
     best = _best_trial(study, measure)
-    model = _seeded(clone(estimator).set_params(**best.params), best.user_attrs[SEEDS][0]).fit(X)
+    model = _seeded(clone(estimator).set_params(**best.params), best.user_attrs.get(SEEDS, seeds)[0]).fit(X)
     return Tuned(model, best.params, best.value, study)
 
 
@@ -219,7 +220,7 @@ def _evaluate(
 
 def _seeds_of_trial(seeds: Seeds | None, random_state: int, number: int) -> Seeds:
     """Return the seeds of a trial: the given ones, or one of its own."""
-    return [_derived_seed(random_state, number, 1)] if seeds is None else [*seeds]
+    return [_derived_seed(random_state, number, 1)] if seeds is None else [int(seed) for seed in seeds]
 
 
 def _derived_seed(*path: int) -> int:
@@ -298,7 +299,12 @@ def _create_study(optuna: Any, storage: Any, study_name: str) -> Any:
         return optuna.create_study(direction="maximize", storage=address, study_name=study_name, load_if_exists=True)
     except unusable as error:
         said = str(error.__cause__ or error).splitlines()[0]
-        raise ValueError(f"{storage} cannot be used as storage: {said}. Give the path of a new SQLite file.") from error
+        remedy = "Check the address" if "://" in str(storage) else "Give the path of a new SQLite file"
+        raise ValueError(f"{_without_password(storage)} cannot be used as storage: {said}. {remedy}.") from error
+
+
+def _without_password(storage: Any) -> str:
+    return re.sub(r"//[^@/]*@", "//...@", str(storage))
 
 
 def _finished(study: Any) -> list[Any]:
@@ -330,7 +336,7 @@ def _best_trial(study: Any, metric: Metric) -> Any:
 
 def _key(trial: Any) -> tuple[Any, ...]:
     """Return what the outcome of a trial depends on."""
-    return (*trial.user_attrs[SEEDS], *sorted(trial.params.items()))
+    return (*trial.user_attrs.get(SEEDS, ()), *sorted(trial.params.items()))
 
 
 def _outcome(trial: Any) -> Outcome:
