@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from experiments import hypercube_noise, hypercube_size, spheres
+from experiments import hypercube_noise, hypercube_size, spheres, trial_seeds
 from experiments.budgets import BUDGETS
 from experiments.cells import Cell, results_of, run_cells
 from experiments.keeping import pack, path_of, unpack
@@ -21,6 +21,7 @@ FIGURES = {
     "hypercube_noise": hypercube_noise.run,
     "hypercube_size": hypercube_size.run,
     "spheres": spheres.run,
+    "trial_seeds": trial_seeds.run,
 }
 
 

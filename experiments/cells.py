@@ -70,13 +70,22 @@ def tune_cell(cell: Cell) -> dict[str, Any]:
 
 
 def tune_model(
-    model: Any, X: Any, y: Any, *, space: dict[str, Any], metric: str, n_trials: int, seed: int
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    space: dict[str, Any],
+    metric: str,
+    n_trials: int,
+    seed: int,
+    one_seed: bool = False,
 ) -> dict[str, Any]:
-    """Tune a model on one thread, and time the best one."""
+    """Tune a model on one thread, with a seed for each trial or one for all, and time the best one."""
     started = time.perf_counter()
+    seeds = (seed,) if one_seed else None
     with warnings.catch_warnings(), threadpool_limits(1), memory_limit():
         warnings.simplefilter("ignore")  # of bad parameters
-        found = tune(model, X, y, metric=metric, n_trials=n_trials, search_space=space, seeds=None, random_state=seed)
+        found = tune(model, X, y, metric=metric, n_trials=n_trials, search_space=space, seeds=seeds, random_state=seed)
         search_seconds = time.perf_counter() - started
         started = time.process_time()
         labels = clone(found.best_estimator).fit_predict(X)

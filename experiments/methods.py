@@ -10,7 +10,7 @@ from sklearn.cluster import DBSCAN, KMeans
 
 from cohirf import CoHiRF
 from cohirf.clusterers import SCSRGF, KernelKMeans
-from cohirf.tuning import paper_space
+from cohirf.tuning import paper_space, wide_space
 
 ALONE = "alone"
 THRESHOLD = 0.8  # h in the paper
@@ -35,11 +35,14 @@ class Variant:
         Number of batches, if there are several.
     inner_clusters : int or None
         The highest number of clusters that the base method may look for, if it is not the paper's 30.
+    all_options : bool
+        Whether options that are not part of the paper are searched, too.
     """
 
     options: dict[str, Any] = field(default_factory=dict)
     n_batches: int | None = None
     inner_clusters: int | None = None
+    all_options: bool = False
 
 
 RELAXED: dict[str, Any] = {"consensus": "relaxed", "agreement_threshold": THRESHOLD}
@@ -51,6 +54,7 @@ VARIANTS: dict[str, Variant | None] = {
     "CoHiRF, weights": Variant(WEIGHTS),
     "R-CoHiRF, weights": Variant(RELAXED | WEIGHTS),
     "majority, weights": Variant({"consensus": "majority"} | WEIGHTS),
+    "all options": Variant(all_options=True),
     "CoHiRF, k to 5": Variant(inner_clusters=5),
     "R-CoHiRF, k to 5": Variant(RELAXED, inner_clusters=5),
     "CoHiRF, R=1": Variant({"n_views": 1}),
@@ -61,7 +65,7 @@ VARIANTS: dict[str, Variant | None] = {
     "CoHiRF, R=1, 100 batches": Variant({"n_views": 1}, n_batches=100),
 }
 OF_THE_PAPER = (ALONE, "CoHiRF", "R-CoHiRF")
-WITH_WEIGHTS = (*OF_THE_PAPER, "CoHiRF, weights", "R-CoHiRF, weights", "majority, weights")
+WITH_WEIGHTS = (*OF_THE_PAPER, "CoHiRF, weights", "R-CoHiRF, weights", "majority, weights", "all options")
 
 
 def make_model(base: str, variant: str, n_rows: int) -> Any:
@@ -75,10 +79,10 @@ def make_model(base: str, variant: str, n_rows: int) -> Any:
 
 def search_space(model: Any, variant: str) -> dict[str, Any]:
     """Return the paper's ranges, or with fewer clusters where the variant says so."""
-    space = paper_space(model)
     chosen = VARIANTS[variant]
     if chosen is None:
-        return space
+        return paper_space(model)
+    space = wide_space(model) if chosen.all_options else paper_space(model)
     if "n_views" in chosen.options:
         space.pop("n_views", None)
     if chosen.inner_clusters is not None:
