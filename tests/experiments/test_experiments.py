@@ -114,8 +114,8 @@ def test_a_table_is_written_by_one_command_and_goes_on_with_what_it_has(tmp_path
     command = [sys.executable, "-m", "experiments", "iris", "--bases", "K-Means", "--metrics", "silhouette"]
     run = [subprocess.run([*command, "--out", tmp_path], cwd=ROOT, capture_output=True, text=True) for _ in range(2)]
     assert [result.returncode for result in run] == [0, 0], run[0].stderr
-    assert "0 of 16 cells are there" in run[0].stderr
-    assert "16 of 16 cells are there" in run[1].stderr
+    assert "0 of 18 cells are there" in run[0].stderr
+    assert "18 of 18 cells are there" in run[1].stderr
     text = (tmp_path / "small" / "iris.md").read_text()
     assert "| iris | K-Means | R-CoHiRF | 0.579 ± 0.000 |" in text
     results = pd.read_parquet(tmp_path / "small" / "iris.parquet")
