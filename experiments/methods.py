@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from optuna.distributions import IntDistribution
+from optuna.distributions import FloatDistribution, IntDistribution
 from sklearn.cluster import DBSCAN, KMeans
 
 from cohirf import CoHiRF
@@ -25,30 +25,37 @@ BASES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Variant:
-    """CoHiRF in one of its forms.
+    """The base method alone, or CoHiRF around it in one of its forms.
 
     Attributes
     ----------
     options : dict
-        Its options.
+        Options of CoHiRF.
+    alone : bool
+        Whether there is no CoHiRF.
     n_batches : int or None
         Number of batches, if there are several.
     inner_clusters : int or None
         The highest number of clusters that the base method may look for, if it is not the paper's 30.
+    max_eps : float or None
+        The largest radius of DBSCAN, if it is not the paper's 10.
     all_options : bool
         Whether options that are not part of the paper are searched, too.
     """
 
     options: dict[str, Any] = field(default_factory=dict)
+    alone: bool = False
     n_batches: int | None = None
     inner_clusters: int | None = None
+    max_eps: float | None = None
     all_options: bool = False
 
 
 RELAXED: dict[str, Any] = {"consensus": "relaxed", "agreement_threshold": THRESHOLD}
 WEIGHTS: dict[str, Any] = {"medoid_weights": True}
-VARIANTS: dict[str, Variant | None] = {
-    ALONE: None,
+VARIANTS = {
+    ALONE: Variant(alone=True),
+    "alone, eps to 60": Variant(alone=True, max_eps=60.0),
     "CoHiRF": Variant(),
     "R-CoHiRF": Variant(RELAXED),
     "CoHiRF, weights": Variant(WEIGHTS),
@@ -58,6 +65,7 @@ VARIANTS: dict[str, Variant | None] = {
     "CoHiRF, k to 5": Variant(inner_clusters=5),
     "R-CoHiRF, k to 5": Variant(RELAXED, inner_clusters=5),
     "CoHiRF, R=1": Variant({"n_views": 1}),
+    "CoHiRF, R=1, k to 5": Variant({"n_views": 1}, inner_clusters=5),
     "CoHiRF, R=2": Variant({"n_views": 2}),
     "CoHiRF, 10 batches": Variant(n_batches=10),
     "R-CoHiRF, 10 batches": Variant(RELAXED, n_batches=10),
@@ -71,18 +79,18 @@ WITH_WEIGHTS = (*OF_THE_PAPER, "CoHiRF, weights", "R-CoHiRF, weights", "majority
 def make_model(base: str, variant: str, n_rows: int) -> Any:
     """Return an estimator whose parameters are still to be tuned."""
     chosen = VARIANTS[variant]
-    if chosen is None:
+    if chosen.alone:
         return BASES[base]
     batches = {} if chosen.n_batches is None else {"batch_size": max(2, n_rows // chosen.n_batches)}
     return CoHiRF(BASES[base], **chosen.options, **batches)
 
 
 def search_space(model: Any, variant: str) -> dict[str, Any]:
-    """Return the paper's ranges, or with fewer clusters where the variant says so."""
+    """Return the paper's ranges, changed as the variant says."""
     chosen = VARIANTS[variant]
-    if chosen is None:
-        return paper_space(model)
     space = wide_space(model) if chosen.all_options else paper_space(model)
+    if chosen.max_eps is not None:
+        space["eps"] = FloatDistribution(0.1, chosen.max_eps)
     if "n_views" in chosen.options:
         space.pop("n_views", None)
     if chosen.inner_clusters is not None:

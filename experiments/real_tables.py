@@ -64,8 +64,8 @@ TABLES = {
         {
             "K-Means": (*WITH_WEIGHTS, *FEW_CLUSTERS),
             "kernel K-Means": WITH_WEIGHTS,
-            "DBSCAN": (*OF_THE_PAPER, "CoHiRF, weights"),
-            "SC-SRGF": SPECTRAL,
+            "DBSCAN": (*OF_THE_PAPER, "CoHiRF, weights", "alone, eps to 60"),
+            "SC-SRGF": (*SPECTRAL, "CoHiRF, R=1, k to 5"),
         },
         dear={"kernel K-Means": (20, 3), "SC-SRGF": (20, 3)},
     ),

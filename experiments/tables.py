@@ -90,7 +90,7 @@ def moonshot(frame: pd.DataFrame) -> list[str]:
     for (data, base), group in tuned.groupby(["data", "base"], sort=False):
         means = group.groupby("variant", sort=False).score.mean()
         alone = means.get(ALONE, np.nan)
-        inside = means.drop(ALONE, errors="ignore")
+        inside = means[[not name.startswith(ALONE) for name in means.index]]
         if inside.empty:
             continue
         figures = [published(data, base, variant, "ari") for variant in means.index]

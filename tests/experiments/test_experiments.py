@@ -67,7 +67,7 @@ def test_every_variant_of_a_row_is_a_model_whose_search_space_it_knows(base):
     for variant in variants:
         model = make_model(base, variant, n_rows=1000)
         assert search_space(model, variant).keys() <= model.get_params().keys()
-        if VARIANTS[variant] is not None and VARIANTS[variant].inner_clusters:
+        if VARIANTS[variant].inner_clusters:
             assert search_space(model, variant)["estimator__n_clusters"].high == 5
 
 
