@@ -49,6 +49,11 @@ def draw_lines(frame: pd.DataFrame, x: str, label: str, path: Path, title: str) 
     plt.close(figure)
 
 
+def with_spread(mean: float, spread: float | None, digits: int = 3) -> str:
+    """Return a mean and a standard deviation, if there is one, as text."""
+    return f"{mean:.{digits}f}" + ("" if spread is None else f" ± {spread:.{digits}f}")
+
+
 def figure_table(frame: pd.DataFrame, x: str, label: str, column: str = "score", digits: int = 3) -> list[str]:
     """Return the lines of a table: a row for each size, mean and standard deviation of a column for each method."""
     methods = list(frame.method.unique())
@@ -57,7 +62,7 @@ def figure_table(frame: pd.DataFrame, x: str, label: str, column: str = "score",
         cells = []
         for method in methods:
             values = group[group.method == method][column]
-            spread = f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else ""
-            cells.append("" if values.empty else f"{values.mean():.{digits}f}{spread}")
+            spread = values.std(ddof=1) if len(values) > 1 else None
+            cells.append("" if values.empty else with_spread(values.mean(), spread, digits))
         lines.append(f"| {size:,} | " + " | ".join(cells) + " |")
     return lines

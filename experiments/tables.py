@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.circumstances import describe_run
+from experiments.figures import with_spread
 from experiments.methods import ALONE
 from experiments.paper import METRICS, Figure, published
 
@@ -39,7 +40,7 @@ def metric_table(frame: pd.DataFrame, metric: str) -> list[str]:
     for (data, base), group in frame.groupby(["data", "base"], sort=False):
         for variant in dict.fromkeys(name.removesuffix(WEIGHTS) for name in group.variant):
             figure = published(data, base, variant, metric)
-            cells = ["" if figure is None else f"{figure[0]:.3f} ± {figure[1]:.3f}"]
+            cells = ["" if figure is None else with_spread(*figure)]
             for name in (variant, variant + WEIGHTS):
                 cells += compare(group[group.variant == name], figure)
             lines.append(f"| {data} | {base} | {variant} | {' | '.join(cells)} |")
@@ -56,8 +57,8 @@ def compare(found: pd.DataFrame, figure: Figure | None) -> list[str]:
     if found.empty:
         return ["", ""]
     mean = found.score.mean()
-    spread = f" ± {found.score.std(ddof=1):.3f}" if len(found) > 1 else ""
-    return [f"{mean:.3f}{spread}", mark(mean, figure)]
+    spread = found.score.std(ddof=1) if len(found) > 1 else None
+    return [with_spread(mean, spread), mark(mean, figure)]
 
 
 def mark(mean: float, figure: Figure | None) -> str:

@@ -13,6 +13,7 @@ from cohirf.tuning import paper_space
 from experiments.budgets import BUDGETS, Budget
 from experiments.cells import Cell, data_of, run_cell, tune_model
 from experiments.circumstances import describe_run
+from experiments.figures import with_spread
 from experiments.keeping import kept
 from experiments.methods import ALONE
 from experiments.paper import METRICS, published
@@ -31,7 +32,7 @@ def run(budget: str, folder: Path, say: Callable[[str], None]) -> None:
     for data in DATA:
         for metric in METRICS:
             figure = published(data, BASE, ALONE, metric)
-            cells = ["" if figure is None else f"{figure[0]:.3f} ± {figure[1]:.3f}"]
+            cells = ["" if figure is None else with_spread(*figure)]
             for one_seed in (True, False):
                 found = pd.DataFrame(tune_seeds(data, metric, BUDGETS[budget], folder / "cells", one_seed=one_seed))
                 cells += compare(found, figure)
