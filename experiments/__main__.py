@@ -9,7 +9,7 @@ from pathlib import Path
 from experiments import hypercube_noise, hypercube_size, spheres, trial_seeds
 from experiments.budgets import BUDGETS
 from experiments.cells import Cell, results_of, run_cells
-from experiments.keeping import pack, path_of, unpack
+from experiments.keeping import is_kept, pack, unpack
 from experiments.methods import BASES
 from experiments.paper import METRICS
 from experiments.peak_memory import peak_of
@@ -34,7 +34,7 @@ def main() -> None:
         if name in TABLES:
             run_table(name, folder, arguments)
         else:
-            FIGURES[name](arguments.budget, folder, say)
+            FIGURES[name](arguments.budget, folder, say, only_kept=arguments.write)
         say(f"written to {folder / name}.md")
         pack(folder / "cells")
 
@@ -56,7 +56,7 @@ def run_table(name: str, folder: Path, arguments: argparse.Namespace) -> None:
     peaks = {
         (cell.data, cell.base, cell.variant): peak_of(cell, folder / "cells", may_fit=not arguments.write)
         for cell in cells
-        if is_measured(cell) and path_of(folder / "cells", cell.about()).exists()
+        if is_measured(cell) and is_kept(folder / "cells", cell.about())
     }
     command = f"python -m experiments {name} --budget {arguments.budget}"
     write_results(name, results, peaks, folder, TABLES[name].heading, command)
@@ -76,7 +76,7 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--bases", nargs="*", choices=BASES, help="of a table, tune these base methods only")
     parser.add_argument("--metrics", nargs="*", choices=METRICS, help="of a table, tune for these metrics only")
-    parser.add_argument("--write", action="store_true", help="of a table, write what there is, and tune nothing")
+    parser.add_argument("--write", action="store_true", help="write what there is, and compute nothing")
     parser.add_argument("--n-jobs", type=int, default=1, help="how many cells at the same time")
     parser.add_argument("--out", type=Path, default=RESULTS)
     return parser.parse_args()

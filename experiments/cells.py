@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from cohirf.datasets import load_real
 from cohirf.tuning import tune
-from experiments.keeping import kept, path_of
+from experiments.keeping import is_kept, kept
 from experiments.methods import make_model, search_space
 
 MEMORY_LIMIT = 9 * 2**30  # of a process; a trial that wants more fails, and is the worst
@@ -44,7 +44,7 @@ class Cell:
 
 def run_cells(cells: list[Cell], folder: Path, n_jobs: int, say: Callable[[str], None]) -> None:
     """Compute the results of all cells that are not there yet."""
-    missing = [cell for cell in cells if not path_of(folder, cell.about()).exists()]
+    missing = [cell for cell in cells if not is_kept(folder, cell.about())]
     say(f"{len(cells) - len(missing)} of {len(cells)} cells are there")
     runs = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(delayed(run_cell)(cell, folder) for cell in missing)
     for number, result in enumerate(runs, 1):
@@ -53,7 +53,7 @@ def run_cells(cells: list[Cell], folder: Path, n_jobs: int, say: Callable[[str],
 
 def results_of(cells: list[Cell], folder: Path) -> list[dict[str, Any]]:
     """Return the results of those cells that have one."""
-    return [run_cell(cell, folder) for cell in cells if path_of(folder, cell.about()).exists()]
+    return [run_cell(cell, folder) for cell in cells if is_kept(folder, cell.about())]
 
 
 def run_cell(cell: Cell, folder: Path) -> dict[str, Any]:

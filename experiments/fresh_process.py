@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import adjusted_rand_score
 
-from experiments.keeping import kept
+from experiments.keeping import is_kept, kept
 
 FEW_ROWS = 50
 
@@ -39,6 +39,8 @@ def measure_sizes(
     write: Callable[[Path, int, int], Any],
     folder: Path,
     say: Callable[[str], None],
+    *,
+    only_kept: bool,
 ) -> pd.DataFrame:
     """Fit all methods to data of all sizes, as far as each method goes; data are written when they are needed.
 
@@ -56,6 +58,8 @@ def measure_sizes(
         Where results are kept.
     say : callable
         Takes a line of the log.
+    only_kept : bool
+        Leave out what would have to be fitted.
     """
 
     def fit(path: Path, n_rows: int, method: str, seed: int) -> dict[str, Any]:
@@ -71,6 +75,8 @@ def measure_sizes(
                 for method in (method for method, most in most_rows.items() if n_rows <= most):
                     figure = module.rpartition(".")[2].replace("_", " ")
                     about = {"figure": figure, "n_rows": n_rows, "method": method, "seed": seed}
+                    if only_kept and not is_kept(folder, about):
+                        continue
                     results.append(kept(folder, about, partial(fit, path, n_rows, method, seed)))
                     say(f"{n_rows:,} rows, {method}, seed {seed}: {results[-1]['score']:.3f}")
     return pd.DataFrame(results)

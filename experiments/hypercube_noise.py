@@ -22,7 +22,7 @@ from experiments.budgets import BUDGETS
 from experiments.cells import tune_model
 from experiments.circumstances import describe_run
 from experiments.figures import draw_lines, figure_table
-from experiments.keeping import kept
+from experiments.keeping import is_kept, kept
 from experiments.methods import RELAXED
 
 N_ROWS, N_CLUSTERS = 1000, 5
@@ -42,7 +42,7 @@ TUNED: dict[str, Any] = {
 }
 
 
-def run(budget: str, folder: Path, say: Callable[[str], None]) -> None:
+def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: bool) -> None:
     """Fit and tune all methods for all amounts of noise, and draw the figure."""
     results, n_trials = [], BUDGETS[budget].n_trials
     for n_noise in NOISE[budget]:
@@ -53,6 +53,8 @@ def run(budget: str, folder: Path, say: Callable[[str], None]) -> None:
                 if method in TUNED:
                     about["n_trials"] = n_trials
                     compute = partial(tune, model, n_noise, seed, n_trials)
+                if only_kept and not is_kept(folder / "cells", about):
+                    continue
                 results.append(kept(folder / "cells", about, compute))
                 say(f"{n_noise} features of noise, {method}, seed {seed}: {results[-1]['score']:.3f}")
     frame = pd.DataFrame(results)

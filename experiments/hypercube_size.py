@@ -25,11 +25,13 @@ BATCH = 1000
 MOST_ROWS = {"K-Means": 10_000, "SC-SRGF": 1000, "CoHiRF(SC-SRGF), batches of 1,000": 10**9}
 
 
-def run(budget: str, folder: Path, say: Callable[[str], None]) -> None:
+def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: bool) -> None:
     """Fit all methods for all sizes, each fit in a process of its own, and draw the figure."""
     n_seeds = BUDGETS[budget].n_seeds
     sizes = [(n_rows, n_seeds if n_rows < LARGEST else 1) for n_rows in ROWS[budget]]
-    frame = measure_sizes("experiments.hypercube_size", sizes, MOST_ROWS, write, folder / "cells", say)
+    frame = measure_sizes(
+        "experiments.hypercube_size", sizes, MOST_ROWS, write, folder / "cells", say, only_kept=only_kept
+    )
     frame.to_parquet(folder / "hypercube_size.parquet", index=False)
     title = f"Hypercube, {N_CLUSTERS} clusters in {N_INFORMATIVE} of {N_INFORMATIVE + N_NOISE:,} features"
     draw_lines(frame, "n_rows", "rows", folder / "hypercube_size.png", title)

@@ -28,6 +28,11 @@ def kept(folder: Path, about: dict[str, Any], compute: Callable[[], dict[str, An
     return result
 
 
+def is_kept(folder: Path, about: dict[str, Any]) -> bool:
+    """Tell whether there is a result about something."""
+    return path_of(folder, about).exists()
+
+
 def path_of(folder: Path, about: dict[str, Any]) -> Path:
     """Return the file for the result about something."""
     text = json.dumps({"protocol": PROTOCOL, **about}, sort_keys=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from experiments.cells import Cell, data_of
 from experiments.fresh_process import measure, peak_mb, report
-from experiments.keeping import kept, path_of
+from experiments.keeping import is_kept, kept, path_of
 from experiments.methods import make_model
 
 
@@ -21,7 +21,7 @@ def peak_of(cell: Cell, folder: Path, *, may_fit: bool) -> float | None:
     """
     path = path_of(folder, cell.about())
     about = {"peak memory of": path.stem}
-    if not may_fit and not path_of(folder, about).exists():
+    if not may_fit and not is_kept(folder, about):
         return None
     return float(kept(folder, about, lambda: measure("experiments.peak_memory", path))["peak_mb"])
 

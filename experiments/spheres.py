@@ -33,10 +33,10 @@ ROWS = {"small": (2_000, 20_000), "full": tuple(SETTINGS)}
 MOST_ROWS = {"K-Means": 200_000, "DBSCAN": 20_000, "CoHiRF(DBSCAN), batches": 10**9}
 
 
-def run(budget: str, folder: Path, say: Callable[[str], None]) -> None:
+def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: bool) -> None:
     """Fit all methods for all sizes, each fit in a process of its own, and draw the figure and the pictures."""
     sizes = [(n_rows, BUDGETS[budget].n_seeds) for n_rows in ROWS[budget]]
-    frame = measure_sizes("experiments.spheres", sizes, MOST_ROWS, write, folder / "cells", say)
+    frame = measure_sizes("experiments.spheres", sizes, MOST_ROWS, write, folder / "cells", say, only_kept=only_kept)
     frame.to_parquet(folder / "spheres.parquet", index=False)
     draw_lines(frame, "n_rows", "rows", folder / "spheres.png", "Two concentric spheres")
     draw_pictures(folder / "spheres_3d.png")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,10 @@ from sklearn.cluster import KMeans
 
 from cohirf.tuning import paper_space
 from experiments.budgets import BUDGETS, Budget
-from experiments.cells import Cell, data_of, run_cell, tune_model
+from experiments.cells import Cell, data_of, tune_cell, tune_model
 from experiments.circumstances import describe_run
 from experiments.figures import with_spread
-from experiments.keeping import kept
+from experiments.keeping import is_kept, kept
 from experiments.methods import ALONE
 from experiments.paper import METRICS, published
 from experiments.tables import HEADINGS, compare
@@ -23,7 +24,7 @@ DATA = ("iris", "alizadeh-2000-v2", "garber-2001", "coil-20", "shuttle", "nurser
 BASE = "K-Means"
 
 
-def run(budget: str, folder: Path, say: Callable[[str], None]) -> None:
+def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: bool) -> None:
     """Tune K-Means in both ways for all data and metrics, and write the table."""
     lines = ["# K-Means alone: one seed for a search, or one for each trial", ""]
     lines += [*describe_run(f"python -m experiments trial_seeds --budget {budget}"), ""]
@@ -34,7 +35,8 @@ def run(budget: str, folder: Path, say: Callable[[str], None]) -> None:
             figure = published(data, BASE, ALONE, metric)
             cells = ["" if figure is None else with_spread(*figure)]
             for one_seed in (True, False):
-                found = pd.DataFrame(tune_seeds(data, metric, BUDGETS[budget], folder / "cells", one_seed=one_seed))
+                options = {"one_seed": one_seed, "only_kept": only_kept}
+                found = tune_seeds(data, metric, BUDGETS[budget], folder / "cells", **options)
                 cells += compare(found, figure)
                 results.append(found.assign(one_seed=one_seed))
             lines.append(f"| {data} | {HEADINGS[metric]} | {' | '.join(cells)} |")
@@ -44,16 +46,22 @@ def run(budget: str, folder: Path, say: Callable[[str], None]) -> None:
     (folder / "trial_seeds.md").write_text("\n".join([*lines, ""]))
 
 
-def tune_seeds(data: str, metric: str, budget: Budget, folder: Path, *, one_seed: bool) -> list[dict[str, Any]]:
+def tune_seeds(
+    data: str, metric: str, budget: Budget, folder: Path, *, one_seed: bool, only_kept: bool
+) -> pd.DataFrame:
     """Return the results of all searches; those with a seed for each trial are cells of the tables."""
-    cells = [Cell(data, BASE, ALONE, metric, seed, budget.n_trials, budget.max_rows) for seed in range(budget.n_seeds)]
-    if not one_seed:
-        return [run_cell(cell, folder) for cell in cells]
+    results = []
+    for seed in range(budget.n_seeds):
+        cell = Cell(data, BASE, ALONE, metric, seed, budget.n_trials, budget.max_rows)
+        about = {"one seed": True, **cell.about()} if one_seed else cell.about()
+        if not only_kept or is_kept(folder, about):
+            results.append(kept(folder, about, partial(tune_with_one_seed if one_seed else tune_cell, cell)))
+    return pd.DataFrame(results)
 
-    def tune(cell: Cell) -> dict[str, Any]:
-        X, y = data_of(cell.data, cell.max_rows)
-        model = KMeans()
-        options = {"space": paper_space(model), "metric": metric, "n_trials": cell.n_trials, "seed": cell.seed}
-        return tune_model(model, X, y, **options, one_seed=True)
 
-    return [kept(folder, {"one seed": True, **cell.about()}, lambda cell=cell: tune(cell)) for cell in cells]
+def tune_with_one_seed(cell: Cell) -> dict[str, Any]:
+    """Tune a cell with the same seed in all trials."""
+    X, y = data_of(cell.data, cell.max_rows)
+    model = KMeans()
+    options = {"space": paper_space(model), "metric": cell.metric, "n_trials": cell.n_trials, "seed": cell.seed}
+    return tune_model(model, X, y, **options, one_seed=True)
