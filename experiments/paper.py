@@ -72,3 +72,9 @@ def published(data: str, base: str, variant: str, metric: str) -> Figure | None:
     """Return the paper's figure, or None if it has none."""
     figures = RESULTS.get((data, base, variant))
     return None if figures is None else figures[METRICS.index(metric)]
+
+
+def best_published(data: str, base: str, metric: str) -> float | None:
+    """Return the highest mean that the paper has for a base method, alone or in CoHiRF, or None if it has none."""
+    figures = [published(*row, metric) for row in RESULTS if row[:2] == (data, base)]
+    return max((figure[0] for figure in figures if figure is not None), default=None)
