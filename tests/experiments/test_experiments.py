@@ -69,6 +69,12 @@ def test_every_variant_of_a_row_is_a_model_whose_search_space_it_knows(base):
         assert search_space(model, variant).keys() <= model.get_params().keys()
         if VARIANTS[variant].inner_clusters:
             assert search_space(model, variant)["estimator__n_clusters"].high == 5
+        assert ("consensus" in search_space(model, variant)) == (variant == "all options")
+
+
+def test_the_radius_of_dbscan_is_searched_as_far_as_the_variant_says():
+    for variant, highest in ((ALONE, 10), ("alone, eps to 60", 60)):
+        assert search_space(make_model("DBSCAN", variant, 100), variant)["eps"].high == highest
 
 
 def test_rows_that_take_hours_have_fewer_trials_and_seeds():
