@@ -16,7 +16,7 @@ from cohirf.engines.dask import chunks_of, dask, dask_array, naming_faults
 from cohirf.sources import ArraySource, Source
 from cohirf.sources.dask import NAME, DaskSource, refuse_unknown_chunks
 
-MIN_CHUNKS = 64  # of a source that goes to a cluster, whatever its size: they do not depend on that of the cluster
+MANY_CHUNKS = 64  # into which a source is cut, if it has as many batches; it does not depend on the cluster
 
 
 def is_dask(X: Any) -> bool:
@@ -76,9 +76,9 @@ def spread_source(source: Source, batch_size: int | None) -> Any:
     fitting = _whole_rows(source, "auto")[0][0]
     n_batches = count_batches(n_rows, batch_size)
     if n_batches == 1:
-        return to_dask_array(source, chunks=min(fitting, -(-n_rows // MIN_CHUNKS)))
+        return to_dask_array(source, chunks=min(fitting, -(-n_rows // MANY_CHUNKS)))
     bounds = block_bounds(n_rows, n_batches)
-    batches_a_chunk = max(1, min(fitting * n_batches // n_rows, -(-n_batches // MIN_CHUNKS)))
+    batches_a_chunk = max(1, min(fitting * n_batches // n_rows, -(-n_batches // MANY_CHUNKS)))
     return to_dask_array(source, chunks=tuple(np.diff([*bounds[:-1:batches_a_chunk], n_rows]).tolist()))
 
 
