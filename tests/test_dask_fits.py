@@ -22,7 +22,7 @@ from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, load, open_source, to_dask_array
 from cohirf.checkpoint import CheckpointError
-from cohirf.engines.dask import DaskEngine, naming_faults
+from cohirf.engines.dask import DaskEngine, Worker, find_fullest_worker, naming_faults
 from cohirf.report import write_report
 from fit_hashes import LastBit
 
@@ -293,6 +293,17 @@ def test_auto_plans_with_the_memory_of_a_worker(client, X, capsys):
     model = model_of(MODELS["k-means"], batch_size="auto", verbose=1).fit(da.from_array(X, chunks=CHUNKS))
     assert "of 1.29 GB memory" in capsys.readouterr().out  # 60 % of 2 GiB
     assert model.n_clusters_ == 4
+
+
+def test_batches_are_planned_for_the_worker_with_the_least_memory_left(monkeypatch):
+    said = [
+        {"nthreads": 1, "memory_limit": 1000, "metrics": {"memory": 100}},
+        {"nthreads": 2, "memory_limit": 2000, "metrics": {"memory": 1100}},
+        {"nthreads": 3, "memory_limit": 0, "metrics": {"memory": 5000}},  # no limit
+    ]
+    client = SimpleNamespace(scheduler_info=lambda: {"workers": dict(enumerate(said))})
+    monkeypatch.setattr("cohirf.engines.dask.find_client", lambda: client)
+    assert find_fullest_worker() == Worker(2, 2000, 1100)
 
 
 def test_progress_is_shown_here_and_tasks_have_names_there(client, X, capsys):

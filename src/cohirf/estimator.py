@@ -71,7 +71,7 @@ from cohirf.describe import describe_fit
 from cohirf.diagnosis.diagnose import Diagnosis, diagnose_model
 from cohirf.diagnosis.explain import explain_cluster
 from cohirf.engines import DaskEngine, LocalEngine
-from cohirf.engines.dask import find_active_client, find_client, find_smallest_worker, is_usable
+from cohirf.engines.dask import find_active_client, find_client, find_fullest_worker, is_usable
 from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks, sample_landmarks
@@ -700,7 +700,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _room(self, at_hand: RowsAtHand) -> dict[str, Any]:
         """Return the memory limit of whoever runs batches, how many of them at a time, and what is held beside them."""
         limit, rows = resolve_memory_limit(self.memory_limit), at_hand.values
-        worker = find_smallest_worker() if isinstance(rows, GatheredSource) else None
+        worker = find_fullest_worker() if isinstance(rows, GatheredSource) else None
         if worker is None or not isinstance(rows, GatheredSource):
             held_bytes = 0 if at_hand.in_order else None
             return {"memory_limit": limit, "n_jobs": effective_n_jobs(self.n_jobs), "held_bytes": held_bytes}
@@ -708,6 +708,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             "memory_limit": worker.usable_bytes if self.memory_limit is None else limit,
             "n_jobs": worker.n_threads,
             "held_bytes": 2 * worker.n_threads * rows.chunk_bytes,  # while one is contracted, the next one is read
+            "taken_bytes": worker.taken_bytes,
         }
 
     def _fingerprint(self, values: Rows) -> str:

@@ -126,6 +126,13 @@ def test_a_limit_below_what_the_process_takes_is_refused_with_both_numbers():
         plan_for(Hungry(), 0, memory_limit=50 * MB)
 
 
+def test_what_counts_is_the_process_that_runs_batches():
+    limit = resident_bytes() - MB
+    assert plan_for(Hungry(), 0, memory_limit=limit, taken_bytes=MB).memory_limit == limit
+    with pytest.raises(ValueError, match="the worker with the least memory left takes 50 MB already"):
+        plan_for(Hungry(), 0, memory_limit=50 * MB, taken_bytes=50 * MB)
+
+
 def test_vectors_that_do_not_fit_are_named():
     with pytest.raises(ValueError, match="the fit takes another 500 MB apart from its batches"):
         plan_for(Hungry(), 400 * MB, held_bytes=500 * MB)

@@ -177,10 +177,11 @@ class DaskEngine:
 
 @dataclass(frozen=True)
 class Worker:
-    """A process that runs tasks: how many at the same time, and how much memory they may take."""
+    """A process that runs tasks: how many at the same time, how much memory it may take, how much it takes already."""
 
     n_threads: int
     memory_limit: int
+    taken_bytes: int
 
     @property
     def usable_bytes(self) -> int:
@@ -188,12 +189,13 @@ class Worker:
         return int(BEFORE_SPILLING * self.memory_limit)
 
 
-def find_smallest_worker() -> Worker | None:
-    """Return the worker with the least memory, or None where there is no cluster, or no limit."""
+def find_fullest_worker() -> Worker | None:
+    """Return the worker with the least memory left, or None where there is no cluster, or no limit."""
     client = find_client()
-    workers = [] if client is None else client.scheduler_info()["workers"].values()
-    limited = [Worker(worker["nthreads"], worker["memory_limit"]) for worker in workers if worker["memory_limit"]]
-    return min(limited, key=lambda worker: worker.memory_limit, default=None)
+    found = [] if client is None else client.scheduler_info()["workers"].values()
+    workers = [Worker(each["nthreads"], each["memory_limit"], each["metrics"]["memory"]) for each in found]
+    limited = [worker for worker in workers if worker.memory_limit]
+    return min(limited, key=lambda worker: worker.usable_bytes - worker.taken_bytes, default=None)
 
 
 def refuse_other_packages(client: Any) -> None:

@@ -160,6 +160,7 @@ def plan_batches(
     memory_limit: int,
     n_jobs: int = 1,
     held_bytes: int | None = None,
+    taken_bytes: int | None = None,
     in_processes: bool = False,
 ) -> BatchPlan:
     """Choose the batch size of a fit by measuring its batch step on samples.
@@ -173,11 +174,13 @@ def plan_batches(
     contraction : Contraction
         What the fit does to a batch; its own ``batch_size`` plays no part.
     memory_limit : int
-        Bytes that the process may take at its peak, with all it holds already.
+        Bytes that the process that runs batches may take at its peak, with all it holds already.
     n_jobs : int
         How many batches, or views of a last batch, run at the same time.
     held_bytes : int, optional
         What the fit holds apart from its batches. By default 36 bytes a row, for a fit in memory.
+    taken_bytes : int, optional
+        What the process that runs batches takes before the fit. By default what this process takes.
     in_processes : bool
         Whether batches run in processes of their own, each of which holds the interpreter once more.
 
@@ -189,9 +192,11 @@ def plan_batches(
     """
     started = perf_counter()
     held = HELD_BYTES_PER_ROW * n_rows if held_bytes is None else held_bytes
-    room = Room(memory_limit, resident_bytes() + held)
+    taken = resident_bytes() if taken_bytes is None else taken_bytes
+    room = Room(memory_limit, taken + held)
     if room.for_batch(1) <= 0:
-        raise ValueError(_say_no_room(room, held))
+        whose = "this process" if taken_bytes is None else "the worker with the least memory left"
+        raise ValueError(_say_no_room(room, held, whose))
     smallest = smallest_batch(contraction, n_rows)
     with fresh_process() as call:
         trial = Trial(call, read_sample, contraction)
@@ -275,10 +280,10 @@ def _say_why(chosen: Candidate, candidates: Sequence[Candidate], memory_limit: i
     return "larger batches would take more than twice as long as small ones"
 
 
-def _say_no_room(room: Room, held: int) -> str:
+def _say_no_room(room: Room, held: int, whose: str) -> str:
     now = room.taken - held
     return (
-        f"memory_limit={format_bytes(room.memory_limit)} is too low: this process takes {format_bytes(now)} already, "
+        f"memory_limit={format_bytes(room.memory_limit)} is too low: {whose} takes {format_bytes(now)} already, "
         f"the data included if it is in memory, and the fit takes another {format_bytes(held)} apart from its "
         f"batches. Raise memory_limit, or fit from a file with cohirf.open_source."
     )
