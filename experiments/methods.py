@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from optuna.distributions import FloatDistribution, IntDistribution
-from sklearn.cluster import DBSCAN, KMeans
+from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF
-from cohirf.clusterers import SCSRGF, KernelKMeans
+from cohirf.clusterers import SCSRGF, GridDBSCAN, KernelKMeans
 from cohirf.tuning import paper_space, wide_space
 
 ALONE = "alone"
@@ -18,7 +18,7 @@ THRESHOLD = 0.8  # h in the paper
 BASES: dict[str, Any] = {
     "K-Means": KMeans(),
     "kernel K-Means": KernelKMeans(n_components=500),
-    "DBSCAN": DBSCAN(),
+    "DBSCAN": GridDBSCAN(),
     "SC-SRGF": SCSRGF(),
 }
 

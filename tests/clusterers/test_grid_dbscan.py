@@ -13,7 +13,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from cohirf import CoHiRF
 from cohirf.clusterers import GridDBSCAN
 from cohirf.clusterers import grid_kernels as kernels
-from cohirf.clusterers.grid_dbscan import MAX_GRID_FEATURES, cell_side
+from cohirf.clusterers import tree_kernels
+from cohirf.clusterers.grid_dbscan import MAX_GRID_FEATURES, MAX_TREE_FEATURES, cell_side
 from cohirf.datasets import make_spheres
 
 
@@ -26,7 +27,7 @@ def assert_same_clusters(X, eps, min_samples, weights=None):
     # the tree, which scikit-learn takes from a dozen rows on: for fewer it expands the square, which rounds
     expected = DBSCAN(eps=eps, min_samples=min_samples, algorithm="kd_tree").fit(X, sample_weight=weights)
     found = GridDBSCAN(eps, min_samples=min_samples).fit(X, sample_weight=weights)
-    assert found.algorithm_ == ("grid" if X.shape[1] <= MAX_GRID_FEATURES else "scikit-learn")
+    assert found.algorithm_ == ("grid" if X.shape[1] <= MAX_GRID_FEATURES else "tree")
     core = expected.core_sample_indices_
     assert found.core_sample_indices_.tolist() == core.tolist()
     assert found.labels_[core].tolist() == expected.labels_[core].tolist()
@@ -48,7 +49,7 @@ def some_weights(rng, n):
 @given(
     seed=st.integers(0, 2**32),
     n=st.integers(1, 150),
-    n_features=st.integers(1, 5),
+    n_features=st.integers(1, 7),
     dtype=st.sampled_from([np.float32, np.float64]),
     on_a_lattice=st.booleans(),  # many distances are exactly eps, many rows are the same
     eps=st.sampled_from([0.2, 0.5, 1.0, 1.5, 2.0]),
@@ -67,7 +68,7 @@ def test_core_rows_clusters_and_noise_are_those_of_scikit_learn(
 @given(
     seed=st.integers(0, 2**32),
     n=st.integers(20, 150),
-    length=st.lists(st.sampled_from([1, 3, 60, 200]), min_size=1, max_size=3),
+    length=st.lists(st.sampled_from([1, 3, 60, 200]), min_size=1, max_size=5),
     apart=st.sampled_from([0, 10**3, 10**8]),
     eps=st.sampled_from([1.0, 1.5, 3.0]),
     min_samples=st.integers(1, 5),
@@ -84,7 +85,7 @@ def test_long_and_scattered_data_are_clustered_as_by_scikit_learn(seed, n, lengt
 @given(
     seed=st.integers(0, 2**32),
     n_groups=st.integers(1, 12),
-    n_features=st.integers(1, 3),
+    n_features=st.integers(1, 6),
     width=st.sampled_from([0.0, 0.05, 0.3, 1.0]),
     eps=st.sampled_from([0.3, 1.0]),
 )
@@ -129,17 +130,50 @@ def test_dense_cells_across_a_gap_are_told_apart_without_comparing_all_rows():
     assert set(rows[:n]) == set(range(n))
 
 
-def test_more_features_than_a_grid_pays_for_go_to_scikit_learn():
-    X = np.random.default_rng(0).normal(size=(200, 4))
-    model = GridDBSCAN(1.0).fit(X)
+@pytest.mark.parametrize("n_features", [5, MAX_TREE_FEATURES])
+def test_boxes_across_a_gap_are_told_apart_without_comparing_all_rows(n_features):
+    """Two facing planes, a little too far apart, or just not: comparing all rows would take minutes."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((200_000, n_features))
+    X[:, :2] = rng.random((200_000, 2))
+    X[100_000:, 2] = 0.3
+    apart, joined = GridDBSCAN(0.29).fit(X), GridDBSCAN(0.31).fit(X)
+    assert (apart.algorithm_, joined.algorithm_) == ("tree", "tree")
+    assert apart.labels_.tolist() == np.repeat([0, 1], 100_000).tolist()
+    assert not joined.labels_.any()
+
+
+def test_rows_that_are_all_the_same_are_one_leaf():
+    model = GridDBSCAN(0.5).fit(np.ones((100_000, 5)))
+    assert model.algorithm_ == "tree"
+    assert not model.labels_.any()
+
+
+def test_nodes_of_a_tree_halve_the_rows_of_their_parents():
+    X = np.random.default_rng(0).normal(size=(1000, 4))
+    tree = tree_kernels.build_tree(X, np.arange(0, 1000, 2), np.ones(1000))
+    assert sorted(tree.rows) == list(range(0, 1000, 2))
+    assert tree.weights[0] == 500
+    for node, child in enumerate(tree.children):
+        points = X[tree.rows[tree.starts[node] : tree.ends[node]]]
+        assert tree.boxes[node].tolist() == [*points.min(axis=0), *points.max(axis=0)]
+        assert tree.weights[node] == len(points) > 0
+        if child:
+            assert (tree.starts[child], tree.ends[child + 1]) == (tree.starts[node], tree.ends[node])
+            assert tree.ends[child] == tree.starts[child + 1]
+
+
+def test_more_features_than_a_tree_pays_for_go_to_scikit_learn():
+    X = np.random.default_rng(0).normal(size=(200, MAX_TREE_FEATURES + 1))
+    model = GridDBSCAN(4.0).fit(X)
     assert model.algorithm_ == "scikit-learn"
-    assert model.labels_.tolist() == DBSCAN(1.0).fit(X).labels_.tolist()
+    assert model.labels_.tolist() == DBSCAN(4.0).fit(X).labels_.tolist()
 
 
-def test_a_radius_that_is_tiny_against_the_range_goes_to_scikit_learn():
+def test_a_radius_that_is_tiny_against_the_range_goes_into_a_tree():
     X = np.array([[0.0], [1e-12], [1.0]])
     model = GridDBSCAN(1e-11, min_samples=2).fit(X)
-    assert model.algorithm_ == "scikit-learn"
+    assert model.algorithm_ == "tree"
     assert model.labels_.tolist() == [0, 0, -1]
 
 

@@ -1,4 +1,4 @@
-"""GridDBSCAN: the clusters of DBSCAN in low dimension, in linear memory."""
+"""GridDBSCAN: the clusters of DBSCAN in low and moderate dimension, in linear memory."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from cohirf.algorithm.grouping import index_dtype
 from cohirf.optional import import_optional
 
 MAX_GRID_FEATURES = 3
+MAX_TREE_FEATURES = 15  # beyond it boxes hardly tell rows apart, and scikit-learn takes no tree either
 MAX_CELLS_A_SIDE = 2**30  # beyond it, floating point cannot tell neighbouring cells apart safely
 
 
 class GridDBSCAN(ClusterMixin, BaseEstimator):
-    """DBSCAN on a grid: fast on many rows of up to three features.
+    """DBSCAN on a grid or a tree: fast on many rows of up to fifteen features.
 
     Core rows, their clusters and noise are those of :class:`sklearn.cluster.DBSCAN` with the Euclidean metric. A border
     row that touches several clusters joins that of the nearest core row, or the first of those with equally near ones;
     scikit-learn takes the first of all.
-    With more than three features, or where ``eps`` is tiny against the range of the data, a grid does not pay, and with
-    weights that are not whole numbers, sums depend on their order: then scikit-learn's DBSCAN does the work.
-    ``algorithm_`` says which one did.
+    Up to three features are put on a grid, unless ``eps`` is tiny against the range of the data, up to fifteen into a
+    tree of boxes. Both take rows that are close together as a whole, in linear memory whatever ``eps`` is. With more
+    features neither pays, and with weights that are not whole numbers, sums depend on their order: then scikit-learn's
+    DBSCAN does the work. ``algorithm_`` says which one did.
 
     Parameters
     ----------
@@ -43,7 +45,7 @@ class GridDBSCAN(ClusterMixin, BaseEstimator):
         Cluster of each row, numbered by their first core row; -1 for noise.
     core_sample_indices_ : array of int, shape (n_core_samples,)
         Core rows.
-    algorithm_ : {"grid", "scikit-learn"}
+    algorithm_ : {"grid", "tree", "scikit-learn"}
         What was used.
     n_features_in_ : int
         Number of features seen by ``fit``.
@@ -91,13 +93,15 @@ class GridDBSCAN(ClusterMixin, BaseEstimator):
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         found = None
         if X.shape[1] <= MAX_GRID_FEATURES and are_counts(weights):
+            self.algorithm_ = "grid"
             found = cluster_on_grid(X, self.eps, self.min_samples, weights)
+        if found is None and X.shape[1] <= MAX_TREE_FEATURES and are_counts(weights):
+            self.algorithm_ = "tree"
+            found = cluster_in_tree(X, self.eps, self.min_samples, weights)
         if found is None:
+            self.algorithm_ = "scikit-learn"
             model = DBSCAN(eps=self.eps, min_samples=self.min_samples).fit(X, sample_weight=weights)
             found = model.labels_, model.core_sample_indices_
-            self.algorithm_ = "scikit-learn"
-        else:
-            self.algorithm_ = "grid"
         self.labels_, self.core_sample_indices_ = found
         return self
 
@@ -128,6 +132,18 @@ def cluster_on_grid(
     weights = None if weights is None else _as_compiled_for(weights)
     rows = np.empty(len(X), dtype=index_dtype(len(X)))
     labels, core_rows = kernels.cluster(X, weights, rows, low, high, side, eps * eps, float(min_samples))
+    return labels, core_rows
+
+
+def cluster_in_tree(
+    X: NDArray[Any], eps: float, min_samples: int, weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the label of each row, -1 for noise, and the core rows."""
+    import_optional("numba", "fast")
+    from cohirf.clusterers import tree_kernels as kernels
+
+    weights = np.ones(len(X)) if weights is None else _as_compiled_for(weights)
+    labels, core_rows = kernels.cluster(_as_compiled_for(X), weights, float(eps) ** 2, float(min_samples))
     return labels, core_rows
 
 
