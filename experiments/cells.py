@@ -7,22 +7,24 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from functools import cache
+from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from cohirf.datasets import load_real
 from cohirf.tuning import tune
-from experiments.keeping import is_kept, kept
-from experiments.methods import make_model, search_space
+from experiments.keeping import is_kept, kept, look_up
+from experiments.methods import KERNEL_K_MEANS, make_model, search_space
+from experiments.remembering import Fits, key_of, remembering
 
 MEMORY_LIMIT = 9 * 2**30  # of a process; a trial that wants more fails, and is the worst
+FLOAT64_ROWS = 10_000  # beyond them, kernel K-Means has its random features in float32: half the memory and time
 
 
 @dataclass(frozen=True)
@@ -43,30 +45,35 @@ class Cell:
 
 
 def run_cells(cells: list[Cell], folder: Path, n_jobs: int, say: Callable[[str], None]) -> None:
-    """Compute the results of all cells that are not there yet."""
+    """Compute the results of all cells that are not there yet, neighbours that differ in the metric together."""
     missing = [cell for cell in cells if not is_kept(folder, cell.about())]
     say(f"{len(cells) - len(missing)} of {len(cells)} cells are there")
-    runs = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(delayed(run_cell)(cell, folder) for cell in missing)
-    for number, result in enumerate(runs, 1):
+    rows = [list(row) for _, row in groupby(missing, lambda cell: replace(cell, metric=""))]
+    runs = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(delayed(run_row)(row, folder) for row in rows)
+    for number, result in enumerate(chain.from_iterable(runs), 1):
         say(f"{number} of {len(missing)}: {_describe(result)}")
 
 
 def results_of(cells: list[Cell], folder: Path) -> list[dict[str, Any]]:
     """Return the results of those cells that have one."""
-    return [run_cell(cell, folder) for cell in cells if is_kept(folder, cell.about())]
+    return [found for cell in cells if (found := look_up(folder, cell.about())) is not None]
 
 
-def run_cell(cell: Cell, folder: Path) -> dict[str, Any]:
-    """Return the result of a cell."""
-    return kept(folder, cell.about(), lambda: tune_cell(cell))
+def run_row(cells: list[Cell], folder: Path) -> list[dict[str, Any]]:
+    """Return the results of cells that differ in the metric alone."""
+    fits: Fits = {}
+    return [kept(folder, cell.about(), partial(tune_cell, cell, fits)) for cell in cells]
 
 
-def tune_cell(cell: Cell) -> dict[str, Any]:
-    """Tune a cell, and time the best model."""
+def tune_cell(cell: Cell, fits: Fits) -> dict[str, Any]:
+    """Tune a cell; what ``fits`` has of its row is not fitted again."""
     X, y = data_of(cell.data, cell.max_rows)
+    if cell.base == KERNEL_K_MEANS and len(X) > FLOAT64_ROWS:
+        X = X.astype(np.float32)
     model = make_model(cell.base, cell.variant, len(X))
     space = search_space(model, cell.variant)
-    return tune_model(model, X, y, space=space, metric=cell.metric, n_trials=cell.n_trials, seed=cell.seed)
+    options = {"space": space, "metric": cell.metric, "n_trials": cell.n_trials, "seed": cell.seed}
+    return tune_model(model, X, y, fits=fits, **options)
 
 
 def tune_model(
@@ -79,22 +86,29 @@ def tune_model(
     n_trials: int,
     seed: int,
     one_seed: bool = False,
+    fits: Fits | None = None,
 ) -> dict[str, Any]:
-    """Tune a model on one thread, with a seed for each trial or one for all, and time the best one."""
+    """Tune a model on one thread, with a seed for each trial or one for all."""
+    fits = {} if fits is None else fits
     started = time.perf_counter()
-    seeds = (seed,) if one_seed else None
     with warnings.catch_warnings(), threadpool_limits(1), memory_limit():
         warnings.simplefilter("ignore")  # of bad parameters
-        found = tune(model, X, y, metric=metric, n_trials=n_trials, search_space=space, seeds=seeds, random_state=seed)
-        search_seconds = time.perf_counter() - started
-        started = time.process_time()
-        labels = clone(found.best_estimator).fit_predict(X)
-        seconds = time.process_time() - started
+        found = tune(
+            remembering(model, fits),
+            X,
+            y,
+            metric=metric,
+            n_trials=n_trials,
+            search_space=space,
+            seeds=(seed,) if one_seed else None,
+            random_state=seed,
+        )
+    best = fits[key_of(found.best_estimator)]
     return {
         "score": found.best_score,
-        "n_clusters": len(np.unique(labels)),
-        "seconds": seconds,
-        "search_seconds": search_seconds,
+        "n_clusters": len(np.unique(best.labels)),
+        "seconds": best.seconds,
+        "search_seconds": time.perf_counter() - started,
         "failed_trials": int((found.table.error != "").sum()),
         "params": found.best_params,
         "random_state": found.best_estimator.get_params().get("random_state"),

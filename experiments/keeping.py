@@ -28,6 +28,12 @@ def kept(folder: Path, about: dict[str, Any], compute: Callable[[], dict[str, An
     return result
 
 
+def look_up(folder: Path, about: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the result about something, if there is one."""
+    path = path_of(folder, about)
+    return json.loads(path.read_text()) if path.exists() else None
+
+
 def is_kept(folder: Path, about: dict[str, Any]) -> bool:
     """Tell whether there is a result about something."""
     return path_of(folder, about).exists()

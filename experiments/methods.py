@@ -13,11 +13,12 @@ from cohirf.clusterers import SCSRGF, GridDBSCAN, KernelKMeans
 from cohirf.tuning import paper_space, wide_space
 
 ALONE = "alone"
+KERNEL_K_MEANS = "kernel K-Means"
 THRESHOLD = 0.8  # h in the paper
 
 BASES: dict[str, Any] = {
     "K-Means": KMeans(),
-    "kernel K-Means": KernelKMeans(n_components=500),
+    KERNEL_K_MEANS: KernelKMeans(n_components=500),
     "DBSCAN": GridDBSCAN(),
     "SC-SRGF": SCSRGF(),
 }

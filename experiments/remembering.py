@@ -1,0 +1,40 @@
+"""Fits that are done once: searches for several metrics begin with the same parameters and seeds."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple, Self
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.describe import describe
+
+
+class Fit(NamedTuple):
+    """What a fit found, and the CPU seconds it took."""
+
+    labels: IntArray
+    seconds: float
+
+
+Fits = dict[str, Fit]  # by the parameters of the model; all are of the same data
+
+
+def remembering(model: Any, fits: Fits) -> Any:
+    """Return a model like this one that fits only if ``fits`` has no labels for its parameters; labels are all it has."""
+
+    class Remembering(type(model)):  # type: ignore[misc]  # the class of the model is known when it is there
+        def fit(self, X: Any, y: Any = None, **options: Any) -> Self:
+            key = key_of(self)
+            if key not in fits:
+                started = time.process_time()
+                super().fit(X, **options)
+                fits[key] = Fit(self.labels_, time.process_time() - started)
+            self.labels_ = fits[key].labels
+            return self
+
+    return Remembering(**model.get_params(deep=False))
+
+
+def key_of(model: Any) -> str:
+    """Return what the fit of a model is found again by."""
+    return describe(model.get_params())
