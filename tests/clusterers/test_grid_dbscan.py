@@ -97,6 +97,25 @@ def test_dense_cells_are_joined_as_by_scikit_learn(seed, n_groups, n_features, w
     assert_same_clusters(X.astype(np.float32), eps, 5)
 
 
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**32),
+    n_features=st.integers(4, 8),
+    spread=st.sampled_from([0.0, 0.3, 1.0]),
+    on_a_lattice=st.booleans(),
+    eps=st.sampled_from([0.3, 0.6, 1.0, 1.5, 3.0]),
+    min_samples=st.integers(1, 30),
+    weighted=st.booleans(),
+)
+def test_trees_of_many_nodes_find_what_scikit_learn_finds(
+    seed, n_features, spread, on_a_lattice, eps, min_samples, weighted
+):
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.uniform(0, 3, (20, n_features)), 50, axis=0) + rng.normal(0, spread, (1000, n_features))
+    X = rng.permutation(np.round(2 * X) / 2 if on_a_lattice else X)
+    assert_same_clusters(X, eps, min_samples, some_weights(rng, 1000) if weighted else None)
+
+
 @pytest.mark.parametrize("flip", [1, -1])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_a_border_row_between_two_clusters_joins_the_first_wherever_they_lie(axis, flip):

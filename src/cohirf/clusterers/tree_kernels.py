@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-LEAF_ROWS = 8
+LEAF_ROWS = 48
 MIXED = -1
 
 
@@ -133,65 +133,44 @@ def _split(points: Any, rows: Any, start: Any, end: Any, box: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _squared_distance(x: Any, y: Any) -> Any:
+def _squared_distance(x: Any, points: Any, i: Any) -> Any:
     total = 0.0
     for j in range(len(x)):
-        total += (x[j] - y[j]) * (x[j] - y[j])
+        total += (x[j] - points[i, j]) * (x[j] - points[i, j])
     return total
 
 
 @njit(cache=True, nogil=True)
-def _gap2(a: Any, b: Any) -> Any:
+def _gap2(boxes: Any, a: Any, b: Any) -> Any:
     """Return the smallest squared distance between points of two boxes."""
-    d = len(a) // 2
+    d = boxes.shape[1] // 2
     total = 0.0
     for j in range(d):
-        gap = max(0.0, b[j] - a[d + j], a[j] - b[d + j])
+        gap = max(0.0, boxes[b, j] - boxes[a, d + j], boxes[a, j] - boxes[b, d + j])
         total += gap * gap
     return total
 
 
 @njit(cache=True, nogil=True)
-def _reach2(a: Any, b: Any) -> Any:
-    """Return the largest squared distance between points of two boxes."""
-    d = len(a) // 2
+def _reach2(boxes: Any, a: Any, b: Any) -> Any:
+    """Return the largest squared distance between points of two boxes, or of one."""
+    d = boxes.shape[1] // 2
     total = 0.0
     for j in range(d):
-        reach = max(b[d + j] - a[j], a[d + j] - b[j])
+        reach = max(boxes[b, d + j] - boxes[a, j], boxes[a, d + j] - boxes[b, j])
         total += reach * reach
     return total
 
 
 @njit(cache=True, nogil=True)
-def _point_gap2(x: Any, box: Any) -> Any:
+def _point_gap2(x: Any, boxes: Any, box: Any) -> Any:
     """Return the squared distance of a point from a box."""
     d = len(x)
     total = 0.0
     for j in range(d):
-        gap = max(0.0, box[j] - x[j], x[j] - box[d + j])
+        gap = max(0.0, boxes[box, j] - x[j], x[j] - boxes[box, d + j])
         total += gap * gap
     return total
-
-
-@njit(cache=True, nogil=True)
-def _point_reach2(x: Any, box: Any) -> Any:
-    """Return the largest squared distance of a point from points of a box."""
-    d = len(x)
-    total = 0.0
-    for j in range(d):
-        reach = max(box[d + j] - x[j], x[j] - box[j])
-        total += reach * reach
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _children_by_gap(tree: Any, node: Any, x: Any) -> Any:
-    """Return the squared distance of a point from the farther child, that child, and the same of the nearer one."""
-    one, two = tree.children[node], tree.children[node] + 1
-    one_gap2, two_gap2 = _point_gap2(x, tree.boxes[one]), _point_gap2(x, tree.boxes[two])
-    if one_gap2 <= two_gap2:
-        return two_gap2, two, one_gap2, one
-    return one_gap2, one, two_gap2, two
 
 
 @njit(cache=True, nogil=True)
@@ -201,40 +180,66 @@ def _find_core(tree: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
     stack = [0]
     while len(stack) > 0:
         node = stack.pop()
-        is_cell = _reach2(tree.boxes[node], tree.boxes[node]) <= radius2
+        is_cell = _reach2(tree.boxes, node, node) <= radius2
         if is_cell and tree.weights[node] >= min_weight:
             is_core[tree.rows[tree.starts[node] : tree.ends[node]]] = True
         elif tree.children[node] > 0:
             stack.append(tree.children[node])
             stack.append(tree.children[node] + 1)
         else:
-            for i in range(tree.starts[node], tree.ends[node]):
-                is_core[tree.rows[i]] = _weighs(tree, weights, tree.points[i], radius2, min_weight)
+            _find_core_of_leaf(tree, node, weights, radius2, min_weight, is_core)
     return np.flatnonzero(is_core)
 
 
 @njit(cache=True, nogil=True)
-def _weighs(tree: Any, weights: Any, x: Any, radius2: Any, enough: Any) -> Any:
-    """Tell whether the rows within the radius of a point weigh enough; the nearest boxes come first."""
+def _find_core_of_leaf(tree: Any, leaf: Any, weights: Any, radius2: Any, min_weight: Any, is_core: Any) -> None:
+    """Mark the core rows of a leaf.
+
+    Near nodes are found for all its rows together, and only when they are needed: the nearest come first, and most rows
+    need few.
+    """
+    ahead = [0]  # nodes that may have near ones below them
+    near = [(leaf, False) for _ in range(0)]  # nodes, and whether they are within the radius as a whole
+    for i in range(tree.starts[leaf], tree.ends[leaf]):
+        weight, n_seen = 0.0, 0
+        while weight < min_weight and (n_seen < len(near) or len(ahead) > 0):
+            if n_seen == len(near):
+                _look_ahead(tree, leaf, radius2, ahead, near)
+                continue
+            node, is_whole = near[n_seen]
+            n_seen += 1
+            if is_whole:
+                weight += tree.weights[node]
+            elif _point_gap2(tree.points[i], tree.boxes, node) <= radius2:
+                weight += _weight_near(tree, weights, tree.points[i], node, radius2)
+        is_core[tree.rows[i]] = weight >= min_weight
+
+
+@njit(cache=True, nogil=True)
+def _weight_near(tree: Any, weights: Any, x: Any, leaf: Any, radius2: Any) -> Any:
+    """Return the weight of the rows of a leaf that are within the radius of a point."""
     total = 0.0
-    stack = [0]
-    while len(stack) > 0:
-        node = stack.pop()
-        if _point_reach2(x, tree.boxes[node]) <= radius2:
-            total += tree.weights[node]
-        elif tree.children[node] == 0:
-            for i in range(tree.starts[node], tree.ends[node]):
-                if _squared_distance(x, tree.points[i]) <= radius2:
-                    total += weights[tree.rows[i]]
-        else:
-            far_gap2, far, near_gap2, near = _children_by_gap(tree, node, x)
-            if far_gap2 <= radius2:
-                stack.append(far)
-            if near_gap2 <= radius2:
-                stack.append(near)
-        if total >= enough:
-            return True
-    return False
+    for i in range(tree.starts[leaf], tree.ends[leaf]):
+        if _squared_distance(x, tree.points, i) <= radius2:
+            total += weights[tree.rows[i]]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _look_ahead(tree: Any, leaf: Any, radius2: Any, ahead: Any, near: Any) -> None:
+    """Take the last of the nodes ahead: it is near, or it has children that are to be looked at."""
+    node = ahead.pop()
+    if _gap2(tree.boxes, leaf, node) > radius2:
+        return
+    is_whole = _reach2(tree.boxes, leaf, node) <= radius2
+    if is_whole or tree.children[node] == 0:
+        near.append((node, is_whole))
+        return
+    one, two = tree.children[node], tree.children[node] + 1
+    if _gap2(tree.boxes, leaf, one) < _gap2(tree.boxes, leaf, two):
+        one, two = two, one
+    ahead.append(one)
+    ahead.append(two)
 
 
 @njit(cache=True, nogil=True)
@@ -261,7 +266,7 @@ def connect(tree: Any, radius2: Any) -> Any:
     parents = np.arange(len(tree.rows))
     members = np.full(len(tree.starts), MIXED)
     for node in range(len(members)):
-        if members[node] == MIXED and _reach2(tree.boxes[node], tree.boxes[node]) <= radius2:
+        if members[node] == MIXED and _reach2(tree.boxes, node, node) <= radius2:
             members[node] = tree.starts[node]
             parents[tree.starts[node] : tree.ends[node]] = tree.starts[node]
         if members[node] != MIXED and tree.children[node] > 0:
@@ -314,9 +319,9 @@ def _connect_nodes(tree: Any, a: Any, b: Any, radius2: Any, parents: Any, member
     stack = [(a, b)]
     while len(stack) > 0:
         a, b = stack.pop()
-        if _are_joined(parents, members, a, b) or _gap2(tree.boxes[a], tree.boxes[b]) > radius2:
+        if _are_joined(parents, members, a, b) or _gap2(tree.boxes, a, b) > radius2:
             continue
-        if _reach2(tree.boxes[a], tree.boxes[b]) <= radius2:
+        if _reach2(tree.boxes, a, b) <= radius2:
             _join_all(tree, a, b, parents, members)
         elif tree.children[a] == 0 and tree.children[b] == 0:
             _connect_rows(tree, a, b, radius2, parents)
@@ -324,7 +329,7 @@ def _connect_nodes(tree: Any, a: Any, b: Any, radius2: Any, parents: Any, member
             if _is_smaller(tree, a, b):
                 a, b = b, a
             near, far = tree.children[a], tree.children[a] + 1
-            if _gap2(tree.boxes[far], tree.boxes[b]) < _gap2(tree.boxes[near], tree.boxes[b]):
+            if _gap2(tree.boxes, far, b) < _gap2(tree.boxes, near, b):
                 near, far = far, near
             stack.append((far, b))
             stack.append((near, b))
@@ -335,7 +340,7 @@ def _is_smaller(tree: Any, a: Any, b: Any) -> Any:
     """Tell whether the other of two nodes is the one to halve."""
     if tree.children[a] == 0 or tree.children[b] == 0:
         return tree.children[a] == 0
-    return _reach2(tree.boxes[a], tree.boxes[a]) < _reach2(tree.boxes[b], tree.boxes[b])
+    return _reach2(tree.boxes, a, a) < _reach2(tree.boxes, b, b)
 
 
 @njit(cache=True, nogil=True)
@@ -353,8 +358,9 @@ def _join_all(tree: Any, a: Any, b: Any, parents: Any, members: Any) -> None:
 def _connect_rows(tree: Any, a: Any, b: Any, radius2: Any, parents: Any) -> None:
     """Join rows of two leaves, or of one, that are within the radius of each other."""
     for i in range(tree.starts[a], tree.ends[a]):
-        for k in range(max(i + 1, tree.starts[b]) if a == b else tree.starts[b], tree.ends[b]):
-            if _squared_distance(tree.points[i], tree.points[k]) <= radius2:
+        x = tree.points[i]
+        for k in range(i + 1 if a == b else tree.starts[b], tree.ends[b]):
+            if _squared_distance(x, tree.points, k) <= radius2:
                 _join(parents, i, k)
 
 
@@ -385,18 +391,21 @@ def _label_border(tree: Any, X: Any, radius2: Any, labels: Any) -> None:
 @njit(cache=True, nogil=True)
 def _nearest_label(tree: Any, x: Any, radius2: Any, labels: Any) -> Any:
     best, label = radius2, -1
-    stack = [(_point_gap2(x, tree.boxes[0]), 0)]
+    stack = [(_point_gap2(x, tree.boxes, 0), 0)]
     while len(stack) > 0:
         gap2, node = stack.pop()
         if gap2 > best:
             continue
         if tree.children[node] == 0:
             for i in range(tree.starts[node], tree.ends[node]):
-                distance, other = _squared_distance(x, tree.points[i]), labels[tree.rows[i]]
+                distance, other = _squared_distance(x, tree.points, i), labels[tree.rows[i]]
                 if distance < best or (distance == best and (label < 0 or other < label)):
                     best, label = distance, other
         else:
-            far_gap2, far, near_gap2, near = _children_by_gap(tree, node, x)
-            stack.append((far_gap2, far))
-            stack.append((near_gap2, near))
+            one, two = tree.children[node], tree.children[node] + 1
+            one_gap2, two_gap2 = _point_gap2(x, tree.boxes, one), _point_gap2(x, tree.boxes, two)
+            if one_gap2 < two_gap2:
+                one, two, one_gap2, two_gap2 = two, one, two_gap2, one_gap2
+            stack.append((one_gap2, one))
+            stack.append((two_gap2, two))
     return label
