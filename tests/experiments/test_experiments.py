@@ -7,17 +7,23 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
 
 pytest.importorskip("optuna")
 pytest.importorskip("matplotlib")
 
+from optuna.distributions import IntDistribution
+
+from cohirf import CoHiRF
 from experiments.budgets import BUDGETS, Budget
-from experiments.cells import Cell
+from experiments.cells import Cell, results_of, run_cells, tune_model
 from experiments.figures import bootstrap_interval, figure_table
 from experiments.keeping import kept, pack, path_of, unpack
 from experiments.methods import ALONE, BASES, VARIANTS, make_model, search_space
 from experiments.paper import METRICS, RESULTS
 from experiments.real_tables import TABLES
+from experiments.remembering import remembering
 from experiments.tables import mark, metric_table, moonshot
 
 ROOT = Path(__file__).parents[2]
@@ -79,8 +85,50 @@ def test_the_radius_of_dbscan_is_searched_as_far_as_the_variant_says():
 
 def test_rows_that_take_hours_have_fewer_trials_and_seeds():
     cells = list(TABLES["coil20"].cells(Budget(60, 5)))
-    assert {(cell.n_trials, cell.seed) for cell in cells if cell.base == "SC-SRGF"} == {(20, 0), (20, 1), (20, 2)}
+    assert {(cell.n_trials, cell.seed) for cell in cells if cell.base == "SC-SRGF"} == {(10, 0), (10, 1), (10, 2)}
     assert {cell.n_trials for cell in cells if cell.base == "K-Means"} == {60}
+
+
+def test_searches_for_other_metrics_fit_only_what_was_not_fitted_yet():
+    n_fits = []
+
+    class Counted(KMeans):
+        def fit(self, X, y=None, **options):
+            n_fits.append(self.get_params())
+            return super().fit(X, y, **options)
+
+    X, y = make_blobs(60, random_state=0)
+    options = {"space": {"n_clusters": IntDistribution(2, 30)}, "n_trials": 12, "seed": 0}
+    alone = {metric: tune_model(Counted(), X, y, metric=metric, **options) for metric in METRICS}
+    assert len(n_fits) == 12 * len(METRICS)
+    n_fits.clear()
+    fits = {}
+    together = {metric: tune_model(Counted(), X, y, metric=metric, fits=fits, **options) for metric in METRICS}
+    assert len(n_fits) == len(fits) <= 10 + 2 * len(METRICS)  # ten trials before the first proposal of a metric's own
+    for metric in METRICS:
+        for name in ("score", "n_clusters", "params", "random_state"):
+            assert together[metric][name] == alone[metric][name]
+
+
+def test_a_model_that_remembers_is_the_same_model_with_another_fit():
+    X = make_blobs(60, random_state=0)[0]
+    model, fits = CoHiRF(KMeans(3), random_state=0), {}
+    labels = remembering(model, fits).fit_predict(X)
+    assert labels.tolist() == model.fit_predict(X).tolist()
+    assert remembering(model, fits).fit(-X).labels_ is labels
+    assert remembering(model, fits).set_params(estimator__n_clusters=2).fit_predict(X).max() == 1
+    assert len(fits) == 2
+
+
+def test_cells_that_differ_in_the_metric_are_run_together(tmp_path):
+    cells = [Cell("iris", "K-Means", ALONE, metric, seed, 2) for seed in (0, 1) for metric in METRICS]
+    said = []
+    run_cells(cells, tmp_path, 1, said.append)
+    assert said[0] == "0 of 6 cells are there"
+    assert [line.split(":")[0] for line in said[1:]] == [f"{number} of 6" for number in range(1, 7)]
+    assert [result["metric"] for result in results_of(cells, tmp_path)] == [*METRICS, *METRICS]
+    run_cells(cells, tmp_path, 1, said.append)
+    assert said[7:] == ["6 of 6 cells are there"]
 
 
 def test_a_result_is_computed_once_and_found_again_after_it_was_packed(tmp_path):
