@@ -210,7 +210,7 @@ def dbscan_on_shuttle() -> None:
     except Exception as error:  # neither a data directory nor a network
         print(f"Shuttle is left out: {error}")
         return
-    print("The same on Shuttle; scikit-learn takes tens of gigabytes where eps is larger")
+    print("The same on Shuttle; at eps=1, scikit-learn would list the neighbours of all rows in 4 GB, at 10 in 27 GB")
     for eps in (0.1, 0.2, 0.3):
         print(f"  {compare_dbscans(X, eps, slow=True)}", flush=True)
 
