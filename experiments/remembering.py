@@ -20,7 +20,7 @@ Fits = dict[str, Fit]  # by the parameters of the model; all are of the same dat
 
 
 def remembering(model: Any, fits: Fits) -> Any:
-    """Return a model like this one that fits only if ``fits`` has no labels for its parameters; labels are all it has."""
+    """Return a model like this one that is fitted once for the same parameters; afterwards it has labels alone."""
 
     class Remembering(type(model)):  # type: ignore[misc]  # the class of the model is known when it is there
         def fit(self, X: Any, y: Any = None, **options: Any) -> Self:

@@ -55,7 +55,8 @@ def tune_seeds(
         cell = Cell(data, BASE, ALONE, metric, seed, budget.n_trials, budget.max_rows)
         about = {"one seed": True, **cell.about()} if one_seed else cell.about()
         if not only_kept or is_kept(folder, about):
-            results.append(kept(folder, about, partial(tune_with_one_seed, cell) if one_seed else partial(tune_cell, cell, {})))
+            tune_it = partial(tune_with_one_seed, cell) if one_seed else partial(tune_cell, cell, {})
+            results.append(kept(folder, about, tune_it))
     return pd.DataFrame(results)
 
 

@@ -11,9 +11,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cohirf import CoHiRF
-from cohirf.clusterers import GridDBSCAN
+from cohirf.clusterers import GridDBSCAN, tree_kernels
 from cohirf.clusterers import grid_kernels as kernels
-from cohirf.clusterers import tree_kernels
 from cohirf.clusterers.grid_dbscan import MAX_GRID_FEATURES, MAX_TREE_FEATURES, cell_side
 from cohirf.datasets import make_spheres
 

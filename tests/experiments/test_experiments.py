@@ -13,9 +13,6 @@ from sklearn.datasets import make_blobs
 pytest.importorskip("optuna")
 pytest.importorskip("matplotlib")
 
-from optuna.distributions import IntDistribution
-
-from cohirf import CoHiRF
 from experiments.budgets import BUDGETS, Budget
 from experiments.cells import Cell, results_of, run_cells, tune_model
 from experiments.figures import bootstrap_interval, figure_table
@@ -25,6 +22,9 @@ from experiments.paper import METRICS, RESULTS
 from experiments.real_tables import TABLES
 from experiments.remembering import remembering
 from experiments.tables import mark, metric_table, moonshot
+from optuna.distributions import IntDistribution
+
+from cohirf import CoHiRF
 
 ROOT = Path(__file__).parents[2]
 
