@@ -272,6 +272,16 @@ def test_progress_is_written_to_a_log(capsys):
     assert "[CoHiRF] tuning: 2 of 2 trials, best score 0." in capsys.readouterr().err
 
 
+def test_a_silhouette_of_some_rows_is_said_to_be_so(capsys, monkeypatch):
+    options = {"n_trials": 1, "search_space": FEW, "verbose": 1}
+    tune(KMeans(), X, **options)
+    assert "silhouette" not in capsys.readouterr().out
+    monkeypatch.setattr("cohirf.tuning.metrics.SILHOUETTE_ROWS", 100)
+    tune(KMeans(), X, **options)
+    line = "[CoHiRF] silhouette: that of 100 random rows, the same ones in each trial\n"
+    assert capsys.readouterr().out == line
+
+
 def test_a_silhouette_of_many_rows_is_that_of_the_same_10_000():
     rng = np.random.default_rng(0)
     many = rng.normal(size=(12_000, 2)) + 5 * (np.arange(12_000) % 2)[:, None]

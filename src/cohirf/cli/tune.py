@@ -151,7 +151,7 @@ def tune(
     chosen = {} if estimator is not None else {"--estimator": search.method}
     chosen |= {} if scale != "auto" else {"--scale": scaling}
     chosen |= {flag_of(name): value for name, value in settled.items() if name not in search.parameters}
-    _note(console, prepared, search, chosen, metric)
+    _note(console, prepared, search, chosen)
     _refuse_too_large(prepared, metric, search)
     classes = prepared.classes()
     started = time.perf_counter()
@@ -213,7 +213,7 @@ def _ari_of_known(y: Any) -> Metric:
     return Metric(score, worst=-1.0, needs_classes=True)
 
 
-def _note(console: Console, data: PreparedData, search: Search, chosen: dict[str, Any], metric: str) -> None:
+def _note(console: Console, data: PreparedData, search: Search, chosen: dict[str, Any]) -> None:
     """Say what is searched, and what was decided for the user."""
     console.note(data.describe())
     if chosen:
@@ -221,8 +221,6 @@ def _note(console: Console, data: PreparedData, search: Search, chosen: dict[str
     console.note(search.describe())
     if search.given:
         console.note(f"not searched, because it is given: {' '.join(search.given)}")
-    if metric == "silhouette" and data.source.n_rows > SILHOUETTE_ROWS:
-        console.note(f"silhouette: that of {SILHOUETTE_ROWS:,} random rows, the same ones in each trial")
 
 
 def _refuse_too_large(data: PreparedData, metric: str, search: Search) -> None:

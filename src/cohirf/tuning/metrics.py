@@ -28,11 +28,14 @@ class Metric:
     needs_classes : bool
         Whether it compares with true classes. Only then do labels of one cluster, or of a cluster per row, have a
         score.
+    remark : str
+        What users should know of it with these data, if anything.
     """
 
     score: Callable[[Any, IntArray, Any], float]
     worst: float
     needs_classes: bool = False
+    remark: str = ""
 
     def __call__(self, X: Any, labels: IntArray, y: Any) -> float:
         """Return the score, or the worst one if the labels have none."""
@@ -65,9 +68,14 @@ class Silhouettes:
         return mean_silhouette(self.distances, labels) if _has_clusters(labels) else -1.0
 
 
+def _silhouette_of(X: Any) -> Metric:
+    some = f"silhouette: that of {SILHOUETTE_ROWS:,} random rows, the same ones in each trial"
+    return Metric(Silhouettes(X), worst=-1.0, remark=some if X.shape[0] > SILHOUETTE_ROWS else "")
+
+
 # names: from data to a measure of their partitions
 METRICS: dict[str, Callable[[Any], Metric]] = {
-    "silhouette": lambda X: Metric(Silhouettes(X), worst=-1.0),
+    "silhouette": _silhouette_of,
     "calinski_harabasz": lambda X: Metric(lambda X, labels, _: calinski_harabasz_score(X, labels), worst=0.0),
     "ari": lambda X: Metric(lambda X, labels, y: adjusted_rand_score(y, labels), worst=-1.0, needs_classes=True),
 }

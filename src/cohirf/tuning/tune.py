@@ -20,7 +20,7 @@ from sklearn.base import clone
 from cohirf.describe import describe
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
-from cohirf.progress import Steps, open_steps
+from cohirf.progress import Steps, open_steps, say
 from cohirf.tuning.metrics import Metric, find_metric
 from cohirf.tuning.search_space import SearchSpace, paper_space
 
@@ -125,7 +125,7 @@ def tune(
     random_state : int
         Seeds the proposals, and the trials if ``seeds`` is None.
     verbose : int
-        Whether to show progress.
+        Whether to show progress, and to say if the silhouette is that of some rows.
 
     Returns
     -------
@@ -150,6 +150,8 @@ def tune(
     measure = find_metric(metric, values, y)
     about = _describe_search(estimator, values, y, metric, space, seeds)
     study = _open_study(optuna, storage, study_name, about)
+    if verbose and measure.remark:
+        say(measure.remark)
     evaluate = partial(_evaluate, estimator, X, values, y, measure)
     seeds_of = partial(_seeds_of_trial, seeds, random_state)
     ends = math.inf if timeout is None else time.monotonic() + timeout
