@@ -74,7 +74,8 @@ VARIANTS = {
     "CoHiRF, R=1, 100 batches": Variant({"n_views": 1}, n_batches=100),
 }
 OF_THE_PAPER = (ALONE, "CoHiRF", "R-CoHiRF")
-WITH_WEIGHTS = (*OF_THE_PAPER, "CoHiRF, weights", "R-CoHiRF, weights", "majority, weights", "all options")
+WITH_WEIGHTS = (*OF_THE_PAPER, "CoHiRF, weights", "R-CoHiRF, weights", "majority, weights")
+OURS = (*WITH_WEIGHTS, "all options")
 
 
 def make_model(base: str, variant: str, n_rows: int) -> Any:
