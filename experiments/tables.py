@@ -44,12 +44,30 @@ def metric_table(frame: pd.DataFrame, metric: str) -> list[str]:
             for name in (variant, variant + WEIGHTS):
                 cells += compare(group[group.variant == name], figure)
             lines.append(f"| {data} | {base} | {variant} | {' | '.join(cells)} |")
-    n_seeds = frame.groupby(["data", "base", "variant"]).seed.nunique()
-    fewer = n_seeds[n_seeds < n_seeds.max()]
-    if len(fewer):
-        rows = "; ".join(f"{', '.join(name)}: {count}" for name, count in fewer.items())
-        lines += ["", f"Seeds, where they are not {n_seeds.max()}: {rows}."]
-    return lines
+    return lines + say_efforts(frame)
+
+
+def say_efforts(frame: pd.DataFrame) -> list[str]:
+    """Return lines that name the rows with fewer trials or seeds than others have, if there are such rows."""
+    rows = frame.groupby(["data", "base", "variant"], sort=False)
+    efforts = rows.agg(trials=("n_trials", "max"), seeds=("seed", "nunique")).reset_index()
+    usual = (efforts.trials.max(), efforts.seeds.max())
+    parts = []
+    for effort, fewer in efforts.groupby(["trials", "seeds"], sort=False):
+        if effort != usual:
+            names = []
+            for (data, base), group in fewer.groupby(["data", "base"], sort=False):
+                is_whole = len(group) == ((efforts.data == data) & (efforts.base == base)).sum()
+                names.append(f"{data}, {base}" if is_whole else f"{data}, {base} ({'; '.join(group.variant)})")
+            parts.append(f"{effort[0]} trials, {say_seeds(effort[1])}: {'; '.join(names)}")
+    if not parts:
+        return []
+    return ["", f"Searches have {usual[0]} trials and {say_seeds(usual[1])}, but for these. {'. '.join(parts)}."]
+
+
+def say_seeds(n_seeds: int) -> str:
+    """Return a number of seeds in words."""
+    return "1 seed" if n_seeds == 1 else f"{n_seeds} seeds"
 
 
 def compare(found: pd.DataFrame, figure: Figure | None) -> list[str]:

@@ -21,7 +21,7 @@ from experiments.methods import ALONE, BASES, VARIANTS, make_model, search_space
 from experiments.paper import METRICS, RESULTS
 from experiments.real_tables import TABLES
 from experiments.remembering import remembering
-from experiments.tables import mark, metric_table, moonshot
+from experiments.tables import mark, metric_table, moonshot, say_efforts
 from optuna.distributions import IntDistribution
 
 from cohirf import CoHiRF
@@ -34,6 +34,7 @@ def frame_of(scores, metric="ari", data="iris", base="K-Means"):
     return pd.DataFrame(
         [
             {"data": data, "base": base, "variant": variant, "metric": metric, "seed": seed, "score": score + shift}
+            | {"n_trials": 60}
             for variant, score in scores.items()
             for seed, shift in enumerate((-0.01, 0.01))
         ]
@@ -53,6 +54,17 @@ def test_the_paper_ours_and_ours_with_weights_stand_in_one_line():
     assert lines[2:] == [
         "| iris | K-Means | alone | 0.618 ± 0.035 | 0.620 ± 0.014 | within |  |  |",
         "| iris | K-Means | CoHiRF | 0.786 ± 0.132 | 0.700 ± 0.014 | within | 0.950 ± 0.014 | better |",
+    ]
+
+
+def test_rows_with_fewer_trials_or_seeds_are_named():
+    frame = frame_of({ALONE: 0.62, "CoHiRF": 0.7, "R-CoHiRF": 0.7})
+    dear = frame_of({ALONE: 0.62, "CoHiRF": 0.7}, base="SC-SRGF").assign(n_trials=10)
+    assert say_efforts(frame) == []
+    assert say_efforts(pd.concat([frame.drop(index=[3, 5]), dear])) == [
+        "",
+        "Searches have 60 trials and 2 seeds, but for these. 60 trials, 1 seed: iris, K-Means (CoHiRF; R-CoHiRF). "
+        "10 trials, 2 seeds: iris, SC-SRGF.",
     ]
 
 
