@@ -24,7 +24,7 @@ from experiments.methods import KERNEL_K_MEANS, make_model, search_space
 from experiments.remembering import Fits, key_of, remembering
 
 MEMORY_LIMIT = 9 * 2**30  # of a process; a trial that wants more fails, and is the worst
-FLOAT64_ROWS = 10_000  # beyond them, kernel K-Means has its random features in float32: half the memory and time
+FLOAT64_ROWS = 10_000  # beyond them, kernel K-Means has the data in float32: half the memory and time
 
 
 @dataclass(frozen=True)

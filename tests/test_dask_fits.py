@@ -295,15 +295,34 @@ def test_auto_plans_with_the_memory_of_a_worker(client, X, capsys):
     assert model.n_clusters_ == 4
 
 
-def test_batches_are_planned_for_the_worker_with_the_least_memory_left(monkeypatch):
-    said = [
-        {"nthreads": 1, "memory_limit": 1000, "metrics": {"memory": 100}},
-        {"nthreads": 2, "memory_limit": 2000, "metrics": {"memory": 1100}},
-        {"nthreads": 3, "memory_limit": 0, "metrics": {"memory": 5000}},  # no limit
+def tell(n_threads, memory_limit, memory, managed=0, spilled=0):
+    """Return what a scheduler tells of a worker."""
+    metrics = {"memory": memory, "managed_bytes": managed, "spilled_bytes": {"memory": spilled, "disk": 0}}
+    return {"nthreads": n_threads, "memory_limit": memory_limit, "metrics": metrics}
+
+
+def test_batches_are_planned_for_the_worker_with_the_least_memory_for_a_task(monkeypatch):
+    told = [
+        tell(1, 1000, 100),
+        tell(2, 2000, 700),  # 500 left, for two tasks
+        tell(1, 2000, 1100, managed=900, spilled=100),  # 800 of it can go to disk
+        tell(3, 0, 5000),  # no limit
     ]
-    client = SimpleNamespace(scheduler_info=lambda: {"workers": dict(enumerate(said))})
+    client = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": dict(enumerate(told))})
     monkeypatch.setattr("cohirf.engines.dask.find_client", lambda: client)
-    assert find_fullest_worker() == Worker(2, 2000, 1100)
+    assert find_fullest_worker() == Worker(2, 2000, 700)
+    del told[:2]
+    assert find_fullest_worker() == Worker(1, 2000, 300)
+    del told[0]
+    assert find_fullest_worker() is None
+
+
+def test_what_a_worker_takes_counts_against_its_limit(client, X, monkeypatch):
+    full = Worker(1, 2**31, 2**30 + 2**28)
+    monkeypatch.setattr("cohirf.estimator.find_fullest_worker", lambda: full)
+    model = model_of(MODELS["k-means"], batch_size="auto")
+    with pytest.raises(ValueError, match="the worker with the least memory left takes 1.34 GB already"):
+        model.fit(da.from_array(X, chunks=CHUNKS))
 
 
 def test_progress_is_shown_here_and_tasks_have_names_there(client, X, capsys):

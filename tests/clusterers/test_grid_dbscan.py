@@ -161,6 +161,24 @@ def test_boxes_across_a_gap_are_told_apart_without_comparing_all_rows(n_features
     assert not joined.labels_.any()
 
 
+@pytest.mark.parametrize("n_features", [2, 4])
+def test_rows_exactly_as_far_apart_as_the_radius_are_neighbours(n_features):
+    eps = 2.3286992967991376  # its square is not what the power of two gives
+    X = np.zeros((20, n_features))
+    X[10:, 0] = eps
+    assert not GridDBSCAN(eps).fit(X).labels_.any()
+
+
+@pytest.mark.parametrize("eps", [1e-3, 1e150, 1e200])
+def test_a_range_beyond_floating_point_is_halved_all_the_same(eps):
+    X = np.random.default_rng(0).uniform(-1, 1, (2000, 4)) * 1.7e308
+    tree = tree_kernels.build_tree(X, np.arange(2000), np.ones(2000))
+    assert len(tree.starts) < 1000
+    with np.errstate(all="ignore"):  # scikit-learn adds up the values to see that they are finite
+        found, expected = GridDBSCAN(eps).fit(X), DBSCAN(eps=eps, algorithm="kd_tree").fit(X)
+    assert found.labels_.tolist() == expected.labels_.tolist()
+
+
 def test_rows_that_are_all_the_same_are_one_leaf():
     model = GridDBSCAN(0.5).fit(np.ones((100_000, 5)))
     assert model.algorithm_ == "tree"

@@ -142,8 +142,9 @@ def cluster_in_tree(
     import_optional("numba", "fast")
     from cohirf.clusterers import tree_kernels as kernels
 
+    eps = float(eps)
     weights = np.ones(len(X)) if weights is None else _as_compiled_for(weights)
-    labels, core_rows = kernels.cluster(_as_compiled_for(X), weights, float(eps) ** 2, float(min_samples))
+    labels, core_rows = kernels.cluster(_as_compiled_for(X), weights, eps * eps, float(min_samples))
     return labels, core_rows
 
 

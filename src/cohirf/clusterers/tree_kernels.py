@@ -52,7 +52,9 @@ def cluster(X: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
 @njit(cache=True, nogil=True)
 def build_tree(X: Any, rows: Any, weights: Any) -> Any:
     """Return the tree of some rows of the data."""
-    points, rows = X[rows].astype(np.float64), rows.copy()
+    points, rows = np.empty((len(rows), X.shape[1])), rows.copy()
+    for i in range(len(rows)):
+        points[i] = X[rows[i]]
     starts, ends, children = _halve(points, rows)
     boxes = np.empty((len(starts), 2 * X.shape[1]))
     totals = np.zeros(len(starts))
@@ -115,11 +117,11 @@ def _split(points: Any, rows: Any, start: Any, end: Any, box: Any) -> Any:
         if box[d + j] - box[j] > box[d + side] - box[side]:
             side = j
     low, high = box[side], box[d + side]
-    middle = low + (high - low) / 2
-    if middle >= high:  # between neighbouring floats the mean may round up
-        middle = low
     if low == high:
         return end
+    middle = low / 2 + high / 2  # where the range is beyond floating point, the mean is not
+    if not low <= middle < high:  # between neighbouring floats the mean may round to either side
+        middle = low
     i, k = start, end
     while i < k:
         if points[i, side] <= middle:
@@ -227,7 +229,7 @@ def _weight_near(tree: Any, weights: Any, x: Any, leaf: Any, radius2: Any) -> An
 
 @njit(cache=True, nogil=True)
 def _look_ahead(tree: Any, leaf: Any, radius2: Any, ahead: Any, near: Any) -> None:
-    """Take the last of the nodes ahead: it is near, or it has children that are to be looked at."""
+    """Take the last of the nodes ahead: it is far, or near, or it has children that are to be looked at."""
     node = ahead.pop()
     if _gap2(tree.boxes, leaf, node) > radius2:
         return
@@ -326,7 +328,7 @@ def _connect_nodes(tree: Any, a: Any, b: Any, radius2: Any, parents: Any, member
         elif tree.children[a] == 0 and tree.children[b] == 0:
             _connect_rows(tree, a, b, radius2, parents)
         else:
-            if _is_smaller(tree, a, b):
+            if _second_is_to_halve(tree, a, b):
                 a, b = b, a
             near, far = tree.children[a], tree.children[a] + 1
             if _gap2(tree.boxes, far, b) < _gap2(tree.boxes, near, b):
@@ -336,8 +338,8 @@ def _connect_nodes(tree: Any, a: Any, b: Any, radius2: Any, parents: Any, member
 
 
 @njit(cache=True, nogil=True)
-def _is_smaller(tree: Any, a: Any, b: Any) -> Any:
-    """Tell whether the other of two nodes is the one to halve."""
+def _second_is_to_halve(tree: Any, a: Any, b: Any) -> Any:
+    """Tell whether the second of two nodes is the one to halve: a leaf never is, and else the larger one."""
     if tree.children[a] == 0 or tree.children[b] == 0:
         return tree.children[a] == 0
     return _reach2(tree.boxes, a, a) < _reach2(tree.boxes, b, b)

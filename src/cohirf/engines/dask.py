@@ -177,25 +177,47 @@ class DaskEngine:
 
 @dataclass(frozen=True)
 class Worker:
-    """A process that runs tasks: how many at the same time, how much memory it may take, how much it takes already."""
+    """A process that runs tasks.
+
+    Attributes
+    ----------
+    n_threads : int
+        How many tasks at the same time.
+    memory_limit : int
+        How much memory it may take.
+    taken_bytes : int
+        How much it takes already, without results of tasks: these can go to disk.
+    """
 
     n_threads: int
     memory_limit: int
     taken_bytes: int
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> Worker:
+        """Read what the scheduler tells of a worker."""
+        metrics = told["metrics"]
+        results = metrics["managed_bytes"] - metrics["spilled_bytes"]["memory"]
+        return cls(told["nthreads"], told["memory_limit"], max(0, metrics["memory"] - results))
 
     @property
     def usable_bytes(self) -> int:
         """The memory below which Dask neither writes to disk nor pauses."""
         return int(BEFORE_SPILLING * self.memory_limit)
 
+    @property
+    def bytes_per_task(self) -> float:
+        """The memory that is left for each of its tasks."""
+        return (self.usable_bytes - self.taken_bytes) / self.n_threads
+
 
 def find_fullest_worker() -> Worker | None:
-    """Return the worker with the least memory left, or None where there is no cluster, or no limit."""
+    """Return the worker with the least memory left for a task, or None where there is no cluster, or no limit."""
     client = find_client()
-    found = [] if client is None else client.scheduler_info()["workers"].values()
-    workers = [Worker(each["nthreads"], each["memory_limit"], each["metrics"]["memory"]) for each in found]
-    limited = [worker for worker in workers if worker.memory_limit]
-    return min(limited, key=lambda worker: worker.usable_bytes - worker.taken_bytes, default=None)
+    # by default some versions tell of five workers alone
+    told = [] if client is None else client.scheduler_info(n_workers=-1)["workers"].values()
+    limited = [Worker.of(each) for each in told if each["memory_limit"]]
+    return min(limited, key=lambda worker: worker.bytes_per_task, default=None)
 
 
 def refuse_other_packages(client: Any) -> None:

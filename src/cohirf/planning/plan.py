@@ -195,8 +195,7 @@ def plan_batches(
     taken = resident_bytes() if taken_bytes is None else taken_bytes
     room = Room(memory_limit, taken + held)
     if room.for_batch(1) <= 0:
-        whose = "this process" if taken_bytes is None else "the worker with the least memory left"
-        raise ValueError(_say_no_room(room, held, whose))
+        raise ValueError(_say_no_room(room, held, on_worker=taken_bytes is not None))
     smallest = smallest_batch(contraction, n_rows)
     with fresh_process() as call:
         trial = Trial(call, read_sample, contraction)
@@ -280,12 +279,14 @@ def _say_why(chosen: Candidate, candidates: Sequence[Candidate], memory_limit: i
     return "larger batches would take more than twice as long as small ones"
 
 
-def _say_no_room(room: Room, held: int, whose: str) -> str:
-    now = room.taken - held
+def _say_no_room(room: Room, held: int, *, on_worker: bool) -> str:
+    whose = "the worker with the least memory left" if on_worker else "this process"
+    with_data = "" if on_worker else "the data included if it is in memory, "
+    remedy = "start workers with more memory" if on_worker else "fit from a file with cohirf.open_source"
     return (
-        f"memory_limit={format_bytes(room.memory_limit)} is too low: {whose} takes {format_bytes(now)} already, "
-        f"the data included if it is in memory, and the fit takes another {format_bytes(held)} apart from its "
-        f"batches. Raise memory_limit, or fit from a file with cohirf.open_source."
+        f"memory_limit={format_bytes(room.memory_limit)} is too low: {whose} takes {format_bytes(room.taken - held)} "
+        f"already, {with_data}and the fit takes another {format_bytes(held)} apart from its batches. "
+        f"Raise memory_limit, or {remedy}."
     )
 
 
