@@ -321,7 +321,7 @@ def test_what_a_worker_takes_counts_against_its_limit(client, X, monkeypatch):
     full = Worker(1, 2**31, 2**30 + 2**28)
     monkeypatch.setattr("cohirf.estimator.find_fullest_worker", lambda: full)
     model = model_of(MODELS["k-means"], batch_size="auto")
-    with pytest.raises(ValueError, match="the worker with the least memory left takes 1.34 GB already"):
+    with pytest.raises(ValueError, match=r"the worker with the least memory left takes 1\.34 GB already"):
         model.fit(da.from_array(X, chunks=CHUNKS))
 
 
