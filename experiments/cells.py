@@ -67,9 +67,7 @@ def run_row(cells: list[Cell], folder: Path) -> list[dict[str, Any]]:
 
 def tune_cell(cell: Cell, fits: Fits) -> dict[str, Any]:
     """Tune a cell; what ``fits`` has of its row is not fitted again."""
-    X, y = data_of(cell.data, cell.max_rows)
-    if cell.base == KERNEL_K_MEANS and len(X) > FLOAT64_ROWS:
-        X = X.astype(np.float32)
+    X, y = data_for(cell.base, cell.data, cell.max_rows)
     model = make_model(cell.base, cell.variant, len(X))
     space = search_space(model, cell.variant)
     options = {"space": space, "metric": cell.metric, "n_trials": cell.n_trials, "seed": cell.seed}
@@ -124,6 +122,13 @@ def memory_limit() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def data_for(base: str, name: str, max_rows: int | None) -> tuple[Any, Any]:
+    """Return a data set as a base method gets it."""
+    X, y = data_of(name, max_rows)
+    is_wide = base == KERNEL_K_MEANS and len(X) > FLOAT64_ROWS
+    return X.astype(np.float32) if is_wide else X, y
 
 
 @cache

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from experiments.cells import Cell, data_of
+from experiments.cells import Cell, data_for
 from experiments.fresh_process import measure, peak_mb, report
 from experiments.keeping import is_kept, kept, path_of
 from experiments.methods import make_model
@@ -29,7 +29,7 @@ def peak_of(cell: Cell, folder: Path, *, may_fit: bool) -> float | None:
 def main(path: Path) -> None:
     """Fit the best model of a cell, and print the peak."""
     cell: dict[str, Any] = json.loads(path.read_text())
-    X, _ = data_of(cell["data"], cell.get("max_rows"))
+    X, _ = data_for(cell["base"], cell["data"], cell.get("max_rows"))
     model = make_model(cell["base"], cell["variant"], len(X)).set_params(**cell["params"])
     if cell["random_state"] is not None:
         model.set_params(random_state=cell["random_state"])
