@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.cluster import KMeans
 
 from cohirf.clusterers.canonical_rows import find_distinct_rows
 
-DENSE_UP_TO = 500  # rows; beyond, a few eigenvectors by iteration are faster than a full decomposition
 DECIMALS = 8  # rows of the embedding that agree so far are the same but for rounding
 
 
@@ -30,7 +28,7 @@ def partition_graph(affinity: NDArray[Any], n_clusters: int, rng: np.random.Rand
     n_clusters : int
         Number of clusters, fewer than rows.
     rng : RandomState
-        Draws the starts of the eigenvector iteration and of K-Means.
+        Draws the starts of K-Means.
 
     Returns
     -------
@@ -46,33 +44,30 @@ def partition_graph(affinity: NDArray[Any], n_clusters: int, rng: np.random.Rand
     >>> [len(set(part)) for part in (labels[:3], labels[3:], labels)]
     [1, 1, 2]
     """
-    embedding = embed_graph(affinity, n_clusters, rng)
+    embedding = embed_graph(affinity, n_clusters)
     n_distinct = len(find_distinct_rows(embedding).first)
     method = KMeans(min(n_clusters, n_distinct), n_init=10, random_state=rng)
     labels: NDArray[np.int32] = method.fit(embedding).labels_
     return labels
 
 
-def embed_graph(affinity: NDArray[Any], n_vectors: int, rng: np.random.RandomState) -> NDArray[np.float64]:
+def embed_graph(affinity: NDArray[Any], n_vectors: int) -> NDArray[np.float64]:
     """Return the entries of each row in the leading eigenvectors, as a vector of length one."""
     normalised = affinity.astype(np.float64)
     inverse_root = normalised.sum(axis=1) ** -0.5
     normalised *= inverse_root[:, None]
     normalised *= inverse_root
-    vectors = leading_eigenvectors(normalised, n_vectors, rng)
+    vectors = leading_eigenvectors(normalised, n_vectors)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors /= np.where(lengths > 0, lengths, 1)
     return vectors.round(DECIMALS)
 
 
-def leading_eigenvectors(
-    matrix: NDArray[np.float64], n_vectors: int, rng: np.random.RandomState
-) -> NDArray[np.float64]:
-    """Return the eigenvectors of a symmetric matrix with the largest eigenvalues, as columns."""
+def leading_eigenvectors(matrix: NDArray[np.float64], n_vectors: int) -> NDArray[np.float64]:
+    """Return the eigenvectors of a symmetric matrix with the largest eigenvalues, as columns; uses the matrix up.
+
+    By a full decomposition: a graph of more clusters than are asked for has more eigenvalues close to 1, among which an
+    iteration finds the largest ones hundreds of times slower.
+    """
     n_rows = len(matrix)
-    if n_rows > DENSE_UP_TO and n_vectors < n_rows // 10:
-        try:
-            return np.asarray(eigsh(matrix, n_vectors, which="LA", v0=rng.uniform(-1, 1, n_rows))[1])
-        except ArpackNoConvergence:  # eigenvalues too close to each other
-            pass
     return np.asarray(eigh(matrix, subset_by_index=(n_rows - n_vectors, n_rows - 1), overwrite_a=True)[1])
