@@ -56,7 +56,7 @@ TABLES = {
             "DBSCAN": (*OF_THE_PAPER, "CoHiRF, 10 batches", "R-CoHiRF, 10 batches", "CoHiRF, 10 batches, weights"),
             "SC-SRGF": ("CoHiRF, R=1, 100 batches",),
         },
-        dear={KERNEL_K_MEANS: (10, 3), "SC-SRGF": (10, 2)},
+        dear={KERNEL_K_MEANS: (60, 3), "SC-SRGF": (10, 2)},
     ),
     "coil20": Table(
         "COIL-20",
