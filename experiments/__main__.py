@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from experiments import hypercube_noise, hypercube_size, spheres, trial_seeds
+from experiments import hypercube_noise, hypercube_size, silhouette_sample, spheres, trial_seeds
 from experiments.budgets import BUDGETS
 from experiments.cells import Cell, results_of, run_cells
 from experiments.keeping import is_kept, pack, unpack
@@ -22,6 +22,7 @@ FIGURES = {
     "hypercube_size": hypercube_size.run,
     "spheres": spheres.run,
     "trial_seeds": trial_seeds.run,
+    "silhouette_sample": silhouette_sample.run,
 }
 
 

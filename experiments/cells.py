@@ -127,8 +127,8 @@ def memory_limit() -> Iterator[None]:
 def data_for(base: str, name: str, max_rows: int | None) -> tuple[Any, Any]:
     """Return a data set as a base method gets it."""
     X, y = data_of(name, max_rows)
-    is_wide = base == KERNEL_K_MEANS and len(X) > FLOAT64_ROWS
-    return X.astype(np.float32) if is_wide else X, y
+    in_float32 = base == KERNEL_K_MEANS and len(X) > FLOAT64_ROWS
+    return X.astype(np.float32) if in_float32 else X, y
 
 
 @cache

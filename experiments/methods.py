@@ -40,6 +40,8 @@ class Variant:
         The highest number of clusters that the base method may look for, if it is not the paper's 30.
     max_eps : float or None
         The largest radius of DBSCAN, if it is not the paper's 10.
+    max_neighbors : int or None
+        The highest number of neighbours in the graphs of SC-SRGF, if that is searched, too; the paper does not name it.
     all_options : bool
         Whether options that are not part of the paper are searched, too.
     """
@@ -49,6 +51,7 @@ class Variant:
     n_batches: int | None = None
     inner_clusters: int | None = None
     max_eps: float | None = None
+    max_neighbors: int | None = None
     all_options: bool = False
 
 
@@ -68,6 +71,9 @@ VARIANTS = {
     "CoHiRF, R=1": Variant({"n_views": 1}),
     "CoHiRF, R=1, k to 5": Variant({"n_views": 1}, inner_clusters=5),
     "CoHiRF, R=2": Variant({"n_views": 2}),
+    "alone, neighbours to 30": Variant(alone=True, max_neighbors=30),
+    "CoHiRF, R=1, neighbours to 30": Variant({"n_views": 1}, max_neighbors=30),
+    "CoHiRF, R=2, neighbours to 30": Variant({"n_views": 2}, max_neighbors=30),
     "CoHiRF, 10 batches": Variant(n_batches=10),
     "R-CoHiRF, 10 batches": Variant(RELAXED, n_batches=10),
     "CoHiRF, 10 batches, weights": Variant(WEIGHTS, n_batches=10),
@@ -97,4 +103,7 @@ def search_space(model: Any, variant: str) -> dict[str, Any]:
         space.pop("n_views", None)
     if chosen.inner_clusters is not None:
         space["estimator__n_clusters"] = IntDistribution(2, chosen.inner_clusters)
+    if chosen.max_neighbors is not None:
+        name = "n_neighbors" if chosen.alone else "estimator__n_neighbors"
+        space[name] = IntDistribution(2, chosen.max_neighbors)
     return space

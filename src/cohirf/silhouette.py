@@ -35,14 +35,33 @@ def mean_silhouette(distances: NDArray[np.floating[Any]], labels: IntArray) -> f
     members = sparse.csr_array((np.ones(n_rows), (codes, np.arange(n_rows))), shape=(len(sizes), n_rows))
     total = 0.0
     for start in range(0, n_rows, COLUMNS):
-        own = codes[start : start + COLUMNS]
-        at = own, np.arange(len(own))
         sums = members @ distances[:, start : start + COLUMNS].astype(np.float64)
-        inside = sums[at] / np.maximum(sizes[own] - 1, 1)
-        sums /= sizes[:, None]
-        sums[at] = np.inf
-        outside = sums.min(axis=0)
-        larger = np.maximum(inside, outside)
-        told = (sizes[own] > 1) & (larger > 0)
-        total += ((outside - inside)[told] / larger[told]).sum()
+        total += silhouettes(sums, sizes, codes[start : start + COLUMNS]).sum()
     return float(total / n_rows)
+
+
+def silhouettes(sums: NDArray[np.floating[Any]], sizes: IntArray, own: IntArray) -> NDArray[np.floating[Any]]:
+    """Return the silhouettes of some rows; rows that are alone in their cluster have 0.
+
+    Parameters
+    ----------
+    sums : array of shape (n_clusters, n_some_rows)
+        Sum of the distances of each row to the rows of each cluster. It is overwritten.
+    sizes : array of shape (n_clusters,)
+        Rows in each cluster.
+    own : array of shape (n_some_rows,)
+        The cluster of each row.
+
+    Returns
+    -------
+    silhouettes : array of shape (n_some_rows,)
+        One for each row.
+    """
+    at = own, np.arange(len(own))
+    inside = sums[at] / np.maximum(sizes[own] - 1, 1)
+    sums /= sizes[:, None]
+    sums[at] = np.inf
+    outside = sums.min(axis=0)
+    larger = np.maximum(inside, outside)
+    told = (sizes[own] > 1) & (larger > 0)
+    return np.where(told, outside - inside, 0) / np.where(told, larger, 1)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
+from sklearn.metrics import silhouette_score
 
 pytest.importorskip("optuna")
 pytest.importorskip("matplotlib")
@@ -21,6 +22,7 @@ from experiments.methods import ALONE, BASES, VARIANTS, make_model, search_space
 from experiments.paper import METRICS, RESULTS
 from experiments.real_tables import TABLES
 from experiments.remembering import remembering
+from experiments.silhouette_sample import silhouettes_of_all
 from experiments.tables import mark, metric_table, moonshot, say_efforts
 from optuna.distributions import IntDistribution
 
@@ -187,3 +189,31 @@ def test_a_table_is_written_by_one_command_and_goes_on_with_what_it_has(tmp_path
     results = pd.read_parquet(tmp_path / "small" / "iris.parquet")
     assert set(results.metric) == {"silhouette"} < set(METRICS)
     assert results.score.between(-1, 1).all()
+
+
+def test_silhouettes_of_all_rows_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    partitions = [rng.integers(n_clusters, size=300) for n_clusters in (2, 7)] + [np.arange(300) == 0]
+    partitions = [labels.astype(int) for labels in partitions]
+    found = silhouettes_of_all(X, partitions)
+    assert found == pytest.approx([silhouette_score(X, labels) for labels in partitions], abs=1e-5)
+
+
+def test_a_base_method_that_takes_hours_may_have_more_trials_for_one_metric():
+    cells = [cell for cell in TABLES["shuttle"].cells(Budget(60, 5)) if cell.base == "kernel K-Means"]
+    assert {(cell.metric, cell.n_trials) for cell in cells} == {
+        ("ari", 60),
+        ("calinski_harabasz", 10),
+        ("silhouette", 10),
+    }
+    assert {cell.seed for cell in cells} == {0, 1, 2}
+
+
+def test_the_number_of_neighbours_is_searched_where_the_variant_says():
+    for variant, name in (("alone, neighbours to 30", "n_neighbors"), ("CoHiRF, R=2", None)):
+        space = search_space(make_model("SC-SRGF", variant, 100), variant)
+        assert [key for key in space if key.endswith("n_neighbors")] == ([name] if name else [])
+    variant = "CoHiRF, R=2, neighbours to 30"
+    space = search_space(make_model("SC-SRGF", variant, 100), variant)
+    assert (space["estimator__n_neighbors"].low, space["estimator__n_neighbors"].high) == (2, 30)
