@@ -36,12 +36,8 @@ class Variant:
         Whether there is no CoHiRF.
     n_batches : int or None
         Number of batches, if there are several.
-    inner_clusters : int or None
-        The highest number of clusters that the base method may look for, if it is not the paper's 30.
-    max_eps : float or None
-        The largest radius of DBSCAN, if it is not the paper's 10.
-    max_neighbors : int or None
-        The highest number of neighbours in the graphs of SC-SRGF, if that is searched, too; the paper does not name it.
+    ranges : dict of str to distribution
+        Parameters of the base method that are searched in other ranges than the paper's.
     all_options : bool
         Whether options that are not part of the paper are searched, too.
     """
@@ -49,31 +45,36 @@ class Variant:
     options: dict[str, Any] = field(default_factory=dict)
     alone: bool = False
     n_batches: int | None = None
-    inner_clusters: int | None = None
-    max_eps: float | None = None
-    max_neighbors: int | None = None
+    ranges: dict[str, Any] = field(default_factory=dict)
     all_options: bool = False
 
 
 RELAXED: dict[str, Any] = {"consensus": "relaxed", "agreement_threshold": THRESHOLD}
 WEIGHTS: dict[str, Any] = {"medoid_weights": True}
+FEW_CLUSTERS: dict[str, Any] = {"n_clusters": IntDistribution(2, 5)}
+LARGE_EPS: dict[str, Any] = {"eps": FloatDistribution(0.1, 60.0)}
+SMALL_GAMMA: dict[str, Any] = {"gamma": FloatDistribution(1e-5, 30.0, log=True)}
+NEIGHBORS: dict[str, Any] = {"n_neighbors": IntDistribution(2, 30)}  # of SC-SRGF; the paper does not name it
 VARIANTS = {
     ALONE: Variant(alone=True),
-    "alone, eps to 60": Variant(alone=True, max_eps=60.0),
+    "alone, eps to 60": Variant(alone=True, ranges=LARGE_EPS),
+    "alone, gamma from 1e-5": Variant(alone=True, ranges=SMALL_GAMMA),
+    "alone, neighbours to 30": Variant(alone=True, ranges=NEIGHBORS),
     "CoHiRF": Variant(),
     "R-CoHiRF": Variant(RELAXED),
     "CoHiRF, weights": Variant(WEIGHTS),
     "R-CoHiRF, weights": Variant(RELAXED | WEIGHTS),
     "majority, weights": Variant({"consensus": "majority"} | WEIGHTS),
     "all options": Variant(all_options=True),
-    "CoHiRF, k to 5": Variant(inner_clusters=5),
-    "R-CoHiRF, k to 5": Variant(RELAXED, inner_clusters=5),
+    "CoHiRF, k to 5": Variant(ranges=FEW_CLUSTERS),
+    "R-CoHiRF, k to 5": Variant(RELAXED, ranges=FEW_CLUSTERS),
+    "CoHiRF, gamma from 1e-5": Variant(ranges=SMALL_GAMMA),
+    "R-CoHiRF, gamma from 1e-5": Variant(RELAXED, ranges=SMALL_GAMMA),
     "CoHiRF, R=1": Variant({"n_views": 1}),
-    "CoHiRF, R=1, k to 5": Variant({"n_views": 1}, inner_clusters=5),
+    "CoHiRF, R=1, k to 5": Variant({"n_views": 1}, ranges=FEW_CLUSTERS),
+    "CoHiRF, R=1, neighbours to 30": Variant({"n_views": 1}, ranges=NEIGHBORS),
     "CoHiRF, R=2": Variant({"n_views": 2}),
-    "alone, neighbours to 30": Variant(alone=True, max_neighbors=30),
-    "CoHiRF, R=1, neighbours to 30": Variant({"n_views": 1}, max_neighbors=30),
-    "CoHiRF, R=2, neighbours to 30": Variant({"n_views": 2}, max_neighbors=30),
+    "CoHiRF, R=2, neighbours to 30": Variant({"n_views": 2}, ranges=NEIGHBORS),
     "CoHiRF, 10 batches": Variant(n_batches=10),
     "R-CoHiRF, 10 batches": Variant(RELAXED, n_batches=10),
     "CoHiRF, 10 batches, weights": Variant(WEIGHTS, n_batches=10),
@@ -97,13 +98,7 @@ def search_space(model: Any, variant: str) -> dict[str, Any]:
     """Return the paper's ranges, changed as the variant says."""
     chosen = VARIANTS[variant]
     space = wide_space(model) if chosen.all_options else paper_space(model)
-    if chosen.max_eps is not None:
-        space["eps"] = FloatDistribution(0.1, chosen.max_eps)
     if "n_views" in chosen.options:
         space.pop("n_views", None)
-    if chosen.inner_clusters is not None:
-        space["estimator__n_clusters"] = IntDistribution(2, chosen.inner_clusters)
-    if chosen.max_neighbors is not None:
-        name = "n_neighbors" if chosen.alone else "estimator__n_neighbors"
-        space[name] = IntDistribution(2, chosen.max_neighbors)
-    return space
+    prefix = "" if chosen.alone else "estimator__"
+    return space | {f"{prefix}{name}": values for name, values in chosen.ranges.items()}

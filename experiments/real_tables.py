@@ -15,6 +15,7 @@ Efforts = dict[str, tuple[int, int]]  # metric: trials and seeds
 
 SPECTRAL = (ALONE, "CoHiRF, R=1", "CoHiRF, R=2")
 ANY_NEIGHBORS = ("alone, neighbours to 30", "CoHiRF, R=1, neighbours to 30", "CoHiRF, R=2, neighbours to 30")
+SMALL_GAMMA = ("alone, gamma from 1e-5", "CoHiRF, gamma from 1e-5", "R-CoHiRF, gamma from 1e-5")
 FEW_CLUSTERS = ("CoHiRF, k to 5", "R-CoHiRF, k to 5")
 
 
@@ -51,7 +52,7 @@ TABLES = {
         ("alizadeh-2000-v2", "garber-2001"),
         {
             "K-Means": OURS,
-            KERNEL_K_MEANS: WITH_WEIGHTS,
+            KERNEL_K_MEANS: (*WITH_WEIGHTS, *SMALL_GAMMA),
             "DBSCAN": OF_THE_PAPER,
             "SC-SRGF": (*SPECTRAL, *ANY_NEIGHBORS),
         },
@@ -75,7 +76,7 @@ TABLES = {
         ("coil-20",),
         {
             "K-Means": (*OURS, *FEW_CLUSTERS),
-            KERNEL_K_MEANS: WITH_WEIGHTS,
+            KERNEL_K_MEANS: (*WITH_WEIGHTS, *SMALL_GAMMA),
             "DBSCAN": (*OF_THE_PAPER, "CoHiRF, weights", "alone, eps to 60"),
             "SC-SRGF": (*SPECTRAL, "CoHiRF, R=1, k to 5"),
         },
