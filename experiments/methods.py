@@ -75,6 +75,7 @@ VARIANTS = {
     "CoHiRF, R=1, neighbours to 30": Variant({"n_views": 1}, ranges=NEIGHBORS),
     "CoHiRF, R=2": Variant({"n_views": 2}),
     "CoHiRF, R=2, neighbours to 30": Variant({"n_views": 2}, ranges=NEIGHBORS),
+    "CoHiRF, R=2, all options": Variant({"n_views": 2}, ranges=NEIGHBORS, all_options=True),
     "CoHiRF, 10 batches": Variant(n_batches=10),
     "R-CoHiRF, 10 batches": Variant(RELAXED, n_batches=10),
     "CoHiRF, 10 batches, weights": Variant(WEIGHTS, n_batches=10),

@@ -45,7 +45,7 @@ TABLES = {
     "iris": Table(
         "Iris",
         ("iris",),
-        {"K-Means": (*OURS, *FEW_CLUSTERS), KERNEL_K_MEANS: (*WITH_WEIGHTS, *FEW_CLUSTERS)},
+        {"K-Means": (*OURS, *FEW_CLUSTERS), KERNEL_K_MEANS: (*OURS, *FEW_CLUSTERS)},
     ),
     "gene_expression": Table(
         "Gene expression",
@@ -54,7 +54,7 @@ TABLES = {
             "K-Means": OURS,
             KERNEL_K_MEANS: (*WITH_WEIGHTS, *SMALL_GAMMA),
             "DBSCAN": OF_THE_PAPER,
-            "SC-SRGF": (*SPECTRAL, *ANY_NEIGHBORS),
+            "SC-SRGF": (*SPECTRAL, *ANY_NEIGHBORS, "CoHiRF, R=2, all options"),
         },
     ),
     "shuttle": Table(
@@ -77,7 +77,7 @@ TABLES = {
         {
             "K-Means": (*OURS, *FEW_CLUSTERS),
             KERNEL_K_MEANS: (*WITH_WEIGHTS, *SMALL_GAMMA),
-            "DBSCAN": (*OF_THE_PAPER, "CoHiRF, weights", "alone, eps to 60"),
+            "DBSCAN": (*OF_THE_PAPER, "CoHiRF, weights", "all options", "alone, eps to 60"),
             "SC-SRGF": (*SPECTRAL, "CoHiRF, R=1, k to 5"),
         },
         dear={KERNEL_K_MEANS: dict.fromkeys(METRICS, (10, 3)), "SC-SRGF": dict.fromkeys(METRICS, (10, 3))},
