@@ -48,7 +48,7 @@ def run_cells(cells: list[Cell], folder: Path, n_jobs: int, say: Callable[[str],
     """Compute the results of all cells that are not there yet, neighbours that differ in the metric together."""
     missing = [cell for cell in cells if not is_kept(folder, cell.about())]
     say(f"{len(cells) - len(missing)} of {len(cells)} cells are there")
-    rows = [list(row) for _, row in groupby(missing, lambda cell: replace(cell, metric=""))]
+    rows = [list(row) for _, row in groupby(missing, lambda cell: replace(cell, metric="", n_trials=0))]
     runs = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(delayed(run_row)(row, folder) for row in rows)
     for number, result in enumerate(chain.from_iterable(runs), 1):
         say(f"{number} of {len(missing)}: {_describe(result)}")
@@ -60,7 +60,7 @@ def results_of(cells: list[Cell], folder: Path) -> list[dict[str, Any]]:
 
 
 def run_row(cells: list[Cell], folder: Path) -> list[dict[str, Any]]:
-    """Return the results of cells that differ in the metric alone."""
+    """Return the results of cells that differ in the metric, and maybe in the number of trials, alone."""
     fits: Fits = {}
     return [kept(folder, cell.about(), partial(tune_cell, cell, fits)) for cell in cells]
 

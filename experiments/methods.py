@@ -39,7 +39,7 @@ class Variant:
     ranges : dict of str to distribution
         Parameters of the base method that are searched in other ranges than the paper's.
     all_options : bool
-        Whether options that are not part of the paper are searched, too.
+        Whether options of CoHiRF that are not part of the paper are searched, too.
     """
 
     options: dict[str, Any] = field(default_factory=dict)
@@ -75,7 +75,7 @@ VARIANTS = {
     "CoHiRF, R=1, neighbours to 30": Variant({"n_views": 1}, ranges=NEIGHBORS),
     "CoHiRF, R=2": Variant({"n_views": 2}),
     "CoHiRF, R=2, neighbours to 30": Variant({"n_views": 2}, ranges=NEIGHBORS),
-    "CoHiRF, R=2, all options": Variant({"n_views": 2}, ranges=NEIGHBORS, all_options=True),
+    "CoHiRF, R=2, all options": Variant({"n_views": 2}, ranges=NEIGHBORS, all_options=True),  # neighbours among them
     "CoHiRF, 10 batches": Variant(n_batches=10),
     "R-CoHiRF, 10 batches": Variant(RELAXED, n_batches=10),
     "CoHiRF, 10 batches, weights": Variant(WEIGHTS, n_batches=10),

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.silhouette import silhouettes
-from cohirf.tuning.metrics import Silhouettes
+from cohirf.tuning.metrics import SILHOUETTE_ROWS, Silhouettes
 from experiments.budgets import BUDGETS
 from experiments.cells import data_of
 from experiments.circumstances import describe_run
@@ -32,6 +32,7 @@ def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: boo
     """Measure partitions in both ways, and write the table."""
     max_rows = BUDGETS[budget].max_rows
     about = {"figure": "silhouette sample", "data": DATA, "n_starts": N_STARTS, "max_rows": max_rows}
+    about |= {"n_clusters": list(N_CLUSTERS), "sample": SILHOUETTE_ROWS}
     if only_kept and not is_kept(folder / "cells", about):
         raise SystemExit(f"{folder / 'cells'} has no results for silhouette_sample: leave --write out.")
     found = kept(folder / "cells", about, partial(measure_partitions, max_rows))
@@ -48,7 +49,7 @@ def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: boo
         cells = [str(n_clusters), *spans, f"{difference:.3f}", f"{(group.outside_largest < FEW).sum()}"]
         lines.append(f"| {' | '.join(cells)} |")
         say(lines[-1])
-    lines += ["", "*Outliers against the rest*: in how many of them all but 0.1 % of the rows are in one cluster."]
+    lines += ["", f"*Outliers against the rest*: in how many of them all but {FEW:.1%} of the rows are in one cluster."]
     (folder / "silhouette_sample.md").write_text("\n".join([*lines, ""]))
 
 
@@ -57,7 +58,7 @@ def measure_partitions(max_rows: int | None) -> dict[str, Any]:
     X, _ = data_of(DATA, max_rows)
     silhouette = Silhouettes(X)
     starts = [(n_clusters, seed) for n_clusters in N_CLUSTERS for seed in range(N_STARTS)]
-    with threadpool_limits(1):
+    with threadpool_limits(1):  # several threads add up in another order, and may end in other partitions
         partitions = [KMeans(n_clusters, random_state=seed).fit_predict(X) for n_clusters, seed in starts]
     return {
         "partitions": [
@@ -77,6 +78,7 @@ def measure_partitions(max_rows: int | None) -> dict[str, Any]:
 
 def silhouettes_of_all(X: NDArray[Any], partitions: list[IntArray]) -> list[float]:
     """Return the mean silhouette of each partition; distances are measured once, and not kept."""
+    partitions = [np.unique(labels, return_inverse=True)[1] for labels in partitions]  # no cluster is empty
     members = [np.eye(labels.max() + 1, dtype=np.float32)[labels].T for labels in partitions]
     ends = np.cumsum([len(part) for part in members])[:-1]
     clusters = np.vstack(members)

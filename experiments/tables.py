@@ -118,7 +118,7 @@ def moonshot(frame: pd.DataFrame) -> list[str]:
         best_of_paper = best_published(data, base, "ari")
         papers = np.nan if best_of_paper is None else best_of_paper
         target = np.nanmax([alone, papers])
-        best = inside.idxmax()
+        best = inside.round(6).idxmax()  # of equals, the first one
         verdict = "at least as good" if inside[best] >= target - TIE else f"below by {target - inside[best]:.3f}"
         cells = [f"{value:.3f}" if np.isfinite(value) else "" for value in (alone, papers, inside[best])]
         lines.append(f"| {data} | {base} | {' | '.join(cells)} | {best} | {verdict} |")

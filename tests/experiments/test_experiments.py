@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import silhouette_score
@@ -15,7 +16,7 @@ pytest.importorskip("optuna")
 pytest.importorskip("matplotlib")
 
 from experiments.budgets import BUDGETS, Budget
-from experiments.cells import Cell, results_of, run_cells, tune_model
+from experiments.cells import Cell, results_of, run_cells, tune_cell, tune_model
 from experiments.figures import bootstrap_interval, figure_table
 from experiments.keeping import kept, pack, path_of, unpack
 from experiments.methods import ALONE, BASES, make_model, search_space
@@ -27,6 +28,7 @@ from experiments.tables import mark, metric_table, moonshot, say_efforts
 from optuna.distributions import IntDistribution
 
 from cohirf import CoHiRF
+from experiments import silhouette_sample
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,6 +83,10 @@ def test_the_base_method_counts_with_the_best_of_the_ranges_it_was_searched_in()
     assert lines[2:] == ["| iris | K-Means | 0.900 | 0.868 | 0.880 | CoHiRF | below by 0.020 |"]
 
 
+def test_the_first_of_variants_that_are_equal_but_for_rounding_is_our_best():
+    assert "| CoHiRF |" in moonshot(frame_of({ALONE: 0.6, "CoHiRF": 0.88, "R-CoHiRF": 0.88 + 1e-15}))[2]
+
+
 def test_every_figure_of_the_paper_has_its_row_in_a_table():
     rows = {(cell.data, cell.base, cell.variant) for table in TABLES.values() for cell in table.cells(BUDGETS["full"])}
     assert set(RESULTS) <= rows
@@ -111,6 +117,7 @@ def test_every_variant_of_a_row_is_a_model_whose_search_space_it_knows(base):
 def test_a_parameter_is_searched_as_far_as_the_variant_says(base, variant, name, low, high):
     values = search_space(make_model(base, variant, 100), variant)[name]
     assert (values.low, values.high) == (low, high)
+    assert values.log == variant.endswith("gamma from 1e-5")
 
 
 def test_the_number_of_neighbours_is_searched_only_where_the_variant_says():
@@ -214,10 +221,11 @@ def test_a_table_is_written_by_one_command_and_goes_on_with_what_it_has(tmp_path
 
 def test_silhouettes_of_all_rows_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 3))
-    partitions = [rng.integers(n_clusters, size=300) for n_clusters in (2, 7)] + [np.arange(300) == 0]
-    partitions = [labels.astype(int) for labels in partitions]
-    found = silhouettes_of_all(X, partitions)
+    X = rng.normal(size=(1000, 3))
+    partitions = [rng.integers(n_clusters, size=1000) for n_clusters in (2, 7)]
+    partitions += [(np.arange(1000) == 0).astype(int), 5 * (X[:, 0] > 0)]
+    with sklearn.config_context(working_memory=1):  # several blocks
+        found = silhouettes_of_all(X, partitions)
     assert found == pytest.approx([silhouette_score(X, labels) for labels in partitions], abs=1e-5)
 
 
@@ -229,3 +237,36 @@ def test_a_base_method_that_takes_hours_may_have_more_trials_for_one_metric():
         ("silhouette", 10),
     }
     assert {cell.seed for cell in cells} == {0, 1, 2}
+
+
+def test_searches_of_a_row_with_more_trials_for_one_metric_share_their_first_ones(tmp_path):
+    cells = [Cell("iris", "K-Means", "CoHiRF", "ari", 0, 6), Cell("iris", "K-Means", "CoHiRF", "silhouette", 0, 4)]
+    run_cells(cells, tmp_path, 1, lambda _: None)
+    together, n_fits = results_of(cells, tmp_path), []
+
+    def count(model, fits):
+        n_fits.append(fits)
+        return remembering(model, fits)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("experiments.cells.remembering", count)
+        run_cells(cells, tmp_path / "again", 1, lambda _: None)
+    assert n_fits[0] is n_fits[1]
+    assert len(n_fits[0]) == 6
+    alone = [tune_cell(cell, {}) for cell in cells]
+    assert [result["score"] for result in together] == [result["score"] for result in alone]
+
+
+def test_the_silhouette_of_a_sample_is_written_from_what_was_kept(tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "cells").mkdir()
+    with pytest.raises(SystemExit, match="leave --write out"):
+        silhouette_sample.run("small", tmp_path, lambda _: None, only_kept=True)
+    rows = {"n_clusters": 2, "seed": 0, "of_all": 0.5, "of_sample": 0.48, "outside_largest": 0.0005}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(silhouette_sample, "measure_partitions", lambda max_rows: {"partitions": [rows]})
+        silhouette_sample.run("small", tmp_path, lambda _: None, only_kept=False)
+    silhouette_sample.run("small", tmp_path, lambda _: None, only_kept=True)
+    text = (tmp_path / "silhouette_sample.md").read_text()
+    assert "| 2 | 0.500 to 0.500 | 0.480 to 0.480 | 0.020 | 1 |" in text
+    assert "all but 0.1% of the rows" in text
