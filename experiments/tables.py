@@ -107,7 +107,7 @@ def moonshot(frame: pd.DataFrame) -> list[str]:
 
     A base method alone that was searched in several ranges counts with the best of them.
     """
-    lines = ["| data | base | base alone | paper's best | our best | variant | |", "| --- " * 7 + "|"]
+    lines = ["| data | base | base alone | paper's best | our best | seeds | variant | |", "| --- " * 8 + "|"]
     tuned = frame[frame.metric == "ari"]
     for (data, base), group in tuned.groupby(["data", "base"], sort=False):
         means = group.groupby("variant", sort=False).score.mean()
@@ -121,5 +121,6 @@ def moonshot(frame: pd.DataFrame) -> list[str]:
         best = inside.round(6).idxmax()  # of equals, the first one
         verdict = "at least as good" if inside[best] >= target - TIE else f"below by {target - inside[best]:.3f}"
         cells = [f"{value:.3f}" if np.isfinite(value) else "" for value in (alone, papers, inside[best])]
-        lines.append(f"| {data} | {base} | {' | '.join(cells)} | {best} | {verdict} |")
+        n_seeds = group[group.variant == best].seed.nunique()
+        lines.append(f"| {data} | {base} | {' | '.join(cells)} | {n_seeds} | {best} | {verdict} |")
     return lines

@@ -74,13 +74,13 @@ def test_rows_with_fewer_trials_or_seeds_are_named():
 
 def test_our_best_is_held_against_the_better_of_base_method_and_paper():
     lines = moonshot(frame_of({ALONE: 0.62, "CoHiRF": 0.7, "R-CoHiRF": 0.8}))
-    assert lines[2:] == ["| iris | K-Means | 0.620 | 0.868 | 0.800 | R-CoHiRF | below by 0.068 |"]
+    assert lines[2:] == ["| iris | K-Means | 0.620 | 0.868 | 0.800 | 2 | R-CoHiRF | below by 0.068 |"]
     assert moonshot(frame_of({ALONE: 0.9, "R-CoHiRF": 0.95}))[2].endswith("| R-CoHiRF | at least as good |")
 
 
 def test_the_base_method_counts_with_the_best_of_the_ranges_it_was_searched_in():
     lines = moonshot(frame_of({ALONE: 0.6, "CoHiRF": 0.88, "alone, gamma from 1e-5": 0.9}))
-    assert lines[2:] == ["| iris | K-Means | 0.900 | 0.868 | 0.880 | CoHiRF | below by 0.020 |"]
+    assert lines[2:] == ["| iris | K-Means | 0.900 | 0.868 | 0.880 | 2 | CoHiRF | below by 0.020 |"]
 
 
 def test_the_first_of_variants_that_are_equal_but_for_rounding_is_our_best():
