@@ -70,6 +70,7 @@ VARIANTS = {
     "R-CoHiRF, k to 5": Variant(RELAXED, ranges=FEW_CLUSTERS),
     "CoHiRF, gamma from 1e-5": Variant(ranges=SMALL_GAMMA),
     "R-CoHiRF, gamma from 1e-5": Variant(RELAXED, ranges=SMALL_GAMMA),
+    "majority, gamma from 1e-5, weights": Variant({"consensus": "majority"} | WEIGHTS, ranges=SMALL_GAMMA),
     "CoHiRF, R=1": Variant({"n_views": 1}),
     "CoHiRF, R=1, k to 5": Variant({"n_views": 1}, ranges=FEW_CLUSTERS),
     "CoHiRF, R=1, neighbours to 30": Variant({"n_views": 1}, ranges=NEIGHBORS),

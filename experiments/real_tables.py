@@ -15,7 +15,12 @@ Efforts = dict[str, tuple[int, int]]  # metric: trials and seeds
 
 SPECTRAL = (ALONE, "CoHiRF, R=1", "CoHiRF, R=2")
 WITH_NEIGHBORS = ("alone, neighbours to 30", "CoHiRF, R=1, neighbours to 30", "CoHiRF, R=2, neighbours to 30")
-WITH_SMALL_GAMMA = ("alone, gamma from 1e-5", "CoHiRF, gamma from 1e-5", "R-CoHiRF, gamma from 1e-5")
+WITH_SMALL_GAMMA = (
+    "alone, gamma from 1e-5",
+    "CoHiRF, gamma from 1e-5",
+    "R-CoHiRF, gamma from 1e-5",
+    "majority, gamma from 1e-5, weights",
+)
 WITH_FEW_CLUSTERS = ("CoHiRF, k to 5", "R-CoHiRF, k to 5")
 
 

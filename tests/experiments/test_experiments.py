@@ -117,7 +117,7 @@ def test_every_variant_of_a_row_is_a_model_whose_search_space_it_knows(base):
 def test_a_parameter_is_searched_as_far_as_the_variant_says(base, variant, name, low, high):
     values = search_space(make_model(base, variant, 100), variant)[name]
     assert (values.low, values.high) == (low, high)
-    assert values.log == variant.endswith("gamma from 1e-5")
+    assert values.log == ("gamma from 1e-5" in variant)
 
 
 def test_the_number_of_neighbours_is_searched_only_where_the_variant_says():
