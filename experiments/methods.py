@@ -51,6 +51,7 @@ class Variant:
 
 RELAXED: dict[str, Any] = {"consensus": "relaxed", "agreement_threshold": THRESHOLD}
 WEIGHTS: dict[str, Any] = {"medoid_weights": True}
+MAJORITY: dict[str, Any] = {"consensus": "majority"}
 FEW_CLUSTERS: dict[str, Any] = {"n_clusters": IntDistribution(2, 5)}
 LARGE_EPS: dict[str, Any] = {"eps": FloatDistribution(0.1, 60.0)}
 SMALL_GAMMA: dict[str, Any] = {"gamma": FloatDistribution(1e-5, 30.0, log=True)}
@@ -64,13 +65,13 @@ VARIANTS = {
     "R-CoHiRF": Variant(RELAXED),
     "CoHiRF, weights": Variant(WEIGHTS),
     "R-CoHiRF, weights": Variant(RELAXED | WEIGHTS),
-    "majority, weights": Variant({"consensus": "majority"} | WEIGHTS),
+    "majority, weights": Variant(MAJORITY | WEIGHTS),
     "all options": Variant(all_options=True),
     "CoHiRF, k to 5": Variant(ranges=FEW_CLUSTERS),
     "R-CoHiRF, k to 5": Variant(RELAXED, ranges=FEW_CLUSTERS),
     "CoHiRF, gamma from 1e-5": Variant(ranges=SMALL_GAMMA),
     "R-CoHiRF, gamma from 1e-5": Variant(RELAXED, ranges=SMALL_GAMMA),
-    "majority, gamma from 1e-5, weights": Variant({"consensus": "majority"} | WEIGHTS, ranges=SMALL_GAMMA),
+    "majority, gamma from 1e-5, weights": Variant(MAJORITY | WEIGHTS, ranges=SMALL_GAMMA),
     "CoHiRF, R=1": Variant({"n_views": 1}),
     "CoHiRF, R=1, k to 5": Variant({"n_views": 1}, ranges=FEW_CLUSTERS),
     "CoHiRF, R=1, neighbours to 30": Variant({"n_views": 1}, ranges=NEIGHBORS),

@@ -23,12 +23,12 @@ from experiments.methods import ALONE, BASES, make_model, search_space
 from experiments.paper import METRICS, RESULTS
 from experiments.real_tables import TABLES
 from experiments.remembering import remembering
+from experiments.silhouette_sample import run as run_silhouette_sample
 from experiments.silhouette_sample import silhouettes_of_all
 from experiments.tables import mark, metric_table, moonshot, say_efforts
 from optuna.distributions import IntDistribution
 
 from cohirf import CoHiRF
-from experiments import silhouette_sample
 
 ROOT = Path(__file__).parents[2]
 
@@ -125,7 +125,7 @@ def test_the_number_of_neighbours_is_searched_only_where_the_variant_says():
         assert not [name for name in search_space(make_model("SC-SRGF", variant, 100), variant) if "neighbors" in name]
 
 
-def test_rows_that_take_hours_have_fewer_trials_and_seeds():
+def test_rows_that_take_long_have_fewer_trials_and_seeds():
     cells = list(TABLES["coil20"].cells(Budget(60, 5)))
     assert {(cell.n_trials, cell.seed) for cell in cells if cell.base == "SC-SRGF"} == {(10, 0), (10, 1), (10, 2)}
     assert {cell.n_trials for cell in cells if cell.base == "K-Means"} == {60}
@@ -229,7 +229,7 @@ def test_silhouettes_of_all_rows_are_those_of_scikit_learn():
     assert found == pytest.approx([silhouette_score(X, labels) for labels in partitions], abs=1e-5)
 
 
-def test_a_base_method_that_takes_hours_may_have_more_trials_for_one_metric():
+def test_a_base_method_that_takes_long_may_have_more_trials_for_one_metric():
     cells = [cell for cell in TABLES["shuttle"].cells(Budget(60, 5)) if cell.base == "kernel K-Means"]
     assert {(cell.metric, cell.n_trials) for cell in cells} == {
         ("ari", 60),
@@ -242,17 +242,17 @@ def test_a_base_method_that_takes_hours_may_have_more_trials_for_one_metric():
 def test_searches_of_a_row_with_more_trials_for_one_metric_share_their_first_ones(tmp_path):
     cells = [Cell("iris", "K-Means", "CoHiRF", "ari", 0, 6), Cell("iris", "K-Means", "CoHiRF", "silhouette", 0, 4)]
     run_cells(cells, tmp_path, 1, lambda _: None)
-    together, n_fits = results_of(cells, tmp_path), []
+    together, memories = results_of(cells, tmp_path), []
 
-    def count(model, fits):
-        n_fits.append(fits)
+    def watch(model, fits):
+        memories.append(fits)
         return remembering(model, fits)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("experiments.cells.remembering", count)
+        patch.setattr("experiments.cells.remembering", watch)
         run_cells(cells, tmp_path / "again", 1, lambda _: None)
-    assert n_fits[0] is n_fits[1]
-    assert len(n_fits[0]) == 6
+    assert memories[0] is memories[1]
+    assert len(memories[0]) == 6
     alone = [tune_cell(cell, {}) for cell in cells]
     assert [result["score"] for result in together] == [result["score"] for result in alone]
 
@@ -261,12 +261,12 @@ def test_the_silhouette_of_a_sample_is_written_from_what_was_kept(tmp_path):
     pytest.importorskip("pyarrow")
     (tmp_path / "cells").mkdir()
     with pytest.raises(SystemExit, match="leave --write out"):
-        silhouette_sample.run("small", tmp_path, lambda _: None, only_kept=True)
+        run_silhouette_sample("small", tmp_path, lambda _: None, only_kept=True)
     rows = {"n_clusters": 2, "seed": 0, "of_all": 0.5, "of_sample": 0.48, "outside_largest": 0.0005}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(silhouette_sample, "measure_partitions", lambda max_rows: {"partitions": [rows]})
-        silhouette_sample.run("small", tmp_path, lambda _: None, only_kept=False)
-    silhouette_sample.run("small", tmp_path, lambda _: None, only_kept=True)
+        patch.setattr("experiments.silhouette_sample.measure_partitions", lambda max_rows: {"partitions": [rows]})
+        run_silhouette_sample("small", tmp_path, lambda _: None, only_kept=False)
+    run_silhouette_sample("small", tmp_path, lambda _: None, only_kept=True)
     text = (tmp_path / "silhouette_sample.md").read_text()
     assert "| 2 | 0.500 to 0.500 | 0.480 to 0.480 | 0.020 | 1 |" in text
     assert "all but 0.1% of the rows" in text
