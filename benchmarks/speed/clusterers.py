@@ -1,27 +1,24 @@
-"""KernelKMeans against a pipeline, SCSRGF against its formulas written plainly, GridDBSCAN against two DBSCANs.
+"""How fast are our base methods against others that give the same result?
+
+KernelKMeans is compared with a pipeline, SCSRGF with its formulas written plainly, GridDBSCAN with two DBSCANs.
 
 Both sides of each ratio run in this process, one thread each, so that processor time, which is what is measured, is
-the time either takes on an idle machine. Memory is the peak resident size of a fresh process.
+the time either takes on an idle machine. Memory is the rise of the peak resident size of a fresh process.
 The plain transcription is float64 and dense, and adds up the other matrices anew for each product; "running sum" is
 the same with the sum of all matrices kept. GridDBSCAN is compared with scikit-learn's DBSCAN and, where it is
 installed, with the package dbscan: in time, noise, and the partition of core rows.
 
-    python benchmarks/clusterers.py [--only dbscan] [--rows 1000] [--memory-rows 4000]
+    python -m benchmarks.speed.clusterers [--only dbscan] [--rows 1000] [--memory-rows 4000]
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,20 +30,11 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
+from benchmarks._common import best_of, in_fresh_process, make_parser, parse, peak_rise, timed
 from cohirf.clusterers import SCSRGF, GridDBSCAN, KernelKMeans
 from cohirf.datasets import load_real, make_spheres
 
 N_FEATURES, N_CENTERS, N_AFFINITIES, N_ITER, N_NEIGHBORS = 100, 5, 20, 20, 5
-
-
-def timed(function: Callable[[], Any]) -> tuple[float, Any]:
-    started = time.process_time()
-    result = function()
-    return time.process_time() - started, result
-
-
-def best_of(repeats: int, function: Callable[[], Any]) -> tuple[float, Any]:
-    return min((timed(function) for _ in range(repeats)), key=lambda pair: pair[0])
 
 
 def kernel_k_means(n_rows: int, repeats: int) -> None:
@@ -126,23 +114,19 @@ def sc_srgf(n_rows: int) -> None:
         print(f"  {name}: {plain:.2f} s, ARI {adjusted_rand_score(y, labels):.3f}, ratio {plain / seconds:.1f}")
 
 
-def peak_mb() -> float:
-    status = Path("/proc/self/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 1000
-
-
-def fit_alone(n_rows: int) -> None:
+def measure_memory(n_rows: int) -> str:
+    """Fit SCSRGF, and describe memory, time and quality; run in a process of its own."""
     X, y = make_blobs(n_rows, N_FEATURES, centers=N_CENTERS, cluster_std=8.0, random_state=0)
-    before = peak_mb()
-    seconds, model = timed(lambda: sc_srgf_model().fit(X))
+    with threadpool_limits(1):
+        rise, (seconds, model) = peak_rise(lambda: timed(lambda: sc_srgf_model().fit(X)))
     quality = adjusted_rand_score(y, model.labels_)
-    print(f"  {peak_mb():,.0f} MB peak ({before:,.0f} MB before the fit), {seconds:.1f} s, ARI {quality:.3f}")
+    matrix = 8 * n_rows**2
+    return f"{rise / 1e6:,.0f} MB, {rise / matrix:.1f} matrices of all pairs; {seconds:.1f} s, ARI {quality:.3f}"
 
 
 def memory(n_rows: int) -> None:
-    print(f"Memory of SCSRGF, n={n_rows:,}, p={N_FEATURES}, a fresh process", flush=True)
-    subprocess.run([sys.executable, __file__, "--fit-alone", str(n_rows)], check=True)
+    print(f"Memory that a fit of SCSRGF takes, n={n_rows:,}, p={N_FEATURES}, a fresh process", flush=True)
+    print(f"  {in_fresh_process(measure_memory, n_rows)}")
 
 
 @dataclass(frozen=True)
@@ -215,29 +199,27 @@ def dbscan_on_shuttle() -> None:
         print(f"  {compare_dbscans(X, eps, slow=True)}", flush=True)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("--kernel-rows", type=int, default=50_000, help="rows for KernelKMeans")
     parser.add_argument("--repeats", type=int, default=5, help="pairs of fits for KernelKMeans")
     parser.add_argument("--rows", type=int, default=1000, help="rows for SCSRGF")
     parser.add_argument("--memory-rows", type=int, default=4000, help="rows for the memory of SCSRGF")
     parser.add_argument("--dbscan-rows", type=int, nargs="+", default=[20_000, 200_000, 2_000_000])
-    parser.add_argument("--only", choices=["dbscan", "kernel-kmeans", "sc-srgf"], help="run one part")
-    parser.add_argument("--fit-alone", type=int, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    parser.add_argument("--tree-rows", type=int, default=20_000, help="rows for GridDBSCAN with 4 to 15 features")
+    parser.add_argument("--only", choices=["dbscan", "shuttle", "kernel-kmeans", "sc-srgf"], help="run one part")
+    small = {"kernel_rows": 5000, "repeats": 2, "rows": 300, "memory_rows": 1000}
+    arguments = parse(parser, argv, **small, dbscan_rows=[5000], tree_rows=3000)
+    parts = {
+        "dbscan": lambda: (dbscan_on_a_grid(arguments.dbscan_rows), dbscan_in_a_tree(arguments.tree_rows)),
+        "shuttle": dbscan_on_shuttle,
+        "kernel-kmeans": lambda: kernel_k_means(arguments.kernel_rows, arguments.repeats),
+        "sc-srgf": lambda: (sc_srgf(arguments.rows), memory(arguments.memory_rows)),
+    }
     with threadpool_limits(1):
-        if arguments.fit_alone:
-            fit_alone(arguments.fit_alone)
-            return
-        if arguments.only in (None, "dbscan"):
-            dbscan_on_a_grid(arguments.dbscan_rows)
-            dbscan_in_a_tree(20_000)
-            dbscan_on_shuttle()
-        if arguments.only in (None, "kernel-kmeans"):
-            kernel_k_means(arguments.kernel_rows, arguments.repeats)
-        if arguments.only in (None, "sc-srgf"):
-            sc_srgf(arguments.rows)
-            memory(arguments.memory_rows)
+        for name, run in parts.items():
+            if arguments.only in (None, name):
+                run()
 
 
 if __name__ == "__main__":

@@ -1,21 +1,17 @@
-"""What CoHiRF costs beyond its base method, and its kernels against the obvious way to write them.
+"""How much does CoHiRF cost beyond its base method, and how fast are its kernels against the obvious way to write them?
 
 Both sides of each ratio run in this process, one thread each. Memory is the rise of the peak resident size of a fresh
 process during ``fit``, less one view; it is measured with a base method that allocates nothing but its labels, and with
 K-Means, whose own arrays come on top.
 
-    python benchmarks/core.py [--rows 100000 1000000]
+    python -m benchmarks.speed.core [--rows 100000 1000000]
 """
 
 from __future__ import annotations
 
-import argparse
-import subprocess
-import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -25,6 +21,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import cosine_similarity
 from threadpoolctl import threadpool_limits
 
+from benchmarks._common import Table, TimedCalls, best_of, in_fresh_process, make_parser, parse, peak_rise, timed
 from cohirf import CoHiRF
 from cohirf.algorithm.choose_medoids import choose_central_medoids, cosine_centrality
 from cohirf.algorithm.consensus import fold_views, relaxed_consensus, strict_consensus
@@ -34,17 +31,8 @@ N_FEATURES, N_CENTERS, N_VIEWS, FRACTION = 50, 10, 5, 0.3
 SPREAD = {"separated": 1.0, "overlapping": 8.0}
 
 
-class TimedKMeans(KMeans):
-    """K-Means that adds up, over all its clones, the time its calls take."""
-
-    seconds: ClassVar[float] = 0.0
-
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Cluster, and add the time it took."""
-        started = time.perf_counter()
-        labels = super().fit_predict(X, y, sample_weight)
-        TimedKMeans.seconds += time.perf_counter() - started
-        return labels
+class TimedKMeans(TimedCalls, KMeans):
+    """K-Means, timed."""
 
 
 class Bins(ClusterMixin, BaseEstimator):
@@ -76,23 +64,13 @@ def model(consensus: str, base: Any = None) -> CoHiRF:
     )
 
 
-def best_time(function: Callable[[], Any], repeats: int = 2) -> float:
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - started)
-    return min(times)
-
-
 def fit_overhead(X: np.ndarray, consensus: str, repeats: int = 5) -> tuple[float, CoHiRF]:
     """Return the median of a few ratios of the time of a fit to that of its base-method calls."""
     ratios = []
     for _ in range(repeats):
         TimedKMeans.seconds = 0.0
-        started = time.perf_counter()
-        fitted = model(consensus).fit(X)
-        ratios.append((time.perf_counter() - started) / TimedKMeans.seconds)
+        seconds, fitted = timed(lambda: model(consensus).fit(X), time.thread_time)
+        ratios.append(seconds / TimedKMeans.seconds)
     return float(np.median(ratios)), fitted
 
 
@@ -132,56 +110,46 @@ def pairwise_medoids(X: np.ndarray, labels: np.ndarray, n_clusters: int, max_can
     return medoids
 
 
-def row(what: str, n_rows: int, ratio: float, target: str, detail: str = "") -> None:
-    print(f"{what:<44} {n_rows:>9,} {ratio:>9.2f} x   {target:<10} {detail}", flush=True)
-
-
-def bench_fits(n_rows: int) -> None:
+def bench_fits(n_rows: int, table: Table) -> None:
     for structure, spread in SPREAD.items():
         X = blobs(n_rows, spread)
         for consensus, target in (("strict", "<= 1.15"), ("relaxed", "<= 1.20")):
             ratio, fitted = fit_overhead(X, consensus)
             counts = " > ".join(str(record.rows_out) for record in fitted.diagnostics_)
-            row(f"{consensus} fit / its base calls, {structure}", n_rows, ratio, target, f"rows: {counts}")
+            table.row(f"{consensus} fit / its base calls, {structure}", n_rows, ratio, target, f"rows: {counts}")
 
 
-def bench_consensus(n_rows: int) -> None:
+def bench_consensus(n_rows: int, table: Table) -> None:
     for structure, spread in SPREAD.items():
         labels = view_labels(blobs(n_rows, spread))
         matrix = np.stack(labels, axis=1)
-        fast = best_time(lambda labels=labels: strict_consensus(fold_views(labels, n_rows)), 5)
-        slow = best_time(lambda matrix=matrix: np.unique(matrix, axis=0, return_inverse=True), 1)
-        n_codes = strict_consensus(fold_views(labels, n_rows)).n_clusters
-        row(f"np.unique(axis=0) / strict, {structure}", n_rows, slow / fast, ">= 50", f"{n_codes} codes")
-        fast = best_time(lambda labels=labels: relaxed_consensus(fold_views(labels, n_rows), 0.8), 5)
-        slow = best_time(lambda matrix=matrix: naive_relaxed(matrix), 1)
-        row(f"naive leave-one-out / relaxed, {structure}", n_rows, slow / fast, ">= 300")
+        fast, found = best_of(5, lambda labels=labels: strict_consensus(fold_views(labels, n_rows)))
+        slow, _ = best_of(1, lambda matrix=matrix: np.unique(matrix, axis=0, return_inverse=True))
+        codes = f"{found.n_clusters} codes"
+        table.row(f"np.unique(axis=0) / strict, {structure}", n_rows, slow / fast, ">= 50", codes)
+        fast, _ = best_of(5, lambda labels=labels: relaxed_consensus(fold_views(labels, n_rows), 0.8))
+        slow, _ = best_of(1, lambda matrix=matrix: naive_relaxed(matrix))
+        table.row(f"naive leave-one-out / relaxed, {structure}", n_rows, slow / fast, ">= 300", "")
 
 
-def bench_medoids(n_rows: int) -> None:
+def bench_medoids(n_rows: int, table: Table) -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n_rows, N_FEATURES))
     for n_clusters, target in ((100, ">= 3"), (n_rows // 10, ">= 500")):
         labels = rng.integers(0, n_clusters, n_rows)
         labels[:n_clusters] = np.arange(n_clusters)
-        fast = best_time(
+        fast, _ = best_of(
+            3,
             lambda labels=labels, k=n_clusters: choose_central_medoids(
                 X, labels, k, None, rng, centrality=cosine_centrality
             ),
-            3,
         )
-        slow = best_time(lambda labels=labels, k=n_clusters: pairwise_medoids(X, labels, k), 1)
-        row(f"pairwise / exact cosine medoids, k={n_clusters}", n_rows, slow / fast, target)
+        slow, _ = best_of(1, lambda labels=labels, k=n_clusters: pairwise_medoids(X, labels, k))
+        table.row(f"pairwise / exact cosine medoids, k={n_clusters}", n_rows, slow / fast, target, "")
 
 
-def peak_kib() -> int:
-    """Peak resident size of this process; the one that getrusage reports is handed down by the parent."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0])
-
-
-def measure_memory(n_rows: int, consensus: str, base_name: str) -> None:
-    """Print the bytes per row by which a fit raises the peak resident size; run in a process of its own."""
+def measure_memory(n_rows: int, consensus: str, base_name: str) -> float:
+    """Return the bytes per row by which a fit raises the peak resident size; run in a process of its own."""
     base = Bins() if base_name == "bins" else None
     rng = np.random.default_rng(0)
     centers = rng.uniform(-10, 10, (N_CENTERS, N_FEATURES))
@@ -189,38 +157,28 @@ def measure_memory(n_rows: int, consensus: str, base_name: str) -> None:
     for start in range(0, n_rows, 10_000):  # in blocks, so that making the data does not set the peak
         block = X[start : start + 10_000]
         block[:] = centers[rng.integers(0, N_CENTERS, len(block))] + 8.0 * rng.standard_normal(block.shape)
-    model(consensus, base).fit(X[:5000])
-    before = peak_kib()
-    model(consensus, base).fit(X)
-    print((peak_kib() - before) * 1024 / n_rows)
+    with threadpool_limits(1):
+        model(consensus, base).fit(X[:5000])  # imports, and what is allocated once
+        return peak_rise(lambda: model(consensus, base).fit(X))[0] / n_rows
 
 
-def bench_memory(n_rows: int) -> None:
+def bench_memory(n_rows: int, table: Table) -> None:
     view = int(FRACTION * N_FEATURES) * 8
     for consensus in ("strict", "relaxed"):
         for base_name, target in (("bins", "<= 40"), ("K-Means", "")):
-            arguments = ["--memory", str(n_rows), consensus, base_name]
-            done = subprocess.run([sys.executable, __file__, *arguments], capture_output=True, text=True, check=True)
-            beyond = float(done.stdout) - view
-            print(
-                f"{f'bytes a row, {consensus}, {base_name}':<44} {n_rows:>9,} {beyond:>9.1f}     {target}", flush=True
-            )
+            beyond = in_fresh_process(measure_memory, n_rows, consensus, base_name) - view
+            table.row(f"bytes a row, {consensus}, {base_name}", n_rows, beyond, target, "")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
-    parser.add_argument("--memory", nargs=3, metavar=("ROWS", "CONSENSUS", "BASE"), help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    arguments = parse(parser, argv, rows=[20_000])
     with threadpool_limits(1):
-        if arguments.memory:
-            n_rows, consensus, base_name = arguments.memory
-            measure_memory(int(n_rows), consensus, base_name)
-            return
-        print(f"{'what':<44} {'rows':>9} {'ratio':>9}     target")
+        table = Table({"what": "<44", "rows": ">9,", "ratio": ">9.2f", "target": "<10", "": ""})
         for n_rows in arguments.rows:
             for bench in (bench_fits, bench_memory, bench_consensus, bench_medoids):
-                bench(n_rows)
+                bench(n_rows, table)
 
 
 if __name__ == "__main__":

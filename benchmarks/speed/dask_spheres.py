@@ -1,6 +1,6 @@
-"""Spheres on a Dask cluster of two workers against ``n_jobs=2`` on one machine: time, memory, bytes moved.
+"""What does a fit on two Dask workers cost against ``n_jobs=2`` on one machine: time, memory, bytes moved?
 
-    python benchmarks/dask_spheres.py [--rows 20000000] [--rounds 3]
+    python -m benchmarks.speed.dask_spheres [--rows 20000000] [--rounds 3]
 
 Both read the same .npy file and are run in turns; twice, the second time with workers that keep the memory they free.
 Other programs disturb the time on the clock more than that of the processors, which decides. The time on Dask includes
@@ -10,11 +10,11 @@ scheduler; the workers are other processes.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,14 @@ from unittest.mock import patch
 import dask
 import numpy as np
 import psutil
-from distributed import Client, LocalCluster, wait
+from distributed import wait
 
+from benchmarks._common import make_parser, parse, peak_rise, two_dask_workers
 from cohirf import CoHiRF, open_source
 from cohirf.algorithm.first_level import Survivors, gather_survivors
 from cohirf.clusterers import GridDBSCAN
 from cohirf.datasets import write_spheres
+from cohirf.planning.memory import peak_bytes
 
 LARGEST_OVERHEAD, MOST_BYTES = 0.30, 1e9
 # Nannies have the C library hand back free memory above 64 kB at once. To get it anew for each batch takes its time.
@@ -47,10 +49,6 @@ def model(**options: Any) -> CoHiRF:
     return CoHiRF(
         GridDBSCAN(eps=0.2, min_samples=5), n_views=1, batch_size=20_000, random_state=0, min_cluster_size=2, **options
     )
-
-
-def status_bytes(name: str) -> int:
-    return 1024 * int(Path("/proc/self/status").read_text().split(f"{name}:")[1].split()[0])
 
 
 class Meter:
@@ -103,19 +101,14 @@ def same_labels(here: Any, there: Any) -> bool:
 
 def bench(path: Path, rounds: int, environment: dict[str, int]) -> bool:
     spawn = {f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in environment.items()}
-    with (
-        dask.config.set(spawn),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
-        Client(cluster),
-    ):
+    with dask.config.set(spawn), two_dask_workers():
         small = path.with_name("small.npy")
         np.save(small, np.load(path, mmap_mode="r")[:100_000])
         fit_here(small), fit_on_dask(small)  # compiled, imported
-        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-        before, meter = status_bytes("VmHWM"), Meter()
+        meter = Meter()
         with patch("cohirf.on_dask.first_level.gather_survivors", meter.gather):
-            cost, there = fit_on_dask(path)
-        peak = status_bytes("VmHWM")  # before a fit on this machine
+            rise, (cost, there) = peak_rise(lambda: fit_on_dask(path))
+        peak = peak_bytes()  # before a fit on this machine
         on_dask, locally = [cost], []
         for number in range(rounds):
             cost, here = fit_here(path)
@@ -131,7 +124,7 @@ def bench(path: Path, rounds: int, environment: dict[str, int]) -> bool:
     print(f"n={n:,}, {there.labels_.numblocks[0]} chunks, levels {there.n_iter_}, same labels: {same}; {environment}")
     print(f"time, ratios: {show(ratios)}, median {np.median(ratios):.2f}")
     print(f"processor time, ratios: {show(cpu_ratios)}: overhead {overhead:+.0%}")
-    print(f"memory of client and scheduler: {peak / 1e6:.0f} MB at the peak, {before / 1e6:.0f} MB before the fit")
+    print(f"memory of client and scheduler: {peak / 1e6:.0f} MB at the peak, {rise / 1e6:.0f} MB of them in the fit")
     print(f"moved to the client: {total / 1e6:.1f} MB for {meter.n_rows:,} survivors, {total / n:.2f} bytes a row;")
     print("  " + ", ".join(f"{name} {moved / 1e6:.2f} MB" for name, moved in meter.moved.items()), flush=True)
     return same and overhead < LARGEST_OVERHEAD and peak < MOST_BYTES
@@ -141,11 +134,11 @@ def show(ratios: list[float]) -> str:
     return ", ".join(f"{ratio:.2f}" for ratio in ratios)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = parse(parser, argv, rows=500_000, rounds=1)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "spheres.npy"
         write_spheres(path, arguments.rows, random_state=0)

@@ -1,24 +1,21 @@
-"""How fast each kind of storage is read, and how much memory that holds.
+"""How fast is each kind of storage read, and how much memory does that take?
 
 Each source reads its rows in order, in blocks of 20,000, in a process of its own. Its processor time is divided by that
 of ``np.load`` of the same array, measured in turns in the same process; the system has the files in its cache for both.
 Memory is the rise of the peak resident size from the opened source to the last block.
 
-    python benchmarks/sources.py [--rows 1000000] [--features 50] [--folder FOLDER]
+    python -m benchmarks.speed.sources [--rows 1000000] [--features 50] [--folder FOLDER]
 """
 
 from __future__ import annotations
 
-import argparse
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks._common import Table, in_fresh_process, make_parser, parse, peak_rise, timed
 from cohirf import open_source
 
 BLOCK_ROWS = 20_000
@@ -114,40 +111,21 @@ def read(source) -> None:
         source.take(np.arange(start, min(start + BLOCK_ROWS, source.n_rows)))
 
 
-def seconds(function: Callable[[], object]) -> float:
-    started = time.process_time()
-    function()
-    return time.process_time() - started
-
-
-def peak_bytes() -> int:
-    """Peak resident size of this process; the one that getrusage reports is handed down by the parent."""
-    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) * 1024
-
-
-def measure(kind: str, folder: Path) -> None:
-    """Print the ratio of times and the rise of memory; run in a process of its own."""
+def measure(kind: str, folder: Path) -> tuple[float, int, int]:
+    """Return the ratio of times, and the rise of memory and a block in bytes; run in a process of its own."""
     source = opened(kind, folder / KINDS[kind][0])
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak of the imports and of opening
-    before = peak_bytes()
-    read(source)
-    rise = peak_bytes() - before
-    turns = [(seconds(lambda: read(source)), seconds(lambda: np.load(folder / "data.npy"))) for _ in range(3)]
+    rise, _ = peak_rise(lambda: read(source))
+    turns = [(timed(lambda: read(source))[0], timed(lambda: np.load(folder / "data.npy"))[0]) for _ in range(3)]
     own, loaded = np.min(turns, axis=0)
-    block = BLOCK_ROWS * source.n_features * source.dtype.itemsize
-    print(f"{kind:<30} {own / loaded:>8.2f} x {rise / 2**20:>8.0f} MB {rise / block:>8.1f} blocks")
+    return own / loaded, rise, BLOCK_ROWS * source.n_features * source.dtype.itemsize
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--features", type=int, default=50)
     parser.add_argument("--folder", type=Path, help="where the files are written, and kept")
-    parser.add_argument("--measure", choices=KINDS, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.measure:
-        measure(arguments.measure, arguments.folder)
-        return
+    arguments = parse(parser, argv, rows=100_000)
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         X = np.random.default_rng(0).standard_normal((arguments.rows, arguments.features))
@@ -157,9 +135,10 @@ def main() -> None:
         opened("CSV, converted before", folder / "data.csv")
         print(f"{arguments.rows:,} rows, {arguments.features} features, {X.nbytes / 2**20:.0f} MB")
         del X
-        print(f"{'storage':<30} {'time / np.load':>10} {'peak memory':>11}")
+        table = Table({"storage": "<30", "time / np.load": ">14.2f", "MB": ">8.0f", "blocks": ">8.1f"})
         for kind in KINDS:
-            subprocess.run([sys.executable, __file__, "--measure", kind, "--folder", folder], check=True)
+            ratio, rise, block = in_fresh_process(measure, kind, folder)
+            table.row(kind, ratio, rise / 2**20, rise / block)
 
 
 if __name__ == "__main__":

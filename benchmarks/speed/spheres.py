@@ -1,122 +1,86 @@
-"""Two concentric spheres, from thousands of rows to a billion: quality, cost per row and memory.
+"""Do quality, cost per row and memory stay the same from thousands of rows to a billion?
 
-    python benchmarks/spheres.py                      n = 2e3 to 2e7, from .npy files
-    python benchmarks/spheres.py --sorted             the same with rows sorted by class
-    python benchmarks/spheres.py --against-sklearn    the fast DBSCAN against scikit-learn's, in one run
-    python benchmarks/spheres.py --overhead           what 10,000 batches of 2,000 rows cost beyond the base method
-    python benchmarks/spheres.py --billion            1e9 rows; takes 12 GB for the data and 10 GB of scratch
+    python -m benchmarks.speed.spheres                      n = 2e3 to 2e7, from .npy files
+    python -m benchmarks.speed.spheres --sorted             the same with rows sorted by class
+    python -m benchmarks.speed.spheres --against-sklearn    the fast DBSCAN against scikit-learn's, in one run
+    python -m benchmarks.speed.spheres --overhead           what 10,000 batches of 2,000 rows cost beyond the base method
+    python -m benchmarks.speed.spheres --billion            1e9 rows; takes 12 GB for the data and 10 GB of scratch
 
-Files go to the directory that ``--folder`` names. Every fit runs in a process of its own, to measure its peak memory.
+The data are two concentric spheres. Files go to the directory that ``--folder`` names, and stay there. Every fit runs in
+a process of its own, to measure its peak memory.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import resource
-import subprocess
-import sys
 import tempfile
-import time
 import warnings
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from sklearn.cluster import DBSCAN, KMeans
 
+from benchmarks._common import Table, TimedCalls, in_fresh_process, make_parser, parse, timed
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import write_spheres
+from cohirf.datasets import labels_file, write_spheres
+from cohirf.planning.memory import peak_bytes
 
 # n, batch_size, eps: with rows this dense, both shells hold together in one batch and stay apart from each other
 SETTINGS = [(2_000, 2_000, 0.3), (20_000, 2_000, 0.2), (200_000, 20_000, 0.2), (2_000_000, 20_000, 0.2)]
 LARGE = (20_000_000, 20_000, 0.2)
 BILLION = (1_000_000_000, 20_000, 0.2)
 BLOCK = 10_000_000
+REFERENCE = 200_000  # fits of fewer rows are too short to compare their time per row
 
 
-def main() -> None:
-    arguments = parse()
-    if arguments.fit:
-        print(json.dumps(fit(**json.loads(arguments.fit))))
-    elif arguments.overhead:
-        overhead()
-    elif arguments.against_sklearn:
-        against_sklearn(arguments.folder)
-    elif arguments.billion:
-        table(arguments.folder, [BILLION], n_jobs=2)
-    else:
-        table(arguments.folder, [*SETTINGS, LARGE], n_jobs=1, is_sorted=arguments.sorted)
+class TimedKMeans(TimedCalls, KMeans):
+    """K-Means, timed."""
 
 
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "cohirf-spheres")
-    parser.add_argument("--fit", help=argparse.SUPPRESS)
-    for option in ("sorted", "against-sklearn", "overhead", "billion"):
-        parser.add_argument(f"--{option}", action="store_true")
-    return parser.parse_args()
+class TimedGridDBSCAN(TimedCalls, GridDBSCAN):
+    """GridDBSCAN, timed."""
 
 
 def table(folder: Path, settings: list[tuple[int, int, float]], *, n_jobs: int, is_sorted: bool = False) -> None:
-    print(f"{'n':>13} {'batch':>7} {'eps':>5} {'ARI':>6} {'levels':>6} {'CPU s':>8} {'ns a row':>9} {'peak MB':>8}")
+    columns = {"n": ">13,", "batch": ">7,", "eps": ">5", "ARI": ">6.4f", "levels": ">6", "CPU s": ">8.2f"}
+    rows = Table(columns | {"ns a row": ">9.0f", "/ at 2e5": ">8.2f", "peak MB": ">8.0f"})
+    reference = None
     for n, batch_size, eps in settings:
         path = prepare(folder, n, is_sorted=is_sorted)
-        row = run(path=str(path), batch_size=batch_size, eps=eps, n_jobs=n_jobs, base="fast")
-        print(
-            f"{n:>13,} {batch_size:>7,} {eps:>5} {row['ari']:>6.4f} {row['levels']:>6} {row['cpu']:>8.2f} "
-            f"{1e9 * row['cpu'] / n:>9.0f} {row['peak'] / 1e6:>8.0f}",
-            flush=True,
-        )
+        found = in_fresh_process(fit, path, batch_size, eps, n_jobs, "fast")
+        per_row = found["cpu"] / n
+        reference = reference or (per_row if n >= REFERENCE else None)
+        ratio = per_row / reference if reference else "-"
+        figures = (found["ari"], found["levels"], found["cpu"], 1e9 * per_row, ratio, found["peak"] / 1e6)
+        rows.row(n, batch_size, eps, *figures)
 
 
-def against_sklearn(folder: Path) -> None:
-    """Compare whole fits at n = 2e6, in turns; ratios of CPU time."""
-    n, batch_size, eps = SETTINGS[-1]
-    path = str(prepare(folder, n))
-    runs = {base: run(path=path, batch_size=batch_size, eps=eps, n_jobs=1, base=base) for base in ("fast", "sklearn")}
+def against_sklearn(folder: Path, n: int, batch_size: int, eps: float) -> None:
+    """Compare whole fits, one after the other; ratios of CPU time."""
+    path = prepare(folder, n)
+    runs = {base: in_fresh_process(fit, path, batch_size, eps, 1, base) for base in ("fast", "sklearn")}
     print(f"n={n:,}, batch_size={batch_size:,}, eps={eps}: ", end="")
     print(f"scikit-learn's DBSCAN takes {runs['sklearn']['cpu'] / runs['fast']['cpu']:.1f} times as long; ", end="")
     print(f"ARI {runs['fast']['ari']:.4f} and {runs['sklearn']['ari']:.4f}")
 
 
-def overhead() -> None:
-    """Time 10,000 batches of 2,000 rows in memory against the calls of the base method among it, both in CPU time."""
+def overhead(n: int) -> None:
+    """Time batches of 2,000 rows in memory against the calls of the base method among it, both in CPU time."""
     warnings.simplefilter("ignore")
-    X = np.random.default_rng(0).normal(size=(20_000_000, 3)).astype(np.float32)
+    X = np.random.default_rng(0).normal(size=(n, 3)).astype(np.float32)
     for base in (TimedKMeans(8, n_init=1), TimedGridDBSCAN(eps=0.3)):
+        base.fit(X[:100])  # compiled
         for n_views in (1, 5):
             model = CoHiRF(base, n_views=n_views, max_features=2, batch_size=2_000, max_iter=1, random_state=0)
             type(base).seconds = 0
-            started = time.process_time()
-            model.fit(X)
-            total = time.process_time() - started
+            total, _ = timed(partial(model.fit, X))
             print(
                 f"{type(base).__name__[5:]}, {n_views} view(s): fit / base method = {total / base.seconds:.2f}; "
                 f"a batch takes {1e3 * total / model.diagnostics_[0].n_batches:.2f} ms",
                 flush=True,
             )
-
-
-class Timed:
-    """Adds up the time of calls."""
-
-    seconds = 0.0
-
-    def fit_predict(self, *data: np.ndarray) -> np.ndarray:
-        """Return the labels of the method that comes next in line."""
-        started = time.thread_time()
-        labels: np.ndarray = super().fit_predict(*data)
-        type(self).seconds += time.thread_time() - started
-        return labels
-
-
-class TimedKMeans(Timed, KMeans):
-    """K-Means, timed."""
-
-
-class TimedGridDBSCAN(Timed, GridDBSCAN):
-    """GridDBSCAN, timed."""
 
 
 def prepare(folder: Path, n: int, *, is_sorted: bool = False) -> Path:
@@ -128,35 +92,22 @@ def prepare(folder: Path, n: int, *, is_sorted: bool = False) -> Path:
         write_spheres(path, n, random_state=0)
         return path
     plain = prepare(folder, n)
-    X, y = np.load(plain), np.load(plain.with_name(f"{plain.stem}_labels.npy"))
+    X, y = np.load(plain), np.load(labels_file(plain))
     order = np.argsort(y, kind="stable")
     np.save(path, X[order])
-    np.save(path.with_name(f"{path.stem}_labels.npy"), y[order])
+    np.save(labels_file(path), y[order])
     return path
 
 
-def run(**arguments: object) -> dict[str, float]:
-    command = [sys.executable, __file__, "--fit", json.dumps(arguments)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if result.returncode:
-        raise SystemExit(result.stderr)
-    report: dict[str, float] = json.loads(result.stdout.splitlines()[-1])
-    return report
-
-
-def fit(path: str, batch_size: int, eps: float, n_jobs: int, base: str) -> dict[str, float]:
-    """Fit in this process, and say how good, how long and how large it was."""
+def fit(path: Path, batch_size: int, eps: float, n_jobs: int, base: str) -> dict[str, float]:
+    """Fit, and return how good, how long and how large that was; run in a process of its own."""
     dbscan = {"fast": GridDBSCAN, "sklearn": DBSCAN}[base](eps=eps, min_samples=5)
     dbscan.fit(np.zeros((10, 3), dtype=np.float32))  # compiled, or read from the cache of compiled code
-    started, wall = time.process_time(), time.perf_counter()
-    model = CoHiRF(
-        dbscan, n_views=1, batch_size=batch_size, n_jobs=n_jobs, random_state=0, min_cluster_size=2, verbose=1
-    ).fit(open_source(path))
-    cpu, wall = time.process_time() - started, time.perf_counter() - wall
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    labels = np.load(Path(path).with_name(f"{Path(path).stem}_labels.npy"), mmap_mode="r")
-    ari = adjusted_rand(labels, model.labels_)
-    return {"cpu": cpu, "wall": wall, "peak": peak, "ari": ari, "levels": model.n_iter_}
+    model = CoHiRF(dbscan, n_views=1, batch_size=batch_size, n_jobs=n_jobs, random_state=0, min_cluster_size=2)
+    cpu, _ = timed(lambda: model.fit(open_source(path)))
+    peak = peak_bytes()
+    labels = np.load(labels_file(path), mmap_mode="r")
+    return {"cpu": cpu, "peak": peak, "ari": adjusted_rand(labels, model.labels_), "levels": model.n_iter_}
 
 
 def adjusted_rand(y: np.ndarray, labels: np.ndarray) -> float:
@@ -172,6 +123,25 @@ def adjusted_rand(y: np.ndarray, labels: np.ndarray) -> float:
     left, right, both = (rows * (rows - 1) / 2).sum(), (columns * (columns - 1) / 2).sum(), pairs.sum()
     expected = left * right / (n * (n - 1) / 2)
     return float((both - expected) / ((left + right) / 2 - expected))
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "cohirf-spheres")
+    parser.add_argument("--largest", type=int, default=LARGE[0], help="leave out larger data")
+    which = parser.add_mutually_exclusive_group()
+    for option in ("sorted", "against-sklearn", "overhead", "billion"):
+        which.add_argument(f"--{option}", action="store_true")
+    arguments = parse(parser, argv, largest=200_000)
+    settings = [setting for setting in (*SETTINGS, LARGE) if setting[0] <= arguments.largest]
+    if arguments.overhead:
+        overhead(arguments.largest)
+    elif arguments.against_sklearn:
+        against_sklearn(arguments.folder, *[setting for setting in settings if setting != LARGE][-1])
+    elif arguments.billion:
+        table(arguments.folder, [BILLION], n_jobs=2)
+    else:
+        table(arguments.folder, settings, n_jobs=1, is_sorted=arguments.sorted)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""A fit over a network: client and scheduler on one host, workers and data on another; run as root on Linux.
+"""How many bytes does a fit move over a network, with client and scheduler on one host, workers and data on another?
 
-    python benchmarks/two_hosts.py [--rows 2000000]
+    python -m benchmarks.speed.two_hosts [--rows 2000000]      (as root, on Linux)
 
 The hosts are two network namespaces with a cable between them. The file with the data lies in a file system that only
 the second one has. These are the commands that start the processes, each on its host:
 
     10.77.0.1   dask scheduler --host 10.77.0.1 --port 8786
     10.77.0.2   dask worker tcp://10.77.0.1:8786 --host 10.77.0.2 --nworkers 2 --nthreads 1
-    10.77.0.1   python benchmarks/two_hosts.py --client
+    10.77.0.1   python -m benchmarks.speed.two_hosts --client
 
 The client asks a worker to open the file, and fits what that returns. Bytes are those that the network card of the
 first host has counted.
@@ -21,8 +21,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from benchmarks._common import make_parser, parse
 
 CLIENT_HOST, WORKER_HOST = "cohirf-client", "cohirf-workers"
 ADDRESSES = {CLIENT_HOST: "10.77.0.1", WORKER_HOST: "10.77.0.2"}
@@ -72,7 +74,7 @@ def received_bytes() -> int:
 def run(n_rows: int) -> int:
     """Start everything; return the exit code of the client."""
     python = sys.executable
-    this = [python, __file__, "--rows", str(n_rows)]
+    this = [python, "-m", "benchmarks.speed.two_hosts", "--rows", str(n_rows)]
     scheduler = [python, "-m", "dask", "scheduler", "--host", ADDRESSES[CLIENT_HOST], "--port", "8786"]
     workers = [python, "-m", "dask", "worker", SCHEDULER, "--host", ADDRESSES[WORKER_HOST], "--nworkers", "2"]
     workers += ["--nthreads", "1", "--no-dashboard"]
@@ -124,12 +126,12 @@ def fit(n_rows: int) -> bool:
     return same
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--with-disk", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    arguments = parse(parser, argv, rows=200_000)
     if arguments.with_disk:
         start_with_disk(arguments.rows, arguments.with_disk)
     elif arguments.client:

@@ -1,0 +1,1 @@
+"""What is lost when processes are killed or files are damaged."""

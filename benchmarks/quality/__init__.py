@@ -1,0 +1,1 @@
+"""How good the clusters are, by known classes."""

@@ -1,0 +1,1 @@
+"""What a fit costs: time, memory, bytes moved."""
