@@ -1,4 +1,4 @@
-"""What a checkpoint survives: kills at random instants, flipped bits, and files cut short anywhere.
+"""Does a checkpoint survive kills at random instants, flipped bits, and files cut short anywhere?
 
 A batched fit that reads a ``.npy`` file with two jobs runs in a process group of its own. The whole group is killed at
 a random instant; the same fit is called again, and killed again, until it gets through. Then labels and parents are
@@ -11,12 +11,11 @@ The first fit uses processes (joblib's loky), for so many of the kills, the othe
 Damage is done to the checkpoint of a small finished fit. It is noticed if the fit refuses it, or warns and computes
 again what it has lost. A file that is cut short looks like one that a kill has left, and needs no warning.
 
-    python benchmarks/kills.py [--kills 100] [--in-processes 5] [--flips 1000] [--rows 40000] [--seed 0]
+    python -m benchmarks.faults.checkpoints [--kills 100] [--in-processes 5] [--flips 1000] [--rows 40000] [--seed 0]
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import hashlib
 import os
@@ -28,7 +27,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,6 +37,7 @@ import numpy as np
 from joblib.externals.loky import get_reusable_executor
 from sklearn.cluster import DBSCAN
 
+from benchmarks._common import Table, flip_bit, make_parser, parse
 from cohirf import CoHiRF, open_source
 from cohirf.checkpoint import JOURNAL, LOCK, MANIFEST, CheckpointError, CheckpointWarning, _read_record
 from cohirf.datasets import make_spheres
@@ -250,9 +250,7 @@ def flips(folder: Path, n_flips: int, rng: np.random.Generator) -> Iterator[tupl
     whole = {name: (folder / name).read_bytes() for name in (MANIFEST, JOURNAL)}
     for number in range(n_flips):
         name = (MANIFEST, JOURNAL)[number % 2]
-        damaged = bytearray(whole[name])
-        damaged[rng.integers(len(damaged))] ^= 1 << rng.integers(8)
-        yield folder / name, bytes(damaged)
+        yield folder / name, flip_bit(whole[name], rng)
 
 
 def cuts(folder: Path, name: str) -> Iterator[tuple[Path, bytes]]:
@@ -276,7 +274,8 @@ def classify(fit: Callable[[], Any], expected: Any) -> str:
 
 
 def bench_damage(n_flips: int, rng: np.random.Generator) -> bool:
-    print(f"{'damage':<30} {'cases':>6} {'refused':>8} {'repaired':>9} {'no warning':>11} {'wrong':>6}")
+    outcomes = ("refused", "repaired", "no warning", "wrong")
+    table = Table({"damage": "<30", "cases": ">6,"} | dict.fromkeys(outcomes, ">10,"))
     X = make_spheres(60, random_state=0)[0]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "checkpoint"
@@ -296,20 +295,19 @@ def bench_damage(n_flips: int, rng: np.random.Generator) -> bool:
                     name.write_bytes(content)
                 file.write_bytes(damaged)
                 counts[classify(lambda: CoHiRF(**model.get_params(deep=False)).fit(X), expected)] += 1
-            outcomes = [counts[outcome] for outcome in ("refused", "repaired", "no warning", "wrong")]
-            print(f"{kind:<30} {len(cases):>6,} {'{:>8,} {:>9,} {:>11,} {:>6,}'.format(*outcomes)}", flush=True)
+            table.row(kind, len(cases), *(counts[outcome] for outcome in outcomes))
             good = good and counts["wrong"] == 0 and (kind != "bit flips" or counts["no warning"] == 0)
     return good
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--in-processes", type=int, default=5)
     parser.add_argument("--flips", type=int, default=1000)
     parser.add_argument("--rows", type=int, default=40_000)
     parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
+    arguments = parse(parser, argv, kills=6, in_processes=2, flips=100, rows=6000)
     rng = np.random.default_rng(arguments.seed)
     good = True
     if arguments.kills:  # first, as forked processes want a parent that has started no threads

@@ -1,6 +1,6 @@
-"""SIGKILLs of Dask workers during fits: the same labels every time, and no hang.
+"""Do fits survive SIGKILLs of Dask workers: with the same labels every time, and without a hang?
 
-    python benchmarks/dask_kills.py [--kills 50]
+    python -m benchmarks.faults.dask_workers [--kills 50]
 
 Two workers of one thread each run fits of different kinds, one after the other. During each fit, one or two workers are
 killed at random instants; their nannies start new ones. A fit that takes longer than ``--patience`` seconds counts as
@@ -9,7 +9,6 @@ hung. Labels and parents are compared with those of the fit on one machine.
 
 from __future__ import annotations
 
-import argparse
 import logging
 import os
 import signal
@@ -17,14 +16,16 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster
+from distributed import LocalCluster
 from sklearn.cluster import DBSCAN, KMeans
 
+from benchmarks._common import Table, make_parser, parse, two_dask_workers
 from cohirf import CoHiRF, open_source
 from cohirf.datasets import make_spheres
 
@@ -93,9 +94,9 @@ def hang(*_: object) -> None:
 def bench(n_kills: int, n_rows: int, patience: int, rng: np.random.Generator) -> bool:
     X = make_spheres(n_rows, random_state=0)[0].astype(np.float32)
     signal.signal(signal.SIGALRM, hang)
-    print(f"{'fit':<10} {'kills':>5} {'seconds':>8}  same labels and parents")
+    table = Table({"fit": "<10", "kills": ">5", "seconds": ">8.1f", "same labels and parents": ""})
     n_done, good, number = 0, True, 0
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
+    with two_dask_workers() as cluster:
         array = da.from_array(X, chunks=(2500, 3))
         while n_done < n_kills:
             name = list(VARIANTS)[number % len(VARIANTS)]
@@ -116,18 +117,18 @@ def bench(n_kills: int, n_rows: int, patience: int, rng: np.random.Generator) ->
             killer.join()
             good = good and outcome == "yes"
             n_done, number = n_done + killer.kills, number + 1
-            print(f"{name:<10} {killer.kills:>5} {time.monotonic() - started:>8.1f}  {outcome}", flush=True)
+            table.row(name, killer.kills, time.monotonic() - started, outcome)
     print(f"{n_done} kills in {number} fits: {'all survived' if good else 'NOT all survived'}")
     return good
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--rows", type=int, default=30_000)
-    parser.add_argument("--patience", type=int, default=300)
+    parser.add_argument("--patience", type=int, default=300, help="seconds after which a fit counts as hung")
     parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
+    arguments = parse(parser, argv, kills=4, rows=10_000)
     warnings.simplefilter("ignore")
     # 15 s after it lost a worker, a LocalCluster gives it up if it is missing, even if it was back and killed again.
     dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"})

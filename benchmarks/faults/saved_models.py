@@ -1,22 +1,20 @@
-"""How much damage to a saved model is noticed, and what saving and loading cost at large sizes.
+"""Is damage to a saved model noticed, does a killed save leave a whole model, and what do saving and loading cost?
 
 Damage is done to a small model: single bits are flipped and files cut short, at random places of all files in turn.
 Processes that save one model over another, again and again, are killed at random instants.
 Time and memory are those of a fresh process each; memory is the rise of its peak resident size, also in units of the
 arrays that make up the model.
 
-    python benchmarks/damage.py [--flips 1000] [--cuts 100] [--kills 100] [--rows 10000000]
+    python -m benchmarks.faults.saved_models [--flips 1000] [--cuts 100] [--kills 100] [--rows 10000000]
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,6 +22,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
+from benchmarks._common import flip_bit, in_fresh_process, make_parser, parse, peak_rise, timed
 from cohirf import CoHiRF, FusionHierarchy
 from cohirf.landmarks import Landmarks
 from cohirf.saving import ModelFileError, load_model, save_model
@@ -49,12 +48,6 @@ def is_noticed(file: Path, damaged: bytes) -> bool:
     return False
 
 
-def flip(content: bytes, rng: np.random.Generator) -> bytes:
-    damaged = bytearray(content)
-    damaged[rng.integers(len(damaged))] ^= 1 << rng.integers(8)
-    return bytes(damaged)
-
-
 def cut(content: bytes, rng: np.random.Generator) -> bytes:
     return content[: rng.integers(len(content))]
 
@@ -65,7 +58,7 @@ def bench_damage(n_flips: int, n_cuts: int) -> None:
         path = Path(folder) / "model"
         save_model(small_model(), path)
         files = sorted(path.iterdir())
-        for what, damage, times in (("bit flips", flip, n_flips), ("truncations", cut, n_cuts)):
+        for what, damage, times in (("bit flips", flip_bit, n_flips), ("truncations", cut, n_cuts)):
             damaged = (files[number % len(files)] for number in range(times))
             noticed = sum(is_noticed(file, damage(file.read_bytes(), rng)) for file in damaged)
             print(f"{what:<44} {noticed:>5,} of {times:>5,} noticed")
@@ -119,55 +112,35 @@ def large_model(n_rows: int) -> CoHiRF:
     return model
 
 
-def peak_bytes() -> int:
-    """Peak resident size of this process; the one that getrusage reports is handed down by the parent."""
-    return 1024 * int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
-
-
-def reset_peak() -> None:
-    Path("/proc/self/clear_refs").write_text("5")
-
-
-def measure(step: str, path: Path, n_rows: int) -> None:
-    """Print seconds and the rise of the peak resident size; run in a process of its own."""
-    load_model(path / "small")  # imports and caches are no part of it
+def measure(step: str, folder: Path, n_rows: int) -> tuple[float, int]:
+    """Return seconds by the clock and the rise of the peak resident size; run in a process of its own."""
+    load_model(folder / "small")  # imports and caches do not count
     model = large_model(n_rows) if step == "save" else None
-    reset_peak()
-    before, started = peak_bytes(), time.perf_counter()
-    if step == "save":
-        save_model(model, path / "large")
-    else:
-        load_model(path / "large")
-    print(time.perf_counter() - started, peak_bytes() - before)
+    steps = {"save": lambda: save_model(model, folder / "large"), "load": lambda: load_model(folder / "large")}
+    rise, (seconds, _) = peak_rise(lambda: timed(steps[step], time.perf_counter))
+    return seconds, rise
 
 
 def bench_size(n_rows: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder)
-        save_model(small_model(), path / "small")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        save_model(small_model(), folder / "small")
         for step in ("save", "load"):
-            arguments = ["--measure", step, folder, "--rows", str(n_rows)]
-            done = subprocess.run([sys.executable, __file__, *arguments], capture_output=True, text=True, check=True)
-            seconds, rise = map(float, done.stdout.split())
-            size = sum(file.stat().st_size for file in (path / "large").iterdir())
+            seconds, rise = in_fresh_process(measure, step, folder, n_rows)
+            size = sum(file.stat().st_size for file in (folder / "large").iterdir())
             print(
                 f"{f'{step} {n_rows:,} rows, {size / 1e6:.0f} MB':<44} {seconds:>5.2f} s "
                 f"{rise / 1e6:>6.0f} MB more at the peak, {rise / size:.2f} of the model"
             )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("--flips", type=int, default=1000)
     parser.add_argument("--cuts", type=int, default=100)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--measure", nargs=2, metavar=("STEP", "PATH"), help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.measure:
-        step, path = arguments.measure
-        measure(step, Path(path), arguments.rows)
-        return
+    arguments = parse(parser, argv, flips=50, cuts=10, kills=10, rows=100_000)
     bench_damage(arguments.flips, arguments.cuts)
     bench_kills(arguments.kills)
     bench_size(arguments.rows)

@@ -1,29 +1,28 @@
-"""What larger batches cost and bring: the measurement behind the rule that batch_size="auto" follows.
+"""What do larger batches cost, and what do they gain? The measurement behind the rule of batch_size="auto".
 
 For each base method a ladder of batch sizes, with the processor time of a fit in units of the cheapest, the time that
 the forecast expects in the same units, and the adjusted Rand index. A star marks the size that the rule takes when
 there is memory for all of them: the largest whose expected time is at most twice that of the cheapest. What the rule
 adds for short fits, a minute whatever the size, is left out here.
 
-    python benchmarks/batch_size_rule.py [--seeds 3]
+    python -m benchmarks.quality.batch_size_rule [--seeds 3] [--largest 50000]
 """
 
 from __future__ import annotations
 
-import argparse
-import time
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from memory_limit import contraction_of
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
+from benchmarks._common import Table, contraction_of, make_parser, parse, timed
 from cohirf import CoHiRF
 from cohirf.clusterers import SCSRGF
 from cohirf.datasets import make_spheres
@@ -75,8 +74,9 @@ def cases() -> list[Case]:
 def learn_cost(case: Case) -> BatchCost:
     n_rows, n_features = case.X.shape
     n_sampled = count_view_features(case.model.max_features, n_features)
-    contraction = contraction_of(case.model.estimator, case.model.n_views, n_sampled)
-    contraction = replace(contraction, weighted=case.model.medoid_weights)
+    contraction = contraction_of(
+        case.model.estimator, case.model.n_views, n_sampled, weighted=case.model.medoid_weights
+    )
     with fresh_process() as call:
         call(probe_batch, case.X[:100], contraction)
         probes = probe_rising_sizes(
@@ -92,34 +92,34 @@ def learn_cost(case: Case) -> BatchCost:
 def fit(case: Case, batch_size: int, seed: int) -> tuple[float, float]:
     """Return the processor time of a fit and the adjusted Rand index of its labels."""
     model = case.model.set_params(batch_size=batch_size, random_state=seed)
-    started = time.process_time()
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        labels = model.fit_predict(case.X)
-    return time.process_time() - started, adjusted_rand_score(case.y, labels)
+        seconds, labels = timed(lambda: model.fit_predict(case.X))
+    return seconds, adjusted_rand_score(case.y, labels)
 
 
-def bench(case: Case, n_seeds: int) -> None:
+def bench(case: Case, n_seeds: int, largest: int) -> None:
     cost = learn_cost(case)
-    expected = np.array([forecast_levels(len(case.X), size, cost, 1).seconds for size in case.batch_sizes])
-    runs = np.array([[fit(case, size, seed) for seed in range(n_seeds)] for size in case.batch_sizes])
+    sizes = [size for size in case.batch_sizes if size <= largest]
+    expected = np.array([forecast_levels(len(case.X), size, cost, 1).seconds for size in sizes])
+    runs = np.array([[fit(case, size, seed) for seed in range(n_seeds)] for size in sizes])
     seconds = runs[:, :, 0].mean(axis=1)
-    taken = max(size for size, time in zip(case.batch_sizes, expected, strict=True) if time <= 2 * expected.min())
-    print(f"\n{case.name}, {len(case.X):,} rows; time grows as b ** {cost.seconds.exponent(case.batch_sizes[-1]):.1f}")
-    print(f"{'batch_size':>11} {'time':>7} {'expected':>9}  adjusted Rand index")
-    for i, size in enumerate(case.batch_sizes):
+    chosen = max(size for size, time in zip(sizes, expected, strict=True) if time <= 2 * expected.min())
+    print(f"\n{case.name}, {len(case.X):,} rows; time grows as b ** {cost.seconds.exponent(sizes[-1]):.1f}")
+    table = Table({"batch_size": ">10,", "": "1", "time": ">7.1f", "expected": ">9.1f", "adjusted Rand index": ""})
+    for i, size in enumerate(sizes):
         indices = " ".join(f"{index:.2f}" for index in runs[i, :, 1])
-        mark = "*" if size == taken else ""
-        ratio, forecast = seconds[i] / seconds.min(), expected[i] / expected.min()
-        print(f"{size:>10,}{mark:1} {ratio:>7.1f} {forecast:>9.1f}  {indices}", flush=True)
+        mark = "*" if size == chosen else ""
+        table.row(size, mark, seconds[i] / seconds.min(), expected[i] / expected.min(), indices)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=3)
-    arguments = parser.parse_args()
+    parser.add_argument("--largest", type=int, default=50_000, help="leave out larger batches")
+    arguments = parse(parser, argv, seeds=1, largest=1000)
     with threadpool_limits(1):
         for case in cases():
-            bench(case, arguments.seeds)
+            bench(case, arguments.seeds, arguments.largest)
 
 
 if __name__ == "__main__":

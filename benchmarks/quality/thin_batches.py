@@ -1,4 +1,4 @@
-"""Thin batches: the levels alone, with medoid weights, with redraws; the warning, and what following it gives.
+"""What do batches that are too thin cost, does the warning find them, and what helps?
 
 Two spheres in three dimensions, DBSCAN on a grid (min_samples=5), one view with all features. Figures are medians of
 the adjusted Rand index with the spheres over seeds. "left" is the share of its rows that the first level left active.
@@ -9,13 +9,13 @@ methods, with the index against the labels of the base method on all rows at onc
 A third table has remedies that were tried and not kept: to hold more rows aside (as many as 2 or 4 batches have), and
 to let batches grow by a factor of 2 or 4 from level to level.
 
-    python benchmarks/thin_batches.py [--seeds 3] [--largest 200000] [--other] [--remedies]
+    python -m benchmarks.quality.thin_batches [--seeds 3] [--largest 200000] [--other] [--remedies]
 """
 
 from __future__ import annotations
 
-import argparse
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -27,13 +27,10 @@ from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
+from benchmarks._common import Table, contraction_of, make_parser, parse
 from cohirf import CoHiRF
 from cohirf.algorithm import levels
-from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import Batches, RandomBatches, split_into_batches
-from cohirf.algorithm.choose_medoids import choose_central_medoids, cosine_centrality
-from cohirf.algorithm.consensus import strict_consensus
-from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.levels import (
     Contraction,
     FitState,
@@ -63,9 +60,7 @@ GOOD = 0.95
 
 
 def contraction(base: Any, batch_size: int, n_features: int, seed: int) -> Contraction:
-    medoids = partial(choose_central_medoids, centrality=cosine_centrality)
-    views = Views(BaseMethod.of(base), 1, n_features, root_entropy(seed))
-    return Contraction(views, strict_consensus, medoids, batch_size, sum_mass=True)
+    return contraction_of(base, 1, n_features, root_entropy(seed), batch_size=batch_size, sum_mass=True)
 
 
 def initial_state(X: np.ndarray, resources: Resources) -> FitState:
@@ -137,10 +132,11 @@ def measure(X: np.ndarray, y: np.ndarray, base: Any, batch_size: int, seed: int)
     return found | follow(X, y, base, verdict, seed)
 
 
+SETTING = {"n": ">8,", "b": ">6,", "eps": ">4"}
 COLUMNS = ("left", "levels", "weights", "redraws", "warns", "stops", "batch_size", "eps")
 
 
-def line(runs: list[dict[str, float]]) -> str:
+def cells_of(runs: list[dict[str, float]]) -> list[str]:
     cells = []
     for name in COLUMNS:
         values = [run[name] for run in runs if name in run]
@@ -148,11 +144,11 @@ def line(runs: list[dict[str, float]]) -> str:
             cells.append(f"{int(sum(values))}/{len(values)}")
         else:
             cells.append(f"{np.median(values):.3f}" if values else "-")
-    return " ".join(f"{cell:>10}" for cell in cells)
+    return cells
 
 
 def spheres(n_seeds: int, largest: int) -> None:
-    print(f"{'n':>8} {'b':>6} {'eps':>4} " + " ".join(f"{name:>10}" for name in COLUMNS))
+    table = Table(SETTING | dict.fromkeys(COLUMNS, ">10"))
     everything = []
     for n, batch_size, eps in GRID:
         if n > largest:
@@ -160,7 +156,7 @@ def spheres(n_seeds: int, largest: int) -> None:
         data = [make_spheres(n, random_state=seed) for seed in range(n_seeds)]
         runs = [measure(X, y, GridDBSCAN(eps), batch_size, seed) for seed, (X, y) in enumerate(data)]
         everything += runs
-        print(f"{n:>8,} {batch_size:>6,} {eps:>4} {line(runs)}", flush=True)
+        table.row(n, batch_size, eps, *cells_of(runs))
     summarize(everything)
 
 
@@ -185,7 +181,7 @@ def summarize(runs: list[dict[str, float]]) -> None:
 
 def remedies(n_seeds: int, largest: int) -> None:
     names = ("levels", "weights", "hold 2", "hold 4", "grow 2", "grow 4", "redraws")
-    print(f"{'n':>8} {'b':>6} {'eps':>4} " + " ".join(f"{name:>10}" for name in names))
+    table = Table(SETTING | dict.fromkeys(names, ">10.3f"))
     for n, batch_size, eps in GRID:
         if n > largest:
             continue
@@ -202,8 +198,7 @@ def remedies(n_seeds: int, largest: int) -> None:
                 fit(X, base, batch_size, seed, redraws=20),
             ]
             found.append([adjusted_rand_score(y, one) for one in labels])
-        cells = " ".join(f"{cell:>10.3f}" for cell in np.median(found, axis=0))
-        print(f"{n:>8,} {batch_size:>6,} {eps:>4} {cells}", flush=True)
+        table.row(n, batch_size, eps, *np.median(found, axis=0))
 
 
 def noisy_spheres(n: int, seed: int) -> np.ndarray:
@@ -227,26 +222,31 @@ def other(n_seeds: int) -> None:
          (100, 1000)),
         ("overlap, K-Means", lambda s: make_blobs(10_000, random_state=s, **overlapping)[0], KMeans(3), (100, 1000)),
     ]  # fmt: skip
-    print(f"{'data':<18} {'b':>6} " + " ".join(f"{name:>10}" for name in COLUMNS))
+    table = Table({"data": "<18", "b": ">6,"} | dict.fromkeys(COLUMNS, ">10"))
     for name, make, base, batch_sizes in cases:
         data = [make(seed) for seed in range(n_seeds)]
         whole = [clone(base).fit(X).labels_ for X in data]
         alone = [np.where(labels < 0, -1 - np.arange(len(labels)), labels) for labels in whole]  # noise is singletons
         for batch_size in batch_sizes:
             runs = [measure(X, y, base, batch_size, seed) for seed, (X, y) in enumerate(zip(data, alone, strict=True))]
-            print(f"{name:<18} {batch_size:>6,} {line(runs)}", flush=True)
+            table.row(name, batch_size, *cells_of(runs))
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--largest", type=int, default=200_000, help="leave out larger data")
-    parser.add_argument("--other", action="store_true", help="print the table of other data and base methods")
-    parser.add_argument("--remedies", action="store_true", help="print the table of what was tried and not kept")
-    arguments = parser.parse_args()
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--other", action="store_true", help="print the table of other data and base methods")
+    which.add_argument("--remedies", action="store_true", help="print the table of what was tried and not kept")
+    arguments = parse(parser, argv, seeds=1, largest=2000)
     if arguments.other:
         other(arguments.seeds)
     elif arguments.remedies:
         remedies(arguments.seeds, arguments.largest)
     else:
         spheres(arguments.seeds, arguments.largest)
+
+
+if __name__ == "__main__":
+    main()

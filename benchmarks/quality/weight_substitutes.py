@@ -1,28 +1,29 @@
-"""What stands in for weights where the base method takes none: two ways, measured.
+"""What can replace weights where the base method takes none? Two ways.
 
-    python benchmarks/weight_substitutes.py --out results [--bases Ward spectral GMM SC-SRGF] [--seeds 2] [--sets 14]
+    python -m benchmarks.quality.weight_substitutes [--bases Ward spectral GMM SC-SRGF] [--seeds 2] [--sets 14]
 
 From the second level on, a medoid that stands for many rows is one row to such a method. *Companions*, other rows of
 the data beside the medoids, are what medoid_weights=True does. *Repeat* shows each medoid as often as its mass asks
 for, as many rows in all; that is tried here alone.
 
-Data sets, scaling and base methods are those of benchmarks/beyond.py, with at most MAX_ROWS rows.
+Data sets, scaling and base methods are those of options.py, with at most MAX_ROWS rows.
 """
 
 from __future__ import annotations
 
-import argparse
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, product
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
-from beyond import Results, all_sets, base_method, fit
 from threadpoolctl import threadpool_limits
 
+from benchmarks._common import Results, add_results_option, make_parser, parse, print_markdown, score_fit
+from benchmarks.quality.options import all_sets, base_method
 from cohirf import CoHiRF, estimator
 from cohirf.algorithm import levels
 from cohirf.algorithm.companions import Companions
@@ -57,12 +58,15 @@ def note_state(state: Any, *rest: Any) -> Any:
     return contract_level(state, *rest)
 
 
-def run_one(kind: str, model: CoHiRF, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    model.set_params(medoid_weights=kind != "none")
+def run_one(rule: str, kind: str, base: Any, settings: dict[str, Any], X: np.ndarray, y: np.ndarray) -> Any:
+    """Fit the base method alone or in CoHiRF, with or without a substitute."""
+    if rule == "alone":
+        return score_fit(base, X, y)
+    model = CoHiRF(base, medoid_weights=kind != "none", **OPTIONS[rule], **settings)
     if kind != "repeat":
-        return fit(model, X, y)
+        return score_fit(model, X, y)
     with mock.patch.object(levels, "contract_level", note_state), mock.patch.object(estimator, "Companions", Repeated):
-        return fit(model, X, y)
+        return score_fit(model, X, y)
 
 
 def make_base(name: str, X: np.ndarray, k: int) -> Any:
@@ -70,56 +74,52 @@ def make_base(name: str, X: np.ndarray, k: int) -> Any:
 
 
 def run(results: Results, bases: list[str], fraction: float, n_seeds: int, n_sets: int | None) -> list[str]:
-    """Fit everything that is not kept, and return the names of the data sets."""
+    """Fit everything that the results do not have yet, and return the names of the data sets."""
     tried = [("alone", "none"), *((rule, kind) for rule in OPTIONS for kind in KINDS)]
     names = []
     for name, X, y in islice(all_sets(), n_sets):
         names.append(name)
         for seed in range(n_seeds):
             rows = np.random.default_rng(seed).permutation(len(X))[:MAX_ROWS]
+            settings = {"max_features": fraction, "random_state": seed}
             for base, (rule, kind) in product(bases, tried):
-                key = (name, base, rule, kind, fraction, seed)
                 method = make_base(base, X[rows], len(np.unique(y)))
-                if key in results.found:
-                    continue
-                if rule == "alone":
-                    results.add(key, **fit(method, X[rows], y[rows]))
-                else:
-                    options = OPTIONS[rule] | {"max_features": fraction, "random_state": seed}
-                    results.add(key, **run_one(kind, CoHiRF(method, **options), X[rows], y[rows]))
+                fit = partial(run_one, rule, kind, method, settings, X[rows], y[rows])
+                results.of((name, base, rule, kind, fraction, seed), fit)
         print(name, flush=True)
     return names
 
 
-def table(results: Results, names: list[str], bases: list[str], fraction: float, n_seeds: int) -> None:
+def print_table(results: Results, names: list[str], bases: list[str], fraction: float, n_seeds: int) -> None:
     def index(base: str, rule: str, kind: str) -> np.ndarray:
         found = [[results.found[name, base, rule, kind, fraction, s]["ari"] for s in range(n_seeds)] for name in names]
         return np.mean(found, axis=1)
 
-    print(f"\nmax_features={fraction}: mean ARI, and its difference to no substitute\n")
-    print("| base | alone | consensus | none | repeat | companions |\n| --- | --- | --- | --- | --- | --- |")
+    print(f"\nmax_features={fraction}: mean ARI, and its difference to no substitute")
+    rows = []
     for base, rule in product(bases, OPTIONS):
         none = index(base, rule, "none")
-        cells = [f"{index(base, 'alone', 'none').mean():.3f}", rule, f"{none.mean():.3f}"]
+        cells = [base, f"{index(base, 'alone', 'none').mean():.3f}", rule, f"{none.mean():.3f}"]
         for kind in KINDS[1:]:
             gain = index(base, rule, kind) - none
             cells.append(f"{(none + gain).mean():.3f} ({gain.mean():+.3f} ± {gain.std(ddof=1) / len(gain) ** 0.5:.3f})")
-        print(f"| {base} | " + " | ".join(cells) + " |")
+        rows.append(cells)
+    print_markdown(["base", "alone", "consensus", *KINDS], rows)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("results"), help="folder of results that are kept")
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("--bases", nargs="+", default=["Ward", "spectral", "GMM", "SC-SRGF"])
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--sets", type=int, help="only the first so many data sets")
     parser.add_argument("--max-features", type=float, default=0.7)
-    arguments = parser.parse_args()
+    add_results_option(parser)
+    arguments = parse(parser, argv, bases=["Ward"], seeds=1, sets=2)
     warnings.simplefilter("ignore")  # of many small levels
-    results = Results(arguments.out / "weight_substitutes.jsonl")
+    results = Results(arguments.results / "weight_substitutes.jsonl")
     with threadpool_limits(1):
         names = run(results, arguments.bases, arguments.max_features, arguments.seeds, arguments.sets)
-    table(results, names, arguments.bases, arguments.max_features, arguments.seeds)
+    print_table(results, names, arguments.bases, arguments.max_features, arguments.seeds)
 
 
 if __name__ == "__main__":

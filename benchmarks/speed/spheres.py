@@ -3,11 +3,11 @@
     python -m benchmarks.speed.spheres                      n = 2e3 to 2e7, from .npy files
     python -m benchmarks.speed.spheres --sorted             the same with rows sorted by class
     python -m benchmarks.speed.spheres --against-sklearn    the fast DBSCAN against scikit-learn's, in one run
-    python -m benchmarks.speed.spheres --overhead           what 10,000 batches of 2,000 rows cost beyond the base method
+    python -m benchmarks.speed.spheres --overhead           cost of 10,000 batches beyond that of the base method
     python -m benchmarks.speed.spheres --billion            1e9 rows; takes 12 GB for the data and 10 GB of scratch
 
-The data are two concentric spheres. Files go to the directory that ``--folder`` names, and stay there. Every fit runs in
-a process of its own, to measure its peak memory.
+The data are two concentric spheres. Files go to the directory that ``--folder`` names, and stay there. Every fit runs
+in a process of its own, to measure its peak memory.
 """
 
 from __future__ import annotations
