@@ -28,10 +28,10 @@ docs: .venv/installed  ## build the documentation, with warnings as errors
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 bench: .venv/installed  ## measure the cost beyond the base method, and the kernels
-	$(BIN)/python benchmarks/core.py
+	$(BIN)/python -m benchmarks.speed.core
 
 evidence: .venv/installed  ## measure cluster quality on real data: iris, and the default of max_features
-	$(BIN)/python benchmarks/quality.py
+	$(BIN)/python -m benchmarks.quality.max_features
 
 experiments: .venv/installed  ## run the paper's experiments at a small budget; results go to experiments/results/small
 	$(BIN)/python -m experiments all --n-jobs $(JOBS)

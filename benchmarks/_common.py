@@ -178,6 +178,7 @@ def add_results_option(parser: argparse.ArgumentParser) -> None:
 
 # -- data and fits -------------------------------------------------------------------------------------------------
 
+DATA_FOLDER = Path(os.environ.get("COHIRF_DATA", "../shared/data"))
 BUNDLED = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer, "digits": load_digits}
 FILES = (
     "alizadeh-2000-v2",
@@ -207,9 +208,8 @@ def real_data_sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     for name, load in BUNDLED.items():
         X, y = load(return_X_y=True)
         yield name, standardise(X), y
-    folder = Path(os.environ.get("COHIRF_DATA", "../shared/data"))
     for name in FILES:
-        path = folder / f"{name}.parquet"
+        path = DATA_FOLDER / f"{name}.parquet"
         if not path.exists():
             print(f"{name}: skipped, {path} does not exist; set COHIRF_DATA")
             continue

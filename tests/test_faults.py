@@ -209,13 +209,14 @@ def test_a_fit_goes_on_after_its_process_left_in_the_middle_of_a_call(fail_at, t
     check_that_it_goes_on(path, whole, 0)
 
 
-KILLS = Path(__file__).parents[1] / "benchmarks" / "kills.py"
+ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.skipif(not KILLS.exists(), reason="the benchmarks are not here")
+@pytest.mark.skipif(not (ROOT / "benchmarks").exists(), reason="the benchmarks are not here")
 def test_a_fit_goes_on_after_its_process_group_was_killed():
     options = ["--kills", "3", "--in-processes", "0", "--flips", "0", "--rows", "6000"]
-    done = subprocess.run([sys.executable, str(KILLS), *options], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "benchmarks.faults.checkpoints", *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert "3 of 3 kills survived" in done.stdout, done.stdout + done.stderr
     assert done.returncode == 0
 

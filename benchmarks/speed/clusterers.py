@@ -30,7 +30,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import best_of, in_fresh_process, make_parser, parse, peak_rise, timed
+from benchmarks._common import DATA_FOLDER, best_of, in_fresh_process, make_parser, parse, peak_rise, timed
 from cohirf.clusterers import SCSRGF, GridDBSCAN, KernelKMeans
 from cohirf.datasets import load_real, make_spheres
 
@@ -188,14 +188,14 @@ def dbscan_in_a_tree(n_rows: int) -> None:
         print(f"  p={n_features:>2}, {eps}: {compare_dbscans(X, eps * n_features**0.5, slow=True)}", flush=True)
 
 
-def dbscan_on_shuttle() -> None:
+def dbscan_on_shuttle(radii: list[float]) -> None:
     try:
-        X, _ = load_real("shuttle")
+        X, _ = load_real("shuttle", DATA_FOLDER)
     except Exception as error:  # neither a data directory nor a network
         print(f"Shuttle is left out: {error}")
         return
     print("The same on Shuttle; at eps=1, scikit-learn would list the neighbours of all rows in 4 GB, at 10 in 27 GB")
-    for eps in (0.1, 0.2, 0.3):
+    for eps in radii:
         print(f"  {compare_dbscans(X, eps, slow=True)}", flush=True)
 
 
@@ -207,12 +207,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--memory-rows", type=int, default=4000, help="rows for the memory of SCSRGF")
     parser.add_argument("--dbscan-rows", type=int, nargs="+", default=[20_000, 200_000, 2_000_000])
     parser.add_argument("--tree-rows", type=int, default=20_000, help="rows for GridDBSCAN with 4 to 15 features")
-    parser.add_argument("--only", choices=["dbscan", "shuttle", "kernel-kmeans", "sc-srgf"], help="run one part")
+    parser.add_argument("--shuttle-eps", type=float, nargs="+", default=[0.1, 0.2, 0.3])
+    parser.add_argument("--only", choices=["dbscan", "kernel-kmeans", "sc-srgf"], help="run one part")
     small = {"kernel_rows": 5000, "repeats": 2, "rows": 300, "memory_rows": 1000}
-    arguments = parse(parser, argv, **small, dbscan_rows=[5000], tree_rows=3000)
+    arguments = parse(parser, argv, **small, dbscan_rows=[5000], tree_rows=3000, shuttle_eps=[0.1])
     parts = {
-        "dbscan": lambda: (dbscan_on_a_grid(arguments.dbscan_rows), dbscan_in_a_tree(arguments.tree_rows)),
-        "shuttle": dbscan_on_shuttle,
+        "dbscan": lambda: (
+            dbscan_on_a_grid(arguments.dbscan_rows),
+            dbscan_in_a_tree(arguments.tree_rows),
+            dbscan_on_shuttle(arguments.shuttle_eps),
+        ),
         "kernel-kmeans": lambda: kernel_k_means(arguments.kernel_rows, arguments.repeats),
         "sc-srgf": lambda: (sc_srgf(arguments.rows), memory(arguments.memory_rows)),
     }

@@ -15,7 +15,7 @@ CLOSELY, MOSTLY, IN_PART = 0.8, 0.5, 0.2
 # Differences of indices with known classes below this are ties.
 TIE = 0.03
 # Below and above how often the base method finds its own clusters again, by which the model counts as worse or better.
-# benchmarks/beyond.py --verdict says how often that is right.
+# benchmarks/quality/diagnose.py says how often that is right.
 LOST, GAINED = 0.1, 0.05
 # Shares of pairs that fused rightly, and of rows that are sure.
 MOST, MANY = 0.8, 0.5
