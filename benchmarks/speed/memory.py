@@ -26,7 +26,7 @@ from cohirf.planning.memory import peak_bytes
 
 BASES = {"grid-dbscan": GridDBSCAN(eps=0.2), "k-means": KMeans(10, n_init=1)}
 FORMATS = ("npy", "parquet")
-FEATURES = {"npy": None, "parquet": [0, 1, 2]}  # in a table, the last column has the true labels
+FEATURES = {"npy": None, "parquet": ["x0", "x1", "x2"]}  # a table also has a column with the classes
 LIMIT = 0.05
 
 
