@@ -19,7 +19,7 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from benchmarks._common import Results, add_results_option, make_parser, parse, print_markdown
-from benchmarks.quality.options import MAX_ROWS, TIE, base_method, collect, make_model, run, sampled_sets, variants_of
+from benchmarks.quality.options import MAX_ROWS, TIE, Case, all_cases, collect, run, variants_of
 from cohirf.diagnosis.verdict import GAINED, LOST
 
 SAYS = ("use the base method alone", "either", "use CoHiRF", "unknown")
@@ -30,12 +30,12 @@ def outcome_of(gain: float) -> str:
     return "CoHiRF" if gain > TIE else "alone" if gain < -TIE else "tie"
 
 
-def diagnose(base: str, options: dict[str, Any], seed: int, X: np.ndarray, y: np.ndarray) -> dict[str, float | None]:
+def diagnose(case: Case, options: dict[str, Any]) -> dict[str, float | None]:
     """Fit, and return the adjusted Rand index beside what diagnose() measures without knowing the classes."""
-    model = make_model(base_method(base, X, len(np.unique(y))), options, 1.0, seed)
-    comparison = model.fit(X).diagnose(X).comparison
+    model = case.model(options, 1.0).fit(case.X)
+    comparison = model.diagnose(case.X).comparison
     return {
-        "ari": adjusted_rand_score(y, model.labels_),
+        "ari": adjusted_rand_score(case.y, model.labels_),
         "agreement": comparison.agreement,
         "reproducibility": comparison.reproducibility,
         "silhouette": comparison.silhouette,
@@ -45,16 +45,15 @@ def diagnose(base: str, options: dict[str, Any], seed: int, X: np.ndarray, y: np
 def run_diagnoses(results: Results, bases: Sequence[str], n_seeds: int, n_sets: int | None) -> list[Any]:
     """Return name, base method, figures and outcome of each model."""
     run(results, bases, 1.0, n_seeds, n_sets, variants=["alone"])
-    cases = []
-    for name, base, seed, X, y in sampled_sets(bases, n_seeds, n_sets):
-        alone = collect(results, base, "alone", 1.0, [name])[0, 0]
-        for variant, options in variants_of(base).items():
-            if options is None:
-                continue
-            fit = partial(diagnose, base, options, seed, X, y)
-            found = results.of(("diagnose", name, base, variant, seed), fit)
-            cases.append((name, base, found, outcome_of(found["ari"] - alone)))
-    return cases
+    diagnosed = []
+    for case in all_cases(bases, n_seeds, n_sets):
+        alone = collect(results, case.base, "alone", 1.0, [case.data_set])[0, 0]
+        for variant, options in variants_of(case.base).items():
+            if options is not None:
+                key = ("diagnose", case.data_set, case.base, variant, case.seed)
+                found = results.of(key, partial(diagnose, case, options))
+                diagnosed.append((case.data_set, case.base, found, outcome_of(found["ari"] - alone)))
+    return diagnosed
 
 
 def print_outcomes(cases: list[Any], bases: Sequence[str]) -> None:

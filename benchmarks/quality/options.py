@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -85,15 +86,28 @@ def all_sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     yield "blobs", standardise(X), y
 
 
-def sampled_sets(
-    bases: Sequence[str], n_seeds: int, n_sets: int | None
-) -> Iterator[tuple[str, str, int, np.ndarray, np.ndarray]]:
-    """Yield name, base method, seed, rows and classes of all runs."""
+@dataclass(frozen=True)
+class Case:
+    """Rows that a base method is run on, alone and in CoHiRF, with one seed."""
+
+    data_set: str
+    base: str
+    seed: int
+    X: np.ndarray
+    y: np.ndarray
+    n_classes: int
+
+    def model(self, options: dict[str, Any] | None, max_features: float) -> Any:
+        """Return a variant of the base method, which is told the number of classes of the whole data set."""
+        return make_model(base_method(self.base, self.X, self.n_classes), options, max_features, self.seed)
+
+
+def all_cases(bases: Sequence[str], n_seeds: int, n_sets: int | None) -> Iterator[Case]:
     for name, X, y in islice(all_sets(), n_sets):
         for base in bases:
             for seed in range(n_seeds):
                 rows = sample(X, base, seed)
-                yield name, base, seed, X[rows], y[rows]
+                yield Case(name, base, seed, X[rows], y[rows], len(np.unique(y)))
             print(f"{name}, {base}", flush=True)
 
 
@@ -113,12 +127,8 @@ def sample(X: np.ndarray, base_name: str, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).choice(len(X), MAX_ROWS[base_name], replace=False)
 
 
-def fit_variant(
-    base_name: str, options: dict[str, Any] | None, max_features: float, seed: int, X: np.ndarray, y: np.ndarray
-) -> dict[str, float]:
-    """Fit a variant of a base method that is told the number of classes."""
-    base = base_method(base_name, X, len(np.unique(y)))
-    return score_fit(make_model(base, options, max_features, seed), X, y)
+def fit_variant(case: Case, options: dict[str, Any] | None, max_features: float) -> dict[str, float]:
+    return score_fit(case.model(options, max_features), case.X, case.y)
 
 
 def run(
@@ -131,14 +141,13 @@ def run(
 ) -> list[str]:
     """Fit all variants that the results do not have yet, and return the names of the data sets."""
     names = []
-    for name, base_name, seed, X, y in sampled_sets(bases, n_seeds, n_sets):
-        names.append(name)
-        for variant, options in variants_of(base_name).items():
-            if variant not in variants:
-                continue
-            fraction = 1.0 if options is None else max_features
-            fit = partial(fit_variant, base_name, options, max_features, seed, X, y)
-            results.of((name, base_name, variant, fraction, seed), fit)
+    for case in all_cases(bases, n_seeds, n_sets):
+        names.append(case.data_set)
+        for variant, options in variants_of(case.base).items():
+            if variant in variants:
+                fraction = 1.0 if options is None else max_features
+                key = (case.data_set, case.base, variant, fraction, case.seed)
+                results.of(key, partial(fit_variant, case, options, max_features))
     return list(dict.fromkeys(names))
 
 
