@@ -100,6 +100,7 @@ def large_model(n_rows: int) -> CoHiRF:
     vars(model).update(
         labels_=labels,
         parents_=parents,
+        stability_=np.ones(n_rows, dtype=np.float32),
         hierarchy_=hierarchy,
         n_clusters_=len(medoids),
         medoid_indices_=medoids,
