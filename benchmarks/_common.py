@@ -44,9 +44,9 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None, **quick: 
     parser : argparse.ArgumentParser
         Knows all other options.
     argv : sequence of str or None
-        What to parse; None stands for the command line.
+        What to parse; None means the command line.
     **quick
-        What ``--quick`` sets options to. An option that is given as well has the value that is given.
+        What ``--quick`` sets options to. Options on the command line take precedence.
     """
     settings = " ".join(_as_option(name, value) for name, value in quick.items())
     parser.add_argument("--quick", action="store_true", help=f"see in a minute or two that it works: {settings}")
@@ -84,7 +84,7 @@ class TimedCalls:
 
     def fit_predict(self, *data: Any) -> Any:
         """Cluster, and add the time it took."""
-        seconds, labels = timed(partial(super().fit_predict, *data), time.thread_time)  # type: ignore[misc]
+        seconds, labels = timed(partial(super().fit_predict, *data), time.thread_time)
         type(self).seconds += seconds
         return labels
 
@@ -92,7 +92,7 @@ class TimedCalls:
 def in_fresh_process(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function of a script in a process of its own, so that its memory is not that of earlier calls.
 
-    Function, arguments and result are pickled; what the function raises is raised here.
+    Function, arguments and result are pickled; exceptions of the function are raised here.
     """
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
         return executor.submit(function, *arguments).result()
@@ -131,7 +131,7 @@ class Table:
 
     @staticmethod
     def _for_text(spec: str) -> str:
-        return re.match(r"[<>]?\d*", spec).group()  # type: ignore[union-attr]
+        return re.match(r"[<>]?\d*", spec).group()
 
 
 def print_markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

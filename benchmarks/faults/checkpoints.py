@@ -4,8 +4,8 @@ A batched fit that reads a ``.npy`` file with two jobs runs in a process group o
 a random instant; the same fit is called again, and killed again, until it gets through. Then labels and parents are
 compared with those of an undisturbed fit. The base method notes the rows of each call, so that batches are found that
 were in the journal and computed again nevertheless. After each kill, files are looked for that should not be there:
-in the checkpoint and in the directory for temporary files. What is left in shared memory of joblib's own is removed and
-counted apart.
+in the checkpoint and in the directory for temporary files. Files that joblib leaves in shared memory are removed and
+counted separately.
 The first fit uses processes (joblib's loky), for so many of the kills, the others threads.
 
 Damage is done to the checkpoint of a small finished fit. It is noticed if the fit refuses it, or warns and computes
@@ -81,7 +81,9 @@ class Job:
         """Fit, and store what was found; in a process of its own."""
         os.environ[LOG] = str(log)
         os.environ["TMPDIR"], tempfile.tempdir = str(self.folder / "tmp"), None
-        os.environ["PYTHONWARNINGS"] = "ignore"  # this process ends without the farewell that joblib's tracker expects
+        os.environ["PYTHONWARNINGS"] = (
+            "ignore"  # joblib's resource tracker warns of processes that end without cleaning up
+        )
         with joblib.parallel_config(backend=self.backend):
             model = self.model(**options).fit(open_source(self.folder / "data.npy"))
         if self.backend == "loky":
@@ -126,7 +128,7 @@ def kill_group(child: int) -> None:
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
     with contextlib.suppress(ProcessLookupError):
-        while True:  # workers end a moment later, and are waited for by whoever takes over orphans
+        while True:  # workers end a moment later, and are reaped by another process
             os.killpg(child, signal.SIGKILL)
             time.sleep(0.01)
 
@@ -174,7 +176,7 @@ class Count:
 
     @property
     def is_clean(self) -> bool:
-        """Whether everything went as it should."""
+        """Whether no result was lost or changed, and no file was left."""
         return self.identical and self.committed_twice == 0 and not self.strays
 
 
@@ -196,7 +198,7 @@ def torture(job: Job, max_kills: int, rng: np.random.Generator) -> Count:
     assert len(frozenset().union(*batches)) == sum(map(len, batches)), "two batches have the same rows"
 
     checkpoint = folder / "checkpoint"
-    longest = seconds * (0.2 if job.backend == "threading" else 0.8)  # starting processes takes its time
+    longest = seconds * (0.2 if job.backend == "threading" else 0.8)  # it takes longer to start processes
     while True:
         committed = set(calls[: job.n_runs * count_records(checkpoint / JOURNAL)])
         log = folder / "logs" / str(count.kills)
@@ -311,7 +313,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = parse(parser, argv, kills=6, in_processes=2, flips=50, step=50, rows=6000)
     rng = np.random.default_rng(arguments.seed)
     good = True
-    if arguments.kills:  # first, as forked processes want a parent that has started no threads
+    if arguments.kills:  # first, because a process with threads cannot be forked safely
         good = bench_kills(arguments.kills, arguments.in_processes, arguments.rows, rng)
     if arguments.flips:
         good = bench_damage(arguments.flips, arguments.step, rng) and good

@@ -31,7 +31,7 @@ from cohirf.datasets import make_spheres
 
 
 class SlowKMeans(KMeans):
-    """K-Means that takes its time, so that kills come while it runs."""
+    """K-Means that waits before it fits, so that kills come while it runs."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SlowKMeans:
         """Wait, then fit."""
@@ -40,7 +40,7 @@ class SlowKMeans(KMeans):
 
 
 class SlowDBSCAN(DBSCAN):
-    """DBSCAN that takes its time."""
+    """DBSCAN that waits before it fits."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SlowDBSCAN:
         """Wait, then fit."""
@@ -58,7 +58,7 @@ VARIANTS = {
 
 
 class Killer(threading.Thread):
-    """Kills random workers after random times until it is told to stop."""
+    """Kills random workers after random times until it is stopped."""
 
     def __init__(self, cluster: LocalCluster, instants: list[float], rng: np.random.Generator) -> None:
         super().__init__(daemon=True)

@@ -1,9 +1,8 @@
 """How good are the paper's four base methods, alone and in CoHiRF, on five real data sets?
 
-Features are standardised. K-Means, kernel K-Means and SC-SRGF are told the true number of clusters; kernel K-Means has
-gamma = 1 / number of features. DBSCAN has min_samples=5, and learns of the number of clusters through eps: the largest
-percentile of the distances to the fifth neighbour, from the 99th down, that gives as many clusters or more; where none
-does, the 90th. Nothing else is tuned. SC-SRGF has two views; on shuttle, whose rows it cannot hold, it runs in batches
+Features are standardised. K-Means, kernel K-Means and SC-SRGF have the true number of clusters; kernel K-Means has
+gamma = 1 / number of features. DBSCAN has min_samples=5; its eps is the largest percentile of the distances to the
+fifth neighbour, from the 99th down, that gives at least the true number of clusters, or the 90th if none does. Nothing else is tuned. SC-SRGF has two views; on shuttle, whose rows it cannot hold, it runs in batches
 with one view, as in the paper.
 
 Every fit is written to a file as soon as it is done, and is not run again: a run that was stopped continues where it

@@ -31,7 +31,7 @@ def outcome_of(gain: float) -> str:
 
 
 def diagnose(case: Case, options: dict[str, Any]) -> dict[str, float | None]:
-    """Fit, and return the adjusted Rand index beside what diagnose() measures without knowing the classes."""
+    """Fit, and return the adjusted Rand index with the classes, and what diagnose() measures without them."""
     model = case.model(options, 1.0).fit(case.X)
     comparison = model.diagnose(case.X).comparison
     return {
@@ -93,7 +93,7 @@ def is_below(entry: dict[str, Any], gap: float) -> bool:
 
 
 def best_gap(cases: list[Any]) -> float:
-    """Return the gap between agreement and reproducibility by which most cases are told rightly from the others."""
+    """Return the gap between agreement and reproducibility that classifies most cases correctly."""
     gaps = np.arange(0.0, 0.31, 0.02)
     hits = [sum(is_below(entry, gap) == (outcome == "alone") for *_, entry, outcome in cases) for gap in gaps]
     return float(gaps[int(np.argmax(hits))])

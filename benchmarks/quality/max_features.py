@@ -1,6 +1,6 @@
 """What should `max_features` default to, and what does CoHiRF around K-Means gain or lose against K-Means alone?
 
-Features are standardised, K-Means (one initialisation) is told the true number of clusters, nothing is tuned. Data
+Features are standardised, K-Means (one initialisation) has the true number of clusters, nothing is tuned. Data
 sets that scikit-learn does not bring are read from Parquet files in the folder that COHIRF_DATA names.
 
     python -m benchmarks.quality.max_features [--seeds 5] [--iris-seeds 50] [--sets 13]

@@ -1,7 +1,7 @@
-"""How many features without meaning do K-Means, PCA, CoHiRF and CoHiRF with screening bear?
+"""How well do K-Means, PCA, CoHiRF and feature screening cope with features that carry no information?
 
     python -m benchmarks.quality.noise_features               the paper's hypercube with noise, raw and standardised
-    python -m benchmarks.quality.noise_features --nuisance    noise and correlated blocks beside real features
+    python -m benchmarks.quality.noise_features --nuisance    noise and correlated blocks added to real features
 
 Results go to a file, one line each, and are not computed again.
 """

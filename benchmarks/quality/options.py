@@ -2,11 +2,11 @@
 
     python -m benchmarks.quality.options [--bases K-Means Ward] [--seeds 3] [--sets 14] [--max-features 1.0]
 
-14 data sets, 5 base methods, 6 variants; the tables are Markdown. Features are standardised, methods that want a number
-of clusters are told the true one, nothing is tuned. DBSCAN has min_samples=5 and the median distance to the fifth
+14 data sets, 5 base methods, 6 variants; the tables are Markdown. Features are standardised, methods with a fixed
+number of clusters have the true one, nothing is tuned. DBSCAN has min_samples=5 and the median distance to the fifth
 neighbour as eps, and clusters below 5 rows count as noise. GMM has diagonal covariances, spectral clustering works on a
-graph of 10 nearest neighbours. Of data sets with more rows than MAX_ROWS says for a method, each seed draws a sample,
-the same one for the method alone and in CoHiRF. Medoids have weights where the method takes sample_weight;
+graph of 10 nearest neighbours. Large data sets are sampled, at most MAX_ROWS rows for each method and seed, the same
+rows for the method alone and in CoHiRF. Medoids have weights where the method takes sample_weight;
 weight_substitutes.py is about the others.
 
 Results go to a file, one line each, and are not computed again. Times are processor times on one thread.
@@ -98,7 +98,7 @@ class Case:
     n_classes: int
 
     def model(self, options: dict[str, Any] | None, max_features: float) -> Any:
-        """Return a variant of the base method, which is told the number of classes of the whole data set."""
+        """Return a variant of the base method, with the number of classes of the whole data set."""
         return make_model(base_method(self.base, self.X, self.n_classes), options, max_features, self.seed)
 
 

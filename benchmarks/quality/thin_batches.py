@@ -2,7 +2,7 @@
 
 Two spheres in three dimensions, DBSCAN on a grid (min_samples=5), one view with all features. Figures are medians of
 the adjusted Rand index with the spheres over seeds. "left" is the share of its rows that the first level left active.
-"levels" goes on where the warning would stop the fit, for at most 20 levels. "batch_size" and "eps" are fits that
+"levels" continues where the warning would stop the fit, for at most 20 levels. "batch_size" and "eps" are fits that
 follow one or the other advice of the warning; "-" where it gave none. Another table has other data and other base
 methods, with the index against the labels of the base method on all rows at once.
 

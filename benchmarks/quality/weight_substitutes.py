@@ -2,9 +2,9 @@
 
     python -m benchmarks.quality.weight_substitutes [--bases Ward spectral GMM SC-SRGF] [--seeds 2] [--sets 14]
 
-From the second level on, a medoid that stands for many rows is one row to such a method. *Companions*, other rows of
-the data beside the medoids, are what medoid_weights=True does. *Repeat* shows each medoid as often as its mass asks
-for, as many rows in all; that is tried here alone.
+From the second level on, such a method sees a medoid as one row, however many rows it represents. With *companions*,
+which is what medoid_weights=True does, the method also sees other rows of the data. With *repeat* it sees each medoid
+several times, in proportion to its mass, and as many rows in all; the package does not offer that.
 
 Data sets, scaling and base methods are those of options.py, with at most MAX_ROWS rows.
 """

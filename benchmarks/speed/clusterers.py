@@ -4,7 +4,7 @@ KernelKMeans is compared with a pipeline, SCSRGF with its formulas written plain
 
 Both sides of each ratio run in this process, one thread each, so that processor time, which is what is measured, is
 the time either takes on an idle machine. Memory is the rise of the peak resident size of a fresh process.
-The plain transcription is float64 and dense, and adds up the other matrices anew for each product; "running sum" is
+The plain transcription is float64 and dense, and adds up the other matrices again for each product; "running sum" is
 the same with the sum of all matrices kept. GridDBSCAN is compared with scikit-learn's DBSCAN and, where it is
 installed, with the package dbscan: in time, noise, and the partition of core rows.
 

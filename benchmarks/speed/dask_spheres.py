@@ -33,7 +33,7 @@ from cohirf.datasets import write_spheres
 from cohirf.planning.memory import peak_bytes
 
 LARGEST_OVERHEAD, MOST_BYTES = 0.30, 1e9
-# Nannies have the C library hand back free memory above 64 kB at once. To get it anew for each batch takes its time.
+# Nannies make the C library return free memory above 64 kB at once, and each batch must allocate it again.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**28}
 
 

@@ -1,7 +1,7 @@
 """Does the memory of a fit that reads a file grow with the number of rows?
 
 Each fit has a process of its own and comes after a small one, so that everything is imported and compiled; then the
-peak resident size begins anew. Python, the packages, and pages of mapped files that happen to be in memory count. The
+peak resident size is reset. It includes Python, the packages, and cached pages of mapped files. The
 fit keeps four vectors with an entry per row, in unnamed files: parents, levels, stability and labels. Growth is
 measured against the fit with the fewest rows, beyond these vectors; ``raw`` is the growth with them. "in the fit" is
 how far the peak rises above what the process has before the fit.

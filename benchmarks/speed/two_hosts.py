@@ -94,7 +94,7 @@ def start_with_disk(n_rows: int, command: list[str]) -> None:
 
 
 def fit(n_rows: int) -> bool:
-    """Fit from the client's host, and compare with a fit of the same rows, made anew, on this host alone."""
+    """Fit from the client's host, and compare with a fit of the same rows on this host alone."""
     import tempfile
 
     from distributed import Client, wait
