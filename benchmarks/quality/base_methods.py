@@ -2,8 +2,9 @@
 
 Features are standardised. K-Means, kernel K-Means and SC-SRGF have the true number of clusters; kernel K-Means has
 gamma = 1 / number of features. DBSCAN has min_samples=5; its eps is the largest percentile of the distances to the
-fifth neighbour, from the 99th down, that gives at least the true number of clusters, or the 90th if none does. Nothing else is tuned. SC-SRGF has two views; on shuttle, whose rows it cannot hold, it runs in batches
-with one view, as in the paper.
+fifth neighbour, from the 99th down, that gives at least the true number of clusters, or the 90th if none does. Nothing
+else is tuned. SC-SRGF has two views; on shuttle, whose rows it cannot hold, it runs in batches with one view, as in the
+paper.
 
 Every fit is written to a file as soon as it is done, and is not run again: a run that was stopped continues where it
 was. Delete the file after a change of the code.
