@@ -5,7 +5,7 @@ the forecast expects in the same units, and the adjusted Rand index. A star mark
 there is memory for all of them: the largest whose expected time is at most twice that of the cheapest. What the rule
 adds for short fits, a minute whatever the size, is left out here.
 
-    python -m benchmarks.quality.batch_size_rule [--seeds 3] [--largest 50000]
+    python -m benchmarks.quality.batch_size_rule [--seeds 3] [--rows 100000] [--largest 50000]
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ class Case:
     batch_sizes: tuple[int, ...]
 
 
-def cases() -> list[Case]:
-    spheres = make_spheres(100_000, random_state=0)
-    blobs = make_blobs(100_000, 10, centers=10, cluster_std=3.0, random_state=0)
-    few, labels = make_blobs(4000, 10, centers=5, cluster_std=2.0, random_state=0)
-    noisy = np.hstack([few, np.random.default_rng(0).normal(size=(4000, 90))]), labels
+def cases(n_rows: int) -> list[Case]:
+    spheres = make_spheres(n_rows, random_state=0)
+    blobs = make_blobs(n_rows, 10, centers=10, cluster_std=3.0, random_state=0)
+    n_few = n_rows // 25  # SC-SRGF compares all pairs of rows
+    few, labels = make_blobs(n_few, 10, centers=5, cluster_std=2.0, random_state=0)
+    noisy = np.hstack([few, np.random.default_rng(0).normal(size=(n_few, 90))]), labels
     return [
         Case(
             "DBSCAN eps=.1, spheres",
@@ -115,10 +116,11 @@ def bench(case: Case, n_seeds: int, largest: int) -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=100_000, help="rows for DBSCAN and K-Means; SC-SRGF has a 25th")
     parser.add_argument("--largest", type=int, default=50_000, help="leave out larger batches")
-    arguments = parse(parser, argv, seeds=1, largest=1000)
+    arguments = parse(parser, argv, seeds=1, rows=20_000, largest=1000)
     with threadpool_limits(1):
-        for case in cases():
+        for case in cases(arguments.rows):
             bench(case, arguments.seeds, arguments.largest)
 
 

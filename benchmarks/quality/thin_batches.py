@@ -132,7 +132,7 @@ def measure(X: np.ndarray, y: np.ndarray, base: Any, batch_size: int, seed: int)
     return found | follow(X, y, base, verdict, seed)
 
 
-SETTING = {"n": ">8,", "b": ">6,", "eps": ">4"}
+SETTING = {"n": ">8,", "b": ">6,", "radius": ">6"}  # "eps" is the advice
 COLUMNS = ("left", "levels", "weights", "redraws", "warns", "stops", "batch_size", "eps")
 
 
