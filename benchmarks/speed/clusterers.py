@@ -189,6 +189,8 @@ def dbscan_in_a_tree(n_rows: int) -> None:
 
 
 def dbscan_on_shuttle(radii: list[float]) -> None:
+    if not radii:
+        return
     try:
         X, _ = load_real("shuttle", DATA_FOLDER)
     except Exception as error:  # neither a data directory nor a network
@@ -207,10 +209,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--memory-rows", type=int, default=4000, help="rows for the memory of SCSRGF")
     parser.add_argument("--dbscan-rows", type=int, nargs="+", default=[20_000, 200_000, 2_000_000])
     parser.add_argument("--tree-rows", type=int, default=20_000, help="rows for GridDBSCAN with 4 to 15 features")
-    parser.add_argument("--shuttle-eps", type=float, nargs="+", default=[0.1, 0.2, 0.3])
+    parser.add_argument("--shuttle-eps", type=float, nargs="*", default=[0.1, 0.2, 0.3])
     parser.add_argument("--only", choices=["dbscan", "kernel-kmeans", "sc-srgf"], help="run one part")
     small = {"kernel_rows": 5000, "repeats": 2, "rows": 300, "memory_rows": 1000}
-    arguments = parse(parser, argv, **small, dbscan_rows=[5000], tree_rows=3000, shuttle_eps=[0.1])
+    arguments = parse(parser, argv, **small, dbscan_rows=[5000], tree_rows=3000, shuttle_eps=[])
     parts = {
         "dbscan": lambda: (
             dbscan_on_a_grid(arguments.dbscan_rows),
