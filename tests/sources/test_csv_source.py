@@ -221,7 +221,7 @@ def test_the_temporary_file_is_gone_when_the_process_ends(tmp_path):
         "child or sys.exit();"  # the end of a fork must not take the file away
         "child == 1 or os.waitpid(child, 0);"
         "assert source.take([0]).shape == (1, 4);"
-        "print(source._file.path)"
+        "print(os.path.realpath(source._path))"
     )
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     done = subprocess.run(

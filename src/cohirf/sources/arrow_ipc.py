@@ -45,6 +45,7 @@ class ArrowSource(StreamedSource):
     """
 
     def __init__(self, path: str | os.PathLike[str], columns: Columns = None, *, origin: Origin | None = None) -> None:
+        self._path = path  # a temporary file exists as long as it is referred to
         self._file = FileStamp.of(path)
         self._origin: Origin = origin or self._file
         with naming(self._file.name, KIND), map_file(self._file) as file:
