@@ -1,7 +1,7 @@
 """Makes this process look like one on Windows or macOS: what only Linux has is hidden from our code.
 
 psutil, numpy, joblib and the standard library still see the system as it is: on Windows and macOS they have their own
-ways, and those are not ours to test.
+ways, and those are not ours to test. Processes that are started while this lasts are not changed.
 """
 
 import builtins
@@ -26,7 +26,7 @@ MISSING = {  # module: names that it does not have there
     },
     "macos": {os: "O_TMPFILE posix_fallocate posix_fadvise"},
 }
-NO_MODULE = {"windows": ("fcntl", "resource", "pwd", "grp", "termios"), "macos": ()}
+NO_MODULE = {"windows": ("resource", "pwd", "grp"), "macos": ()}
 OTHER_SYSTEMS = tuple(MISSING)
 
 _WindowsMemory = namedtuple("_WindowsMemory", "rss vms peak_wset")

@@ -2,7 +2,6 @@
 
 import copy
 import errno
-import gc
 import os
 import pickle
 import re
@@ -14,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from cohirf import temporary
+from cohirf import open_source, temporary
 from cohirf.temporary import NAME, TemporaryFile, is_stray, remove_strays, replacing
 from other_systems import OTHER_SYSTEMS, as_on
 
@@ -136,7 +135,6 @@ def test_a_temporary_file_is_found_by_its_path_and_goes_with_its_object(system, 
     assert path.read_bytes() == b"content"
     file = made.file
     del made
-    gc.collect()
     assert file.closed
     assert not path.exists()
     assert list(tmp_path.iterdir()) == []
@@ -147,7 +145,6 @@ def test_a_copy_shares_the_file(system, tmp_path):
     shared = copy.copy({"file": made})
     path = Path(made)
     del made
-    gc.collect()
     assert path.exists()
     assert shared
 
@@ -157,7 +154,6 @@ def test_a_file_whose_path_was_sent_away_stays_until_the_process_ends(system, tm
     sent = pickle.loads(pickle.dumps(made))
     path = os.fspath(made)
     del made
-    gc.collect()
     assert os.fspath(sent) == path
     assert Path(path).exists()
 
@@ -277,3 +273,87 @@ def test_a_kill_leaves_nothing_or_what_the_next_call_removes(kill, system_name, 
     with as_on("macos"):
         TemporaryFile(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+WRITING_EVERYTHING = """
+import os, sys, threading, time
+if sys.argv[1] != "linux":
+    import pytest
+    from other_systems import hide
+    hide(sys.argv[1], pytest.MonkeyPatch())
+from sklearn.cluster import KMeans
+from cohirf import CoHiRF, open_source
+from cohirf.cli import main
+from cohirf.report import write_report
+
+everybody = threading.Barrier(4, timeout=200)
+
+def stop(descriptor):
+    everybody.wait()
+    time.sleep(1000)
+
+source = open_source("data.csv")
+X = source.take(range(source.n_rows))
+model = CoHiRF(KMeans(2, n_init=1), n_views=2, random_state=0).fit(X)
+os.fsync = stop  # all is written, and nothing is in its place
+for write in (
+    lambda: open_source("data.csv", converted="kept.arrow"),
+    lambda: write_report(model, X, "report.html"),
+    lambda: main(["fit", "data.csv", "--param", "n_clusters=2", "--out", "labels.csv", "--quiet"]),
+):
+    threading.Thread(target=write, daemon=True).start()
+everybody.wait()
+print("everything is written", flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.fixture
+def killed(tmp_path):
+    """Return a function that kills a process in the middle of everything it writes, and the folders it wrote to."""
+    here, for_a_while = tmp_path / "here", tmp_path / "for a while"
+    for folder in (here, for_a_while):
+        folder.mkdir()
+    (here / "data.csv").write_text("a,b\n" + "".join(f"{i},{i % 2}\n" for i in range(20)), encoding="utf-8")
+
+    def kill_in_the_middle(kill, system_name):
+        paths = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+        process = subprocess.Popen(
+            [sys.executable, "-c", WRITING_EVERYTHING, system_name],
+            cwd=here,
+            env=os.environ | {"TMPDIR": str(for_a_while), "PYTHONPATH": paths},
+            stdout=subprocess.PIPE,
+        )
+        assert process.stdout.readline() == b"everything is written\n"
+        process.send_signal(kill)
+        process.communicate()
+        assert process.returncode == -kill
+        return here, for_a_while
+
+    return kill_in_the_middle
+
+
+@on_linux
+@pytest.mark.parametrize("kill", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+def test_killed_conversions_reports_and_commands_leave_nothing(kill, killed):
+    here, for_a_while = killed(kill, "linux")
+    assert [path.name for path in here.iterdir()] == ["data.csv"]
+    assert list(for_a_while.iterdir()) == []
+
+
+@on_linux
+@pytest.mark.slow
+@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM])
+def test_elsewhere_the_next_calls_remove_what_kills_leave(kill, killed, monkeypatch):
+    here, for_a_while = killed(kill, "macos")
+    monkeypatch.setattr("tempfile.tempdir", str(for_a_while))
+    assert len(list(here.iterdir())) == 1 + 3
+    assert len(list(for_a_while.iterdir())) == 2  # the command has converted the file, too
+    with as_on("macos"):
+        source = open_source(here / "data.csv", converted=here / "kept.arrow")
+        assert sorted(path.name for path in here.iterdir()) == ["data.csv", "kept.arrow"]
+        assert len(list(for_a_while.iterdir())) == 2
+        source = open_source(here / "data.csv")
+        assert len(list(for_a_while.iterdir())) == 1
+        del source
+    assert list(for_a_while.iterdir()) == []
