@@ -158,6 +158,16 @@ def test_a_file_whose_path_was_sent_away_stays_until_the_process_ends(system, tm
     assert Path(path).exists()
 
 
+def test_a_file_that_windows_keeps_while_it_is_open_is_removed_later(tmp_path):
+    with as_on("windows"):
+        made = TemporaryFile(tmp_path)
+        with Path(made).open("rb"):
+            del made
+            assert len(list(tmp_path.iterdir())) == 1
+        TemporaryFile(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 # -- strays --------------------------------------------------------------------------------------------------------
 
 
@@ -218,12 +228,12 @@ def test_what_is_not_clearly_ours_and_dead_stays(ended, tmp_path):
 
 
 @pytest.mark.parametrize("make", ["a temporary file", "a file that takes the place of another"])
-def test_the_next_file_clears_its_directory_of_strays(make, ended, system, tmp_path):
+def test_the_next_file_clears_its_directory_of_strays(make, ended, system, tmp_path, monkeypatch):
     (tmp_path / of_process(ended)).write_bytes(b"half")
     (tmp_path / "a.txt").write_bytes(b"old")
     if make == "a temporary file":
-        with as_on("macos"):
-            TemporaryFile(tmp_path)
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+        TemporaryFile(tmp_path)
     else:
         with replacing(tmp_path / "a.txt"):
             pass
@@ -270,8 +280,7 @@ def test_a_kill_leaves_nothing_or_what_the_next_call_removes(kill, system_name, 
     process.communicate()
     assert process.returncode == -kill
     assert set(tmp_path.iterdir()) == set(found)
-    with as_on("macos"):
-        TemporaryFile(tmp_path)
+    remove_strays(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

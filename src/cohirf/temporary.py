@@ -7,6 +7,7 @@ a directory first removes those whose process has ended.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import platform
@@ -17,7 +18,6 @@ import tempfile
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,6 +32,7 @@ PRIVATE, SHARED = 0o600, 0o666  # permissions, before the user's mask
 DESCRIPTORS = Path("/proc/self/fd")  # where Linux keeps names for open files
 
 _KEPT: set[TemporaryFile] = set()  # files whose path was sent to another process
+_LEFT: set[Path] = set()  # files of this process that nobody needs, and that are still there
 
 
 class TemporaryFile(os.PathLike[str]):
@@ -179,12 +180,12 @@ def _name_file(file: IO[bytes], directory: Path) -> Path:
 
 def _new_path(directory: Path) -> Path:
     """Return a new name of this process in a directory, which is cleared of strays."""
+    _remove_left()
     remove_strays(directory)
     started = int(psutil.Process().create_time())
     return directory / f".cohirf-{_machine()}-{os.getpid()}-{started}-{secrets.token_hex(4)}"
 
 
-@cache
 def _machine() -> str:
     """Return what stands for this machine; containers count as machines, since they number processes on their own."""
     parts = [platform.node()]
@@ -197,5 +198,14 @@ def _discard(file: IO[bytes], path: Path | None, process: int) -> None:
     with suppress(OSError):  # what is left in the buffer is not needed
         file.close()
     if path is not None and os.getpid() == process:  # not at the end of a fork
-        with suppress(OSError):  # another process may have it open; it is a stray when this one has ended
-            path.unlink()
+        _LEFT.add(path)
+        _remove_left()
+
+
+@atexit.register
+def _remove_left() -> None:
+    """Remove files of this process that nobody needs; on Windows that is impossible while something has them open."""
+    for path in tuple(_LEFT):
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+            _LEFT.discard(path)
