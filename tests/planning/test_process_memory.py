@@ -5,7 +5,9 @@ import sys
 import numpy as np
 import psutil
 import pytest
+from sklearn.cluster import KMeans
 
+from cohirf import CoHiRF
 from cohirf.planning import memory
 from cohirf.planning.memory import available_bytes, forget_peak, peak_bytes, resident_bytes, resolve_memory_limit
 from other_systems import OTHER_SYSTEMS, as_on
@@ -93,3 +95,14 @@ def test_no_limit_is_half_of_what_is_available(monkeypatch):
     taken = resident_bytes()
     assert resolve_memory_limit(None) == pytest.approx(taken + 5 * 10**11, rel=0.01)
     assert resolve_memory_limit("2GB") == 2 * 10**9
+
+
+def test_a_fit_with_a_given_batch_size_does_not_ask_how_much_memory_there_is(monkeypatch):
+    def fail():
+        raise NotImplementedError("this system does not tell")
+
+    monkeypatch.setattr(psutil, "virtual_memory", fail)
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    assert CoHiRF(KMeans(2), n_views=2, batch_size=20, random_state=0).fit(X).labels_.shape == (40,)
+    with pytest.raises(ValueError, match="memory_limit='much' is not valid"):
+        CoHiRF(KMeans(2), batch_size=20, memory_limit="much").fit(X)
