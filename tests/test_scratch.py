@@ -15,6 +15,7 @@ from scipy import sparse
 
 from cohirf import scratch
 from cohirf.scratch import ScratchStorage
+from other_systems import OTHER_SYSTEMS, as_on
 
 DESCRIPTORS = Path("/proc/self/fd")
 
@@ -82,10 +83,27 @@ def test_sparse_blocks_stay_in_memory(storage):
     assert (rows.X != X).nnz == 0
 
 
-def test_files_have_no_name(storage, tmp_path):
+@pytest.mark.skipif(not DESCRIPTORS.exists(), reason="there is no /proc here")
+def test_files_have_no_name_where_the_system_has_such_files(storage, tmp_path):
     vector, rows = storage.vector(1000, np.int32), gather(storage, [np.ones((5, 2))])
     assert list(tmp_path.iterdir()) == []
     assert vector.size + rows.n_rows == 1005
+
+
+@pytest.mark.parametrize("system", OTHER_SYSTEMS)
+def test_files_with_a_name_are_removed_with_the_last_array(system, storage, tmp_path):
+    with as_on(system):
+        vector, rows = storage.vector(1000, np.int32), gather(storage, [np.ones((5, 2))])
+        vector[:] = 7
+        part = vector[10:20]
+        assert len(list(tmp_path.iterdir())) == 2
+        assert (np.memmap(vector.filename, np.int32, "r") == 7).all()  # as a worker of joblib finds it
+        storage.mappings.clear()
+        del vector, rows
+        assert len(list(tmp_path.iterdir())) == 1
+        assert (part == 7).all()
+        del part
+        assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(not DESCRIPTORS.exists(), reason="there is no /proc here")
@@ -104,7 +122,7 @@ def test_a_file_lives_as_long_as_its_array(storage, tmp_path):
 def test_a_gatherer_that_is_given_up_closes_its_file(storage):
     gatherer = storage.gather()
     gatherer.add(np.ones((5, 2)))
-    file = gatherer._file
+    file = gatherer._file.file
     gone = weakref.ref(gatherer)
     del gatherer
     assert gone() is None

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,21 +27,6 @@ def replace_file(path: Path, content: bytes) -> None:
         with suppress(OSError):  # what went wrong first is what matters
             temporary.unlink(missing_ok=True)
         raise
-    sync_directory(path.parent)
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield the path of an unfinished file that takes the place of ``path`` when it is written, and only then."""
-    unfinished = path.with_name(f".{secrets.token_hex(4)}-{path.name}")  # some writers go by the end of a name
-    try:
-        yield unfinished
-        with unfinished.open("rb") as file:
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    finally:
-        with suppress(OSError):  # what went wrong first is what matters
-            unfinished.unlink(missing_ok=True)
     sync_directory(path.parent)
 
 

@@ -87,7 +87,7 @@ from cohirf.on_dask import (
     refuse_other_collections,
     spread_source,
 )
-from cohirf.planning import draw_rows, plan_batches, resolve_memory_limit
+from cohirf.planning import draw_rows, parse_bytes, plan_batches, resolve_memory_limit
 from cohirf.saving import save_model
 from cohirf.scratch import ScratchStorage
 from cohirf.sources import ArraySource, Source
@@ -554,7 +554,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _open(self, X: Any, *, on_cluster: bool) -> RowsAtHand:
         """Check the data; what a source holds is checked as it is read, on a cluster if that is meant or at hand."""
         validation.check_base_method(self._base_method())
-        resolve_memory_limit(self.memory_limit)
+        if self.memory_limit is not None:
+            parse_bytes(self.memory_limit)
         self._column_means = None
         self.relevant_features_: IntArray | None = None
         self.feature_statistics_: NDArray[np.float64] | None = None

@@ -1,6 +1,6 @@
 """Scratch files: what grows with the data, kept on disk while a fit runs and as long as its results are in use.
 
-The files have no name, so nothing is left behind however the process ends.
+They are temporary files: nothing is left behind however the process ends.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from scipy import sparse
 
 from cohirf.algorithm.storage import ArrayRows, MemoryGatherer
 from cohirf.durable import write_all
+from cohirf.temporary import TemporaryFile
 
 ZEROS = bytes(2**20)
 NOT_SUPPORTED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # by the file system, or by the C library
@@ -30,7 +31,7 @@ NOT_SUPPORTED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # by the file sy
 
 @dataclass(frozen=True)
 class ScratchStorage:
-    """Keeps vectors and gathered rows in unnamed files of ``directory``.
+    """Keeps vectors and gathered rows in temporary files of ``directory``.
 
     By default that is the directory for temporary files, which the environment variable TMPDIR names.
     """
@@ -40,8 +41,8 @@ class ScratchStorage:
 
     def vector(self, n_rows: int, dtype: Any) -> NDArray[Any]:
         """Return a vector with an entry for each row, to be written to."""
-        with _naming(self.directory), _open_file(self.directory) as file:
-            vector = _map(file, np.dtype(dtype), (n_rows,))
+        with _naming(self.directory):
+            vector = _map(_make_file(self.directory), np.dtype(dtype), (n_rows,))
         self.mappings.append(vector._mmap)  # type: ignore[attr-defined]  # numpy names it for this use only
         return vector
 
@@ -57,12 +58,12 @@ class ScratchStorage:
 
 
 class ScratchGatherer:
-    """Appends blocks of rows to an unnamed file of ``directory``. CSR blocks stay in memory."""
+    """Appends blocks of rows to a temporary file of ``directory``. CSR blocks stay in memory."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._sparse_blocks = MemoryGatherer()
-        self._file: IO[bytes] | None = None
+        self._file: TemporaryFile | None = None
         self._empty: NDArray[Any] = np.empty((0, 0))  # tells type and number of columns
         self._n_rows = 0
 
@@ -73,9 +74,8 @@ class ScratchGatherer:
             return
         with _naming(self._directory):
             if self._file is None:
-                self._file, self._empty = _open_file(self._directory), values[:0]
-                weakref.finalize(self, self._file.close)  # also if the fit fails before all rows are gathered
-            write_all(self._file, np.ascontiguousarray(values))
+                self._file, self._empty = _make_file(self._directory), values[:0]
+            write_all(self._file.file, np.ascontiguousarray(values))
         self._n_rows += len(values)
 
     def rows(self) -> ArrayRows:
@@ -86,24 +86,21 @@ class ScratchGatherer:
             return ArrayRows(_map(self._file, self._empty.dtype, (self._n_rows, *self._empty.shape[1:])))
 
 
-def _open_file(directory: Path) -> IO[bytes]:
-    return tempfile.TemporaryFile(dir=directory, buffering=0)
+def _make_file(directory: Path) -> TemporaryFile:
+    return TemporaryFile(directory, buffering=0)
 
 
-def _map(file: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    _reserve(file, max(1, dtype.itemsize * math.prod(shape)))
-    array = np.memmap(file, dtype=dtype, mode="r+", shape=shape)
-    _name_for_workers(array, os.dup(file.fileno()))
-    return array
+def _map(temporary: TemporaryFile, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return a memory map of a file, which then exists as long as the map."""
+    _reserve(temporary.file, max(1, dtype.itemsize * math.prod(shape)))
+    array: Any = np.memmap(temporary.file, dtype=dtype, mode="r+", shape=shape)
+    array.filename = os.fspath(temporary)  # joblib sends a memory map to its workers by name
+    weakref.finalize(array._mmap, _let_go, temporary)
+    return array  # type: ignore[no-any-return]
 
 
-def _name_for_workers(array: Any, descriptor: int) -> None:
-    """Give a memory-map the name under which other processes find its file as long as it is in use here.
-
-    joblib sends a memory-map to its workers by name.
-    """
-    weakref.finalize(array._mmap, os.close, descriptor)
-    array.filename = f"/proc/{os.getpid()}/fd/{descriptor}"
+def _let_go(_: TemporaryFile) -> None:
+    """Do nothing: the argument is what was held until now."""
 
 
 def _reserve(file: IO[bytes], n_bytes: int) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from cohirf.cli import demo as cli_demo
 from cohirf.datasets import make_hypercube, write_blobs, write_spheres
+from cohirf.datasets.synthetic import Recipe
 
 
 @pytest.fixture(autouse=True)
@@ -53,15 +54,19 @@ def test_labels_that_exist_are_not_replaced_either(cohirf):
     assert len(np.load("s_labels.npy")) == 10
 
 
-def test_an_error_leaves_nothing(cohirf, here, monkeypatch):
-    def fail(path, *_, **__):
-        Path(path).write_text("half")
-        raise OSError(28, "No space left on device", str(path))
+@pytest.mark.parametrize("name", ["b.npy", "b.parquet", "b.csv"])
+def test_an_error_leaves_nothing(name, cohirf, here, monkeypatch):
+    draw = Recipe.blocks
 
-    monkeypatch.setattr("cohirf.datasets.write_blobs", fail)
-    outcome = cohirf("generate", "blobs", "--n", 10, "--out", "b.npy")
+    def fill_the_disk(self, *args):
+        yield next(draw(self, *args))
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Recipe, "blocks", fill_the_disk)
+    outcome = cohirf("generate", "blobs", "--n", 10, "--out", name)
     assert outcome.code == 2
-    assert outcome.err.endswith("b.npy: No space left on device: make room, or give a path on another disk.\n")
+    assert outcome.err.endswith(": No space left on device: make room, or give a path on another disk.\n")
+    assert outcome.err.startswith("cohirf: b")
     assert list(here.iterdir()) == []
 
 

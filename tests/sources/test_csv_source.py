@@ -2,8 +2,10 @@
 
 import gzip
 import os
+import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -213,6 +215,29 @@ def test_a_csv_file_that_changes_while_it_is_converted_is_noticed(tmp_path, monk
     assert not (tmp_path / "kept.arrow").exists()
 
 
+def test_the_temporary_file_is_gone_with_the_source(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    csv = write(make_data(), tmp_path / "data.csv")
+    path = os.fspath(open_source(csv)._path)
+    assert not Path(path).exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
+
+
+def test_a_source_that_was_sent_away_reads_the_temporary_file(tmp_path):
+    X = make_data()
+    sent = pickle.dumps(open_source(write(X, tmp_path / "data.csv")))
+    np.testing.assert_array_equal(pickle.loads(sent).take([1, 2]), X[[1, 2]])
+
+
+def test_a_temporary_file_that_cannot_be_reached_is_explained(tmp_path):
+    source = open_source(write(make_data(), tmp_path / "data.csv"))
+    os.utime(source._path, ns=(10**18, 10**18))  # on another machine, there may be something else
+    with pytest.raises(
+        SourceChangedError, match=r"data.csv was converted to a temporary file, which this process cannot reach: give"
+    ):
+        source.take([0])
+
+
 def test_the_temporary_file_is_gone_when_the_process_ends(tmp_path):
     csv = write(make_data(), tmp_path / "data.csv")
     script = (
@@ -221,7 +246,7 @@ def test_the_temporary_file_is_gone_when_the_process_ends(tmp_path):
         "child or sys.exit();"  # the end of a fork must not take the file away
         "child == 1 or os.waitpid(child, 0);"
         "assert source.take([0]).shape == (1, 4);"
-        "print(source._file.path)"
+        "print(os.path.realpath(source._path))"
     )
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     done = subprocess.run(

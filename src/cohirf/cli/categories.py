@@ -13,7 +13,7 @@ from cohirf.cli.tables import Table, as_text
 from cohirf.optional import import_optional
 from cohirf.sources import Source
 from cohirf.sources.arrow_ipc import ArrowSource
-from cohirf.sources.conversion import temporary_file
+from cohirf.temporary import TemporaryFile
 
 MOST_CATEGORIES = 200
 
@@ -61,16 +61,16 @@ def refuse_missing(table: Table, column: str) -> BadInputError:
 def encode(table: Table, columns: Sequence[str], categories: dict[str, Categories]) -> Source:
     """Write columns to a temporary Arrow file, with ones and zeros in the place of text, and open it."""
     arrow = import_optional("pyarrow", "arrow")
-    target = temporary_file()
-    with arrow.OSFile(str(target), "wb") as sink:
-        writer = None
-        for batch in table.read(columns):
-            coded = arrow.record_batch(_code(table, batch, columns, categories))
-            writer = writer or arrow.ipc.new_file(sink, coded.schema)
-            writer.write_batch(coded)
-        if writer is None:
-            raise BadInputError(f"{table.name} has 0 rows: give at least one.")
-        writer.close()
+    target = TemporaryFile()
+    writer = None
+    for batch in table.read(columns):
+        coded = arrow.record_batch(_code(table, batch, columns, categories))
+        writer = writer or arrow.ipc.new_file(target.file, coded.schema)
+        writer.write_batch(coded)
+    if writer is None:
+        raise BadInputError(f"{table.name} has 0 rows: give at least one.")
+    writer.close()
+    target.file.flush()
     return ArrowSource(target, origin=table.origin)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -117,19 +116,14 @@ def _generate(
     *,
     force: bool,
 ) -> None:
-    """Write data beside its place and move it there, so that no half of it is ever left."""
+    """Check what is asked for, and write data."""
     n_rows = read_count("--n", n)
     random_state = read_count("--seed", seed, least=0)
     labels = datasets.labels_file(out)
     check_file(out, "--out", TABLES, force=force)
     check_file(labels, "--out", TABLES, force=force)
     check_room(out, "--out", n_rows * n_features * CELL_BYTES[out.suffix.lower()], "lower --n")
-    with tempfile.TemporaryDirectory(dir=out.absolute().parent, prefix=".cohirf-") as folder:
-        made = Path(folder) / out.name
-        write(made, n_rows, random_state=random_state, **options)
-        datasets.labels_file(made).replace(labels)
-        if labels != out:
-            made.replace(out)
+    write(out, n_rows, random_state=random_state, **options)
     written = {"data": str(out)} | ({} if labels == out else {"labels": str(labels)})
     document = {"command": "generate", "rows": n_rows, "written": written}
     console.show(document, "Written: " + ", ".join(f"{path} ({name})" for name, path in written.items()))

@@ -12,9 +12,9 @@ from cohirf.cli import spec
 from cohirf.cli.models import open_model
 from cohirf.cli.spec import Option, read_count, refuse_unknown
 from cohirf.cli.writing import check_file
-from cohirf.durable import replacing
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.optional import import_optional
+from cohirf.temporary import replacing
 
 FORMATS = ("newick", "json", "linkage", "graphml")
 
@@ -48,11 +48,11 @@ def tree(
     if out is None:
         sys.stdout.write(_to_text(hierarchy, format))
         return
-    with replacing(out) as unfinished:
+    with replacing(out) as file:
         if format == "linkage" and out.suffix.lower() == ".npy":
-            np.save(unfinished, hierarchy.to_linkage())
+            np.save(file, hierarchy.to_linkage())
         else:
-            unfinished.write_text(_to_text(hierarchy, format), encoding="utf-8")
+            file.write(_to_text(hierarchy, format).encode())
 
 
 def _to_text(hierarchy: FusionHierarchy, format: str) -> str:  # noqa: A002

@@ -31,11 +31,11 @@ from cohirf.cli.tables import CsvFormat
 from cohirf.cli.targets import ModelFolder, Targets, say_written
 from cohirf.cli.tune_summary import describe_labels, describe_tuned, facts_grid, trials_grid
 from cohirf.cli.writing import check_file, check_parent, refuse_data
-from cohirf.durable import replacing
 from cohirf.estimator import CoHiRF
 from cohirf.planning.byte_sizes import format_bytes
 from cohirf.planning.memory import resident_bytes, resolve_memory_limit
 from cohirf.sources.files import shown
+from cohirf.temporary import replacing
 from cohirf.tuning.metrics import METRICS, SILHOUETTE_ROWS, Metric
 from cohirf.validation import set_columns
 
@@ -303,11 +303,11 @@ def _write(
     else:
         written = targets.write_labels(labels, data)
     if table is not None:
-        with replacing(table) as unfinished:
+        with replacing(table) as file:
             if table.suffix.lower() == ".csv":
-                found.table.to_csv(unfinished, index=False)
+                found.table.to_csv(file, index=False, lineterminator="\n")  # else it depends on the system
             else:
-                found.table.to_parquet(unfinished, index=False)
+                found.table.to_parquet(file, index=False)
         written["trials"] = str(table)
     return written
 

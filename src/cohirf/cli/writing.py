@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy_format
@@ -15,11 +16,11 @@ from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import row_blocks
 from cohirf.cli.errors import BadInputError
-from cohirf.durable import replacing
 from cohirf.optional import import_optional
 from cohirf.planning.byte_sizes import format_bytes
 from cohirf.saving import refuse_target
 from cohirf.sources.files import shown
+from cohirf.temporary import replacing
 
 CLUSTER = "cluster"
 TABLES = (".parquet", ".csv", ".npy")
@@ -103,8 +104,8 @@ def check_ids(path: Path | None, column: Any) -> None:
 def write_labels(path: Path, labels: NDArray[Any], ids: Iterable[Any] | None, id_name: Any = None) -> None:
     """Write the cluster of each row, in the order of the rows, beside the names of the rows where there are any."""
     writers = {".npy": _write_npy, ".csv": _write_csv, ".parquet": _write_parquet}
-    with replacing(path) as unfinished:
-        writers[path.suffix.lower()](unfinished, _parts(labels, ids), len(labels), str(id_name))
+    with replacing(path) as file:
+        writers[path.suffix.lower()](file, _parts(labels, ids), len(labels), str(id_name))
 
 
 Parts = Iterator[tuple[Any, NDArray[Any]]]
@@ -123,25 +124,25 @@ def _parts(labels: NDArray[Any], ids: Iterable[Any] | None) -> Parts:
         raise BadInputError(f"There are {start:,} names of rows for {len(labels):,} rows: give the data of the fit.")
 
 
-def _write_npy(path: Path, parts: Parts, n_rows: int, _: str) -> None:
-    with path.open("wb") as file:
-        header = {"descr": "<i8", "fortran_order": False, "shape": (n_rows,)}
-        npy_format.write_array_header_1_0(file, header)
-        for _names, labels in parts:
-            file.write(labels.astype("<i8").tobytes())
+def _write_npy(file: IO[bytes], parts: Parts, n_rows: int, _: str) -> None:
+    header = {"descr": "<i8", "fortran_order": False, "shape": (n_rows,)}
+    npy_format.write_array_header_1_0(file, header)
+    for _names, labels in parts:
+        file.write(labels.astype("<i8").tobytes())
 
 
-def _write_csv(path: Path, parts: Parts, _: int, id_name: str) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        for number, (names, labels) in enumerate(parts):
-            if number == 0:
-                writer.writerow([CLUSTER] if names is None else [id_name, CLUSTER])
-            columns = [labels.tolist()] if names is None else [names.to_pylist(), labels.tolist()]
-            writer.writerows(zip(*columns, strict=True))
+def _write_csv(file: IO[bytes], parts: Parts, _: int, id_name: str) -> None:
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    for number, (names, labels) in enumerate(parts):
+        if number == 0:
+            writer.writerow([CLUSTER] if names is None else [id_name, CLUSTER])
+        columns = [labels.tolist()] if names is None else [names.to_pylist(), labels.tolist()]
+        writer.writerows(zip(*columns, strict=True))
+    text.detach()  # leaves the file open
 
 
-def _write_parquet(path: Path, parts: Parts, _: int, id_name: str) -> None:
+def _write_parquet(file: IO[bytes], parts: Parts, _: int, id_name: str) -> None:
     arrow, parquet = import_optional("pyarrow", "arrow"), import_optional("pyarrow.parquet", "arrow")
     writer = None
     try:
@@ -151,7 +152,7 @@ def _write_parquet(path: Path, parts: Parts, _: int, id_name: str) -> None:
                 columns = {id_name: names, **columns}
             table = arrow.table(columns)
             if writer is None:
-                writer = parquet.ParquetWriter(str(path), table.schema)
+                writer = parquet.ParquetWriter(file, table.schema)
             writer.write_table(table)
     finally:
         if writer is not None:

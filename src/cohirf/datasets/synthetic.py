@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from cohirf.algorithm.grouping import row_blocks
 from cohirf.optional import import_optional
+from cohirf.temporary import replacing
 
 FILE_BLOCK_CELLS = 2**24
 EDGE = 6.0  # of the hypercube, in units of the square root of its dimension
@@ -297,16 +298,20 @@ def _around_corners(
 
 
 def _write(path: Path, n_samples: int, recipe: Recipe, rng: np.random.RandomState) -> Path:
-    """Write rows and labels, block by block; returns the path of the labels."""
+    """Write rows and labels, block by block; returns the path of the labels.
+
+    Files that are there already are replaced when all is written.
+    """
     if path.suffix.lower() in TABLES:
-        _write_table(path, recipe.blocks(n_samples, rng))
+        with replacing(path) as file:
+            _write_table(file, path.suffix.lower(), recipe.blocks(n_samples, rng))
     else:
         _write_arrays(path, n_samples, recipe, rng)
     return labels_file(path)
 
 
 def _write_arrays(path: Path, n_samples: int, recipe: Recipe, rng: np.random.RandomState) -> None:
-    with path.open("wb") as rows, labels_file(path).open("wb") as labels:
+    with replacing(path) as rows, replacing(labels_file(path)) as labels:
         _write_header(rows, np.float32, (n_samples, recipe.n_features))
         _write_header(labels, recipe.label_type, (n_samples,))
         for X, y in recipe.blocks(n_samples, rng):
@@ -314,14 +319,14 @@ def _write_arrays(path: Path, n_samples: int, recipe: Recipe, rng: np.random.Ran
             labels.write(y.data)
 
 
-def _write_table(path: Path, blocks: Iterator[tuple[NDArray[Any], NDArray[Any]]]) -> None:
+def _write_table(file: IO[bytes], ending: str, blocks: Iterator[tuple[NDArray[Any], NDArray[Any]]]) -> None:
     arrow = import_optional("pyarrow", "arrow")
     tables = (arrow.table({**{f"x{j}": X[:, j] for j in range(X.shape[1])}, LABEL: y}) for X, y in blocks)
     first = next(tables)
-    if path.suffix.lower() == ".csv":
-        writer = import_optional("pyarrow.csv", "arrow").CSVWriter(str(path), first.schema)
+    if ending == ".csv":
+        writer = import_optional("pyarrow.csv", "arrow").CSVWriter(file, first.schema)
     else:
-        writer = import_optional("pyarrow.parquet", "arrow").ParquetWriter(str(path), first.schema)
+        writer = import_optional("pyarrow.parquet", "arrow").ParquetWriter(file, first.schema)
     with writer:
         writer.write_table(first)
         for table in tables:

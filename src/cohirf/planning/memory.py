@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from cohirf.planning.byte_sizes import parse_bytes
 
@@ -20,8 +21,8 @@ def resolve_memory_limit(memory_limit: Any) -> int:
 
 
 def resident_bytes() -> int:
-    """Return the memory this process takes now; where only its peak is known, that."""
-    return _kibibytes(STATUS, "VmRSS") if STATUS.exists() else peak_bytes()
+    """Return the memory this process takes now."""
+    return int(psutil.Process().memory_info().rss)
 
 
 def peak_bytes() -> int:
@@ -30,13 +31,12 @@ def peak_bytes() -> int:
     On Linux this is not what ``getrusage`` says: a process inherits that figure from the one that started it.
     """
     if STATUS.exists():
-        return _kibibytes(STATUS, "VmHWM")
-    try:
-        import resource  # there is none on Windows
-    except ImportError:
-        raise NotImplementedError(
-            'The memory of a process cannot be measured on this system: give a number as batch_size, not "auto".'
-        ) from None
+        return int(STATUS.read_text(encoding="utf-8").split("VmHWM:")[1].split()[0]) * 1024
+    memory = psutil.Process().memory_info()
+    if hasattr(memory, "peak_wset"):  # Windows
+        return int(memory.peak_wset)
+    import resource  # Windows has no such module
+
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return int(peak if sys.platform == "darwin" else peak * 1024)
 
@@ -49,21 +49,22 @@ def forget_peak() -> None:
     with suppress(AttributeError, OSError, TypeError):  # TypeError: Windows has no CDLL(None)
         ctypes.CDLL(None).malloc_trim(0)
     with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
 
 
 def available_bytes(root: Path = Path("/")) -> int:
     """Return how much memory can be taken before the machine, or the container around it, runs out."""
-    meminfo = root / "proc/meminfo"
-    machine = _kibibytes(meminfo, "MemAvailable") if meminfo.exists() else _physical_bytes()
-    return max(0, min(machine, *_container_headrooms(root)))
+    return max(0, min(int(psutil.virtual_memory().available), *_container_headrooms(root)))
 
 
 def _container_headrooms(root: Path) -> list[int]:
-    """Return what each control group around this process leaves, for both versions of the kernel's interface."""
+    """Return what each control group around this process leaves, for both versions of the kernel's interface.
+
+    Only Linux has control groups, and psutil does not look at them.
+    """
     headrooms = [sys.maxsize]
     listing = root / "proc/self/cgroup"
-    lines = listing.read_text().splitlines() if listing.exists() else []
+    lines = listing.read_text(encoding="utf-8").splitlines() if listing.exists() else []
     for _, controllers, path in (line.split(":", 2) for line in lines):
         if controllers == "":
             headrooms += _headrooms(root / "sys/fs/cgroup", path, "memory.max", "memory.current")
@@ -79,17 +80,9 @@ def _headrooms(mount: Path, path: str, limit_file: str, usage_file: str) -> list
     headrooms = []
     for place in (group, *group.parents):
         with suppress(OSError, ValueError):  # no such file, or "max"
-            limit, usage = (int((place / name).read_text()) for name in (limit_file, usage_file))
-            fields = dict(line.split() for line in (place / "memory.stat").read_text().splitlines())
+            limit, usage = (int((place / name).read_text(encoding="utf-8")) for name in (limit_file, usage_file))
+            fields = dict(line.split() for line in (place / "memory.stat").read_text(encoding="utf-8").splitlines())
             headrooms.append(limit - usage + int(fields["active_file"]) + int(fields["inactive_file"]))
         if place == mount:
             break
     return headrooms
-
-
-def _physical_bytes() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def _kibibytes(path: Path, field: str) -> int:
-    return int(path.read_text().split(f"{field}:")[1].split()[0]) * 1024

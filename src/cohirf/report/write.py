@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from cohirf.report.render import render
 from cohirf.report.study import check_study
 from cohirf.report.summarize import Options, summarize
+from cohirf.temporary import replacing
 
 
 def write_report(
@@ -82,7 +82,9 @@ def write_report(
         title = "Clusters" if data_name is None else f"Clusters of {Path(data_name).name}"
     today = datetime.now(UTC).date().isoformat()
     page = render(summarize(study, Options(title, data_name, command, image_shape, max_points, today)))
-    return _write(path, page)
+    with replacing(path) as file:
+        file.write(page.encode())
+    return path
 
 
 def _check_path(path: Path) -> Path:
@@ -91,15 +93,4 @@ def _check_path(path: Path) -> Path:
         raise IsADirectoryError(f"{path} is a directory: give the name of a file to write.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path.parent} is not a directory: make it, or write the report elsewhere.")
-    return path
-
-
-def _write(path: Path, page: str) -> Path:
-    """Write the page beside its place and move it there, so that no half of it is ever left."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        beside.write_text(page, encoding="utf-8")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
     return path

@@ -19,9 +19,10 @@ from cohirf.sources.arrow_batches import (
 )
 from cohirf.sources.arrow_columns import choose_fields, common_type, copy_batch
 from cohirf.sources.columns import Columns
-from cohirf.sources.files import FileStamp, Origin, naming
+from cohirf.sources.files import FileStamp, Origin, SourceChangedError, naming
 from cohirf.sources.source import rows_within
 from cohirf.sources.streamed import StreamedSource
+from cohirf.temporary import TemporaryFile
 
 KIND = "an Arrow file"
 LOADED_BYTES = 2**26  # the largest record batch that is loaded whole, if there is another way
@@ -45,6 +46,8 @@ class ArrowSource(StreamedSource):
     """
 
     def __init__(self, path: str | os.PathLike[str], columns: Columns = None, *, origin: Origin | None = None) -> None:
+        self._path = path  # a temporary file exists as long as it is referred to
+        self._is_temporary = isinstance(path, TemporaryFile)
         self._file = FileStamp.of(path)
         self._origin: Origin = origin or self._file
         with naming(self._file.name, KIND), map_file(self._file) as file:
@@ -65,7 +68,15 @@ class ArrowSource(StreamedSource):
         self._is_mapped = is_plain and max(sizes) * self.n_features * self.dtype.itemsize > LOADED_BYTES
 
     def _refuse_changes(self) -> None:
-        self._file.refuse_changes()
+        try:
+            self._file.refuse_changes()
+        except SourceChangedError as error:
+            if not self._is_temporary:
+                raise
+            raise SourceChangedError(
+                f"{self.name} was converted to a temporary file, which this process cannot reach: give converted= a "
+                f"path that all processes of the fit can read."
+            ) from error
 
     def _content(self) -> Iterator[Any]:
         return self._origin.content(64)

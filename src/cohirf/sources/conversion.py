@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from cohirf.optional import import_optional
 from cohirf.sources.files import shown
+from cohirf.temporary import TemporaryFile, replacing
 
 MADE_FROM = b"cohirf: made from"
-
-
-def temporary_file() -> Path:
-    """Return a path in a new folder that is removed when this process ends."""
-    folder = Path(tempfile.mkdtemp(prefix="cohirf-"))
-    atexit.register(_remove, folder, os.getpid())
-    return folder / "converted.arrow"
 
 
 def is_made(target: Path, made_from: dict[str, Any]) -> bool:
@@ -39,21 +30,20 @@ def is_made(target: Path, made_from: dict[str, Any]) -> bool:
 
 
 @contextmanager
-def writing(target: Path) -> Iterator[Path]:
-    """Yield the path of an unfinished file that takes the place of ``target`` when it is done, and only then."""
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
+def writing(target: Path | TemporaryFile) -> Iterator[IO[bytes]]:
+    """Yield a file to write to; it takes the place of a path when it is done, and only then."""
     try:
-        yield unfinished
-        with unfinished.open("rb") as file:
-            os.fsync(file.fileno())
-        unfinished.replace(target)
+        if isinstance(target, TemporaryFile):
+            yield target.file
+            target.file.flush()
+        else:
+            with replacing(target) as file:
+                yield file
     except OSError as error:
         if error.errno is None:
             raise
         problem = f"The CSV file was not converted ({os.strerror(error.errno)}): give another path as converted="
-        raise OSError(error.errno, problem, str(target)) from error
-    finally:
-        unfinished.unlink(missing_ok=True)
+        raise OSError(error.errno, problem, os.fspath(target)) from error
 
 
 def _read_origin(target: Path) -> dict[str, Any]:
@@ -66,8 +56,3 @@ def _read_origin(target: Path) -> dict[str, Any]:
     except (ValueError, OSError):
         return {}
     return origin
-
-
-def _remove(folder: Path, process: int) -> None:
-    if os.getpid() == process:  # not in a fork
-        shutil.rmtree(folder, ignore_errors=True)

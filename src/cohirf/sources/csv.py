@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from cohirf.optional import import_optional
 from cohirf.sources.arrow_ipc import ArrowSource
 from cohirf.sources.columns import Columns, choose_names, refuse_type
-from cohirf.sources.conversion import MADE_FROM, is_made, temporary_file, writing
+from cohirf.sources.conversion import MADE_FROM, is_made, writing
 from cohirf.sources.files import FileStamp, one_line
+from cohirf.temporary import TemporaryFile
 
 BLOCK_BYTES = 2**20  # about thirty blocks are read ahead
 TO_UTF_8 = "convert the file first, for instance with iconv -f latin1 -t utf-8"
@@ -36,12 +37,12 @@ def open_csv(
     types = csv.find_types(columns)
     made_from = {"name": file.path.name, "size": file.size, "modified_ns": file.modified_ns}
     made_from |= {"delimiter": csv.delimiter, "header": header, "types": types}
-    target = temporary_file() if converted is None else Path(converted).absolute()
-    if target.suffix != ".arrow":
+    target = TemporaryFile() if converted is None else Path(converted).absolute()
+    if isinstance(target, Path) and target.suffix != ".arrow":
         raise ValueError(f"converted={os.fspath(target)!r} becomes an Arrow file: give a name that ends in .arrow.")
-    if not is_made(target, made_from):
-        with writing(target) as unfinished:
-            csv.convert(types, unfinished, made_from)
+    if isinstance(target, TemporaryFile) or not is_made(target, made_from):
+        with writing(target) as sink:
+            csv.convert(types, sink, made_from)
             file.refuse_changes()
     return ArrowSource(target, origin=file)
 
@@ -81,12 +82,12 @@ class CsvFile:
                 raise ValueError(f"{refuse_type(self.file.name, name, type_found)}{hint}")
         return {name: TYPES[type_found] for name, type_found in found.items()}
 
-    def convert(self, types: dict[str, str], target: Path, made_from: dict[str, Any]) -> None:
+    def convert(self, types: dict[str, str], sink: IO[bytes], made_from: dict[str, Any]) -> None:
         """Write the columns to an Arrow file, block by block."""
         arrow = import_optional("pyarrow", "arrow")
         with self.naming(), self.read(types) as reader:
             schema = reader.schema.with_metadata({MADE_FROM: json.dumps(made_from)})
-            with arrow.OSFile(str(target), "wb") as sink, arrow.ipc.new_file(sink, schema) as writer:
+            with arrow.ipc.new_file(sink, schema) as writer:
                 for batch in reader:
                     writer.write_batch(batch.replace_schema_metadata(schema.metadata))
 

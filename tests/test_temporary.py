@@ -1,0 +1,368 @@
+"""Files that are there as a whole or not at all, and files that are gone when nobody needs them any more."""
+
+import copy
+import errno
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from cohirf import open_source, temporary
+from cohirf.temporary import NAME, TemporaryFile, is_stray, remove_strays, replacing
+from other_systems import OTHER_SYSTEMS, as_on
+
+on_linux = pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="only Linux has files without a name")
+
+
+@pytest.fixture(params=["linux", "linux, but not this file system", *OTHER_SYSTEMS])
+def system(request, monkeypatch):
+    """Run a test as on each system."""
+    if request.param == "linux":
+        yield
+    elif request.param in OTHER_SYSTEMS:
+        with as_on(request.param):
+            yield
+    else:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+        yield
+
+
+def of_process(process=None, started=None, machine=None):
+    """Return a name that a process gives its files: this process, unless another one is given."""
+    process = os.getpid() if process is None else process
+    started = psutil.Process().create_time() if started is None else started
+    return f".cohirf-{machine or temporary._machine()}-{process}-{int(started)}-0123abcd"
+
+
+@pytest.fixture
+def ended():
+    """Return the number of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+# -- files that take the place of others ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("old", [None, b"old"])
+def test_a_finished_file_takes_its_place(old, system, tmp_path):
+    target = tmp_path / "a.txt"
+    if old is not None:
+        target.write_bytes(old)
+    with replacing(target) as file:
+        file.write(b"new")
+        assert (target.read_bytes() if target.exists() else None) == old
+    assert target.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(errno.ENOSPC, "No space left on device")])
+def test_an_unfinished_file_is_removed(error, system, tmp_path):
+    target = tmp_path / "a.txt"
+    target.write_bytes(b"old")
+
+    def write_half():
+        with replacing(target) as file:
+            file.write(b"half")
+            raise error
+
+    with pytest.raises(error if isinstance(error, type) else type(error)):
+        write_half()
+    assert target.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_an_error_of_the_system_names_the_file_that_is_written(system, tmp_path):
+    def write_to_a_full_disk():
+        with replacing(tmp_path / "a.txt"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match=re.escape(f"No space left on device: '{tmp_path / 'a.txt'}'")):
+        write_to_a_full_disk()
+    missing = tmp_path / "missing" / "a.txt"
+    with (
+        pytest.raises(FileNotFoundError, match=re.escape(f"No such file or directory: '{missing}'")),
+        replacing(missing),
+    ):
+        pass
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError, match=f"{tmp_path / 'folder'}'$"), replacing(tmp_path / "folder"):
+        pass
+
+
+def test_an_error_that_names_another_file_is_left_as_it_is(tmp_path):
+    with pytest.raises(FileNotFoundError, match="'other'"), replacing(tmp_path / "a.txt"):
+        Path("other").read_bytes()
+
+
+def test_permissions_are_those_of_any_new_file(system, tmp_path):
+    (tmp_path / "plain").write_bytes(b"")
+    with replacing(tmp_path / "a.txt"):
+        pass
+    assert (tmp_path / "a.txt").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@on_linux
+@pytest.mark.parametrize("old", [None, b"old"])
+def test_a_file_that_cannot_be_given_a_name_is_copied(old, tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refuse)
+    if old is not None:
+        (tmp_path / "a.txt").write_bytes(old)
+    with replacing(tmp_path / "a.txt") as file:
+        file.write(b"new")
+    assert (tmp_path / "a.txt").read_bytes() == b"new"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+# -- files for a while ---------------------------------------------------------------------------------------------
+
+
+def test_a_temporary_file_is_found_by_its_path_and_goes_with_its_object(system, tmp_path):
+    made = TemporaryFile(tmp_path)
+    made.file.write(b"content")
+    made.file.flush()
+    path = Path(made)
+    assert path.read_bytes() == b"content"
+    file = made.file
+    del made
+    assert file.closed
+    assert not path.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_copy_shares_the_file(system, tmp_path):
+    made = TemporaryFile(tmp_path)
+    shared = copy.copy({"file": made})
+    path = Path(made)
+    del made
+    assert path.exists()
+    assert shared
+
+
+def test_a_file_whose_path_was_sent_away_stays_until_the_process_ends(system, tmp_path):
+    made = TemporaryFile(tmp_path)
+    sent = pickle.loads(pickle.dumps(made))
+    path = os.fspath(made)
+    del made
+    assert os.fspath(sent) == path
+    assert Path(path).exists()
+
+
+def test_a_file_that_windows_keeps_while_it_is_open_is_removed_later(tmp_path):
+    with as_on("windows"):
+        made = TemporaryFile(tmp_path)
+        with Path(made).open("rb"):
+            del made
+            assert len(list(tmp_path.iterdir())) == 1
+        TemporaryFile(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- strays --------------------------------------------------------------------------------------------------------
+
+
+def test_names_tell_the_process(tmp_path):
+    with as_on("macos"):
+        made = TemporaryFile(tmp_path)
+    (path,) = tmp_path.iterdir()
+    assert path == Path(made)
+    assert int(NAME.fullmatch(path.name)["process"]) == os.getpid()
+    assert not is_stray(path.name)
+
+
+def test_a_file_of_a_process_that_ended_is_a_stray(ended):
+    assert is_stray(of_process(ended))
+    assert is_stray(of_process(10**30))  # no process can have this number
+
+
+def test_a_file_of_a_process_with_the_same_number_is_a_stray():
+    assert not is_stray(of_process())
+    assert not is_stray(of_process(started=psutil.Process().create_time() + 60))  # the clock was set
+    assert is_stray(of_process(started=psutil.Process().create_time() - 86_400))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no zombies on Windows")
+def test_a_process_that_has_ended_and_was_not_waited_for_leaves_strays():
+    process = subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE)
+    try:
+        started = psutil.Process(process.pid).create_time()
+        process.stdout.read()  # until it ends
+        while psutil.Process(process.pid).status() != psutil.STATUS_ZOMBIE:
+            pass
+        assert is_stray(of_process(process.pid, started))
+    finally:
+        process.communicate()
+
+
+def test_what_is_not_clearly_ours_and_dead_stays(ended, tmp_path):
+    stray = of_process(ended)
+    ours = [
+        of_process(),
+        of_process(ended, machine="00000000"),
+        f"{stray}-more",
+        stray.removeprefix("."),
+        ".cohirf-0123456789abcdef",
+    ]
+    for name in ours:
+        (tmp_path / name).write_bytes(b"precious")
+    (tmp_path / "precious").write_bytes(b"precious")
+    link = tmp_path / of_process(ended).replace("0123abcd", "00000001")
+    link.symlink_to(tmp_path / "precious")
+    folder = tmp_path / of_process(ended).replace("0123abcd", "00000002")
+    folder.mkdir()
+    (tmp_path / stray).write_bytes(b"")
+    remove_strays(tmp_path)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {*ours, "precious", link.name, folder.name}
+    remove_strays(tmp_path / "missing")
+
+
+@pytest.mark.parametrize("make", ["a temporary file", "a file that takes the place of another"])
+def test_the_next_file_clears_its_directory_of_strays(make, ended, system, tmp_path, monkeypatch):
+    (tmp_path / of_process(ended)).write_bytes(b"half")
+    (tmp_path / "a.txt").write_bytes(b"old")
+    if make == "a temporary file":
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+        TemporaryFile(tmp_path)
+    else:
+        with replacing(tmp_path / "a.txt"):
+            pass
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+# -- kills ---------------------------------------------------------------------------------------------------------
+
+IN_THE_MIDDLE = """
+import os, sys, types
+from pathlib import Path
+sys.modules["cohirf"] = package = types.ModuleType("cohirf")  # without what it imports, which takes seconds
+package.__path__ = [sys.argv[2]]
+if sys.argv[1] == "macos":
+    del os.O_TMPFILE
+    import cohirf.temporary
+    cohirf.temporary.DESCRIPTORS = Path("/missing")
+from cohirf.temporary import TemporaryFile, replacing
+with replacing(Path("a.txt")) as file:
+    file.write(b"half")
+    file.flush()
+    made = TemporaryFile(".")
+    print(flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are killed in another way on Windows")
+@pytest.mark.parametrize("system_name", ["linux", "macos"])
+@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM])
+def test_a_kill_leaves_nothing_or_what_the_next_call_removes(kill, system_name, tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", IN_THE_MIDDLE, system_name, str(Path(temporary.__file__).parent)],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    process.stdout.readline()
+    found = list(tmp_path.iterdir())
+    assert len(found) == (0 if system_name == "linux" else 2)
+    remove_strays(tmp_path)
+    assert set(tmp_path.iterdir()) == set(found)  # the process is alive
+    process.send_signal(kill)
+    process.communicate()
+    assert process.returncode == -kill
+    assert set(tmp_path.iterdir()) == set(found)
+    remove_strays(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+WRITING_EVERYTHING = """
+import os, sys, threading, time
+if sys.argv[1] != "linux":
+    import pytest
+    from other_systems import hide
+    hide(sys.argv[1], pytest.MonkeyPatch())
+from sklearn.cluster import KMeans
+from cohirf import CoHiRF, open_source
+from cohirf.cli import main
+from cohirf.report import write_report
+
+everybody = threading.Barrier(4, timeout=200)
+
+def stop(descriptor):
+    everybody.wait()
+    time.sleep(1000)
+
+source = open_source("data.csv")
+X = source.take(range(source.n_rows))
+model = CoHiRF(KMeans(2, n_init=1), n_views=2, random_state=0).fit(X)
+os.fsync = stop  # all is written, and nothing is in its place
+for write in (
+    lambda: open_source("data.csv", converted="kept.arrow"),
+    lambda: write_report(model, X, "report.html"),
+    lambda: main(["fit", "data.csv", "--param", "n_clusters=2", "--out", "labels.csv", "--quiet"]),
+):
+    threading.Thread(target=write, daemon=True).start()
+everybody.wait()
+print("everything is written", flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.fixture
+def killed(tmp_path):
+    """Return a function that kills a process in the middle of everything it writes, and the folders it wrote to."""
+    here, for_a_while = tmp_path / "here", tmp_path / "for a while"
+    for folder in (here, for_a_while):
+        folder.mkdir()
+    (here / "data.csv").write_text("a,b\n" + "".join(f"{i},{i % 2}\n" for i in range(20)), encoding="utf-8")
+
+    def kill_in_the_middle(kill, system_name):
+        paths = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+        process = subprocess.Popen(
+            [sys.executable, "-c", WRITING_EVERYTHING, system_name],
+            cwd=here,
+            env=os.environ | {"TMPDIR": str(for_a_while), "PYTHONPATH": paths},
+            stdout=subprocess.PIPE,
+        )
+        assert process.stdout.readline() == b"everything is written\n"
+        process.send_signal(kill)
+        process.communicate()
+        assert process.returncode == -kill
+        return here, for_a_while
+
+    return kill_in_the_middle
+
+
+@on_linux
+@pytest.mark.parametrize("kill", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+def test_killed_conversions_reports_and_commands_leave_nothing(kill, killed):
+    here, for_a_while = killed(kill, "linux")
+    assert [path.name for path in here.iterdir()] == ["data.csv"]
+    assert list(for_a_while.iterdir()) == []
+
+
+@on_linux
+@pytest.mark.slow
+@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM])
+def test_elsewhere_the_next_calls_remove_what_kills_leave(kill, killed, monkeypatch):
+    here, for_a_while = killed(kill, "macos")
+    monkeypatch.setattr("tempfile.tempdir", str(for_a_while))
+    assert len(list(here.iterdir())) == 1 + 3
+    assert len(list(for_a_while.iterdir())) == 2  # the command has converted the file, too
+    with as_on("macos"):
+        source = open_source(here / "data.csv", converted=here / "kept.arrow")
+        assert sorted(path.name for path in here.iterdir()) == ["data.csv", "kept.arrow"]
+        assert len(list(for_a_while.iterdir())) == 2
+        source = open_source(here / "data.csv")
+        assert len(list(for_a_while.iterdir())) == 1
+        del source
+    assert list(for_a_while.iterdir()) == []
