@@ -19,7 +19,6 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, _fit_context
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -39,6 +38,7 @@ from cohirf.algorithm.choose_medoids import (
 from cohirf.algorithm.companions import Companions, count_shown
 from cohirf.algorithm.consensus import Codes, Consensus, relaxed_consensus, strict_consensus
 from cohirf.algorithm.engine import Engine
+from cohirf.algorithm.faint_values import measure_distances
 from cohirf.algorithm.feature_tally import FeatureTally
 from cohirf.algorithm.first_level import state_after
 from cohirf.algorithm.get_clusters import Views, take_features
@@ -981,4 +981,4 @@ def _measure(X: Any, medoids: Any, relevant: IntArray | None) -> Any:
     """Return the Euclidean distance of each row to each medoid, which has the relevant features alone."""
     if medoids.shape[0] == 0:
         return np.empty((X.shape[0], 0), dtype=X.dtype)
-    return euclidean_distances(_take_relevant(X, relevant), medoids)
+    return measure_distances(_take_relevant(X, relevant), medoids)
