@@ -61,8 +61,10 @@ def test_sparse_landmarks_are_found_by_sparse_and_dense_rows():
 @pytest.mark.parametrize("n_features", [1, 20])
 @pytest.mark.parametrize(
     ("size", "dtype"),
-    [(5e-324, "f8"), (1e-310, "f8"), (1e-200, "f8"), (1e-150, "f8"), (1e150, "f8")]
-    + [(2e-45, "f4"), (1e-30, "f4"), (1e-15, "f4"), (1e15, "f4")],
+    [
+        *((size, "f8") for size in (5e-324, 1e-310, 1e-200, 1e-150, 1e150)),
+        *((size, "f4") for size in (2e-45, 1e-30, 1e-15, 1e15)),
+    ],
 )
 def test_landmarks_of_any_size_find_themselves(size, dtype, n_features, container):
     points = np.repeat(np.arange(1, 31)[:, None] * np.dtype(dtype).type(size), n_features, axis=1)
