@@ -386,10 +386,10 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """Return the cluster of the nearest of the rows that the fit kept as landmarks.
 
         Landmarks are all rows of small data, else at most about 10,000 of them, drawn so that every cluster has some.
-        A row that is a landmark gets its own label back, unless an identical row has another one. So ``predict`` of the
-        training rows is ``labels_`` up to 10,000 rows. Beyond, rows near the border of two clusters can be nearer to a
-        landmark of the other cluster: hardly any row where clusters are apart, 4 % where they touch, and 17 % where a
-        single cloud of points is cut into pieces, each of 50,000 rows. The user guide has the measurements.
+        A row that is a landmark gets its own label back, unless an identical row has another one. So, after a fit of
+        at most 10,000 rows in memory, ``predict`` of them gives ``labels_``. Beyond, rows near the border of two clusters can be nearer to a
+        landmark of the other cluster. Of 50,000 rows that was hardly any where clusters are apart, 4 to 7 % where they
+        touch, and 17 to 18 % where one cloud of points is cut into pieces; the user guide has the table.
 
         Parameters
         ----------
