@@ -387,9 +387,10 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
         Landmarks are all rows of small data, else at most about 10,000 of them, drawn so that every cluster has some.
         A row that is a landmark gets its own label back, unless an identical row has another one. So, after a fit of
-        at most 10,000 rows in memory, ``predict`` of them gives ``labels_``. Beyond, rows near the border of two clusters can be nearer to a
-        landmark of the other cluster. Of 50,000 rows that was hardly any where clusters are apart, 4 to 7 % where they
-        touch, and 17 to 18 % where one cloud of points is cut into pieces; the user guide has the table.
+        at most 10,000 rows in memory, ``predict`` of them gives ``labels_``. Beyond, a row near the border of two
+        clusters can be nearer to a landmark of the other cluster. Of 50,000 rows that was hardly any where clusters
+        are apart, 4 to 7 % where they touch, and 17 to 18 % where one cloud of points is cut into pieces; the user
+        guide has the table.
 
         Parameters
         ----------
@@ -903,8 +904,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             warnings.warn(
                 f"n_clusters={n_clusters} of {type(self._base_method()).__name__} is at or above the number of rows "
                 f"({n_rows}), so only equal rows fuse: lower n_clusters.",
-                UserWarning,
-                stacklevel=FIT_CALLER - 2,
+                ConvergenceWarning,
+                stacklevel=FIT_CALLER - 2,  # which fit calls itself
             )
 
     def _warn_if_unfinished(self, state: FitState, batch_size: int | None) -> None:
