@@ -165,7 +165,7 @@ def test_a_missing_value_in_new_rows_counts_as_the_mean_of_its_column(blobs):
     row[0, 3] = np.nan
     filled = row.copy()
     filled[0, 3] = X[:, 3].mean()
-    assert (model.transform(row) == model.transform(filled)).all()
+    assert model.transform(row) == pytest.approx(model.transform(filled), rel=1e-12)
 
 
 def test_a_missing_value_only_in_new_rows_is_taken(blobs):
@@ -189,3 +189,46 @@ def test_the_users_estimator_is_never_touched(blobs):
     fit(blobs[0], base)
     assert base[-1].random_state == 7
     assert not hasattr(base[-1], "labels_")
+
+
+@pytest.mark.filterwarnings("ignore:n_clusters=8 of KMeans is at or above")
+@pytest.mark.parametrize("n_features", [1, 20])
+@pytest.mark.parametrize(
+    ("size", "dtype"), [(1e-310, "f8"), (1e-200, "f8"), (1e150, "f8"), (1e-40, "f4"), (1e-25, "f4"), (1e15, "f4")]
+)
+def test_training_rows_of_any_size_get_their_labels_back(size, dtype, n_features):
+    X = np.repeat(np.arange(1, 6)[:, None] * np.dtype(dtype).type(size), n_features, axis=1)
+    model = fit(X, KMeans(8))
+    assert model.labels_.tolist() == [0, 1, 2, 3, 4]
+    assert model.predict(X).tolist() == [0, 1, 2, 3, 4]
+    distances = model.transform(X) / np.dtype(dtype).type(size)
+    steps = np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
+    assert distances == pytest.approx(steps * np.sqrt(n_features), rel=1e-4, abs=1e-4)
+
+
+class Signs(KMeans):
+    """Puts rows together by the sign of their first cell, in arrays and CSR matrices alike."""
+
+    def fit_predict(self, X, y=None, sample_weight=None):
+        first = X[:, [0]].toarray() if sparse.issparse(X) else X[:, [0]]
+        return (first.ravel() > 0).astype(int)
+
+
+@pytest.mark.parametrize("medoid", ["cosine", "euclidean", "rbf", "laplacian"])
+def test_sparse_and_dense_fits_agree_on_signed_data(medoid):
+    for seed in range(30):
+        X = np.random.default_rng(seed).integers(-1, 2, (30, 4)).astype(float)
+        weights = np.random.default_rng(seed).integers(1, 4, 30) * 2.0 ** (200 * (seed % 3 - 1))
+        dense, as_csr = (
+            CoHiRF(Signs(2), max_features=3, n_views=3, medoid=medoid, random_state=seed).fit(
+                rows, sample_weight=weights
+            )
+            for rows in (X, sparse.csr_matrix(X))
+        )
+        assert as_csr.medoid_indices_.tolist() == dense.medoid_indices_.tolist()
+        assert as_csr.parents_.tolist() == dense.parents_.tolist()
+
+
+def test_a_pair_of_opposite_sparse_rows_is_fitted():
+    model = CoHiRF(KMeans(1), random_state=0).fit(sparse.csr_matrix([[1.0, 0.0], [-1.0, 0.0]]))
+    assert model.labels_.tolist() == [0, 0]

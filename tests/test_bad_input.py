@@ -12,8 +12,11 @@ from scipy import sparse
 from sklearn.cluster import DBSCAN, KMeans, SpectralClustering
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.mixture import GaussianMixture
+from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF
 
@@ -24,10 +27,32 @@ DATA = {
     "1-D": (np.arange(4.0), ValueError, "Expected 2D array, got 1D array instead"),
     "3-D": (np.zeros((2, 2, 2)), ValueError, "Found array with dim 3"),
     "None": (None, TypeError, "X=None is no data: give an array or table with one row per sample"),
-    "NaN": (np.array([[1.0], [np.nan]]), ValueError, "contains NaN.*impute them, for instance with .*SimpleImputer"),
-    "infinity": (np.array([[1.0], [np.inf]]), ValueError, "contains infinity: replace infinite values"),
+    "NaN": (
+        np.array([[1.0], [np.nan]]),
+        ValueError,
+        r"contains NaN.*impute them, for instance with .*SimpleImputer.* Column 0 has 1 such cell, in row 1\.$",
+    ),
+    "NaN in a table": (
+        pd.DataFrame({"size": [1.0, 2.0, 3.0], "age": [1.0, None, None], "n": [1, None, 2]}),
+        ValueError,
+        r"contains NaN.* Column 'age' has 2 such cells, the first in row 1; column 'n' has 1 such cell, in row 1\.$",
+    ),
+    "NaN in many columns": (
+        np.full((2, 5), np.nan),
+        ValueError,
+        r"column 2 has 2 such cells, the first in row 0; 2 more columns have some\.$",
+    ),
+    "infinity": (
+        np.array([[1.0], [np.inf]]),
+        ValueError,
+        r"contains infinity: replace infinite values.* Column 0 has 1 such cell, in row 1\.$",
+    ),
     "minus infinity": (np.array([[1.0], [-np.inf]]), ValueError, "contains infinity: replace infinite values"),
-    "sparse NaN": (sparse.csr_array([[1.0, np.nan]]), ValueError, "contains NaN"),
+    "sparse NaN": (
+        sparse.csr_array([[1.0, np.nan]]),
+        ValueError,
+        r"contains NaN.* Column 1 has 1 such cell, in row 0\.$",
+    ),
     "text": (
         np.array([["1.5", "a"]], dtype=object),
         ValueError,
@@ -38,7 +63,11 @@ DATA = {
     "strings": (np.array([["a"]]), ValueError, "X holds values of type <U1: turn them into numbers first"),
     "numbers as strings": ([["1", "2"]], ValueError, "X holds values of type <U1: turn them into numbers first"),
     "objects": (np.array([[{}]]), TypeError, "float.. argument must be a string or a real number"),
-    "dates": (np.array([["2026-01-01"]], dtype="M8[D]"), ValueError, r"X holds values of type datetime64\[D\]"),
+    "dates": (
+        np.array([["2026-01-01"]], dtype="M8[D]"),
+        ValueError,
+        r"X holds values of type datetime64\[D\]: .* days since",
+    ),
     "ragged": ([[1, 2], [3]], ValueError, "The rows of X differ in length: give equally many values for each row"),
     "dict": ({"a": [1]}, TypeError, r"X is a dict: give an array or table.*such as pandas.DataFrame\(X\)"),
     "masked": (
@@ -63,16 +92,16 @@ DATA = {
     "pandas dates": (
         pd.DataFrame({"when": [day]}),
         ValueError,
-        "Column 'when' of X has type datetime64.*numbers first",
+        "Column 'when' of X has type datetime64.*numbers first, for instance into the days since a fixed date, or",
     ),
     "pandas strings": (
         pd.DataFrame({"who": ["a"]}),
         ValueError,
         "Column 'who' of X has type str: turn it into numbers",
     ),
-    "polars dates": (pl.DataFrame({"when": [day]}), ValueError, "Column 'when' of X has type Datetime"),
+    "polars dates": (pl.DataFrame({"when": [day]}), ValueError, "Column 'when' of X has type Datetime.* days since"),
     "polars strings": (pl.DataFrame({"who": ["a"]}), ValueError, "Column 'who' of X has type String.*OneHotEncoder"),
-    "arrow dates": (pa.table({"when": [day]}), ValueError, "Column 'when' of X has type timestamp"),
+    "arrow dates": (pa.table({"when": [day]}), ValueError, "Column 'when' of X has type timestamp.* days since"),
     "arrow strings": (pa.table({"who": ["a"]}), ValueError, "Column 'who' of X has type string"),
 }
 
@@ -100,6 +129,7 @@ PARAMETERS = [
     ({"min_cluster_size": 0}, "'min_cluster_size' .* Got 0 instead"),
     ({"max_candidates": 0}, "'max_candidates' .* Got 0 instead"),
     ({"candidate_fraction": 0.0}, "'candidate_fraction' .* Got 0.0 instead"),
+    ({"n_jobs": 0}, r"n_jobs=0 is not valid: give 1 or more, or -1 for all cores\."),
     ({"consensus": "loose"}, "'consensus' parameter of CoHiRF must be a str among .*'relaxed'"),
     ({"medoid": "manhattan"}, "'medoid' parameter of CoHiRF must be a str among .*'laplacian'.* or a callable"),
     ({"medoid_weights": "yes"}, "'medoid_weights' parameter of CoHiRF must be an instance of 'bool'"),
@@ -133,6 +163,14 @@ class FitlessBase:
             "works on a precomputed matrix: CoHiRF needs a method",
         ),
         (SpectralClustering(affinity="precomputed"), ValueError, "works on a precomputed matrix"),
+        (
+            LogisticRegression(),
+            TypeError,
+            r"estimator=LogisticRegression\(\) is a classifier: it learns from labels, .* such as KMeans or DBSCAN",
+        ),
+        (make_pipeline(StandardScaler(), LogisticRegression()), TypeError, "is a classifier"),
+        (LinearRegression(), TypeError, r"estimator=LinearRegression\(\) is a regressor"),
+        (NeighborhoodComponentsAnalysis(), TypeError, "is a supervised method: it learns from labels"),
     ],
 )
 def test_a_base_method_is_refused(base, error, message):
@@ -174,7 +212,7 @@ def test_an_unfitted_model_says_so(method):
 @pytest.mark.parametrize("method", ["predict", "transform"])
 def test_new_rows_must_have_the_columns_of_the_fit(method):
     frame = pd.DataFrame(np.eye(4), columns=list("abcd"))
-    model = CoHiRF(random_state=0).fit(frame)
+    model = CoHiRF(KMeans(2), random_state=0).fit(frame)
     with pytest.raises(ValueError, match="X has 3 features, but CoHiRF is expecting 4 features"):
         getattr(model, method)(np.eye(3))
     with pytest.raises(ValueError, match="Feature names must be in the same order as they were in fit"):

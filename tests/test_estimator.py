@@ -251,3 +251,20 @@ def test_importing_the_package_loads_no_optional_part():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"matplotlib", "pandas", "polars", "pyarrow", "plotly", "dask"} & set(done.stdout.split())
+
+
+def test_more_clusters_than_rows_are_warned_of(blobs):
+    message = r"n_clusters=500 of KMeans is at or above the number of rows \(150\), so only equal rows fuse: lower"
+    with pytest.warns(ConvergenceWarning, match=message) as warned:
+        model = CoHiRF(KMeans(500), random_state=0).fit(blobs[0][:150])
+    assert model.n_clusters_ == 150
+    assert warned[0].filename == __file__
+    weights = np.r_[np.ones(100), np.zeros(50)]
+    with pytest.warns(
+        ConvergenceWarning, match=r"n_clusters=100 of Pipeline is at or above the number of rows \(100\)"
+    ):
+        CoHiRF(make_pipeline(StandardScaler(), KMeans(100)), random_state=0).fit(blobs[0][:150], sample_weight=weights)
+
+
+def test_fewer_clusters_than_rows_are_not_warned_of(blobs):
+    CoHiRF(KMeans(19, n_init=1), n_views=1, random_state=0).fit(blobs[0][:20])

@@ -12,6 +12,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 import cohirf
 from cohirf import CoHiRF, open_source
+from cohirf.algorithm.screening import screen_features
 
 BLOBS, Y = make_blobs(400, 8, centers=4, cluster_std=1.0, random_state=0)
 NOISE = 30 * np.random.default_rng(0).standard_normal((400, 300))
@@ -174,6 +175,22 @@ def test_the_batch_size_is_chosen_for_the_relevant_features(monkeypatch):
     model = CoHiRF(KMeans(4), feature_screen=True, max_features=0.5, batch_size="auto", random_state=0).fit(X)
     assert planned == [(8, 4)]
     assert model.relevant_features_.tolist() == RELEVANT
+
+
+@pytest.mark.parametrize("batch_size", [None, 150, "auto"])
+@pytest.mark.parametrize("with_checkpoint", [False, True])
+def test_a_fit_screens_once(batch_size, with_checkpoint, monkeypatch, tmp_path):
+    screened = []
+
+    def count(rows, entropy):
+        screened.append(entropy)
+        return screen_features(rows, entropy)
+
+    monkeypatch.setattr(cohirf.estimator, "screen_features", count)
+    monkeypatch.setattr(cohirf.estimator, "plan_batches", lambda *_, **__: SimpleNamespace(batch_size=200))
+    checkpoint = tmp_path / "checkpoint" if with_checkpoint else None
+    CoHiRF(KMeans(4, n_init=1), n_views=2, feature_screen=True, batch_size=batch_size, checkpoint=checkpoint).fit(X)
+    assert len(screened) == 1
 
 
 def test_a_fit_that_was_stopped_screens_as_it_did_before(tmp_path):

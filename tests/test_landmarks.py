@@ -1,6 +1,7 @@
 """Rows kept for prediction."""
 
 import numpy as np
+import pytest
 from scipy import sparse
 
 from cohirf.landmarks import Landmarks, sample_landmarks
@@ -54,3 +55,28 @@ def test_sparse_landmarks_are_found_by_sparse_and_dense_rows():
     landmarks = Landmarks.build(sparse.csr_array(points))
     assert landmarks.nearest(sparse.csr_array(points)).tolist() == list(range(len(points)))
     assert landmarks.nearest(points).tolist() == list(range(len(points)))
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("n_features", [1, 20])
+@pytest.mark.parametrize(
+    ("size", "dtype"),
+    [
+        *((size, "f8") for size in (5e-324, 1e-310, 1e-200, 1e-150, 1e150)),
+        *((size, "f4") for size in (2e-45, 1e-30, 1e-15, 1e15)),
+    ],
+)
+def test_landmarks_of_any_size_find_themselves(size, dtype, n_features, container):
+    points = np.repeat(np.arange(1, 31)[:, None] * np.dtype(dtype).type(size), n_features, axis=1)
+    landmarks = Landmarks.build(container(points))
+    assert landmarks.nearest(container(points)).tolist() == list(range(30))
+    assert landmarks.nearest(points).tolist() == list(range(30))
+
+
+@pytest.mark.parametrize("n_features", [1, 20])
+def test_rows_far_from_faint_landmarks_find_one(n_features):
+    landmarks = Landmarks.build(np.repeat([[1e-200], [2e-200], [-3e-200]], n_features, axis=1))
+    rows = np.repeat([[1e150], [1.0], [0.0], [2.2e-200], [-1.0]], n_features, axis=1)
+    nearest = landmarks.nearest(rows)
+    assert nearest.min() >= 0
+    assert nearest[2:4].tolist() == [0, 1]

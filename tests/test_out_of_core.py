@@ -129,6 +129,17 @@ def test_predict_reads_a_source_block_by_block(blobs, tmp_path):
     assert adjusted_rand_score(model.labels_, expected) > 0.99
 
 
+def test_transform_reads_a_source_block_by_block(blobs, tmp_path, monkeypatch):
+    monkeypatch.setattr("cohirf.algorithm.grouping.BLOCK_ROWS", 70)
+    source = open_source(save_as("npy", blobs[0], tmp_path))
+    model = fit(source)
+    distances = model.transform(source)
+    assert distances.shape == (len(blobs[0]), model.n_clusters_)
+    assert distances == pytest.approx(model.transform(blobs[0]), abs=1e-6)
+    with pytest.raises(ValueError, match="The source has 2 columns, and the fit had"):
+        model.transform(open_source(blobs[0][:, :2]))
+
+
 def test_landmarks_are_rows_that_the_first_level_left(blobs, tmp_path):
     model = fit(open_source(save_as("npy", blobs[0], tmp_path)))
     survivors = np.flatnonzero(model.hierarchy_.absorbed_at != 1)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+COLUMNS_TOLD = 3
 
 
 def find_fault(X: Any, *, allow_nan: bool) -> str | None:
@@ -33,6 +36,44 @@ def find_fault(X: Any, *, allow_nan: bool) -> str | None:
     if largest > np.sqrt(largest_square):
         return f"holds values up to {largest:.3g}, whose squares overflow {values.dtype}: scale the data first."
     return None
+
+
+def locate_fault(X: Any, names: Sequence[str] | None = None) -> str:
+    """Say which columns of ``X`` hold NaN or, if none does, infinity, how often, and where first.
+
+    Parameters
+    ----------
+    X : array or CSR matrix
+        Values of which some are not finite.
+    names : sequence of str, optional
+        Names of the columns, which are told by their number without it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.finite import locate_fault
+    >>> locate_fault(np.array([[1.0, np.nan], [2.0, np.nan]]), names=["size", "age"])
+    "Column 'age' has 2 such cells, the first in row 0."
+    """
+    values = X.data if sparse.issparse(X) else X
+    is_wrong = np.isnan if np.isnan(values).any() else np.isinf
+    if sparse.issparse(X):
+        cells = X.tocoo()
+        wrong = is_wrong(cells.data)
+        rows, columns = cells.row[wrong], cells.col[wrong]
+    else:
+        rows, columns = np.nonzero(is_wrong(X))
+    faulty, counts = np.unique(columns, return_counts=True)
+    told = []
+    for column, count in zip(faulty[:COLUMNS_TOLD].tolist(), counts[:COLUMNS_TOLD].tolist(), strict=True):
+        name = column if names is None else repr(names[column])
+        cells_there = f"{count:,} such cells, the first" if count > 1 else "1 such cell,"
+        told.append(f"column {name} has {cells_there} in row {rows[columns == column].min():,}")
+    n_more = len(faulty) - len(told)
+    if n_more:
+        told.append(f"{n_more:,} more {'columns have' if n_more > 1 else 'column has'} some")
+    text = "; ".join(told)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _sum_of_squares(values: NDArray[Any]) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.neighbors import KDTree, NearestNeighbors
 
+from cohirf.algorithm.faint_values import find_lift, lift_values
 from cohirf.algorithm.grouping import IntArray, rows_by_label
 
 MAX_LANDMARKS = 10_000
@@ -55,28 +56,42 @@ class Landmarks:
 
     points: Any
     tree: KDTree | None
+    lift: float | None  # what faint values are multiplied by; None where points are not faint
 
     @classmethod
     def build(cls, points: Any) -> Landmarks:
         """Put the points into a tree where they have few features; elsewhere a tree does not help."""
         few_features = not sparse.issparse(points) and points.shape[1] <= MAX_TREE_FEATURES
-        return cls(points, KDTree(points) if few_features else None)
+        lift = find_lift(points)
+        return cls(points, KDTree(_lift(points, lift)) if few_features else None, lift)
 
     def nearest(self, X: Any) -> IntArray:
         """Return the number of the landmark nearest to each row, in Euclidean distance."""
+        X = _lift(X, self.lift)
         if self.tree is not None:
             rows = X.toarray() if sparse.issparse(X) else X
             return np.asarray(self.tree.query(rows, return_distance=False)[:, 0])
-        # Comparison with all points expands the square and loses digits. Shifted to the origin it loses few, and a
-        # few close points are compared again, exactly.
-        points, rows = self.points, X
-        if not (sparse.issparse(points) or sparse.issparse(X)):
-            origin = points.mean(axis=0)
-            points, rows = points - origin, X - origin
-        index = NearestNeighbors(n_neighbors=min(N_CLOSE, points.shape[0]), algorithm="brute").fit(points)
-        close = index.kneighbors(rows, return_distance=False)
-        squares = np.stack([_squared_distances(X, self.points[column]) for column in close.T], axis=1)
-        return np.asarray(close[np.arange(len(close)), squares.argmin(axis=1)])
+        return _nearest_of_all(X, _lift(self.points, self.lift))
+
+
+def _lift(X: Any, lift: float | None) -> Any:
+    return X if lift is None else lift_values(X, lift)
+
+
+def _nearest_of_all(X: Any, points: Any) -> IntArray:
+    """Compare each row with all points.
+
+    That expands the square and loses digits. Shifted to the origin it loses few, and a few close points are compared
+    again, exactly.
+    """
+    shifted_rows, shifted_points = X, points
+    if not (sparse.issparse(points) or sparse.issparse(X)):
+        origin = points.mean(axis=0)
+        shifted_rows, shifted_points = X - origin, points - origin
+    index = NearestNeighbors(n_neighbors=min(N_CLOSE, points.shape[0]), algorithm="brute").fit(shifted_points)
+    close = index.kneighbors(shifted_rows, return_distance=False)
+    squares = np.stack([_squared_distances(X, points[column]) for column in close.T], axis=1)
+    return np.asarray(close[np.arange(len(close)), squares.argmin(axis=1)])
 
 
 def _squared_distances(left: Any, right: Any) -> Any:

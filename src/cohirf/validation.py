@@ -15,13 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import is_classifier, is_regressor
 from sklearn.cluster import FeatureAgglomeration
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from cohirf.finite import find_fault
+from cohirf.finite import find_fault, locate_fault
 
-NOT_NUMBERS = ("date", "time", "duration", "str", "string", "large_string", "utf8", "binary")
+TIMES = ("date", "time", "duration", "period", "interval")
+TEXT = ("str", "string", "large_string", "utf8", "binary")
+ENCODE_TIMES = "for instance into the days since a fixed date"
+ENCODE_TEXT = "for instance with sklearn.preprocessing.OneHotEncoder"
 
 
 @contextmanager
@@ -34,8 +38,7 @@ def naming_text() -> Iterator[None]:
             raise
         value = str(error).partition(": ")[2]
         raise ValueError(
-            f"X holds the text {value}: turn text into numbers first, for instance with "
-            f"sklearn.preprocessing.OneHotEncoder, or leave its column out."
+            f"X holds the text {value}: turn text into numbers first, {ENCODE_TEXT}, or leave its column out."
         ) from error
 
 
@@ -60,11 +63,12 @@ def refuse_what_is_no_table(X: Any) -> None:
         _refuse_columns(_columns(X))
 
 
-def check_finite(X: Any, *, allow_nan: bool) -> None:
+def check_finite(X: Any, names: Sequence[str] | None, *, allow_nan: bool) -> None:
     """Raise for NaN (unless allowed), infinities, and values whose squares overflow."""
     fault = find_fault(X, allow_nan=allow_nan)
     if fault is not None:
-        raise ValueError(f"Input X {fault}")
+        all_finite = np.isfinite(X.data if sparse.issparse(X) else X).all()
+        raise ValueError(f"Input X {fault}" if all_finite else f"Input X {fault} {locate_fault(X, names)}")
 
 
 def narrow_indices(X: Any) -> Any:
@@ -128,12 +132,24 @@ def check_base_method(estimator: Any) -> None:
             f"estimator={estimator!r} is no clustering method: give an instance with fit_predict, "
             f"or with fit and either labels_ or predict."
         )
+    kind = _supervised_kind(estimator)
+    if kind is not None:
+        raise TypeError(
+            f"estimator={estimator!r} is a {kind}: it learns from labels, and there are none in clustering. Give a "
+            f"clustering method, such as KMeans or DBSCAN."
+        )
     if isinstance(estimator, FeatureAgglomeration):
         raise TypeError(f"estimator={estimator!r} clusters features, not rows: try AgglomerativeClustering.")
     if getattr(estimator, "metric", None) == "precomputed" or getattr(estimator, "affinity", None) == "precomputed":
         raise ValueError(
             f"estimator={estimator!r} works on a precomputed matrix: CoHiRF needs a method that works on features."
         )
+
+
+def check_jobs(n_jobs: int | None) -> None:
+    """Raise for a number of jobs that means nothing."""
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 is not valid: give 1 or more, or -1 for all cores.")
 
 
 def count_view_features(max_features: int | float, n_features: int) -> int:
@@ -148,6 +164,17 @@ def count_view_features(max_features: int | float, n_features: int) -> int:
     return max(1, round(max_features * n_features))
 
 
+def _supervised_kind(estimator: Any) -> str | None:
+    """Return what kind of method needs labels to learn from; None for those that need none."""
+    if not hasattr(estimator, "__sklearn_tags__"):
+        return None
+    if is_classifier(estimator):
+        return "classifier"
+    if is_regressor(estimator):
+        return "regressor"
+    return "supervised method" if get_tags(estimator).target_tags.required else None
+
+
 def _as_array(X: Any) -> Any:
     try:
         return np.asarray(X)
@@ -159,7 +186,9 @@ def _as_array(X: Any) -> Any:
 
 def _refuse_array_type(X: NDArray[Any]) -> None:
     is_text = X.dtype.kind == "O" and any(isinstance(cell, str | bytes) for cell in X.flat)
-    if is_text or X.dtype.kind in "mMSUV":
+    if X.dtype.kind in "mM":
+        raise ValueError(f"X holds values of type {X.dtype}: turn them into numbers first, {ENCODE_TIMES}.")
+    if is_text or X.dtype.kind in "SUV":
         raise ValueError(f"X holds values of type {X.dtype}: turn them into numbers first.")
 
 
@@ -177,8 +206,8 @@ def _refuse_columns(columns: list[tuple[Any, str]]) -> None:
     if repeated:
         raise ValueError(f"The column name {repeated[0]!r} of X appears more than once: rename the columns.")
     for name, dtype in columns:
-        if dtype.lower().startswith(NOT_NUMBERS):
+        if dtype.lower().startswith(TIMES + TEXT):
+            example = ENCODE_TIMES if dtype.lower().startswith(TIMES) else ENCODE_TEXT
             raise ValueError(
-                f"Column {name!r} of X has type {dtype}: turn it into numbers first, "
-                f"for instance with sklearn.preprocessing.OneHotEncoder, or leave it out."
+                f"Column {name!r} of X has type {dtype}: turn it into numbers first, {example}, or leave it out."
             )

@@ -232,6 +232,17 @@ def test_sizes_are_lowered_to_the_rows_without_missing_cells():
     assert (BaseMethod.of(HDBSCAN()).label_rows(view, np.random.default_rng(0)) < 0).all()
 
 
+def test_an_error_on_rows_with_missing_cells_is_passed_on_if_others_are_complete():
+    class Failing(BaseEstimator):
+        def fit_predict(self, X):
+            raise ValueError("out of luck")
+
+    view = np.array([[1.0], [2.0], [np.nan]])
+    with pytest.raises(ValueError, match="out of luck"):
+        label_rows(Failing(), view)
+    assert label_rows(Failing(), np.array([[1.0], [np.nan], [np.nan]])).tolist() == [-1, -1, -1]
+
+
 @pytest.mark.parametrize(("n_jobs", "expected"), [(None, 1), (2, 2)])
 def test_jobs_that_the_caller_asks_joblib_for_are_not_those_of_the_base_method(n_jobs, expected):
     with parallel_config(backend="threading", n_jobs=4):

@@ -4,6 +4,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics.pairwise import linear_kernel
 
@@ -79,6 +81,75 @@ def test_sparse_rows_have_the_same_medoids(clusters, rule, container, few_candid
     monkeypatch.setattr(module, "FEW_CANDIDATES", few_candidates)
     monkeypatch.setattr(module, "SUM_CELLS", sum_cells)
     assert (choose(rule[0], container(X), labels), choose(rule[0], container(X), labels, mass)) == dense
+
+
+@pytest.mark.parametrize("name", ["cosine", "euclidean"])
+def test_values_that_cancel_leave_no_hole_in_sparse_sums(name):
+    X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [0.0, -2.0], [3.0, 1.0]])
+    for rows in ([0, 1], [2, 3], [0, 1, 4], [4, 0, 1, 2, 3]):
+        labels = np.zeros(len(rows), dtype=np.int32)
+        assert choose(RULES[name][0], sparse.csr_array(X[rows]), labels) == choose(RULES[name][0], X[rows], labels)
+
+
+@st.composite
+def signed_rows(draw):
+    """Rows of small whole numbers times any power of two, with weights of any size: ties and cancellation abound."""
+    n_rows, n_features = draw(st.integers(1, 12)), draw(st.integers(1, 4))
+    cells = st.sampled_from([-2.0, -1.0, 0.0, 0.0, 1.0, 3.0])
+    X = np.array(draw(st.lists(cells, min_size=n_rows * n_features, max_size=n_rows * n_features)))
+    X = X.reshape(n_rows, n_features)
+    X[:, 0] += draw(st.sampled_from([0.0, 0.0, 1e5]))
+    labels = np.array(draw(st.lists(st.integers(0, 2), min_size=n_rows, max_size=n_rows)))
+    mass = np.array(draw(st.lists(st.sampled_from([1.0, 2.0, 3e5, 1e18]), min_size=n_rows, max_size=n_rows)))
+    mass = draw(st.sampled_from([None, mass * 1e-300, mass, mass * 1e289]))
+    scale = 2.0 ** draw(st.sampled_from([-1000, -300, 0, 300]))
+    return X * scale, np.unique(labels, return_inverse=True)[1].astype(np.int32), mass
+
+
+def store_oddly(X):
+    """Return a CSR matrix with a stored cell for each zero, and with each value stored in two parts."""
+    n_rows, n_features = X.shape
+    columns = np.tile(np.arange(n_features - 1, -1, -1), (n_rows, 2)).ravel()
+    halves = np.hstack([X[:, ::-1] / 2, X[:, ::-1] / 2]).ravel()
+    return sparse.csr_matrix((halves, columns, np.arange(n_rows + 1) * 2 * n_features), shape=X.shape)
+
+
+@pytest.mark.parametrize("container", [sparse.csr_array, store_oddly])
+@pytest.mark.parametrize("name", ["cosine", "euclidean"])
+@settings(max_examples=150, deadline=None)
+@given(given_rows=signed_rows())
+def test_sparse_and_dense_rows_agree_on_signed_values_of_any_size(name, container, given_rows):
+    X, labels, mass = given_rows
+    assert choose(RULES[name][0], container(X), labels, mass) == choose(RULES[name][0], X, labels, mass)
+
+
+@pytest.mark.parametrize("name", ["cosine", "euclidean", "rbf", "laplacian"])
+@settings(max_examples=50, deadline=None)
+@given(given_rows=signed_rows())
+def test_medoids_do_not_depend_on_the_unit_of_values_and_weights(name, given_rows):
+    X, labels, mass = given_rows
+    largest = np.abs(X).max()
+    unit = 2.0 ** np.frexp(largest)[1]
+    weights = None if mass is None else mass / 2.0 ** np.frexp(mass.max())[1]
+    assert choose(RULES[name][0], X, labels, mass) == choose(RULES[name][0], X / unit, labels, weights)
+
+
+def test_equal_sparse_rows_have_the_first_one_as_medoid():
+    X = np.repeat([[0.1, 0.7, 0.0], [0.3, 0.0, 1e9]], 7, axis=0)
+    labels = np.repeat(np.array([0, 1], dtype=np.int32), 7)
+    assert choose(RULES["euclidean"][0], sparse.csr_array(X), labels) == [0, 7]
+
+
+def test_a_tight_sparse_cluster_far_from_the_origin_keeps_its_digits():
+    rng = np.random.default_rng(0)
+    X = np.hstack([1e7 + rng.normal(size=(40, 2)), rng.integers(0, 2, (40, 3))])
+    labels = np.zeros(40, dtype=np.int32)
+    rule = RULES["euclidean"][0]
+    assert (
+        choose(rule, sparse.csr_array(X), labels)
+        == choose(rule, X, labels)
+        == choose(rule, X - [1e7, 1e7, 0, 0, 0], labels)
+    )
 
 
 def test_float32_is_added_up_in_float64(clusters, rule):

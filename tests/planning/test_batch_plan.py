@@ -75,14 +75,27 @@ def test_rows_that_fit_in_one_batch_are_not_divided():
     assert plan.reason == "all rows fit in one batch"
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 99, 101])
-def test_few_rows_are_one_batch(n_rows):
-    plan = plan_batches(
-        lambda size: X[:size], n_rows, contraction_of(KMeans(2), 4), memory_limit=resident_bytes() + 500 * MB
-    )
-    assert plan.batch_size >= n_rows
-    assert plan.n_batches == 1
-    assert all(probe.n_rows <= n_rows for probe in plan.probes)
+@pytest.mark.parametrize("n_rows", [1, 2, 99, 149])
+def test_few_rows_are_one_batch_and_nothing_is_measured(n_rows, monkeypatch):
+    monkeypatch.setattr(plan_module, "fresh_process", lambda: pytest.fail("a process was started to measure"))
+    model = CoHiRF(KMeans(1, n_init=1), batch_size="auto", memory_limit="1TB", n_views=2).fit(X[:n_rows])
+    assert model.diagnostics_[0].n_batches == 1
+    plan = plan_batches(pytest.fail, n_rows, contraction_of(KMeans(200), 4), memory_limit=10**12)
+    assert (plan.batch_size, plan.n_batches, plan.probes) == (n_rows, 1, ())
+    assert plan.describe() == f"batch_size={n_rows}: one batch; {n_rows} rows are too few to divide"
+
+
+def test_few_rows_need_room_all_the_same():
+    with pytest.raises(ValueError, match=r"memory_limit=.* is too low: this process takes .* already"):
+        plan_batches(pytest.fail, 50, contraction_of(KMeans(2), 4), memory_limit=1000)
+
+
+def test_rows_that_can_be_divided_are_measured():
+    limit = resident_bytes() + 500 * MB
+    plan = plan_batches(lambda size: X[:size], 150, contraction_of(KMeans(2), 4), memory_limit=limit)
+    assert plan.batch_size == 150
+    assert all(probe.n_rows <= 150 for probe in plan.probes)
+    assert plan.probes
 
 
 def test_sparse_rows_are_planned_for():

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from cohirf.algorithm.consensus import NOISE
 from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.repeated_warnings import calling_base_method
 
 # Sizes that may be bounded by the number of rows. They are lowered only for a call that fails without it: a DBSCAN
 # with min_samples above the number of rows is no error, and means that every row is noise.
@@ -107,7 +108,9 @@ class BaseMethod:
         may_overwrite = may_overwrite and all(size < n_rows for size in self.sizes.values())
         settings |= dict.fromkeys(self.copies, not may_overwrite)
         weights = {} if sample_weight is None or self.weight_argument is None else {self.weight_argument: sample_weight}
-        return _check_labels(self._call(view, settings, weights), n_rows, type(self.prototype).__name__)
+        with calling_base_method():
+            labels = self._call(view, settings, weights)
+        return _check_labels(labels, n_rows, type(self.prototype).__name__)
 
     def finds_no_fewer_than(self, n_clusters: int) -> bool:
         """Tell whether the method is told to find at least so many clusters."""

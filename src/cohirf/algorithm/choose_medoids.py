@@ -8,13 +8,13 @@ of its rows, or their mean. So these medoids are exact and cost O(n p). Similari
 between a sample of at most ``max_candidates`` rows of each cluster.
 
 Ties go to the lowest row: rows whose score is within ``TIE`` of the best one count as equal, so that the order in
-which rows are added up does not decide.
+which rows are added up does not decide. For the same reason, CSR rows must not lose digits that an array keeps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,15 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
-from cohirf.algorithm.grouping import IntArray, first_rows, index_dtype, rows_by_label, sum_by_label
+from cohirf.algorithm.faint_values import find_lift, lift_values
+from cohirf.algorithm.grouping import (
+    IntArray,
+    count_by_label,
+    first_rows,
+    index_dtype,
+    rows_by_label,
+    sum_by_label,
+)
 
 FloatArray = NDArray[np.float64]
 Similarity = Callable[[Any, FloatArray], FloatArray]
@@ -32,6 +40,11 @@ TIE = 1e-9
 # Sizes of temporary arrays, in cells: cluster sums that are held at once, and a block of rows that fits the cache.
 SUM_CELLS = 2**23
 BLOCK_CELLS = 2**17
+# Below it, a square has lost digits.
+FAINT_SQUARE = np.finfo(np.float64).smallest_normal / np.finfo(np.float64).eps ** 2
+# A CSR cluster whose mean has a larger square, in units of the mean squared distance to it, is shifted to the origin:
+# the expanded square would lose digits. Rows of so tight a cluster have their large values in the same columns.
+TIGHT = 1e4
 # Up to so many CSR candidates in a cluster, subtracting all pairs of many clusters at once beats a call per cluster.
 FEW_CANDIDATES = 16
 
@@ -89,6 +102,10 @@ def choose_central_medoids(
     centrality: Centrality,
 ) -> IntArray:
     """Return the row of the exact medoid of each cluster, for a centrality that is linear in the rows."""
+    if mass is not None:
+        heaviest = np.zeros(n_clusters)
+        np.maximum.at(heaviest, labels, mass)
+        mass = _relative(mass, heaviest[labels])
     if sparse.issparse(X) or n_clusters * X.shape[1] <= SUM_CELLS:
         members = Members(X, None, labels, n_clusters, mass)
         return _first_best(centrality(members), labels, n_clusters)
@@ -128,6 +145,7 @@ def choose_sampled_medoids(
             part = clusters[start : start + step]
             rows = candidates[starts[part][:, None] + np.arange(size)]
             weights = np.ones(rows.shape) if mass is None else mass[rows]
+            weights = _relative(weights, weights.max(axis=1, keepdims=True))
             points = X[rows.ravel()] if sparse.issparse(X) else X[rows]
             scores = _mean_similarity(similarity(points.astype(np.float64, copy=False), weights), weights)
             best = scores.max(axis=1, keepdims=True)
@@ -140,12 +158,13 @@ def cosine_centrality(members: Members) -> FloatArray:
     """Return the mean cosine similarity of each row to the rows of its cluster; a zero row has similarity 0."""
     inverse_norm = np.empty(len(members.labels))
     for block, points in members.blocks(BLOCK_CELLS):
-        norm = np.sqrt(_row_dots(points, points))
-        inverse_norm[block] = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
-    directions = _cluster_means(members, members.weigh(inverse_norm))
+        norm = _norms(points)
+        has_inverse = norm >= np.finfo(np.float64).smallest_normal
+        inverse_norm[block] = np.divide(1.0, norm, out=np.zeros_like(norm), where=has_inverse)
+    directions = _cluster_vectors(_cluster_means(members, members.weigh(inverse_norm)))
     scores = inverse_norm
     for block, points in members.blocks(BLOCK_CELLS):
-        scores[block] *= _dots_with_clusters(points, directions, members.labels[block])
+        scores[block] *= directions.dots(points, members.labels[block])
     return scores
 
 
@@ -154,17 +173,17 @@ def euclidean_centrality(members: Members) -> FloatArray:
 
     The sum of squared distances to all rows of the cluster differs from it by a constant factor and summand only.
     """
-    means = _cluster_means(members, members.weigh(np.ones(len(members.labels))))
-    squares = np.empty(len(members.labels))
-    for block, points in members.blocks(BLOCK_CELLS):
-        squares[block] = _squared_distances_to_clusters(points, means, members.labels[block])
-    spread = sum_by_label(members.labels, members.weigh(squares), members.n_clusters) / members.cluster_mass()
-    unit = spread[members.labels]
+    squares = _squared_distances_to_means(members)
+    if squares.max() < FAINT_SQUARE and (lift := find_lift(members.X)) is not None:
+        squares = _squared_distances_to_means(replace(members, X=lift_values(members.X, lift)))
+    unit = _spread(members, squares)[members.labels]
     return -np.divide(squares, unit, out=np.zeros_like(squares), where=unit > 0)
 
 
 def rbf_similarity(points: Any, mass: FloatArray) -> FloatArray:
     """Return exp(-gamma d^2) with 1 / gamma the mean squared distance between the candidates of the cluster."""
+    lift = find_lift(points)
+    points = points if lift is None else lift_values(points, lift)
     if sparse.issparse(points) and mass.shape[1] <= FEW_CANDIDATES:
         squares = _compare_pairs(points, mass.shape, lambda difference: difference.multiply(difference))
     elif sparse.issparse(points):
@@ -214,11 +233,11 @@ class CallableSimilarity:
         return matrix
 
 
-def _first_best(scores: FloatArray, labels: IntArray, n_clusters: int) -> IntArray:
+def _first_best(scores: FloatArray, labels: IntArray, n_clusters: int, tie: float = TIE) -> IntArray:
     """Return the first position of the highest score in each cluster; its first one if it has no score at all."""
     threshold = np.full(n_clusters, -np.inf)
     np.fmax.at(threshold, labels, scores)
-    threshold -= TIE
+    threshold -= tie
     medoids = first_rows(labels, n_clusters)
     best = np.flatnonzero(scores >= threshold[labels])[::-1]  # of several written to one place the last one stays
     medoids[labels[best]] = best
@@ -279,28 +298,110 @@ def _cluster_means(members: Members, weights: FloatArray) -> Any:
     return np.divide(sums, members.cluster_mass()[:, None], out=sums)
 
 
-def _dots_with_clusters(points: Any, vectors: Any, labels: IntArray) -> FloatArray:
-    """Return the inner product of each row with the vector of its cluster.
+@dataclass(frozen=True)
+class _ArrayVectors:
+    """A vector for each cluster, as the rows of an array."""
 
-    A CSR row meets the CSR sum of its cluster only where it has entries itself, and the sum has them there, too: each
-    entry finds its partner by bisection in (cluster, feature).
-    """
-    if not sparse.issparse(points):
-        return _row_dots(points, np.take(vectors, labels, axis=0, mode="clip"))  # labels are in range
-    vectors.sort_indices()
-    n_features = np.int64(points.shape[1])
-    row_of = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
-    cluster_of = np.repeat(np.arange(vectors.shape[0]), np.diff(vectors.indptr))
-    partner = np.searchsorted(cluster_of * n_features + vectors.indices, labels[row_of] * n_features + points.indices)
-    return sum_by_label(row_of, points.data * vectors.data[partner], points.shape[0])
+    vectors: FloatArray
 
+    def dots(self, points: FloatArray, labels: IntArray) -> FloatArray:
+        """Return the inner product of each row with the vector of its cluster."""
+        return _row_dots(points, np.take(self.vectors, labels, axis=0, mode="clip"))  # labels are in range
 
-def _squared_distances_to_clusters(points: Any, means: Any, labels: IntArray) -> FloatArray:
-    if not sparse.issparse(points):
-        difference = points - means[labels]
+    def squared_distances(self, points: FloatArray, labels: IntArray) -> FloatArray:
+        """Return the squared distance of each row to the vector of its cluster."""
+        difference = points - self.vectors[labels]
         return _row_dots(difference, difference)
-    norms = _row_dots(means, means)[labels]
-    return _row_dots(points, points) - 2 * _dots_with_clusters(points, means, labels) + norms
+
+
+@dataclass(frozen=True)
+class _SparseVectors:
+    """A vector for each cluster, as cells that are looked up by bisection in (cluster, feature).
+
+    The last cell stands behind all others, so that a search always ends at a cell.
+    """
+
+    keys: NDArray[np.int64]
+    values: FloatArray
+    squared_norms: FloatArray
+    n_features: int
+
+    @classmethod
+    def of(cls, vectors: Any) -> _SparseVectors:
+        """Sort the cells of a CSR matrix."""
+        vectors.sort_indices()
+        n_clusters, n_features = vectors.shape
+        cluster_of = np.repeat(np.arange(n_clusters, dtype=np.int64), np.diff(vectors.indptr))
+        keys = np.append(cluster_of * n_features + vectors.indices, n_clusters * n_features)
+        return cls(keys, np.append(vectors.data, 0.0), _row_dots(vectors, vectors), n_features)
+
+    def dots(self, points: Any, labels: IntArray) -> FloatArray:
+        """Return the inner product of each CSR row with the vector of its cluster."""
+        row_of = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
+        wanted = labels[row_of] * np.int64(self.n_features) + points.indices
+        cell = np.searchsorted(self.keys, wanted)
+        # A sum has no cell where the entries of its rows cancel each other.
+        values = np.where(self.keys[cell] == wanted, self.values[cell], 0.0)
+        return sum_by_label(row_of, points.data * values, points.shape[0])
+
+    def squared_distances(self, points: Any, labels: IntArray) -> FloatArray:
+        """Return the squared distance of each CSR row to the vector of its cluster, by expansion of the square."""
+        return _row_dots(points, points) - 2 * self.dots(points, labels) + self.squared_norms[labels]
+
+
+def _cluster_vectors(vectors: Any) -> _ArrayVectors | _SparseVectors:
+    return _SparseVectors.of(vectors) if sparse.issparse(vectors) else _ArrayVectors(vectors)
+
+
+def _squared_distances_to_means(members: Members) -> FloatArray:
+    """Return the squared distance of each row to the mean of its cluster."""
+    means = _cluster_vectors(_cluster_means(members, members.weigh(np.ones(len(members.labels)))))
+    squares = _squared_distances(members, means)
+    if isinstance(means, _ArrayVectors):
+        return squares
+    is_tight = means.squared_norms > TIGHT * _spread(members, squares)
+    is_tight &= count_by_label(members.labels, members.n_clusters) > 1
+    in_tight = np.flatnonzero(is_tight[members.labels])
+    if len(in_tight) > 0:
+        central = _first_best(-squares, members.labels, members.n_clusters, tie=0)
+        shifted = _shift(members, in_tight, central)
+        means = _SparseVectors.of(_cluster_means(shifted, shifted.weigh(np.ones(len(in_tight)))))
+        squares[in_tight] = _squared_distances(shifted, means)
+    return squares
+
+
+def _squared_distances(members: Members, means: _ArrayVectors | _SparseVectors) -> FloatArray:
+    squares = np.empty(len(members.labels))
+    for block, points in members.blocks(BLOCK_CELLS):
+        squares[block] = means.squared_distances(points, members.labels[block])
+    return np.maximum(squares, 0, out=squares)
+
+
+def _shift(members: Members, some: IntArray, origins: IntArray) -> Members:
+    """Return some members, all CSR rows, minus the row that is the origin of their cluster."""
+    clusters, labels = np.unique(members.labels[some], return_inverse=True)
+    X = members.X.astype(np.float64, copy=False)
+    difference = (X[some] - X[origins[members.labels[some]]]).tocsr()
+    return Members(difference, None, labels, len(clusters), None if members.mass is None else members.mass[some])
+
+
+def _spread(members: Members, squares: FloatArray) -> FloatArray:
+    """Return the mean squared distance of each cluster's rows to their mean."""
+    return sum_by_label(members.labels, members.weigh(squares), members.n_clusters) / members.cluster_mass()
+
+
+def _relative(mass: FloatArray, heaviest: FloatArray) -> FloatArray:
+    """Divide mass by a power of two near that of the heaviest row, so that sums neither overflow nor vanish."""
+    return np.ldexp(mass, -np.frexp(heaviest)[1])
+
+
+def _norms(points: Any) -> FloatArray:
+    norms = np.sqrt(_row_dots(points, points))
+    faint = np.flatnonzero(norms < np.sqrt(FAINT_SQUARE))
+    if len(faint) > 0 and (lift := find_lift(points[faint])) is not None:
+        lifted = lift_values(points[faint], lift)
+        norms[faint] = np.sqrt(_row_dots(lifted, lifted)) / lift
+    return norms
 
 
 def _row_dots(left: Any, right: Any) -> FloatArray:

@@ -40,7 +40,6 @@ IN_WORDS_OF_OPTIONS = (
     (r"\bof X\b", "of the data"),
     (r"^X has", "The data has"),
     (r"^(delimiter|header)= is", r"--\1 is"),
-    (r"^n_jobs == 0 in Parallel has no meaning$", "n_jobs=0 is not valid: give 1 or more, or -1 for all cores."),
     (r"Mend it, or give its delimiter=\.", "Mend it, or give its --delimiter."),
     (r"Or is the delimiter not (.+)\?", r"Or is the delimiter not \1? Give --delimiter."),
     (r"Raise memory_limit, or fit from a file with cohirf\.open_source", "Raise memory_limit"),

@@ -1,5 +1,8 @@
 """Which batch size to take under a memory limit: probe, forecast, choose.
 
+**Few rows.** Rows that even the smallest batches would not divide are one batch. Nothing is measured for them: there is
+nothing to choose, and a process that measures takes longer than their fit.
+
 **Probe.** The whole batch step runs on uniform samples of rising size in a process of its own, which tells the time
 and the peak memory of each. It starts at the smallest batch that makes sense and ends when the next probe would take
 more than half of the memory that a batch may have, or more time than probing is worth.
@@ -57,12 +60,14 @@ class BatchPlan:
         About how many rows are contracted together; never more than one and a half times as many.
     n_batches : int
         Number of batches at the first level, the one held aside included.
-    n_levels : int
-        Number of levels expected.
-    seconds : float
-        Time expected, without reading the data; infinite if next to nothing merges in a batch.
-    n_bytes : int
-        Peak of the resident memory of the process expected, all that it holds already included.
+    n_levels : int or None
+        Number of levels expected; None if nothing was measured.
+    seconds : float or None
+        Time expected, without reading the data; infinite if next to nothing merges in a batch; None if nothing was
+        measured.
+    n_bytes : int or None
+        Peak of the resident memory of the process expected, all that it holds already included; None if nothing was
+        measured.
     memory_limit : int
         The limit that was planned for.
     reason : str
@@ -75,9 +80,9 @@ class BatchPlan:
 
     batch_size: int
     n_batches: int
-    n_levels: int
-    seconds: float
-    n_bytes: int
+    n_levels: int | None
+    seconds: float | None
+    n_bytes: int | None
     memory_limit: int
     reason: str
     probes: tuple[Probe, ...]
@@ -86,6 +91,8 @@ class BatchPlan:
     def describe(self) -> str:
         """Return the plan as one line."""
         batches = "one batch" if self.n_batches == 1 else f"{self.n_batches:,} batches"
+        if self.seconds is None or self.n_bytes is None:
+            return f"batch_size={self.batch_size}: {batches}; {self.reason}"
         levels = f"about {self.n_levels} levels and {_format_seconds(self.seconds)}"
         outlook = "in which hardly any rows merge" if self.seconds == inf else levels
         memory = f"{format_bytes(self.n_bytes)} of {format_bytes(self.memory_limit)} memory"
@@ -196,6 +203,8 @@ def plan_batches(
     room = Room(memory_limit, taken + held)
     if room.for_batch(1) <= 0:
         raise ValueError(_say_no_room(room, held, on_worker=taken_bytes is not None))
+    if count_batches(n_rows, SMALLEST_BATCH) == 1:
+        return _plan_few_rows(n_rows, memory_limit)
     smallest = smallest_batch(contraction, n_rows)
     with fresh_process() as call:
         trial = Trial(call, read_sample, contraction)
@@ -225,6 +234,21 @@ def smallest_batch(contraction: Contraction, n_rows: int) -> int:
     """Return the size below which batches make no sense for the base method."""
     sizes = contraction.views.method.sizes.values()
     return min(n_rows, max(SMALLEST_BATCH, ROWS_PER_SIZE * max(sizes, default=0)))
+
+
+def _plan_few_rows(n_rows: int, memory_limit: int) -> BatchPlan:
+    """Put all rows in one batch, unmeasured."""
+    return BatchPlan(
+        batch_size=n_rows,
+        n_batches=1,
+        n_levels=None,
+        seconds=None,
+        n_bytes=None,
+        memory_limit=memory_limit,
+        reason=f"{n_rows} rows are too few to divide",
+        probes=(),
+        probing_seconds=0.0,
+    )
 
 
 def list_candidates(task: Task, cost: BatchCost) -> list[Candidate]:

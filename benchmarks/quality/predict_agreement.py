@@ -1,0 +1,80 @@
+"""How far `predict` of the training rows agrees with `labels_`, and why they differ.
+
+`predict` gives a row the label of the nearest landmark. Up to 10,000 rows, every row is its own landmark, and the two
+agree. Beyond, landmarks are a sample, and a row near the border of two clusters can be nearer to a landmark of the
+other one. The script prints the share of rows that differ, and how near the border these are: the distance to the
+nearest landmark of any other cluster, over the distance to the nearest landmark of the row's own cluster.
+
+    python benchmarks/quality/predict_agreement.py [--seeds 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.datasets import load_digits, load_iris, make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import KDTree
+
+from cohirf import CoHiRF
+from cohirf.datasets import make_spheres
+
+
+def cases() -> Iterator[tuple[str, Any, np.ndarray]]:
+    """Yield a name, a model and the data it is fitted to."""
+    yield "iris", CoHiRF(KMeans(3)), load_iris().data
+    yield "digits", CoHiRF(KMeans(10, n_init=1), consensus="majority"), load_digits().data
+    apart = make_blobs(50_000, n_features=5, centers=8, cluster_std=1.0, random_state=0)[0]
+    yield "blobs, apart", CoHiRF(KMeans(8, n_init=1), consensus="majority", batch_size=1000), apart
+    touching = make_blobs(50_000, n_features=5, centers=8, cluster_std=3.0, random_state=0)[0]
+    yield "blobs, touching", CoHiRF(KMeans(8, n_init=1), consensus="majority", batch_size=1000), touching
+    yield (
+        "one cloud",
+        CoHiRF(KMeans(8, n_init=1), consensus="majority"),
+        np.random.default_rng(0).normal(size=(50_000, 5)),
+    )
+    spheres = make_spheres(50_000, random_state=0)[0]
+    yield "spheres", CoHiRF(DBSCAN(eps=0.3, min_samples=5), batch_size=5000), spheres
+
+
+def border_ratio(model: Any, X: np.ndarray, rows: np.ndarray) -> float:
+    """Return the median, over rows, of the distance to other clusters in units of the distance to their own."""
+    ratios = []
+    for label in np.unique(model.labels_[rows]):
+        of_label = model._landmark_labels == label
+        mine = rows[model.labels_[rows] == label]
+        if of_label.all():
+            continue
+        own, other = (KDTree(model._landmarks.points[which]).query(X[mine])[0][:, 0] for which in (of_label, ~of_label))
+        ratios.append(other / np.maximum(own, 1e-300))
+    return float(np.median(np.concatenate(ratios))) if ratios else float("nan")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=3)
+    seeds = parser.parse_args().seeds
+    print(
+        f"{'data':16} {'rows':>7} {'clusters':>8} {'landmarks':>9} {'differ':>7} {'share':>7} {'ARI':>7} {'border':>6}"
+    )
+    for name, model, X in cases():
+        for seed in range(seeds):
+            model.set_params(random_state=seed).fit(X)
+            predicted = model.predict(X)
+            differ = np.flatnonzero(predicted != model.labels_)
+            figures = (len(X), model.n_clusters_, model._landmarks.points.shape[0], len(differ))
+            agreement = adjusted_rand_score(model.labels_, predicted)
+            border = f"{border_ratio(model, X, differ):6.2f}" if len(differ) else f"{'-':>6}"
+            print(
+                f"{name:16} {figures[0]:7} {figures[1]:8} {figures[2]:9} {figures[3]:7} "
+                f"{len(differ) / len(X):7.2%} {agreement:7.4f} {border}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
