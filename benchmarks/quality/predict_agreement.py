@@ -1,17 +1,16 @@
-"""How far `predict` of the training rows agrees with `labels_`, and why they differ.
+"""How far does `predict` of the training rows agree with `labels_`, and why do they differ?
 
 `predict` gives a row the label of the nearest landmark. Up to 10,000 rows, every row is its own landmark, and the two
 agree. Beyond, landmarks are a sample, and a row near the border of two clusters can be nearer to a landmark of the
 other one. The script prints the share of rows that differ, and how near the border these are: the distance to the
 nearest landmark of any other cluster, over the distance to the nearest landmark of the row's own cluster.
 
-    python benchmarks/quality/predict_agreement.py [--seeds 3]
+    python -m benchmarks.quality.predict_agreement [--seeds 3]
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import KDTree
 
+from benchmarks._common import Table, make_parser, parse
 from cohirf import CoHiRF
 from cohirf.datasets import make_spheres
 
@@ -54,26 +54,21 @@ def border_ratio(model: Any, X: np.ndarray, rows: np.ndarray) -> float:
     return float(np.median(np.concatenate(ratios))) if ratios else float("nan")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=3)
-    seeds = parser.parse_args().seeds
-    print(
-        f"{'data':16} {'rows':>7} {'clusters':>8} {'landmarks':>9} {'differ':>7} {'share':>7} {'ARI':>7} {'border':>6}"
-    )
+    seeds = parse(parser, argv, seeds=1).seeds
+    counts = dict.fromkeys(("rows", "clusters", "landmarks", "differ"), ">9")
+    table = Table({"data": "<16"} | counts | {"share": ">7.2%", "ARI": ">7.4f", "border": ">6.2f"})
     for name, model, X in cases():
         for seed in range(seeds):
             model.set_params(random_state=seed).fit(X)
             predicted = model.predict(X)
             differ = np.flatnonzero(predicted != model.labels_)
-            figures = (len(X), model.n_clusters_, model._landmarks.points.shape[0], len(differ))
             agreement = adjusted_rand_score(model.labels_, predicted)
-            border = f"{border_ratio(model, X, differ):6.2f}" if len(differ) else f"{'-':>6}"
-            print(
-                f"{name:16} {figures[0]:7} {figures[1]:8} {figures[2]:9} {figures[3]:7} "
-                f"{len(differ) / len(X):7.2%} {agreement:7.4f} {border}",
-                flush=True,
-            )
+            border = border_ratio(model, X, differ) if len(differ) else "-"
+            n_landmarks = model._landmarks.points.shape[0]
+            table.row(name, len(X), model.n_clusters_, n_landmarks, len(differ), len(differ) / len(X), agreement, border)
 
 
 if __name__ == "__main__":
