@@ -1,7 +1,7 @@
 """Which versions ``constraints.txt`` pins: those installed of every package that ``cohirf[dev]`` needs, and no others.
 
-Without options this writes ``constraints.txt``. With ``--check`` it changes nothing, and fails if the file pins a package
-that nothing needs, lacks one that something needs, or names another version than the installed one.
+Without options this writes ``constraints.txt``. With ``--check`` it changes nothing, and fails if the file pins a
+package that nothing needs, lacks one that something needs, or names another version than the installed one.
 """
 
 from __future__ import annotations
