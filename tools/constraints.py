@@ -1,12 +1,14 @@
 """Which versions ``constraints.txt`` pins: those installed of every package that ``cohirf[dev]`` needs, and no others.
 
 Without options this writes ``constraints.txt``. With ``--check`` it changes nothing, and fails if the file pins a
-package that nothing needs, lacks one that something needs, or names another version than the installed one.
+package that nothing needs, lacks one that something needs, or names another version than the installed one. Which
+packages are needed differs between systems, so it checks only on the system that the file was written on.
 """
 
 from __future__ import annotations
 
 import argparse
+import platform
 import re
 import sys
 from collections.abc import Iterable
@@ -17,7 +19,8 @@ from packaging.markers import Marker
 from packaging.requirements import Requirement
 
 FILE = Path(__file__).parents[1] / "constraints.txt"
-HEADING = "# Versions of the development environment, which `make` installs. `make constraints` writes this file.\n"
+SYSTEM = f"Python {sys.version_info.major}.{sys.version_info.minor} on {platform.system()}"
+HEADING = f"# What `make` installs, and `make constraints` wrote: the development environment for {SYSTEM}."
 
 
 def main() -> int:
@@ -25,14 +28,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="fail if constraints.txt is not what is needed")
     pins = [f"{name}=={version}" for name, version in sorted(needed_versions("cohirf", {"dev"}).items())]
-    if not parser.parse_args().check:
-        FILE.write_text(HEADING + "".join(f"{pin}\n" for pin in pins), encoding="utf-8")
+    if parser.parse_args().check:
+        return check(pins)
+    FILE.write_text("\n".join([HEADING, *pins, ""]), encoding="utf-8")
+    return 0
+
+
+def check(pins: list[str]) -> int:
+    """Say how ``constraints.txt`` differs from the pins that are needed; return the exit code."""
+    heading, *pinned = FILE.read_text(encoding="utf-8").splitlines()
+    if heading != HEADING:
+        print(f"constraints.txt is not checked: it was not written by {SYSTEM}")
         return 0
-    pinned = [line for line in FILE.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     for pin in sorted(set(pinned) - set(pins)):
-        print(f"constraints.txt pins {pin}, which is not what cohirf[dev] needs and .venv has")
+        print(f"constraints.txt pins {pin}, which is not what cohirf[dev] needs and .venv has: make constraints")
     for pin in sorted(set(pins) - set(pinned)):
-        print(f"constraints.txt lacks {pin}, which cohirf[dev] needs")
+        print(f"constraints.txt lacks {pin}, which cohirf[dev] needs: make constraints")
     return int(pinned != pins)
 
 
