@@ -5,9 +5,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 JOBS ?= 2
 
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+.PHONY: demo test check docs bench evidence experiments format clean
 
-.PHONY: demo test test-lowest check constraints docs bench evidence experiments format clean
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .venv/program: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -29,6 +29,8 @@ demo: .venv/program  ## cluster real and synthetic data, print a table, write a 
 
 test: .venv/installed  ## run the tests with coverage
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --cov --cov-report=term $(ARGS)
+
+.PHONY: test-lowest constraints
 
 # Warnings are not errors here: old packages warn about each other.
 test-lowest: .venv-lowest/installed  ## run the tests with the lowest versions that pyproject.toml allows
