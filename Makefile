@@ -1,5 +1,5 @@
 # Everything a newcomer needs: `make demo` and `make test`. Each command first makes .venv, which takes Python 3.11
-# and a package index, and nothing else.
+# and a package index, and nothing else. `make demo` installs the program alone; the others add development tools.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -7,22 +7,46 @@ JOBS ?= 2
 
 .PHONY: demo test check docs bench evidence experiments format clean
 
-.venv/installed: pyproject.toml constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.venv/program: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	$(INSTALL) --constraint constraints.txt --editable ".[cli]"
 	@touch $@
 
-demo: .venv/installed  ## cluster real and synthetic data, print a table, write a report with the hierarchy
+.venv/installed: .venv/program
+	$(INSTALL) --constraint constraints.txt --editable ".[dev]"
+	@touch $@
+
+.venv-lowest/installed: pyproject.toml
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --editable ".[test]"
+	@touch $@
+
+demo: .venv/program  ## cluster real and synthetic data, print a table, write a report with the hierarchy
 	$(BIN)/cohirf demo
 
 test: .venv/installed  ## run the tests with coverage
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --cov --cov-report=term $(ARGS)
 
-check: .venv/installed  ## lint, format, types, import layers
+.PHONY: test-lowest constraints
+
+# Warnings are not errors here: old packages warn about each other.
+test-lowest: .venv-lowest/installed  ## run the tests with the lowest versions that pyproject.toml allows
+	.venv-lowest/bin/python -m pytest --numprocesses $(JOBS) -W default -m "not slow" $(ARGS)
+
+check: .venv/installed  ## lint, format, types, import layers, pinned versions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/constraints.py --check
+
+constraints:  ## install the newest version of everything into .venv, and pin these versions
+	$(PYTHON) -m venv --clear .venv
+	$(INSTALL) --editable ".[dev]"
+	$(BIN)/python tools/constraints.py
 
 docs: .venv/installed  ## build the documentation, with warnings as errors
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
@@ -41,4 +65,4 @@ format: .venv/installed  ## put the code into shape
 	$(BIN)/ruff format .
 
 clean:  ## remove what the commands above have made
-	rm -rf .venv docs/_build docs/api/generated docs/gallery build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-lowest docs/_build docs/api/generated docs/gallery build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

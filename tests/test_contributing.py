@@ -1,0 +1,43 @@
+"""CONTRIBUTING's map of the code names what there is, and nothing else."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "cohirf"
+ENTRY = re.compile(r"^(?P<indent> +)(?P<name>[\w/.]+)  +\S")
+
+
+def mapped() -> dict[str, list[str]]:
+    """Return the names on the map: those of the package under "", those of a folder under the folder's name."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    lines = text.partition("    src/cohirf/\n")[2].partition("\n\n")[0].splitlines()
+    names: dict[str, list[str]] = {"": []}
+    for line in lines:
+        entry = ENTRY.match(line)
+        assert entry, f"not a line of the map: {line!r}"
+        if len(entry["indent"]) == 6:
+            names[""].append(entry["name"])
+            folder = entry["name"]
+        else:
+            names.setdefault(folder, []).append(entry["name"])
+    return names
+
+
+def modules(folder: Path) -> list[str]:
+    """Return the modules ("name.py") and packages ("name/") of a folder, without __init__ and __main__."""
+    packages = [f"{path.parent.name}/" for path in folder.glob("*/__init__.py")]
+    return sorted([*packages, *(path.name for path in folder.glob("*.py") if not path.name.startswith("__"))])
+
+
+def test_the_map_names_every_module_and_package_and_nothing_else() -> None:
+    assert sorted(mapped()[""]) == modules(PACKAGE)
+
+
+def test_the_map_names_every_file_of_the_algorithm_and_nothing_else() -> None:
+    assert sorted(mapped()["algorithm/"]) == modules(PACKAGE / "algorithm")
+
+
+def test_other_files_on_the_map_are_there() -> None:
+    named = [PACKAGE / folder / name for folder, names in mapped().items() for name in names]
+    assert [path for path in named if not path.exists()] == []
