@@ -5,7 +5,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test check docs bench evidence experiments format clean
+.PHONY: demo test mutants check docs bench evidence experiments format clean
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -17,6 +17,11 @@ demo: .venv/installed  ## cluster real and synthetic data, print a table, write 
 
 test: .venv/installed  ## run the tests with coverage
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --cov --cov-report=term $(ARGS)
+
+mutants: .venv/installed  ## change one expression at a time and count the changes that no test notices
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[mutation]"
+	OMP_NUM_THREADS=1 PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/mutmut run --max-children $(JOBS) $(ARGS)
+	$(BIN)/python tests/mutation_score.py
 
 check: .venv/installed  ## lint, format, types, import layers
 	$(BIN)/ruff check .
@@ -41,4 +46,4 @@ format: .venv/installed  ## put the code into shape
 	$(BIN)/ruff format .
 
 clean:  ## remove what the commands above have made
-	rm -rf .venv docs/_build docs/api/generated docs/gallery build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv mutants docs/_build docs/api/generated docs/gallery build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
