@@ -1,10 +1,9 @@
-"""How tests run under mutmut: few examples, and only tests that are about the changed file. ``make mutants`` loads it."""
+"""How tests run under ``make mutants``: with few examples, and only those that are about the changed file."""
 
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from mutmut.state import state
 
 # Each mutant must meet the same examples, and few: thousands of mutants are tried.
 settings.register_profile(
@@ -37,5 +36,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
     Otherwise nearly all tests would run for a mutant of a function that every fit calls.
     """
+    from mutmut.state import state
+
     about = f"cohirf.{subject(item.path.relative_to(item.config.rootpath))}."
     state()._stats = {function for function in state()._stats if function.startswith(about)}
