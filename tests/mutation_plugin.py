@@ -15,13 +15,26 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 
-SUBJECTS = {"test_reference.py": "algorithm", "test_properties.py": "algorithm"}
+# Test files that are named after something else than what they are about.
+SUBJECTS = {
+    "test_checkpoint_damage.py": "cohirf.checkpoint.",
+    "test_properties.py": "cohirf.algorithm.",
+    "test_reference.py": "cohirf.algorithm.",
+}
 
 
 def subject(test_file: Path) -> str:
-    """Return the folder or module of cohirf that a test is about: tests mirror ``src/``."""
-    _, name, *_ = test_file.parts
-    return SUBJECTS.get(name) or name.removeprefix("test_").removesuffix(".py").partition("_")[0]
+    """Return how the names of functions begin that a test file is about: those of the module that it mirrors.
+
+    A test file that is named after no module is about its whole folder.
+    """
+    *folders, name = test_file.parts[1:]
+    if name in SUBJECTS:
+        return SUBJECTS[name]
+    module = Path("src", "cohirf", *folders, name.removeprefix("test_"))
+    if module.exists():
+        return ".".join(module.with_suffix("").parts[1:]) + "."
+    return ".".join(["cohirf", *folders]) + "."
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -38,5 +51,5 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     """
     from mutmut.state import state
 
-    about = f"cohirf.{subject(item.path.relative_to(item.config.rootpath))}."
+    about = subject(item.path.relative_to(item.config.rootpath))
     state()._stats = {function for function in state()._stats if function.startswith(about)}

@@ -128,14 +128,3 @@ def test_a_missing_package_is_named_with_its_extra(hierarchy, method, package, e
         ImportError, match=re.escape(f'This needs {package}: install it with pip install "cohirf[{extra}]"')
     ):
         getattr(hierarchy, method)()
-
-
-def test_a_notebook_shows_levels_and_large_clusters():
-    n = 100
-    hierarchy = FusionHierarchy(np.arange(n) // 5 * 5, (np.arange(n) % 5 > 0).astype(int))
-    page = hierarchy._repr_html_()
-    assert "of 100 rows" in page
-    assert "20 clusters" in page
-    assert page.count("5 rows") == 8
-    assert "and 12 smaller ones" in page
-    assert page.count("<div") == page.count("</div>")

@@ -217,3 +217,9 @@ def test_hierarchies_that_differ_in_one_vector_are_different(hierarchy):
 def test_a_row_of_a_condensed_hierarchy_beyond_its_last_one_is_refused(hierarchy):
     with pytest.raises(ValueError, match="row=9 is not in this hierarchy of 3 rows: give one of them, as rows lists"):
         hierarchy.condense(3).lineage(9)
+
+
+def test_a_step_up_leads_to_the_medoid_that_absorbed_a_row_at_that_level(hierarchy):
+    rows = np.array([0, 1, 2, 4])
+    assert hierarchy.step_up(rows, 1).tolist() == [0, 0, 2, 4]
+    assert hierarchy.step_up(rows, 2).tolist() == [0, 1, 0, 4]
