@@ -57,6 +57,7 @@ def test_tables_have_a_line_per_row(hierarchy):
     table = hierarchy.to_arrow()
     assert table.column_names == ["row", "parent", "absorbed_at", "cluster"]
     assert table["parent"].to_pylist() == frame.parent.tolist()
+    assert table["row"].type == table["parent"].type == table["cluster"].type == "int32"
 
 
 def test_tables_of_a_condensed_hierarchy_have_rows_of_the_data(hierarchy):
@@ -75,6 +76,10 @@ def test_the_graph_points_from_absorbed_rows_to_medoids(hierarchy):
 
 def test_newick_keeps_multi_way_fusions(hierarchy):
     assert hierarchy.to_newick() == "(((0:1,1:1,2:1)0:1,(3:1,4:1)3:1)0:1,5:3);"
+
+
+def test_newick_of_a_condensed_hierarchy_has_rows_of_the_data(hierarchy):
+    assert hierarchy.condense(3).to_newick() == "((0:1,3:1)0:1,5:2);"
 
 
 def test_newick_of_one_cluster_has_a_named_root():
