@@ -107,6 +107,10 @@ def test_newick_has_every_row_as_a_leaf_once(hierarchy):
             "parents must be a one-dimensional array of integers",
         ),
         (
+            '{"format": "cohirf.FusionHierarchy", "version": 1, "parents": [], "absorbed_at": []}',
+            "parents has 0 rows: a hierarchy has at least one",
+        ),
+        (
             '{"format": "cohirf.FusionHierarchy", "version": 1, "parents": [1, 0], "absorbed_at": [1, 1]}',
             "parents is not a fusion hierarchy",
         ),
@@ -121,6 +125,8 @@ def test_json_says_what_it_is(hierarchy):
     content = json.loads(hierarchy.to_json())
     assert content["format"] == "cohirf.FusionHierarchy"
     assert content["parents"] == [0, 0, 0, 0, 3, 5]
+    assert set(content) == {"format", "version", "parents", "absorbed_at"}
+    assert " " not in hierarchy.to_json()
 
 
 @pytest.mark.parametrize(
