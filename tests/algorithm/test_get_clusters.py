@@ -1,5 +1,6 @@
 """Feature views: which columns they hold, and on which scale."""
 
+from time import perf_counter
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from cohirf.algorithm import get_clusters
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.consensus import strict_consensus
 from cohirf.algorithm.engine import SerialEngine
-from cohirf.algorithm.get_clusters import Views, sample_features, take_features
+from cohirf.algorithm.get_clusters import ViewLabels, Views, sample_features, take_features
 
 X = np.random.default_rng(0).normal(size=(50, 6))
 
@@ -134,3 +135,19 @@ def test_a_view_is_laid_out_in_the_memory_that_is_given():
     memory = np.empty((50, 2))
     assert take_features(X, np.array([0, 3]), memory) is memory
     assert (memory == X[:, [0, 3]]).all()
+
+
+class Told:
+    """An engine whose views took as long as it says."""
+
+    is_serial = False
+
+    def run(self, function, tasks, n_tasks):
+        return (ViewLabels(function(*task).labels, 1000.0) for task in tasks)
+
+
+def test_seconds_of_all_views_are_added_up_and_those_of_the_consensus_are_the_rest():
+    started = perf_counter()
+    found = clusters_of(X, Views(BaseMethod.of(KMeans(2, n_init=1)), 3, 2, (0,)), engine=Told())
+    assert found.base_seconds == 3000
+    assert 0 < found.consensus_seconds < perf_counter() - started
