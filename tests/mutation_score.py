@@ -26,7 +26,7 @@ def outcomes(meta: Path) -> dict[str, str]:
         name = mutant.rpartition(".")[2]
         original = name.rpartition("_")[0] + "_orig"
         before, after = ("".join(source[start - 1 : end]) for start, end in (spans[original], spans[name]))
-        harmless = HARMLESS.sub("", before) == HARMLESS.sub("", after.replace(name, original))
+        harmless = before and HARMLESS.sub("", before) == HARMLESS.sub("", after.replace(name, original))
         found[mutant] = "harmless" if harmless else OUTCOMES.get(exit_code, "found")
     return found
 
