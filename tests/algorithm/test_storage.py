@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage, RowsReadOnce
+from cohirf.algorithm.storage import ArrayRows, MemoryStorage, RowsReadOnce, SelectedRows
 
 X = np.arange(12.0).reshape(6, 2)
 
@@ -40,3 +40,10 @@ def test_rows_that_are_read_once_have_their_own_numbers():
     some = RowsReadOnce(ArrayRows(X), np.array([0, 2, 5]))
     assert some.n_rows == 3
     assert some.take(np.array([1, 2])).tolist() == [[4, 5], [10, 11]]
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_rows_may_have_some_of_their_features(container):
+    rows = SelectedRows(ArrayRows(container(X)), np.array([1]))
+    assert rows.n_rows == 6
+    assert dense(rows.take(np.array([0, 4]))).tolist() == [[1], [9]]
