@@ -18,6 +18,7 @@ settings.register_profile(
 # Test files that are named after something else than what they are about.
 SUBJECTS = {
     "test_checkpoint_damage.py": "cohirf.checkpoint.",
+    "test_checkpoint_forged.py": "cohirf.checkpoint.",
     "test_properties.py": "cohirf.algorithm.levels.",
     "test_reference.py": "cohirf.algorithm.levels.",
 }
