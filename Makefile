@@ -5,7 +5,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: demo test check docs bench evidence experiments format clean
+.PHONY: demo test mutants check docs bench evidence experiments format clean
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
@@ -36,6 +36,11 @@ test: .venv/installed  ## run the tests with coverage
 test-lowest: .venv-lowest/installed  ## run the tests with the lowest versions that pyproject.toml allows
 	.venv-lowest/bin/python -m pytest --numprocesses $(JOBS) -W default -m "not slow" $(ARGS)
 
+mutants: .venv/installed  ## change one expression at a time and count the changes that no test notices
+	$(INSTALL) --constraint constraints.txt --editable ".[mutation]"
+	OMP_NUM_THREADS=1 PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/mutmut run --max-children $(JOBS) $(ARGS)
+	$(BIN)/python tests/mutation_score.py
+
 check: .venv/installed  ## lint, format, types, import layers, pinned versions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -65,4 +70,4 @@ format: .venv/installed  ## put the code into shape
 	$(BIN)/ruff format .
 
 clean:  ## remove what the commands above have made
-	rm -rf .venv .venv-lowest docs/_build docs/api/generated docs/gallery build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-lowest mutants docs/_build docs/api/generated docs/gallery build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -61,3 +61,25 @@ def test_where_blocks_outnumber_the_rows_held_aside_these_are_spread_over_all():
 @pytest.mark.parametrize("n_rows", range(2, 60))
 def test_no_batch_in_order_is_empty(n_rows):
     assert all(len(batch.contracted) > 0 for batch in split(n_rows, 2, in_order=True))
+
+
+def test_as_many_rows_are_held_aside_in_all_as_a_batch_has():
+    batches = list(split(1000, 250, in_order=True))
+    assert len(batches) == 3
+    assert sum(len(batch.held_aside) for batch in batches) == 250
+    assert len(split(1000, 250, in_order=False).held_aside) == 250
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+@pytest.mark.parametrize("batch_size", [None, 10])
+def test_positions_take_four_bytes(batch_size, in_order):
+    batches = split(100, batch_size, in_order=in_order)
+    parts = [*(part for batch in batches for part in (batch.contracted, batch.held_aside)), batches.held_aside]
+    assert {part.dtype for part in parts} == {np.dtype(np.int32)}
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+def test_batches_of_a_level_have_nearly_the_same_number_of_rows(in_order):
+    sizes = [len(batch.contracted) for batch in split(1003, 100, in_order=in_order)]
+    assert len(sizes) == 9
+    assert max(sizes) - min(sizes) <= 2

@@ -59,3 +59,16 @@ def test_methods_that_look_for_many_clusters_see_more_rows():
     assert count_shown(BaseMethod.of(AgglomerativeClustering(400)), None) == 400 * SHOWN_PER_CLUSTER
     assert count_shown(BaseMethod.of(AgglomerativeClustering(400)), 500) == 500
     assert count_shown(BaseMethod.of(DBSCAN()), None) == MIN_SHOWN
+
+
+def test_medoids_are_known_by_their_row_numbers_in_the_data():
+    numbers = np.arange(1000, 2000)  # the fit has the second half of the rows
+    drawn = Companions(ArrayRows(X), (0,), 2000, numbers).draw(np.arange(0, 1000, 2), (2, 0))
+    assert len(drawn) > 1000
+    assert not np.isin(drawn, X[1000:2000:2]).any()
+
+
+def test_all_rows_are_shown_where_as_many_are_wanted():
+    drawn = Companions(ArrayRows(X), (0,), 2000).draw(np.array([0]), (2, 0))
+    assert len(drawn) >= 1998
+    assert (np.diff(drawn[:, 0]) > 0).all()

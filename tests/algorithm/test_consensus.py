@@ -112,3 +112,35 @@ def test_relaxed_consensus_keeps_at_least_one_view():
 def test_threshold_zero_keeps_all_views():
     views = np.random.default_rng(0).integers(0, 3, size=(4, 200))
     assert relaxed_consensus(fold(views), 0.0).views_kept == (0, 1, 2, 3)
+
+
+def test_views_that_agree_fully_are_all_kept_at_threshold_one():
+    view = np.repeat([0, 1, 2], 20)
+    assert relaxed_consensus(fold(np.stack([view, view, view])), 1.0).views_kept == (0, 1, 2)
+
+
+def test_of_views_that_disagree_equally_the_first_is_dropped_until_one_is_left():
+    rows = np.arange(64)
+    views = np.stack([rows % 4, rows // 4 % 4, rows // 16])  # any two of them say the same of the third
+    assert relaxed_consensus(fold(views), 1.0).views_kept == (2,)
+
+
+def test_of_many_views_the_agreement_of_some_pairs_is_taken():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 4, 400)
+    views = np.where(rng.random((12, 400)) < 0.2, rng.integers(0, 4, (12, 400)), truth)  # 66 pairs
+    pairs = [adjusted_rand_score(views[a], views[b]) for a in range(12) for b in range(a)]
+    assert mean_agreement(fold(views)) == pytest.approx(np.mean(pairs), abs=0.02)
+
+
+def test_labels_of_rows_take_four_bytes():
+    views = np.array([[0, 0, 1, -1], [0, 0, 1, 1]])
+    assert strict_consensus(fold(views)).labels.dtype == np.int32
+    assert fold(views).distinct.dtype == np.int32
+    assert relaxed_consensus(fold(views), 0.5).labels.dtype == np.int32
+
+
+def test_rows_count_by_their_mass():
+    views = np.array([[0, 0, 1]])
+    assert fold_views(views, 3).mass.tolist() == [2, 1]
+    assert fold_views(views, 3, np.array([0.5, 2.0, 3.0])).mass.tolist() == [2.5, 3]

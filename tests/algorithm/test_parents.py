@@ -9,6 +9,7 @@ from cohirf.algorithm.parents import (
     find_roots,
     get_final_labels,
     hide_small_clusters,
+    number_by_first_row,
     roots_after_first_level,
     update_parents,
 )
@@ -82,3 +83,34 @@ def test_roots_are_written_where_asked():
     out = np.empty(3, dtype=np.int64)
     assert find_roots(np.array([1, 2, 2]), np.array([1, 2, 0]), 2, out=out) is out
     assert out.tolist() == [2, 2, 2]
+
+
+def test_clusters_of_leaves_are_numbered_by_the_first_of_their_rows():
+    labels = np.array([0, 1, 2, 1, 0], dtype=np.int32)
+    found, medoids = number_by_first_row(labels, np.array([10, 11, 12]), np.array([8, 5, 7, 1, 9]))
+    assert found.tolist() == [2, 0, 1, 0, 2]
+    assert medoids.tolist() == [11, 12, 10]
+    assert found.dtype == np.int32
+
+
+def test_labels_stay_in_the_memory_and_the_type_of_the_roots():
+    roots = np.array([2, 1, 2], dtype=np.int32)
+    labels, medoids = get_final_labels(roots)
+    assert labels is roots
+    assert labels.tolist() == [0, 1, 0]
+    assert medoids.tolist() == [2, 1]
+    hidden, _ = hide_small_clusters(labels, medoids, None, 2)
+    assert hidden is labels
+    assert hidden.tolist() == [0, -1, 0]
+
+
+def test_roots_have_the_type_of_the_parents():
+    parents = np.array([1, 1, 2], dtype=np.int32)
+    assert find_roots(parents, np.array([1, 0, 0]), 1).dtype == np.int32
+
+
+def test_small_clusters_are_hidden_in_every_block(monkeypatch):
+    monkeypatch.setattr(grouping, "BLOCK_ROWS", 2)
+    labels, medoids = hide_small_clusters(np.array([0, 1, 1, 2, 2, 1, 3, 2]), np.arange(4), None, 3)
+    assert labels.tolist() == [-1, 0, 0, 1, 1, 0, -1, 1]
+    assert medoids.tolist() == [1, 2]

@@ -57,6 +57,7 @@ def test_tables_have_a_line_per_row(hierarchy):
     table = hierarchy.to_arrow()
     assert table.column_names == ["row", "parent", "absorbed_at", "cluster"]
     assert table["parent"].to_pylist() == frame.parent.tolist()
+    assert table["row"].type == table["parent"].type == table["cluster"].type == "int32"
 
 
 def test_tables_of_a_condensed_hierarchy_have_rows_of_the_data(hierarchy):
@@ -75,6 +76,10 @@ def test_the_graph_points_from_absorbed_rows_to_medoids(hierarchy):
 
 def test_newick_keeps_multi_way_fusions(hierarchy):
     assert hierarchy.to_newick() == "(((0:1,1:1,2:1)0:1,(3:1,4:1)3:1)0:1,5:3);"
+
+
+def test_newick_of_a_condensed_hierarchy_has_rows_of_the_data(hierarchy):
+    assert hierarchy.condense(3).to_newick() == "((0:1,3:1)0:1,5:2);"
 
 
 def test_newick_of_one_cluster_has_a_named_root():
@@ -102,6 +107,10 @@ def test_newick_has_every_row_as_a_leaf_once(hierarchy):
             "parents must be a one-dimensional array of integers",
         ),
         (
+            '{"format": "cohirf.FusionHierarchy", "version": 1, "parents": [], "absorbed_at": []}',
+            "parents has 0 rows: a hierarchy has at least one",
+        ),
+        (
             '{"format": "cohirf.FusionHierarchy", "version": 1, "parents": [1, 0], "absorbed_at": [1, 1]}',
             "parents is not a fusion hierarchy",
         ),
@@ -116,6 +125,8 @@ def test_json_says_what_it_is(hierarchy):
     content = json.loads(hierarchy.to_json())
     assert content["format"] == "cohirf.FusionHierarchy"
     assert content["parents"] == [0, 0, 0, 0, 3, 5]
+    assert set(content) == {"format", "version", "parents", "absorbed_at"}
+    assert " " not in hierarchy.to_json()
 
 
 @pytest.mark.parametrize(
@@ -128,14 +139,3 @@ def test_a_missing_package_is_named_with_its_extra(hierarchy, method, package, e
         ImportError, match=re.escape(f'This needs {package}: install it with pip install "cohirf[{extra}]"')
     ):
         getattr(hierarchy, method)()
-
-
-def test_a_notebook_shows_levels_and_large_clusters():
-    n = 100
-    hierarchy = FusionHierarchy(np.arange(n) // 5 * 5, (np.arange(n) % 5 > 0).astype(int))
-    page = hierarchy._repr_html_()
-    assert "of 100 rows" in page
-    assert "20 clusters" in page
-    assert page.count("5 rows") == 8
-    assert "and 12 smaller ones" in page
-    assert page.count("<div") == page.count("</div>")

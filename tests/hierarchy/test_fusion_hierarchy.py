@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cohirf import FusionHierarchy
+from cohirf.algorithm import grouping
 
 
 @pytest.fixture
@@ -76,6 +77,46 @@ def test_it_shows_its_levels(hierarchy):
     assert repr(hierarchy) == "FusionHierarchy(5 rows, clusters by level: 5 > 3 > 2)"
 
 
+def test_a_condensed_hierarchy_shows_how_many_rows_it_stands_for(hierarchy):
+    assert repr(hierarchy.condense(3)) == "FusionHierarchy(3 clusters of 5 rows, clusters by level: 3 > 2)"
+
+
+def test_a_fit_has_at_most_two_levels_for_each_row():
+    assert FusionHierarchy([0, 0], [0, 4]).n_levels == 4
+    with pytest.raises(ValueError, match="absorbed_at goes up to 5: 2 rows cannot have so many levels"):
+        FusionHierarchy([0, 0], [0, 5])
+
+
+def test_row_numbers_take_four_bytes_levels_as_many_as_they_came_in_and_sizes_eight():
+    hierarchy = FusionHierarchy(
+        np.array([0, 0]), np.array([0, 1], dtype=np.uint8), rows=np.array([0, 2**31 - 1]), row_sizes=[1, 2]
+    )
+    assert hierarchy.parents.dtype == hierarchy.rows.dtype == np.int32
+    assert hierarchy.absorbed_at.dtype == np.uint8
+    assert hierarchy.row_sizes.dtype == np.int64
+    assert FusionHierarchy([0], [0], rows=[2**31]).rows.tolist() == [2**31]
+    assert FusionHierarchy([0], np.array([0], dtype=np.int64)).absorbed_at.dtype == np.int32
+
+
+def test_a_row_may_be_absorbed_by_one_that_is_absorbed_one_level_later():
+    hierarchy = FusionHierarchy([1, 2, 2], [1, 2, 0])
+    assert hierarchy.cut(level=2).tolist() == [0, 0, 0]
+    with pytest.raises(ValueError, match="absorbed by one that was not active any more"):
+        FusionHierarchy([1, 2, 2], [1, 1, 0])
+
+
+def test_a_fault_is_found_in_every_block_of_rows(monkeypatch):
+    monkeypatch.setattr(grouping, "BLOCK_ROWS", 2)
+    n = 7
+    for row in range(1, n):
+        parents, absorbed_at = np.arange(n), np.zeros(n, dtype=int)
+        parents[row] = 0
+        with pytest.raises(ValueError, match="never absorbed has another as parent"):
+            FusionHierarchy(parents, absorbed_at)
+        absorbed_at[row] = 1
+        assert FusionHierarchy(parents, absorbed_at).n_levels == 1
+
+
 def test_a_row_alone_has_one_level():
     hierarchy = FusionHierarchy([0], [0])
     assert hierarchy.n_levels == 0
@@ -128,7 +169,10 @@ def test_a_condensed_hierarchy_speaks_of_rows_of_the_data(hierarchy):
     ("leaves", "message"),
     [
         ({"rows": [0]}, "rows has 1 entries for 2 leaves: give one for each leaf"),
+        ({"row_sizes": [1, 1, 1]}, "row_sizes has 3 entries for 2 leaves: give one for each leaf"),
         ({"rows": [3, 1]}, "rows must be in rising order"),
+        ({"rows": [3, 3]}, "rows must be in rising order, without repetition"),
+        ({"rows": [-1, 3]}, "rows must"),
         ({"row_sizes": [0, 1]}, "row_sizes must be 1 or more"),
     ],
 )
@@ -158,3 +202,24 @@ def test_hierarchies_are_compared_by_their_fusions(hierarchy):
     assert hierarchy == FusionHierarchy(hierarchy.parents, hierarchy.absorbed_at)
     assert hierarchy != hierarchy.condense(3)
     assert hierarchy != 3
+
+
+def test_hierarchies_that_differ_in_one_vector_are_different(hierarchy):
+    top = hierarchy.condense(3)
+    vectors = {"parents": top.parents, "absorbed_at": top.absorbed_at, "rows": top.rows, "row_sizes": top.row_sizes}
+    changes = {"absorbed_at": [0, 2, 0], "rows": [0, 2, 5], "row_sizes": [2, 2, 2]}
+    assert top == FusionHierarchy(**vectors)
+    assert top != FusionHierarchy(**vectors | {"parents": [0, 2, 2], "absorbed_at": [0, 1, 0]})
+    for name, changed in changes.items():
+        assert top != FusionHierarchy(**vectors | {name: changed})
+
+
+def test_a_row_of_a_condensed_hierarchy_beyond_its_last_one_is_refused(hierarchy):
+    with pytest.raises(ValueError, match="row=9 is not in this hierarchy of 3 rows: give one of them, as rows lists"):
+        hierarchy.condense(3).lineage(9)
+
+
+def test_a_step_up_leads_to_the_medoid_that_absorbed_a_row_at_that_level(hierarchy):
+    rows = np.array([0, 1, 2, 4])
+    assert hierarchy.step_up(rows, 1).tolist() == [0, 0, 2, 4]
+    assert hierarchy.step_up(rows, 2).tolist() == [0, 1, 0, 4]

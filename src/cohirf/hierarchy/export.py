@@ -21,7 +21,7 @@ def table_columns(
     parents: IntArray, absorbed_at: IntArray, rows: IntArray | None, row_sizes: IntArray | None
 ) -> dict[str, IntArray]:
     """Return the hierarchy as columns, with one entry per leaf."""
-    labels, _ = get_final_labels(find_roots(parents, absorbed_at, int(absorbed_at.max(initial=0))))
+    labels, _ = get_final_labels(find_roots(parents, absorbed_at, int(absorbed_at.max())))
     numbers = np.arange(len(parents), dtype=parents.dtype) if rows is None else rows
     columns = {"row": numbers, "parent": numbers[parents], "absorbed_at": absorbed_at, "cluster": labels}
     return columns if row_sizes is None else columns | {"size": row_sizes}
@@ -49,7 +49,7 @@ def to_linkage(parents: IntArray, absorbed_at: IntArray) -> NDArray[np.float64]:
     absorbed = np.concatenate([absorbed, roots[1:]])
     into = np.concatenate([parents[absorbed[: n - len(roots)]], np.full(len(roots) - 1, roots[0])])
     height = absorbed_at[absorbed].astype(np.float64)
-    height[n - len(roots) :] = absorbed_at.max(initial=0) + 1
+    height[n - len(roots) :] = absorbed_at.max() + 1
     steps = np.arange(len(absorbed))
     last_step = np.full(n, -1)  # the last step that made each row's cluster: later ones overwrite earlier ones
     last_step[into] = steps
