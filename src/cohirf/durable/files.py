@@ -38,7 +38,7 @@ def replacing(path: Path) -> Iterator[Path]:
     unfinished = path.with_name(f".{secrets.token_hex(4)}-{path.name}")  # some writers go by the end of a name
     try:
         yield unfinished
-        with unfinished.open("rb") as file:
+        with unfinished.open("r+b") as file:  # Windows brings only files to disk that may be written to
             os.fsync(file.fileno())
         unfinished.replace(path)
     finally:
