@@ -108,7 +108,7 @@ def _remove_stray(claim: Path, names: Set[str]) -> None:
         workplace = _workplace(claim)
         parked = _parked(workplace)
         if parked.is_dir():
-            target = claim.with_name(os.fsdecode(content[len(MARK) :]))
+            target = _beside(claim, os.fsdecode(content[len(MARK) :]))
             if not target.exists():  # killed between two renames: the old directory gets its name back
                 parked.replace(target)
         for left in (workplace, parked):
@@ -116,6 +116,12 @@ def _remove_stray(claim: Path, names: Set[str]) -> None:
                 shutil.rmtree(left)  # which does not follow links
         _discard(claim)
     _discard(claim)
+
+
+def _beside(claim: Path, name: str) -> Path:
+    if name in (".", ".."):  # with_name refuses what is empty, or leads elsewhere in another way
+        raise ValueError(f"{name!r} is not the name of a directory")
+    return claim.with_name(name)
 
 
 def _workplace(claim: Path) -> Path:

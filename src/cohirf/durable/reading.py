@@ -27,10 +27,15 @@ def regular_status(path: Path) -> os.stat_result:
 def open_regular(path: Path, *, for_writing: bool = False) -> BinaryIO:
     """Open an existing file that is not a link or a pipe, which could lead elsewhere or never end."""
     regular_status(path)
-    access = os.O_RDWR if for_writing else os.O_RDONLY
-    # should another process exchange the file just now: never follow a link, never wait for a pipe
+    if for_writing:
+        return os.fdopen(open_now(path, os.O_RDWR), "r+b")
+    return os.fdopen(open_now(path, os.O_RDONLY), "rb")
+
+
+def open_now(path: Path, access: int) -> int:
+    """Open a file that another process may exchange this moment: never follow a link, never wait for a pipe."""
     flags = (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
-    return os.fdopen(os.open(path, access | sum(flags)), "r+b" if for_writing else "rb")
+    return os.open(path, access | sum(flags))
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
