@@ -121,7 +121,7 @@ def _read_manifest(path: Path) -> tuple[dict[str, Any], bytes]:
         text = read_bytes(path / MANIFEST, MAX_MANIFEST_BYTES)
         _refuse_another_version(path, json.loads(text))
         body = require_keys(unseal(text), {"format", "version", "fit", "settled"}, "the manifest")
-        if body["format"] != FORMAT or not isinstance(body["fit"], dict):
+        if (body["format"], body["version"]) != (FORMAT, FORMAT_VERSION) or not isinstance(body["fit"], dict):
             raise ValueError("it is not the manifest of a checkpoint")
         _check_settled(body["settled"])
     except CheckpointError:
