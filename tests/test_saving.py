@@ -517,7 +517,7 @@ def test_swapped_files_are_noticed(path):
     assert len(labels) == len(parents)
     (path / "labels.npy").write_bytes(parents)
     (path / "parents.npy").write_bytes(labels)
-    with pytest.raises(ModelFileError, match=r"(labels|parents).npy' cannot be used: it"):
+    with pytest.raises(ModelFileError, match=r"parents.npy' cannot be used: its SHA-256 differs"):
         load_model(path)
 
 
@@ -968,8 +968,8 @@ def test_a_model_without_rows_is_refused(path):
     ("text", "lengths", "message"),
     [
         (b"ab", [1, 2], "feature_name_lengths.npy does not fit feature_names.npy"),
-        (b"ab", [3, -1], "feature_name_lengths.npy' cannot be used: it has lengths outside of 0 to"),
-        (b"ab", [2**31 - 1, 1], "feature_name_lengths.npy does not fit feature_names.npy"),
+        (b"ab", [3, -1], "feature_name_lengths.npy' .* it has lengths outside of 0 to 2"),
+        (b"ab", [2**31 - 1, 1], "feature_name_lengths.npy' .* it has lengths outside of 0 to 2"),
         (b"ab", [1, 1, 0], "feature_name_lengths has 3 features, and n_features says 2"),
         (b"\xff\xff", [1, 1], "codec can't decode"),
     ],
@@ -1214,7 +1214,9 @@ def test_saving_and_loading_copy_no_array(tmp_path, monkeypatch):
     assert traced_peak(save_model, held, tmp_path / "model") < 0.5 * n_rows
     entries = read_manifest(tmp_path / "model").arrays
     size = sum(entry.n_bytes for entry in entries.values())
-    peak = traced_peak(lambda: [arrays.read_array(tmp_path / "model" / f"{k}.npy", e) for k, e in entries.items()])
+    peak = traced_peak(
+        lambda: [arrays.read_array(tmp_path / "model" / f"{k}.npy", e, arrays.accept) for k, e in entries.items()]
+    )
     assert peak < size + 0.5 * n_rows
 
 

@@ -9,6 +9,7 @@ from scipy import sparse
 from cohirf.durable import arrays
 from cohirf.durable.arrays import (
     ArrayLayout,
+    accept,
     build_csr,
     csr_parts,
     in_range,
@@ -36,7 +37,7 @@ def test_an_array_comes_back_and_numpy_reads_it(array, tmp_path):
     entry = write_array(tmp_path / "a.npy", array)
     content = (tmp_path / "a.npy").read_bytes()
     assert (entry.n_bytes, entry.sha256) == (len(content), hashlib.sha256(content).hexdigest())
-    assert np.array_equal(read_array(tmp_path / "a.npy", entry), array)
+    assert np.array_equal(read_array(tmp_path / "a.npy", entry, accept), array)
     assert np.array_equal(np.load(tmp_path / "a.npy", allow_pickle=False), array)
 
 
@@ -44,7 +45,7 @@ def test_a_file_that_is_shorter_than_its_entry_is_refused(tmp_path):
     entry = write_array(tmp_path / "a.npy", np.arange(100))
     (tmp_path / "a.npy").write_bytes((tmp_path / "a.npy").read_bytes()[:-1])
     with pytest.raises(ValueError, match="it is cut short"):
-        read_array(tmp_path / "a.npy", entry)
+        read_array(tmp_path / "a.npy", entry, accept)
 
 
 def test_reading_ends_at_the_first_piece_that_is_refused(tmp_path):
@@ -58,6 +59,15 @@ def test_reading_ends_at_the_first_piece_that_is_refused(tmp_path):
     with pytest.raises(ValueError, match="it has numbers outside of 0 to 10"):
         read_array(tmp_path / "a.npy", entry, check)
     assert np.array_equal(np.concatenate(seen), np.arange(16))
+
+
+def test_damage_to_a_small_array_is_told_by_its_digest(tmp_path):
+    entry = write_array(tmp_path / "a.npy", np.arange(8))
+    content = bytearray((tmp_path / "a.npy").read_bytes())
+    content[-1] ^= 64
+    (tmp_path / "a.npy").write_bytes(content)
+    with pytest.raises(ValueError, match="its SHA-256 differs"):
+        read_array(tmp_path / "a.npy", entry, in_range(0, 10, "numbers"))
 
 
 def accepts(check, values):

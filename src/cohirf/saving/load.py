@@ -119,7 +119,7 @@ def _read_arrays(directory: Path, manifest: Manifest) -> Arrays:
     for name, entry in manifest.arrays.items():
         path = _array_path(directory, name)
         with reading(path):
-            arrays[name] = read_array(path, entry, checks.get(name))
+            arrays[name] = read_array(path, entry, checks[name])
     return arrays
 
 
