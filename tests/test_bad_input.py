@@ -118,7 +118,7 @@ PARAMETERS = [
     ({"max_features": 1.5}, r"'max_features' .* Got 1.5 instead"),
     ({"max_features": float("nan")}, "'max_features' .* Got nan instead"),
     ({"max_features": 4}, "max_features=4 is above the 3 features of X: give an int from 1 to 3 or a fraction in"),
-    ({"n_views": 0}, r"'n_views' parameter of CoHiRF must be an int in the range \[1, inf\). Got 0 instead"),
+    ({"n_views": 0}, r"'n_views' parameter of CoHiRF must be an int in the range \[1, 100000\]. Got 0 instead"),
     ({"agreement_threshold": 1.1}, r"'agreement_threshold' .* must be a float in the range \[0.0, 1.0\]. Got 1.1"),
     ({"agreement_threshold": -0.1}, "'agreement_threshold' .* Got -0.1 instead"),
     (

@@ -19,7 +19,7 @@ from sklearn.datasets import make_blobs
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import cohirf.checkpoint
+import cohirf.checkpoint.journal
 import cohirf.describe
 import cohirf.estimator
 from cohirf import CoHiRF, open_source
@@ -539,7 +539,7 @@ def test_batches_are_brought_to_disk_now_and_then_and_at_the_end(path, monkeypat
     synced = []
     fsync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(os.fstat(fd).st_ino), fsync(fd)))
-    monkeypatch.setattr(cohirf.checkpoint, "SYNC_SECONDS", -1)
+    monkeypatch.setattr(cohirf.checkpoint.journal, "SYNC_SECONDS", -1)
     _, calls = fit(make_model(path))
     assert synced.count((path / "journal").stat().st_ino) == len(calls) + 1
 

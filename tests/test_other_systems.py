@@ -12,8 +12,8 @@ import pytest
 from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF, load, open_source
+from cohirf.durable.temporary import TemporaryFile, remove_strays
 from cohirf.report import write_report
-from cohirf.temporary import TemporaryFile, remove_strays
 from other_systems import OTHER_SYSTEMS, as_on
 
 X = np.random.default_rng(0).normal(size=(600, 3)) + np.repeat(np.eye(3) * 20, 200, axis=0)

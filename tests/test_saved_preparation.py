@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from cohirf import CoHiRF, ModelFileError, load, saving
+from cohirf import CoHiRF, ModelFileError, load
 from cohirf.saving import load_preparation, save_model
 
 X = np.random.default_rng(0).normal(size=(40, 2))
@@ -53,7 +53,10 @@ def test_every_flipped_bit_is_noticed(path, read):
         (lambda file: file.unlink(), "the file is missing"),
         (lambda file: file.write_bytes(file.read_bytes() + b" "), "it has more than .* bytes"),
         (lambda file: file.write_bytes(file.read_bytes()[:-1]), "SHA-256 differs"),
-        (lambda file: file.rename(file.with_name("other")) and file.symlink_to("other"), "extra file|no regular file"),
+        (
+            lambda file: file.rename(file.with_name("other")) and file.symlink_to("other"),
+            "extra file|not a regular",
+        ),
     ],
 )
 def test_files_that_are_not_what_they_were_are_refused(path, change, message):
@@ -86,14 +89,21 @@ def test_a_manifest_that_lies_about_it_is_refused(path, entry, message):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [(b"[]", "it must be an object"), (b'{"a": NaN}', "NaN is no JSON"), (b"[" * 100_000, "nested too deeply")],
+    [
+        (b"[]", "it must be an object"),
+        (b'{"a": NaN}', "NaN is not JSON"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"not JSON", "Expecting value"),
+        (b"\xff", "codec can't decode"),
+    ],
 )
-def test_what_is_no_object_of_json_is_refused(path, text, message):
+@pytest.mark.parametrize("read", [load, load_preparation])
+def test_what_is_not_an_object_of_json_is_refused(path, read, text, message):
     (path / "preparation.json").write_bytes(text)
     entry = {"bytes": len(text), "sha256": hashlib.sha256(text).hexdigest()}
     rewrite_manifest(path, lambda manifest: manifest.update(preparation=entry))
     with pytest.raises(ModelFileError, match=message):
-        load_preparation(path)
+        read(path)
 
 
 def test_a_file_that_the_manifest_does_not_name_is_refused(path):
@@ -102,8 +112,7 @@ def test_a_file_that_the_manifest_does_not_name_is_refused(path):
         load(path)
 
 
-def test_more_than_a_model_file_holds_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(saving, "MAX_MANIFEST_BYTES", 20_000)
-    with pytest.raises(ValueError, match=r"takes .* bytes of JSON, and a model file holds at most 20,000: prepare the"):
-        save_model(CoHiRF(random_state=0).fit(X), tmp_path / "model", preparation={"a": "x" * 30_000})
+def test_more_than_a_model_file_holds_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"takes .* bytes of JSON, and a model file holds at most 4,194,304: prepare"):
+        save_model(CoHiRF(random_state=0).fit(X), tmp_path / "model", preparation={"a": "x" * 2**22})
     assert not (tmp_path / "model").exists()

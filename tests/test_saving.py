@@ -1,15 +1,19 @@
 """Saving and loading: the same model comes back, and damaged or hostile files are refused in one line."""
 
+import ctypes
 import errno
 import json
 import os
 import pickle
 import resource
 import shutil
+import signal
 import socket
+import time
 import tracemalloc
 import zipfile
 from hashlib import sha256
+from importlib import metadata
 
 import numpy as np
 import pandas as pd
@@ -26,8 +30,10 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, StandardScaler
 
-from cohirf import CoHiRF, base_registry, saving
+from cohirf import CoHiRF, base_registry
+from cohirf.durable import arrays
 from cohirf.saving import ModelFileError, load_model, save_model
+from cohirf.saving.manifest import read_manifest
 
 PIECES = ("labels_", "parents_", "medoid_indices_", "_landmark_labels")
 
@@ -255,6 +261,43 @@ def test_cache_directories_come_back_as_none(tmp_path):
     assert load_model(tmp_path / "model").estimator.memory is None
 
 
+def test_a_checkpoint_comes_back_as_none(tmp_path):
+    inner = CoHiRF(KMeans(3), n_views=1, checkpoint="inner")
+    base = Pipeline([("scale", StandardScaler()), ("cluster", inner)])
+    held = CoHiRF(KMeans(3), random_state=0).fit(rows())
+    for estimator in (inner, base, CoHiRF(base, checkpoint="middle")):
+        held.set_params(estimator=estimator, checkpoint=tmp_path / "outer")
+        save_model(held, tmp_path / "model", overwrite=True)
+        text = (tmp_path / "model" / "manifest.json").read_text()
+        assert "checkpoint" not in text
+        found = load_model(tmp_path / "model").get_params()
+        paths = [value for name, value in found.items() if name.split("__")[-1] == "checkpoint"]
+        assert paths == [None] * len(paths)
+        assert len(paths) >= 2
+
+
+def test_a_checkpoint_or_a_cache_that_a_file_names_is_passed_over(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    nested = base_named("CoHiRF", checkpoint="written", estimator=base_named("KMeans", n_clusters=2))
+    pipeline = base_named("Pipeline", steps=[{"tuple": ["cluster", nested]}], memory="written")
+    forge(path, model__parameters__checkpoint="written", model__parameters__estimator=pipeline)
+    loaded = load_model(path)
+    assert loaded.checkpoint is loaded.estimator.memory is loaded.estimator[0].checkpoint is None
+    loaded.fit(rows(2, 12))
+    assert not (tmp_path / "written").exists()
+
+
+def test_missing_cells_of_medoids_come_back_where_means_stand_for_them(path):
+    forge_array(path, "column_means", np.zeros(2))
+    medoids = np.load(path / "medoids.npy")
+    medoids[0, 0] = np.nan
+    forge_array(path, "medoids", medoids)
+    assert_same_bits(load_model(path).medoids_, medoids)
+    medoids[0, 0] = np.inf
+    forge_array(path, "medoids", medoids)
+    assert_refused(path, "medoids.npy' cannot be used: it has infinity among its values")
+
+
 # ---- base methods and medoid rules that cannot be stored
 
 
@@ -363,9 +406,9 @@ def test_parameters_that_contain_themselves_are_absent(model, tmp_path):
 def test_only_a_fitted_cohirf_can_be_saved(model, tmp_path):
     with pytest.raises(NotFittedError):
         save_model(CoHiRF(), tmp_path / "model")
-    with pytest.raises(TypeError, match="is no CoHiRF"):
+    with pytest.raises(TypeError, match="is not a CoHiRF"):
         save_model(KMeans(3).fit(rows()), tmp_path / "model")
-    with pytest.raises(TypeError, match="is no CoHiRF"):
+    with pytest.raises(TypeError, match="is not a CoHiRF"):
         save_model(type("CoHiRF", (CoHiRF,), {})().fit(rows()), tmp_path / "model")
     assert not list(tmp_path.iterdir())
 
@@ -380,15 +423,17 @@ def test_a_parameter_that_cannot_be_stored_is_named(model, tmp_path):
 def test_a_model_whose_parts_do_not_fit_is_not_saved(model, tmp_path):
     held = clone(model).fit(rows(2, 12))
     held.labels_ = held.labels_[:-1]
-    with pytest.raises(ValueError, match=r"cannot be saved: parents has 12 rows, and labels says 11. Fit it again"):
+    with pytest.raises(ValueError, match=r"cannot be saved: labels has 11 rows, and stability says 12. Fit it again"):
         save_model(held, tmp_path / "model")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_manifest_above_the_limit_is_not_written(model, tmp_path, monkeypatch):
-    monkeypatch.setattr(saving, "MAX_MANIFEST_BYTES", 100)
-    with pytest.raises(ValueError, match="holds at most 100: shorten diagnostics_"):
-        save_model(model, tmp_path / "model")
+def test_a_manifest_above_the_limit_is_not_written(model, tmp_path):
+    held = clone(model).fit(rows(2, 12))
+    held.n_iter_ = 20_000
+    held.diagnostics_ = held.diagnostics_[:1] * held.n_iter_
+    with pytest.raises(ValueError, match="holds at most 4,194,304: shorten diagnostics_"):
+        save_model(held, tmp_path / "model")
     assert not list(tmp_path.iterdir())
 
 
@@ -458,14 +503,6 @@ def test_every_one_of_100_truncations_is_noticed(path):
     load_model(path)
 
 
-def test_a_file_that_shrinks_while_it_is_read_is_noticed(path, monkeypatch):
-    monkeypatch.setattr(saving, "_check_files", lambda *_: None)
-    content = (path / "labels.npy").read_bytes()
-    (path / "labels.npy").write_bytes(content[:-1])
-    with pytest.raises(ModelFileError, match=r"labels.npy' cannot be used: it is cut short"):
-        load_model(path)
-
-
 def test_an_error_of_reading_names_the_file(path, monkeypatch):
     def fail(*_):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
@@ -480,7 +517,7 @@ def test_swapped_files_are_noticed(path):
     assert len(labels) == len(parents)
     (path / "labels.npy").write_bytes(parents)
     (path / "parents.npy").write_bytes(labels)
-    with pytest.raises(ModelFileError, match=r"labels.npy' cannot be used: its SHA-256 differs"):
+    with pytest.raises(ModelFileError, match=r"parents.npy' cannot be used: its SHA-256 differs"):
         load_model(path)
 
 
@@ -522,7 +559,7 @@ def test_a_path_without_a_model_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no saved model: .*nothing'"):
         load_model(tmp_path / "nothing")
     (tmp_path / "file").touch()
-    with pytest.raises(ModelFileError, match="file' is no directory"):
+    with pytest.raises(ModelFileError, match="file' is not a directory: give the directory of a saved model"):
         load_model(tmp_path / "file")
     (tmp_path / "empty").mkdir()
     with pytest.raises(ModelFileError, match=r"manifest.json' cannot be used: the file is missing"):
@@ -559,13 +596,12 @@ def forge_array(path, name, array, **changes):
     forge(path, **{f"arrays__{name}": {**entry, "sha256": sha256(content).hexdigest(), **changes}})
 
 
-def forge_sparse_file(path, name, shape, dtype):
-    """Let a file that is one large hole claim to be an array."""
-    entry = saving.ArrayEntry(0, dtype, shape, "")
-    header = saving._npy_header(entry)
+def forge_sparse_file(path, name, shape, dtype, content=b""):
+    """Let a file that is some content and one large hole claim to be an array."""
+    header = arrays.npy_header(arrays.ArrayEntry(0, dtype, shape, ""))
     size = len(header) + int(np.prod(shape)) * np.dtype(dtype).itemsize
     with (path / f"{name}.npy").open("wb") as file:
-        file.write(header)
+        file.write(header + content)
         file.truncate(size)
     forge(path, **{f"arrays__{name}": {"bytes": size, "dtype": dtype, "shape": list(shape), "sha256": "0" * 64}})
 
@@ -588,18 +624,12 @@ class Bomb:
 
 
 def assert_refused(path, message):
-    """Check that loading fails with one short line, quickly, in little memory, and changes nothing."""
+    """Check that loading fails with one short line, and changes nothing."""
     outside = sorted(path.parent.rglob("*"))
-    tracemalloc.start()
-    try:
-        with pytest.raises(ModelFileError, match=message) as caught:
-            load_model(path)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    with pytest.raises(ModelFileError, match=message) as caught:
+        load_model(path)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 1000
-    assert peak < 150e6
     assert sorted(path.parent.rglob("*")) == outside
 
 
@@ -642,7 +672,7 @@ def test_array_names_outside_the_closed_set_are_refused(path, name):
 @pytest.mark.parametrize("name", ["manifest.json", "manifest.sha256", "labels.npy"])
 def test_links_pipes_sockets_and_directories_are_refused(path, tmp_path, name, monkeypatch):
     shutil.move(path / name, tmp_path / "elsewhere")
-    message = f"{name}' cannot be used: it is no regular file but a link, a directory, a pipe or a device"
+    message = f"{name}' cannot be used: it is not a regular file but a link, a directory, a pipe or a device"
     (path / name).symlink_to(tmp_path / "elsewhere")
     assert_refused(path, message)
     (path / name).unlink()
@@ -658,13 +688,6 @@ def test_links_pipes_sockets_and_directories_are_refused(path, tmp_path, name, m
         assert_refused(path, message)
 
 
-def test_a_pipe_that_comes_in_the_place_of_a_file_at_the_last_moment_does_not_block(path, monkeypatch):
-    monkeypatch.setattr(saving, "_regular_status", lambda _: None)
-    (path / "manifest.json").unlink()
-    os.mkfifo(path / "manifest.json")
-    assert_refused(path, "is damaged")
-
-
 def test_claimed_sizes_are_compared_with_the_file_before_anything_is_allocated(path):
     for shape in ([10**12], [2**61], [12, 10**9]):
         forge(path, arrays__labels__shape=shape)
@@ -677,18 +700,57 @@ def test_claimed_sizes_are_compared_with_the_file_before_anything_is_allocated(p
     assert_refused(path, "it has 176 bytes, and the manifest says 4000000000128")
 
 
+def of_rows(n_rows):
+    """Return name, shape and type of each array that has an entry for each row."""
+    types = {"labels": "<i4", "parents": "<i4", "absorbed_at": "|u1", "stability": "<f4"}
+    return [(name, (n_rows,), dtype) for name, dtype in types.items()]
+
+
 def test_files_that_are_mostly_holes_are_refused(path):
-    for name, dtype in {"labels": "<i4", "parents": "<i4", "absorbed_at": "|u1", "stability": "<f4"}.items():
-        forge_sparse_file(path, name, (10**10,), dtype)
-    assert_refused(path, r"claims 130000\d+ bytes of arrays and has \d+ on disk, the rest is holes")
+    for name, shape, dtype in of_rows(3 * 10**8):
+        forge_sparse_file(path, name, shape, dtype, content=b"\1" * (5 * 2**18))
+    assert_refused(path, r"claim 3900\d+ bytes and take up \d+ on disk, less than a fiftieth; if .* copy it to")
 
 
-def test_an_array_that_does_not_fit_into_memory_is_refused(path, monkeypatch):
-    def refuse(*_, **__):
-        raise MemoryError
+def test_a_hole_among_the_rows_is_refused_before_the_files_behind_it_are_read(path):
+    for name, shape, dtype in of_rows(2 * 10**6):  # too small to be looked at for holes
+        forge_sparse_file(path, name, shape, dtype)
+    assert_refused(path, "stability.npy' cannot be used: it has values that are not above 0 and at most 1")
 
-    monkeypatch.setattr(saving.np, "empty", refuse)
-    assert_refused(path, "does not fit into memory")
+
+def test_a_hole_among_the_features_is_refused(path):
+    n_features = 900_000
+    for name, dtype in {"medoids": "<f4", "landmarks": "<f4", "feature_agreement": "<f8"}.items():
+        shape = (*np.load(path / f"{name}.npy").shape[:-1], n_features)
+        forge_sparse_file(path, name, shape, dtype)
+    forge(path, scalars__n_features=n_features)
+    assert_refused(path, "feature_agreement.npy' cannot be used: it has values that are not above 0 and at most 1")
+
+
+def test_more_clusters_landmarks_or_features_than_there_can_be_are_refused(path):
+    forge_array(path, "medoid_indices", np.zeros(13, ints))
+    forge_array(path, "medoids", np.zeros((13, 2)))
+    forge(path, scalars__n_clusters=13)
+    assert_refused(path, "the model has 13 clusters and only 12 rows")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "forge_bomb",
+    [
+        lambda path: [forge_sparse_file(path, *of, content=os.urandom(5 * 2**18)) for of in of_rows(3 * 10**8)],
+        lambda path: [forge_sparse_file(path, *of) for of in of_rows(5 * 10**6)],
+        lambda path: seal(path, "[" + "{}," * (2**22 // 3 - 2) + "0]"),
+        lambda path: seal(path, "[" * 10**6),
+    ],
+    ids=["holes", "small holes", "dense JSON", "deep JSON"],
+)
+def test_a_bomb_is_refused_within_2_seconds_and_200_megabytes(path, forge_bomb):
+    forge_bomb(path)
+    started = time.process_time()
+    assert_refused(path, "cannot be used|nested too deeply")
+    assert time.process_time() - started < 2
+    assert traced_peak(assert_refused, path, "cannot be used|nested too deeply") < 150e6
 
 
 def test_huge_manifests_are_not_read(path):
@@ -713,13 +775,14 @@ def test_what_is_no_manifest_is_refused(path, text):
 
 def test_text_that_is_no_unicode_is_refused(path):
     (path / "manifest.json").write_bytes(b'{"a": "\xff"}')
-    (path / "manifest.sha256").write_bytes(saving._digest_line(b'{"a": "\xff"}'))
+    digest = sha256(b'{"a": "\xff"}').hexdigest()
+    (path / "manifest.sha256").write_text(f"{digest}  manifest.json\n")
     assert_refused(path, "manifest.json' cannot be used")
 
 
 def test_dense_json_of_the_largest_size_is_refused_in_little_memory(path):
     seal(path, "[" + "{}," * (2**22 // 3 - 2) + "0]")
-    assert_refused(path, "no manifest of the format")
+    assert_refused(path, "not a manifest of the format")
 
 
 def test_very_many_estimators_are_refused(path):
@@ -743,7 +806,7 @@ def test_format_versions_that_never_were_are_refused(path, version):
 
 
 HOSTILE_MANIFESTS = {
-    "another format": ({"format": "pickle"}, "no manifest of the format cohirf-model"),
+    "another format": ({"format": "pickle"}, "not a manifest of the format cohirf-model"),
     "extra key": ({"code": "print(1)"}, "the manifest must be an object with the keys"),
     "scalars": ({"scalars": []}, "scalars must be an object with the keys"),
     "negative count": ({"scalars__n_clusters": -1}, "n_clusters is -1, and must be a whole number"),
@@ -800,10 +863,15 @@ HOSTILE_MANIFESTS = {
     "base parameter": ({"model__parameters__estimator": base_named("KMeans", x=1)}, "KMeans has no parameter 'x'"),
     "base type": ({"model__parameters__estimator": base_named("KMeans", n_clusters="8")}, "'n_clusters' parameter"),
     "self": ({"model__parameters__estimator": base_named("KMeans", self=1)}, "KMeans has no parameter 'self'"),
-    "cache": (
-        {"model__parameters__estimator": base_named("Pipeline", steps=[], memory="/tmp/evil")},
-        "the parameter memory of Pipeline must be null",
+    "n_views": ({"model__parameters__n_views": 10**18}, r"'n_views' parameter of CoHiRF must be an int in .* 100000"),
+    "max_iter": ({"model__parameters__max_iter": 10**18}, "'max_iter' parameter of CoHiRF must be an int in"),
+    "redraws": ({"model__parameters__redraws": 10**18}, "'redraws' parameter of CoHiRF must be an int in"),
+    "n_jobs": ({"model__parameters__n_jobs": -(10**9)}, "n_jobs of CoHiRF must be from -10000 to 10000"),
+    "nested n_views": (
+        {"model__parameters__estimator": base_named("CoHiRF", n_views=10**18)},
+        "'n_views' parameter of CoHiRF must be an int in",
     ),
+    "base n_jobs": ({"model__parameters__estimator": base_named("DBSCAN", n_jobs=10**6)}, "n_jobs of DBSCAN must be"),
     "no steps": ({"model__parameters__estimator": base_named("Pipeline", steps=[])}, "cannot be used"),
     "wrong steps": ({"model__parameters__estimator": base_named("Pipeline", steps=[1, 2])}, "cannot be used"),
     "no parameters": (
@@ -835,30 +903,35 @@ def test_hostile_diagnostics_are_refused(path):
 
 ints = np.int32
 HOSTILE_ARRAYS = {
-    "parents out of range": ("parents", np.full(12, 12, ints), "parents must be row numbers from 0 to 11"),
-    "parents negative": ("parents", np.full(12, -1, ints), "parents must be row numbers from 0 to 11"),
+    "parents out of range": ("parents", np.full(12, 12, ints), "parents.npy' .* it has row numbers outside of 0 to 11"),
+    "parents negative": ("parents", np.full(12, -1, ints), "parents.npy' .* it has row numbers outside of 0 to 11"),
     "parents in a circle": ("parents", np.roll(np.arange(12, dtype=ints), 1), "parents is not a fusion hierarchy"),
     "levels": (
         "absorbed_at",
         np.arange(12, dtype=np.uint64) << 58,
-        "parents is not|the fit ended with|so many levels",
+        "absorbed_at.npy' .* it has levels outside of 0 to 2",
     ),
-    "labels": ("labels", np.full(12, 3, ints), "labels.npy has labels outside of -1 to 2"),
-    "labels below": ("labels", np.full(12, -2, ints), "labels.npy has labels outside of -1 to 2"),
-    "landmark labels": ("landmark_labels", np.full(12, 3, ints), "landmark_labels.npy has labels outside of -1 to 2"),
-    "other landmarks": (
+    "labels": ("labels", np.full(12, 3, ints), "labels.npy' .* it has labels outside of -1 to 2"),
+    "labels below": ("labels", np.full(12, -2, ints), "labels.npy' .* it has labels outside of -1 to 2"),
+    "landmark labels": ("landmark_labels", np.full(12, 3, ints), "landmark_labels.npy' .* labels outside of -1 to 2"),
+    "other landmarks": ("landmark_rows", np.zeros(12, ints), "landmark_rows.npy' .* not a sorted list of distinct row"),
+    "landmark rows": (
         "landmark_rows",
-        np.zeros(12, ints),
-        "landmark_labels.npy has labels that the landmarks do not",
+        np.arange(1, 13, dtype=ints),
+        "landmark_rows.npy' .* not a sorted list of distinct row numbers from 0 to 11",
     ),
-    "landmark rows": ("landmark_rows", np.full(12, 12, ints), "landmark_rows.npy has row numbers outside of 0 to 11"),
-    "medoid rows": ("medoid_indices", np.array([0, 1, 12]), "medoid_indices.npy has row numbers outside of 0 to 11"),
-    "medoid row": ("medoid_indices", np.array([-12, 1, 2]), "medoid_indices.npy has row numbers outside of 0 to 11"),
+    "medoid rows": ("medoid_indices", np.array([0, 1, 12]), "medoid_indices.npy' .* row numbers outside of 0 to 11"),
+    "medoid row": ("medoid_indices", np.array([-12, 1, 2]), "medoid_indices.npy' .* row numbers outside of 0 to 11"),
     "other medoids": ("medoid_indices", np.zeros(3, int), "medoid_indices.npy names rows that are not in their"),
-    "NaN": ("landmarks", np.full((12, 2), np.nan), "landmarks holds NaN or infinity"),
-    "infinity": ("landmarks", np.full((12, 2), np.inf), "landmarks holds NaN or infinity"),
-    "column means": ("column_means", np.full(2, np.nan), "column_means holds NaN or infinity"),
-    "few rows": ("labels", np.zeros(11, ints), "parents has 12 rows, and labels says 11"),
+    "NaN": ("landmarks", np.full((12, 2), np.nan), "landmarks.npy' cannot be used: it has NaN or infinity"),
+    "infinity": ("landmarks", np.full((12, 2), np.inf), "landmarks.npy' cannot be used: it has NaN or infinity"),
+    "NaN medoids": ("medoids", np.full((3, 2), np.nan), "medoids.npy' cannot be used: it has NaN or infinity"),
+    "infinite medoids": ("medoids", np.full((3, 2), -np.inf), "medoids.npy' cannot be used: it has NaN or infinity"),
+    "column means": ("column_means", np.full(2, np.nan), "column_means.npy' cannot be used: it has NaN or infinity"),
+    "no stability": ("stability", np.zeros(12, np.float32), "stability.npy' .* not above 0 and at most 1"),
+    "too much stability": ("stability", np.full(12, 2, np.float32), "stability.npy' .* not above 0 and at most 1"),
+    "no agreement": ("feature_agreement", np.zeros(2), "feature_agreement.npy' .* not above 0 and at most 1"),
+    "few rows": ("labels", np.zeros(11, ints), "labels has 11 rows, and stability says 12"),
     "few landmarks": (
         "landmark_labels",
         np.zeros(11, ints),
@@ -881,7 +954,7 @@ def test_hostile_arrays_are_refused(path, name):
 def test_a_level_beyond_the_last_is_refused(path):
     absorbed_at = np.load(path / "absorbed_at.npy")
     forge_array(path, "absorbed_at", absorbed_at * 3)
-    assert_refused(path, r"absorbed_at.npy has level \d+, and the fit ended with 2")
+    assert_refused(path, r"absorbed_at.npy' cannot be used: it has levels outside of 0 to 2")
 
 
 def test_a_model_without_rows_is_refused(path):
@@ -889,15 +962,15 @@ def test_a_model_without_rows_is_refused(path):
         forge_array(path, name, array)
     forge_array(path, "absorbed_at", np.empty(0, np.uint8))
     forge_array(path, "stability", np.empty(0, np.float32))
-    assert_refused(path, "a fitted model has no fewer than one of its rows")
+    assert_refused(path, "a fitted model has at least one of its rows")
 
 
 @pytest.mark.parametrize(
     ("text", "lengths", "message"),
     [
         (b"ab", [1, 2], "feature_name_lengths.npy does not fit feature_names.npy"),
-        (b"ab", [3, -1], "feature_name_lengths.npy does not fit feature_names.npy"),
-        (b"ab", [2**31 - 1, 1], "feature_name_lengths.npy does not fit feature_names.npy"),
+        (b"ab", [3, -1], "feature_name_lengths.npy' .* it has lengths outside of 0 to 2"),
+        (b"ab", [2**31 - 1, 1], "feature_name_lengths.npy' .* it has lengths outside of 0 to 2"),
         (b"ab", [1, 1, 0], "feature_name_lengths has 3 features, and n_features says 2"),
         (b"\xff\xff", [1, 1], "codec can't decode"),
     ],
@@ -911,13 +984,16 @@ def test_hostile_feature_names_are_refused(path, text, lengths, message):
 @pytest.mark.parametrize(
     ("part", "change", "message"),
     [
-        ("indptr", lambda a: a[::-1], "medoids_indptr.npy is not the index pointer of 3 rows with 6 cells"),
-        ("indptr", lambda a: np.array([0, 10**6, 1, 6], a.dtype), "medoids_indptr.npy is not the index pointer"),
-        ("indptr", lambda a: a[:-1], "medoids_indptr.npy is not the index pointer of 3 rows"),
-        ("indptr", lambda a: a[:0], "medoids_indptr.npy is not the index pointer of 3 rows"),
-        ("indptr", lambda a: a // 2, "medoids_indptr.npy is not the index pointer"),
-        ("indices", lambda a: a + 10**6, "medoids_indices.npy has column numbers outside of 0 to 1"),
-        ("indices", lambda a: a - 1, "medoids_indices.npy has column numbers outside of 0 to 1"),
+        ("indptr", lambda a: a[::-1], "medoids_indptr is not the index pointer of 3 rows with 6 cells"),
+        ("indptr", lambda a: np.array([0, 10**6, 1, 6], a.dtype), "medoids_indptr.npy' .* starts of rows outside"),
+        ("indptr", lambda a: np.array([0, 6, 1, 6], a.dtype), "medoids_indptr is not the index pointer"),
+        ("indptr", lambda a: a[:-1], "medoids_indptr is not the index pointer of 3 rows"),
+        ("indptr", lambda a: a[:0], "medoids_indptr is not the index pointer of 3 rows"),
+        ("indptr", lambda a: a // 2, "medoids_indptr is not the index pointer"),
+        ("indices", lambda a: a + 10**6, "medoids_indices.npy' .* it has column numbers outside of 0 to 1"),
+        ("indices", lambda a: a + 1, "medoids_indices.npy' .* it has column numbers outside of 0 to 1"),
+        ("indices", lambda a: a - 1, "medoids_indices.npy' .* it has column numbers outside of 0 to 1"),
+        ("data", lambda a: a * np.nan, "medoids_data.npy' .* it has NaN or infinity"),
         ("indices", lambda a: a[:-1], "has . cells of medoids, and .* says"),
     ],
 )
@@ -935,7 +1011,7 @@ def test_csr_data_without_a_value_takes_no_column_means(sparse_path):
 def test_an_empty_csr_matrix_with_pointers_that_lead_outside_is_refused(sparse_path):
     for part, array in {"data": np.empty(0), "indices": np.empty(0, ints), "indptr": np.array([0, 9, 9, 0])}.items():
         forge_array(sparse_path, f"medoids_{part}", array)
-    assert_refused(sparse_path, "medoids_indptr.npy is not the index pointer of 3 rows with 0 cells")
+    assert_refused(sparse_path, "medoids_indptr.npy' cannot be used: it has starts of rows outside of 0 to 0")
 
 
 # ---- writing
@@ -966,6 +1042,11 @@ def attempt(function, *arguments, **options):
     return True
 
 
+def no_library(_):
+    """Stand for the C library of a system that cannot exchange two directories."""
+    raise OSError
+
+
 @pytest.mark.parametrize("one_step", [True, False], ids=["exchange", "renames"])
 @pytest.mark.parametrize("name", ["mkdir", "fsync", "replace"])
 @pytest.mark.parametrize("overwrite", [False, True])
@@ -974,7 +1055,7 @@ def test_a_failing_call_leaves_the_old_state_and_no_stray_files(
 ):
     other = CoHiRF(KMeans(2), random_state=3).fit(rows(2, 12))
     if not one_step:
-        monkeypatch.setattr(saving, "_exchange_in_one_step", lambda *_: False)
+        monkeypatch.setattr(ctypes, "CDLL", no_library)
     if overwrite:
         save_model(other, tmp_path / "model")
     for fail_at in range(1, 100):
@@ -988,6 +1069,38 @@ def test_a_failing_call_leaves_the_old_state_and_no_stray_files(
     assert len(calls) == fail_at - 1
     assert [file.name for file in tmp_path.iterdir()] == ["model"]
     assert_same_model(load_model(tmp_path / "model"), model, rows(2, 12))
+
+
+def save_and_die(model, path, call):
+    """Save a model in a process of its own, which is killed in the given call of fsync."""
+    child = os.fork()
+    if child == 0:
+        calls = []
+
+        def kill(descriptor):
+            calls.append(descriptor)
+            if len(calls) == call:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        os.fsync = kill
+        save_model(model, path, overwrite=True)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("one_step", [True, False], ids=["exchange", "renames"])
+@pytest.mark.parametrize("call", [1, 6, 13, 14], ids=["first file", "a file", "directory", "exchanged"])
+def test_a_save_after_a_killed_one_leaves_nothing_but_the_model(call, path, model, one_step, monkeypatch):
+    if not one_step:
+        monkeypatch.setattr(ctypes, "CDLL", no_library)
+    other = clone(model).set_params(n_views=3).fit(rows(2, 12))
+    save_and_die(other, path, call)
+    assert load_model(path).n_views == (3 if call == 14 else 2)
+    assert len(list(path.parent.iterdir())) == 3  # the model, another one, and the claim
+    save_model(model, path, overwrite=True)
+    assert [file.name for file in path.parent.iterdir()] == ["model"]
+    assert load_model(path).n_views == 2
 
 
 def test_a_full_disk_is_reported_with_the_path_and_leaves_nothing(model, tmp_path):
@@ -1047,10 +1160,7 @@ def test_an_existing_model_is_replaced_only_when_asked(path, model):
 
 
 def test_models_are_replaced_where_the_system_cannot_exchange_directories_in_one_step(path, model, monkeypatch):
-    def missing(_):
-        raise OSError
-
-    monkeypatch.setattr(saving.ctypes, "CDLL", missing)
+    monkeypatch.setattr(ctypes, "CDLL", no_library)
     other = CoHiRF(KMeans(2), random_state=3).fit(rows(2, 12))
     save_model(other, path, overwrite=True)
     assert_same_model(load_model(path), other, rows(2, 12))
@@ -1064,7 +1174,7 @@ def test_what_is_no_model_is_never_replaced(model, tmp_path):
     (tmp_path / "arrays").mkdir()
     (tmp_path / "arrays" / "labels.npy").write_text("mine")
     for name in ("file", "folder", "arrays"):
-        with pytest.raises(FileExistsError, match="no saved model, and overwrite=True replaces nothing else"):
+        with pytest.raises(FileExistsError, match="not a saved model, and overwrite=True replaces nothing else"):
             save_model(model, tmp_path / name, overwrite=True)
     save_model(model, tmp_path / "folder" / "model")
     assert (tmp_path / "folder" / "notes.txt").read_text() == "mine"
@@ -1088,6 +1198,7 @@ def test_a_link_keeps_pointing_at_the_model(path, model):
     assert_same_model(load_model(link), model, rows(2, 12))
 
 
+@pytest.mark.slow
 def test_saving_and_loading_copy_no_array(tmp_path, monkeypatch):
     n_rows = 400_000
     held = CoHiRF(KMeans(3), random_state=0).fit(rows(2, 12))
@@ -1098,14 +1209,15 @@ def test_saving_and_loading_copy_no_array(tmp_path, monkeypatch):
         n_clusters_=1,
         medoid_indices_=np.zeros(1, int),
         medoids_=held.medoids_[:1],
-        stability_=np.zeros(n_rows, np.float32),
+        stability_=np.ones(n_rows, np.float32),
         _landmark_labels=np.zeros(12, ints),
     )
-    monkeypatch.setattr(saving, "CHUNK_BYTES", 2**14)
+    monkeypatch.setattr(arrays, "CHUNK_BYTES", 2**14)
     assert traced_peak(save_model, held, tmp_path / "model") < 0.5 * n_rows
-    arrays = saving._read_manifest(tmp_path / "model").arrays
-    size = sum(entry.n_bytes for entry in arrays.values())
-    peak = traced_peak(lambda: [saving._read_array(tmp_path / "model" / f"{k}.npy", e) for k, e in arrays.items()])
+    entries = read_manifest(tmp_path / "model").arrays
+    size = sum(entry.n_bytes for entry in entries.values())
+    files = {tmp_path / "model" / f"{name}.npy": entry for name, entry in entries.items()}
+    peak = traced_peak(lambda: [arrays.read_array(file, entry, arrays.accept) for file, entry in files.items()])
     assert peak < size + 0.5 * n_rows
 
 
@@ -1127,9 +1239,9 @@ def test_other_byte_orders_are_stored_little_endian(model, tmp_path):
 
 def test_the_package_version_is_unknown_in_a_source_tree(model, tmp_path, monkeypatch):
     def missing(name):
-        raise saving.metadata.PackageNotFoundError(name)
+        raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(saving.metadata, "version", missing)
+    monkeypatch.setattr(metadata, "version", missing)
     save_model(model, tmp_path / "model")
     assert json.loads((tmp_path / "model" / "manifest.json").read_text())["package_version"] == "unknown"
     load_model(tmp_path / "model")

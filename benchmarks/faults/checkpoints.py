@@ -39,7 +39,7 @@ from sklearn.cluster import DBSCAN
 
 from benchmarks._common import Table, flip_bit, make_parser, parse
 from cohirf import CoHiRF, open_source
-from cohirf.checkpoint import JOURNAL, LOCK, MANIFEST, CheckpointError, CheckpointWarning, _read_record
+from cohirf.checkpoint import JOURNAL, LOCK, MANIFEST, CheckpointError, CheckpointWarning, count_records
 from cohirf.datasets import make_spheres
 
 LOG = "COHIRF_KILLS_LOG"
@@ -144,14 +144,6 @@ def sweep_shared_memory(child: int) -> int:
 
 def read_lines(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
-
-
-def count_records(journal: Path) -> int:
-    """Return how many batches a journal holds, without a change to it."""
-    if not journal.exists():
-        return 0
-    with journal.open("rb", buffering=0) as file:
-        return sum(1 for _ in iter(lambda: _read_record(file), None))
 
 
 @dataclass

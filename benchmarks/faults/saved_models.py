@@ -1,7 +1,8 @@
 """Is damage to a saved model noticed, does a killed save leave a whole model, and what do saving and loading cost?
 
 Damage is done to a small model: single bits are flipped and files cut short, at random places of all files in turn.
-Processes that save one model over another, again and again, are killed at random instants.
+Processes that save one model over another, again and again, are killed at random instants; what they leave beside the
+model is gone after the next save.
 Time and memory are those of a fresh process each; memory is the rise of its peak resident size, also in units of the
 arrays that make up the model.
 
@@ -67,7 +68,7 @@ def bench_damage(n_flips: int, n_cuts: int) -> None:
 def bench_kills(n_kills: int) -> None:
     rng = np.random.default_rng(0)
     models = [small_model(), small_model().set_params(n_views=3)]
-    whole = 0
+    whole = with_strays = cleaned = 0
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
         save_model(models[0], path)
@@ -81,7 +82,12 @@ def bench_kills(n_kills: int) -> None:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             whole += load_model(path).n_views in (3, 5)
+            with_strays += len(list(Path(folder).iterdir())) > 1
+            save_model(models[0], path, overwrite=True)
+            cleaned += list(Path(folder).iterdir()) == [path]
     print(f"{'kills while one model replaces another':<44} {whole:>5,} of {n_kills:>5,} left a whole model")
+    print(f"{'files beside the model after a kill':<44} {with_strays:>5,} of {n_kills:>5,}")
+    print(f"{'none of them after the next save':<44} {cleaned:>5,} of {n_kills:>5,}")
 
 
 def large_model(n_rows: int) -> CoHiRF:
@@ -102,6 +108,7 @@ def large_model(n_rows: int) -> CoHiRF:
         parents_=parents,
         stability_=np.ones(n_rows, dtype=np.float32),
         hierarchy_=hierarchy,
+        stability_=np.ones(n_rows, dtype=np.float32),
         n_clusters_=len(medoids),
         medoid_indices_=medoids,
         medoids_=landmarks[medoids],

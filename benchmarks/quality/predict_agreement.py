@@ -68,7 +68,9 @@ def main(argv: Sequence[str] | None = None) -> None:
             agreement = adjusted_rand_score(model.labels_, predicted)
             border = border_ratio(model, X, differ) if len(differ) else "-"
             n_landmarks = model._landmarks.points.shape[0]
-            table.row(name, len(X), model.n_clusters_, n_landmarks, len(differ), len(differ) / len(X), agreement, border)
+            table.row(
+                name, len(X), model.n_clusters_, n_landmarks, len(differ), len(differ) / len(X), agreement, border
+            )
 
 
 if __name__ == "__main__":

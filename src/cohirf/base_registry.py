@@ -87,6 +87,10 @@ NUMPY_TYPES: dict[str, Any] = {
     )
 }
 
+# A fit writes to these, and a cache directory holds pickles, which it loads: so they are not stored, and not restored.
+PATHS = ("checkpoint", "memory")
+MAX_JOBS = 10_000  # a file that asks for more would have the next fit start as many threads or processes
+
 OUTPUT = "_sklearn_output_config"  # where scikit-learn keeps what set_output was told; clones have it too
 OUTPUTS = ("default", "pandas", "polars")
 
@@ -127,18 +131,16 @@ def describe_estimator(estimator: Any) -> dict[str, Any]:
     """Return the name, the parameters and the output format of an estimator, and of all estimators within."""
     if "_metadata_request" in vars(estimator):
         raise NotStorableError("metadata requests cannot be stored")
-    parameters = estimator.get_params(deep=False)
     return {
         "name": type(estimator).__name__,
-        "parameters": {name: describe_parameter(name, value) for name, value in parameters.items()},
+        "parameters": {name: describe(value) for name, value in parameters_of(estimator).items()},
         "output": output_of(estimator),
     }
 
 
-def describe_parameter(name: str, value: Any) -> Any:
-    """Return one parameter of an estimator as JSON can hold it."""
-    # A cache directory holds pickles: a file that names one could have them loaded by the next fit.
-    return None if name == "memory" else describe(value)
+def parameters_of(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of an estimator, without those that are paths."""
+    return {name: value for name, value in estimator.get_params(deep=False).items() if name not in PATHS}
 
 
 def output_of(estimator: Any) -> str | None:
@@ -173,11 +175,11 @@ def restore_estimator(description: Any) -> Any:
             f"{name} has no parameter {reprlib.repr(unknown[0])} in the installed version of its package: "
             f"install the one that the manifest names, or pass estimator= to load"
         )
-    if parameters.get("memory") is not None:
-        raise ValueError(f"the parameter memory of {name} must be null: caches are not restored")
-    estimator = kind(**{key: restore(value) for key, value in parameters.items()})
+    estimator = kind(**{key: restore(value) for key, value in parameters.items() if key not in PATHS})
     if hasattr(estimator, "_parameter_constraints"):
         estimator._validate_params()
+    if abs(getattr(estimator, "n_jobs", None) or 0) > MAX_JOBS:
+        raise ValueError(f"the parameter n_jobs of {name} must be from {-MAX_JOBS} to {MAX_JOBS}")
     return set_output(estimator, output)
 
 
@@ -246,7 +248,7 @@ DESCRIBE: dict[type, Callable[[Any], Any]] = {
     list: lambda value: [describe(part) for part in value],
     tuple: lambda value: {"tuple": [describe(part) for part in value]},
     dict: _describe_dict,
-    np.random.RandomState: lambda _: None,  # a generator in the middle of its sequence is no parameter
+    np.random.RandomState: lambda _: None,  # a generator in the middle of its sequence is not a parameter
 }
 
 RESTORE: dict[str, Callable[[Any], Any]] = {

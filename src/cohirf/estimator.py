@@ -102,6 +102,8 @@ class Settled:
     batch_size: int | None
 
 
+# More would run for ever or fill the memory; a model that somebody else saved is held to them, too.
+MAX_VIEWS, MAX_LEVELS = 100_000, 1_000_000
 FIT_CALLER = 6  # stack frames out of the levels, fit and scikit-learn's wrapper, to the line that called it
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
@@ -254,7 +256,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": "no_validation",  # check_base_method has better words
-        "n_views": [Interval(Integral, 1, None, closed="left")],
+        "n_views": [Interval(Integral, 1, MAX_VIEWS, closed="both")],
         "max_features": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
         "consensus": [StrOptions({"strict", "relaxed", "majority"})],
         "agreement_threshold": [Interval(Real, 0, 1, closed="both")],
@@ -267,9 +269,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         "scale_views": ["boolean"],
         "batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
         "memory_limit": [None, str, Interval(Real, 1, None, closed="left")],
-        "redraws": [Interval(Integral, 0, None, closed="left")],
+        "redraws": [Interval(Integral, 0, MAX_LEVELS, closed="both")],
         "min_cluster_size": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, MAX_LEVELS, closed="both")],
         "checkpoint": [None, str, os.PathLike],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
@@ -638,7 +640,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             )
             checkpoint = stack.enter_context(open_checkpoint(self.checkpoint, fit, lambda: asdict(settle())))
             settled = Settled(tuple(checkpoint.settled["entropy"]), checkpoint.settled["batch_size"])
-            around.append(partial(ResumableEngine, journal=checkpoint.journal))
+            # features are counted when an engine is wrapped, which is after the screening
+            around.append(lambda engine: ResumableEngine(engine, checkpoint.journal, self._count_relevant()))
         if self.verbose:
             around.append(progress.WatchedEngine)
         return settled, lambda engine: reduce(lambda inner, wrap: wrap(inner), around, engine)

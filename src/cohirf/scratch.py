@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.algorithm.storage import ArrayRows, MemoryGatherer
-from cohirf.durable import write_all
-from cohirf.temporary import TemporaryFile
+from cohirf.durable.files import write_all
+from cohirf.durable.temporary import TemporaryFile
 
 ZEROS = bytes(2**20)
 NOT_SUPPORTED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # by the file system, or by the C library

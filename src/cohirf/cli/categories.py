@@ -10,10 +10,10 @@ from typing import Any
 from cohirf.cli.columns import listed
 from cohirf.cli.errors import BadInputError
 from cohirf.cli.tables import Table, as_text
+from cohirf.durable.temporary import TemporaryFile
 from cohirf.optional import import_optional
 from cohirf.sources import Source
 from cohirf.sources.arrow_ipc import ArrowSource
-from cohirf.temporary import TemporaryFile
 
 MOST_CATEGORIES = 200
 

@@ -12,9 +12,9 @@ from cohirf.cli import spec
 from cohirf.cli.models import open_model
 from cohirf.cli.spec import Option, read_count, refuse_unknown
 from cohirf.cli.writing import check_file
+from cohirf.durable.temporary import replacing
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.optional import import_optional
-from cohirf.temporary import replacing
 
 FORMATS = ("newick", "json", "linkage", "graphml")
 

@@ -31,11 +31,11 @@ from cohirf.cli.tables import CsvFormat
 from cohirf.cli.targets import ModelFolder, Targets, say_written
 from cohirf.cli.tune_summary import describe_labels, describe_tuned, facts_grid, trials_grid
 from cohirf.cli.writing import check_file, check_parent, refuse_data
+from cohirf.durable.temporary import replacing
 from cohirf.estimator import CoHiRF
 from cohirf.planning.byte_sizes import format_bytes
 from cohirf.planning.memory import resident_bytes, resolve_memory_limit
 from cohirf.sources.files import shown
-from cohirf.temporary import replacing
 from cohirf.tuning.metrics import METRICS, SILHOUETTE_ROWS, Metric
 from cohirf.validation import set_columns
 

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import row_blocks
 from cohirf.cli.errors import BadInputError
+from cohirf.durable.temporary import replacing
 from cohirf.optional import import_optional
 from cohirf.planning.byte_sizes import format_bytes
 from cohirf.saving import refuse_target
 from cohirf.sources.files import shown
-from cohirf.temporary import replacing
 
 CLUSTER = "cluster"
 TABLES = (".parquet", ".csv", ".npy")

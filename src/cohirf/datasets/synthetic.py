@@ -14,8 +14,8 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import check_random_state
 
 from cohirf.algorithm.grouping import row_blocks
+from cohirf.durable.temporary import replacing
 from cohirf.optional import import_optional
-from cohirf.temporary import replacing
 
 FILE_BLOCK_CELLS = 2**24
 EDGE = 6.0  # of the hypercube, in units of the square root of its dimension

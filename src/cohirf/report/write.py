@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from cohirf.durable.temporary import replacing
 from cohirf.report.render import render
 from cohirf.report.study import check_study
 from cohirf.report.summarize import Options, summarize
-from cohirf.temporary import replacing
 
 
 def write_report(

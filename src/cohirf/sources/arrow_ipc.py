@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.durable.temporary import TemporaryFile
 from cohirf.sources.arrow_batches import (
     are_plain,
     has_file_format,
@@ -22,7 +23,6 @@ from cohirf.sources.columns import Columns
 from cohirf.sources.files import FileStamp, Origin, SourceChangedError, naming
 from cohirf.sources.source import rows_within
 from cohirf.sources.streamed import StreamedSource
-from cohirf.temporary import TemporaryFile
 
 KIND = "an Arrow file"
 LOADED_BYTES = 2**26  # the largest record batch that is loaded whole, if there is another way

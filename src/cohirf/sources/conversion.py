@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from cohirf.durable.temporary import TemporaryFile, replacing
 from cohirf.optional import import_optional
 from cohirf.sources.files import shown
-from cohirf.temporary import TemporaryFile, replacing
 
 MADE_FROM = b"cohirf: made from"
 

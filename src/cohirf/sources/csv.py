@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
+from cohirf.durable.temporary import TemporaryFile
 from cohirf.optional import import_optional
 from cohirf.sources.arrow_ipc import ArrowSource
 from cohirf.sources.columns import Columns, choose_names, refuse_type
 from cohirf.sources.conversion import MADE_FROM, is_made, writing
 from cohirf.sources.files import FileStamp, one_line
-from cohirf.temporary import TemporaryFile
 
 BLOCK_BYTES = 2**20  # about thirty blocks are read ahead
 TO_UTF_8 = "convert the file first, for instance with iconv -f latin1 -t utf-8"

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from cohirf import open_source, temporary
-from cohirf.temporary import NAME, TemporaryFile, is_stray, remove_strays, replacing
+from cohirf.durable.temporary import NAME, TemporaryFile, is_stray, remove_strays, replacing
 from other_systems import OTHER_SYSTEMS, as_on
 
 on_linux = pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="only Linux has files without a name")
@@ -249,9 +249,9 @@ sys.modules["cohirf"] = package = types.ModuleType("cohirf")  # without what it 
 package.__path__ = [sys.argv[2]]
 if sys.argv[1] == "macos":
     del os.O_TMPFILE
-    import cohirf.temporary
-    cohirf.temporary.DESCRIPTORS = Path("/missing")
-from cohirf.temporary import TemporaryFile, replacing
+    import cohirf.durable.temporary
+    cohirf.durable.temporary.DESCRIPTORS = Path("/missing")
+from cohirf.durable.temporary import TemporaryFile, replacing
 with replacing(Path("a.txt")) as file:
     file.write(b"half")
     file.flush()

@@ -23,7 +23,7 @@ from typing import IO, Any
 
 import psutil
 
-from cohirf.durable import sync_directory, sync_file
+from cohirf.durable.files import sync_directory, sync_file
 
 # machine, process, when the process started (seconds since 1970), and something random
 NAME = re.compile(r"\.cohirf-(?P<machine>[0-9a-f]{8})-(?P<process>\d+)-(?P<started>\d+)-[0-9a-f]{8}")
@@ -56,7 +56,7 @@ class TemporaryFile(os.PathLike[str]):
     Examples
     --------
     >>> from pathlib import Path
-    >>> from cohirf.temporary import TemporaryFile
+    >>> from cohirf.durable.temporary import TemporaryFile
     >>> temporary = TemporaryFile()
     >>> n_written = temporary.file.write(b"content")
     >>> temporary.file.flush()
@@ -90,7 +90,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from cohirf.temporary import replacing
+    >>> from cohirf.durable.temporary import replacing
     >>> path = Path(tempfile.mkdtemp()) / "labels.txt"
     >>> with replacing(path) as file:
     ...     n_written = file.write(b"0 0 1")

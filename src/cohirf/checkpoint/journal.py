@@ -1,0 +1,140 @@
+"""The journal of a checkpoint: what became of each batch, appended in the order of the fit.
+
+A record carries a SHA-256 over itself and over the digest of the record before, the first one over that of the
+manifest; and a checksum over its own length, which tells a record that was cut short by a kill from a damaged one.
+Both end the journal, the latter with a warning: their batch and those behind it are computed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import time
+import warnings
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from cohirf.checkpoint.errors import CheckpointWarning, naming_deed, refusing_content
+from cohirf.checkpoint.outcomes import JournalEntry, decode, encode
+from cohirf.durable.files import sync_directory, sync_file, write_all
+
+SYNC_SECONDS = 1.0  # a power failure costs at most the batches of the last moments, a kill none
+
+MARK = b"cBat"
+LENGTHS, CHECKSUM = struct.Struct("<4sIQ"), struct.Struct("<I")  # mark, length of the header, length of the arrays
+FRAME_BYTES = LENGTHS.size + CHECKSUM.size
+DIGEST_BYTES = 32
+
+
+class Journal:
+    """An append-only file of batches: first read to its end, then written to."""
+
+    def __init__(self, path: Path, digest: bytes) -> None:
+        self.path = path
+        self._digest = digest  # of the last good record
+        self._at_end = False
+        self._synced = time.monotonic()
+        if not path.exists():
+            warnings.warn(f"{path} is missing: all it held is computed again.", CheckpointWarning, stacklevel=2)
+            path.touch()
+            sync_directory(path.parent)
+        self._file: IO[bytes] = path.open("r+b", buffering=0)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        with naming_deed(self.path, "written"), self._file:
+            if error is None:
+                sync_file(self._file)
+
+    def read(self) -> JournalEntry | None:
+        """Return the next batch, or None at the end of what can be used.
+
+        A record whose digests are right and whose content is not was forged: that is a CheckpointError.
+        """
+        if self._at_end:
+            return None
+        with naming_deed(self.path, "read"):
+            start = self._file.tell()
+            record = _read_record(self._file)
+        if record is not None and record.digest(self._digest) == record.expected:
+            self._digest = record.expected
+            with refusing_content(self.path):
+                return decode(record.header, record.arrays[0])
+        if record is not None:
+            warnings.warn(
+                f"{self.path} is damaged at byte {start}: what it holds from there on is computed again.",
+                CheckpointWarning,
+                stacklevel=2,
+            )
+        with naming_deed(self.path, "written"):
+            os.ftruncate(self._file.fileno(), start)
+            self._file.seek(start)
+        self._at_end = True
+        return None
+
+    def append(self, entry: JournalEntry) -> None:
+        """Write a batch down."""
+        header, arrays = encode(entry)
+        record = _Record(_frame(len(header), sum(map(len, arrays))), header, arrays)
+        self._digest = record.digest(self._digest)
+        with naming_deed(self.path, "written"):
+            for part in (record.frame + record.header, *record.arrays, self._digest):
+                write_all(self._file, part)
+            if time.monotonic() - self._synced > SYNC_SECONDS:
+                sync_file(self._file)
+                self._synced = time.monotonic()
+
+
+def count_records(path: Path) -> int:
+    """Return how many batches a journal holds, damaged ones included, without a change to it."""
+    if not path.exists():
+        return 0
+    with path.open("rb", buffering=0) as file:
+        return sum(1 for _ in iter(lambda: _read_record(file), None))
+
+
+@dataclass(frozen=True)
+class _Record:
+    frame: bytes
+    header: bytes
+    arrays: list[Any]
+    expected: bytes = b""
+
+    def digest(self, previous: bytes) -> bytes:
+        hasher = hashlib.sha256(previous)
+        for part in (self.frame, self.header, *self.arrays):
+            hasher.update(part)
+        return hasher.digest()
+
+
+def _frame(header_bytes: int, array_bytes: int) -> bytes:
+    lengths = LENGTHS.pack(MARK, header_bytes, array_bytes)
+    return lengths + CHECKSUM.pack(zlib.crc32(lengths))
+
+
+def _read_record(file: IO[bytes]) -> _Record | None:
+    """Return the next record, however damaged; None where the file ends before it does."""
+    rest = os.fstat(file.fileno()).st_size - file.tell()
+    frame = _read_all(file, FRAME_BYTES)
+    if len(frame) < FRAME_BYTES:
+        return None
+    _, header_bytes, array_bytes = LENGTHS.unpack(frame[: LENGTHS.size])
+    if frame != _frame(header_bytes, array_bytes):
+        return _Record(frame, b"", [])
+    if len(frame) + header_bytes + array_bytes + DIGEST_BYTES > rest:
+        return None
+    header, arrays, expected = (_read_all(file, size) for size in (header_bytes, array_bytes, DIGEST_BYTES))
+    return _Record(frame, header, [arrays], expected)
+
+
+def _read_all(file: IO[bytes], size: int) -> bytes:
+    parts = []
+    while size > 0 and (part := os.read(file.fileno(), size)):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)

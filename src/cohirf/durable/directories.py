@@ -1,0 +1,177 @@
+"""Directories that are replaced in one step, and what a killed process leaves of that.
+
+A directory is written under another name beside its place and then renamed. While that goes on, a *claim*, a locked
+file beside both, says that its owner is alive. A killed process leaves the claim, which the system has unlocked, and
+maybe the unfinished directory: the next one that replaces a directory there removes both.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator, Set
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from cohirf.durable.files import sync_directory, write_all
+from cohirf.durable.locks import try_lock
+from cohirf.durable.reading import names_in, open_regular
+
+CLAIM = re.compile(r"\.cohirf-[0-9a-f]{16}\.lock")
+MARK = b"cohirf replaces a directory: "  # then comes its name
+MAX_NAME_BYTES = 4096
+
+
+@contextmanager
+def replacing_directory(target: Path, names: Set[str]) -> Iterator[Path]:
+    """Yield an empty directory that takes the place of ``target`` when it is filled and on disk, and only then.
+
+    Parameters
+    ----------
+    target : path
+        The directory to make or to replace.
+    names : set of str
+        Names that files in it may have. What a killed process has left beside ``target`` is removed first, unless it
+        holds anything else.
+    """
+    remove_strays(target.parent, names)
+    with _claimed(target) as workplace:
+        try:
+            workplace.mkdir()
+            yield workplace
+            sync_directory(workplace)
+            _publish(workplace, target)
+        finally:
+            # It holds what was written in vain, or the directory that was replaced.
+            shutil.rmtree(workplace, ignore_errors=True)
+
+
+def remove_strays(directory: Path, names: Set[str]) -> None:
+    """Remove what killed processes left when they replaced directories here; what may be anybody else's stays."""
+    with suppress(OSError):  # whoever writes here next finds out what is wrong
+        for path in directory.iterdir():
+            if CLAIM.fullmatch(path.name):
+                with suppress(OSError, ValueError):  # not ours to remove, or not what it seems
+                    _remove_stray(path, names)
+
+
+@contextmanager
+def _claimed(target: Path) -> Iterator[Path]:
+    """Yield the path of a directory to work in, while a locked file beside it says that its owner is alive."""
+    while True:
+        claim = target.with_name(f".cohirf-{secrets.token_hex(8)}.lock")
+        workplace = _workplace(claim)
+        with claim.open("xb", buffering=0) as file:
+            if not _hold(file, claim):
+                continue
+            try:
+                write_all(file, MARK + os.fsencode(target.name))
+                yield workplace
+            finally:
+                _discard(claim)
+        _discard(claim)
+        return
+
+
+def _hold(file: IO[bytes], claim: Path) -> bool:
+    """Lock a new claim; return False if another process took it for a stray before that."""
+    try:
+        is_locked = try_lock(file)
+    except OSError:  # where there are no locks, nobody removes strays
+        return True
+    return is_locked and claim.exists()
+
+
+def _discard(claim: Path) -> None:
+    """Remove a claim if nothing is left of what it stands for; else the next process that comes along tries again.
+
+    It is called while the claim is locked, so that nobody can take it for a stray, and again when it is closed: Windows
+    removes no open file.
+    """
+    workplace = _workplace(claim)
+    if not (workplace.exists() or _parked(workplace).exists()):
+        with suppress(OSError):
+            claim.unlink(missing_ok=True)
+
+
+def _remove_stray(claim: Path, names: Set[str]) -> None:
+    with open_regular(claim, for_writing=True) as file:
+        if not try_lock(file):  # its owner is alive
+            return
+        content = file.read(MAX_NAME_BYTES)
+        if content and not content.startswith(MARK):
+            return
+        workplace = _workplace(claim)
+        parked = _parked(workplace)
+        if parked.is_dir():
+            target = _beside(claim, os.fsdecode(content[len(MARK) :]))
+            if not target.exists():  # killed between two renames: the old directory gets its name back
+                parked.replace(target)
+        for left in (workplace, parked):
+            if left.is_dir() and names_in(left, len(names)) <= names:
+                shutil.rmtree(left)  # which does not follow links
+        _discard(claim)
+    _discard(claim)
+
+
+def _beside(claim: Path, name: str) -> Path:
+    if name in (".", ".."):  # with_name refuses what is empty, or leads elsewhere in another way
+        raise ValueError(f"{name!r} is not the name of a directory")
+    return claim.with_name(name)
+
+
+def _workplace(claim: Path) -> Path:
+    return claim.with_suffix("")
+
+
+def _parked(workplace: Path) -> Path:
+    return workplace.with_name(f"{workplace.name}-parked")
+
+
+def _publish(workplace: Path, target: Path) -> None:
+    """Put the finished directory in its place; what was there before is then at ``workplace``."""
+    swap = _exchange if target.exists() else Path.replace
+    swap(workplace, target)
+    try:
+        sync_directory(target.parent)
+    except OSError:
+        if workplace.exists():
+            _exchange(workplace, target)
+        else:
+            target.replace(workplace)
+        raise
+
+
+def _exchange(left: Path, right: Path) -> None:
+    """Let two directories change places, in one step where the system can do it."""
+    if not exchange_in_one_step(left, right):
+        exchange_by_renames(left, right)
+
+
+def exchange_in_one_step(left: Path, right: Path) -> bool:
+    """Call Linux's renameat2, which Python does not have; return whether it worked."""
+    at_working_directory, rename_exchange = -100, 2
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    paths = os.fsencode(left), os.fsencode(right)
+    return bool(rename(at_working_directory, paths[0], at_working_directory, paths[1], rename_exchange) == 0)
+
+
+def exchange_by_renames(left: Path, right: Path) -> None:
+    """Let two directories change places in three steps; after a kill between them, ``remove_strays`` goes back."""
+    parked = _parked(left)
+    right.replace(parked)
+    try:
+        left.replace(right)
+        parked.replace(left)
+    except OSError:
+        if right.exists():
+            right.replace(left)
+        parked.replace(right)
+        raise

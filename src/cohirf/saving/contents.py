@@ -1,0 +1,116 @@
+"""The fitted results of a model as scalars and arrays, and back: whatever does not go together is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cohirf.durable.arrays import CSR_PARTS, Arrays, build_csr, csr_parts
+from cohirf.hierarchy import FusionHierarchy
+from cohirf.landmarks import Landmarks
+from cohirf.saving.layout import DENSE, NAMES, Scalars
+from cohirf.saving.manifest import Manifest
+
+
+def collect_scalars(model: Any) -> Scalars:
+    """Return the fitted results that are not arrays."""
+    # Medoids and landmarks are rows of the same data, so they are of one kind.
+    container = type(model.medoids_).__name__ if sparse.issparse(model.medoids_) else DENSE
+    return Scalars(int(model.n_features_in_), int(model.n_clusters_), int(model.n_iter_), container)
+
+
+def collect_arrays(model: Any) -> Arrays:
+    """Return the arrays of a fitted model by the names they have as files: the model's own, not copies."""
+    arrays = {
+        "labels": model.labels_,
+        "parents": model.hierarchy_.parents,
+        "absorbed_at": model.hierarchy_.absorbed_at,
+        "medoid_indices": model.medoid_indices_,
+        "stability": model.stability_,
+        "feature_agreement": model.feature_agreement_,
+        "landmark_rows": model._landmark_rows,
+        "landmark_labels": model._landmark_labels,
+        **_matrix_parts("medoids", model.medoids_),
+        **_matrix_parts("landmarks", model._landmarks.points),
+    }
+    if model.relevant_features_ is not None:
+        arrays |= {"relevant_features": model.relevant_features_, "feature_statistics": model.feature_statistics_}
+    if model._column_means is not None:
+        arrays["column_means"] = model._column_means
+    if hasattr(model, "feature_names_in_"):
+        arrays |= _encode_names(model.feature_names_in_.tolist())
+    return arrays
+
+
+def fitted_attributes(manifest: Manifest, arrays: Arrays) -> dict[str, Any]:
+    """Return the attributes that ``fit`` sets, from arrays with the right lengths and values in their range."""
+    scalars = manifest.scalars
+    hierarchy = FusionHierarchy(arrays["parents"], arrays["absorbed_at"])
+    _check_labels(arrays, scalars.n_clusters)
+    relevant = arrays.get("relevant_features")
+    n_relevant = scalars.n_features if relevant is None else len(relevant)
+    landmarks = _build_matrix("landmarks", arrays, (len(arrays["landmark_labels"]), n_relevant), scalars)
+    return {
+        "n_features_in_": scalars.n_features,
+        "diagnostics_": manifest.diagnostics,
+        "labels_": arrays["labels"],
+        "n_clusters_": scalars.n_clusters,
+        "medoid_indices_": arrays["medoid_indices"],
+        "medoids_": _build_matrix("medoids", arrays, (scalars.n_clusters, scalars.n_features), scalars),
+        "hierarchy_": hierarchy,
+        "parents_": hierarchy.parents,
+        "n_iter_": scalars.n_iter,
+        "stability_": arrays["stability"],
+        "feature_agreement_": arrays["feature_agreement"],
+        "relevant_features_": relevant,
+        "feature_statistics_": arrays.get("feature_statistics"),
+        "_column_means": arrays.get("column_means"),
+        "_landmarks": Landmarks.build(landmarks),
+        "_landmark_rows": arrays["landmark_rows"],
+        "_landmark_labels": arrays["landmark_labels"],
+        **_decode_names(arrays),
+    }
+
+
+def _check_labels(arrays: Arrays, n_clusters: int) -> None:
+    labels = arrays["labels"]
+    if not np.array_equal(labels[arrays["landmark_rows"]], arrays["landmark_labels"]):
+        raise ValueError("landmark_labels.npy has labels that the landmarks do not have among all rows")
+    if not np.array_equal(labels[arrays["medoid_indices"]], np.arange(n_clusters)):
+        raise ValueError("medoid_indices.npy names rows that are not in their clusters")
+
+
+def _matrix_parts(name: str, matrix: Any) -> Arrays:
+    if not sparse.issparse(matrix):
+        return {name: matrix}
+    return {f"{name}_{part}": array for part, array in csr_parts(matrix).items()}
+
+
+def _build_matrix(name: str, arrays: Arrays, shape: tuple[int, int], scalars: Scalars) -> Any:
+    if scalars.container == DENSE:
+        return arrays[name]
+    return build_csr(scalars.container, {part: arrays[f"{name}_{part}"] for part in CSR_PARTS}, shape, name)
+
+
+def _encode_names(names: list[str]) -> Arrays:
+    # surrogatepass: a name that came from broken bytes is a name all the same
+    text = "".join(names).encode("utf-8", "surrogatepass")
+    lengths = np.array([len(name) for name in names], dtype=np.int32)
+    return {"feature_names": np.frombuffer(text, dtype=np.uint8), "feature_name_lengths": lengths}
+
+
+def _decode_names(arrays: Arrays) -> dict[str, NDArray[Any]]:
+    """Return the attribute that holds the feature names; none if there are none."""
+    if not arrays.keys() >= NAMES:
+        return {}
+    characters = arrays["feature_names"].tobytes().decode("utf-8", "surrogatepass")
+    lengths = arrays["feature_name_lengths"]
+    ends = np.cumsum(lengths, dtype=np.int64)
+    if ends[-1] != len(characters):
+        raise ValueError("feature_name_lengths.npy does not fit feature_names.npy")
+    starts = ends - lengths
+    names = [characters[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    return {"feature_names_in_": np.array(names, dtype=object)}

@@ -1,0 +1,128 @@
+"""Which files a saved model has: their names, and the types, shapes and values of the arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cohirf.durable.arrays import (
+    CSR_KINDS,
+    CSR_PARTS,
+    FLOATS,
+    INTEGERS,
+    ArrayEntry,
+    ArrayLayout,
+    Check,
+    accept,
+    in_range,
+    is_finite,
+    is_finite_or_nan,
+    is_share_or_nan,
+    match_axes,
+    sorted_in_range,
+)
+
+FORMAT, FORMAT_VERSION = "cohirf-model", 1
+MANIFEST, MANIFEST_DIGEST, PREPARATION = "manifest.json", "manifest.sha256", "preparation.json"
+MAX_MANIFEST_BYTES = 2**22
+
+LEVELS = ("|u1", "<u2", "<u4", "<u8", *INTEGERS)
+
+# In the order in which they are read. The first two have no zeros, so their files have no holes, and they are as long
+# as there are rows and features: a file that claims many of either has the bytes to show for it.
+ARRAYS = {
+    "feature_agreement": ArrayLayout(("<f8",), ("features",)),
+    "stability": ArrayLayout(("<f4",), ("rows",)),
+    "landmark_rows": ArrayLayout(INTEGERS, ("landmarks",)),
+    "medoid_indices": ArrayLayout(INTEGERS, ("clusters",)),
+    "relevant_features": ArrayLayout(INTEGERS, ("relevant features",)),
+    "feature_statistics": ArrayLayout(("<f8",), ("features",)),
+    "column_means": ArrayLayout(FLOATS, ("features",)),
+    "absorbed_at": ArrayLayout(LEVELS, ("rows",)),
+    "parents": ArrayLayout(INTEGERS, ("rows",)),
+    "labels": ArrayLayout(INTEGERS, ("rows",)),
+    "landmark_labels": ArrayLayout(INTEGERS, ("landmarks",)),
+    "medoids": ArrayLayout(FLOATS, ("clusters", "features")),
+    "landmarks": ArrayLayout(FLOATS, ("landmarks", "relevant features")),
+    "medoids_data": ArrayLayout(FLOATS, ("cells of medoids",)),
+    "medoids_indices": ArrayLayout(INTEGERS, ("cells of medoids",)),
+    "medoids_indptr": ArrayLayout(INTEGERS, ("starts of medoids",)),
+    "landmarks_data": ArrayLayout(FLOATS, ("cells of landmarks",)),
+    "landmarks_indices": ArrayLayout(INTEGERS, ("cells of landmarks",)),
+    "landmarks_indptr": ArrayLayout(INTEGERS, ("starts of landmarks",)),
+    "feature_names": ArrayLayout(("|u1",), ("bytes of names",)),
+    "feature_name_lengths": ArrayLayout(("<i4",), ("features",)),
+}
+DENSE = "dense"
+CONTAINERS = (DENSE, *CSR_KINDS)
+DENSE_ALONE = {"medoids", "landmarks"}
+CSR_ALONE = {f"{matrix}_{part}" for matrix in sorted(DENSE_ALONE) for part in CSR_PARTS}
+NAMES = {"feature_names", "feature_name_lengths"}
+SCREENING = {"relevant_features", "feature_statistics"}
+ALWAYS = ARRAYS.keys() - DENSE_ALONE - CSR_ALONE - NAMES - SCREENING - {"column_means"}
+FILE_NAMES = {MANIFEST, MANIFEST_DIGEST, PREPARATION, *(f"{name}.npy" for name in ARRAYS)}
+
+
+@dataclass(frozen=True)
+class Scalars:
+    """The fitted results that are not arrays."""
+
+    n_features: int
+    n_clusters: int
+    n_iter: int
+    container: str
+
+
+def check_presence(names: set[str], container: str) -> None:
+    """Refuse a model that lacks an array, or has one that does not belong to its kind of data."""
+    needed, other = (DENSE_ALONE, CSR_ALONE) if container == DENSE else (CSR_ALONE, DENSE_ALONE | {"column_means"})
+    needed = needed | ALWAYS | (NAMES if names & NAMES else set()) | (SCREENING if names & SCREENING else set())
+    for name in sorted(needed - names):
+        raise ValueError(f"the array {name} is missing")
+    for name in sorted(names & other):
+        raise ValueError(f"the array {name} has no place in a model of {container} data")
+
+
+def axis_lengths(entries: dict[str, ArrayEntry], scalars: Scalars) -> dict[str, int]:
+    """Return how many rows, features, clusters... a model has; refuse numbers that do not go together."""
+    known = {"features": (scalars.n_features, "n_features"), "clusters": (scalars.n_clusters, "n_clusters")}
+    if "relevant_features" not in entries:
+        known["relevant features"] = known["features"]
+    lengths = match_axes({name: entry.shape for name, entry in entries.items()}, ARRAYS, known)
+    for axis in ("rows", "landmarks", "features", "relevant features"):
+        if lengths[axis] == 0:
+            raise ValueError(f"a fitted model has at least one of its {axis}")
+    for axis, of in (("clusters", "rows"), ("landmarks", "rows"), ("relevant features", "features")):
+        if lengths[axis] > lengths[of]:
+            raise ValueError(f"the model has {lengths[axis]} {axis} and only {lengths[of]} {of}")
+    return lengths
+
+
+def value_checks(entries: dict[str, ArrayEntry], scalars: Scalars) -> dict[str, Check]:
+    """Return what the values of each array must be, as far as that can be told from a piece of it."""
+    lengths = axis_lengths(entries, scalars)
+    row_numbers = in_range(0, lengths["rows"] - 1, "row numbers")
+    labels = in_range(-1, scalars.n_clusters - 1, "labels")
+    medoids = is_finite_or_nan if "column_means" in entries else is_finite  # which stand for missing cells
+    return {
+        "feature_agreement": is_share_or_nan,
+        "stability": is_share_or_nan,
+        "landmark_rows": sorted_in_range(0, lengths["rows"] - 1, "row numbers"),
+        "medoid_indices": row_numbers,
+        "relevant_features": sorted_in_range(0, scalars.n_features - 1, "features"),
+        "feature_statistics": is_finite,
+        "column_means": is_finite,
+        "absorbed_at": in_range(0, scalars.n_iter, "levels"),
+        "parents": row_numbers,
+        "labels": labels,
+        "landmark_labels": labels,
+        "medoids": medoids,
+        "landmarks": is_finite,
+        "medoids_data": is_finite,
+        "landmarks_data": is_finite,
+        "medoids_indices": in_range(0, scalars.n_features - 1, "column numbers"),
+        "landmarks_indices": in_range(0, lengths["relevant features"] - 1, "column numbers"),
+        "medoids_indptr": in_range(0, lengths.get("cells of medoids", 0), "starts of rows"),
+        "landmarks_indptr": in_range(0, lengths.get("cells of landmarks", 0), "starts of rows"),
+        "feature_names": accept,
+        "feature_name_lengths": in_range(0, lengths.get("bytes of names", 0), "lengths"),
+    }

@@ -1,0 +1,191 @@
+"""The manifest of a saved model: what stands in it, and what is refused."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import math
+import reprlib
+from dataclasses import asdict, dataclass, fields
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import sklearn
+
+from cohirf.algorithm.levels import LevelRecord
+from cohirf.durable.arrays import ArrayEntry, parse_entry
+from cohirf.durable.errors import one_line, shown
+from cohirf.durable.json_text import parse_json, require_count, require_keys, require_number, require_text
+from cohirf.durable.reading import read_bytes
+from cohirf.saving.errors import REMEDY, ModelFileError, reading
+from cohirf.saving.layout import (
+    ARRAYS,
+    CONTAINERS,
+    FORMAT,
+    FORMAT_VERSION,
+    MANIFEST,
+    MANIFEST_DIGEST,
+    MAX_MANIFEST_BYTES,
+    Scalars,
+    axis_lengths,
+    check_presence,
+)
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """What the manifest says about a file that is not an array."""
+
+    n_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What ``manifest.json`` says, checked as far as it can be without the arrays."""
+
+    model: dict[str, Any]
+    scalars: Scalars
+    diagnostics: list[LevelRecord]
+    arrays: dict[str, ArrayEntry]
+    preparation: FileEntry | None
+
+
+def compose_manifest(
+    description: dict[str, Any],
+    scalars: Scalars,
+    diagnostics: list[LevelRecord],
+    entries: dict[str, ArrayEntry],
+    preparation: bytes | None,
+) -> bytes:
+    """Return the text of a manifest, after a check that it can be read again."""
+    content = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "package_version": _package_version(),
+        "scikit_learn_version": sklearn.__version__,
+        "model": description,
+        "scalars": asdict(scalars),
+        "diagnostics": [_describe_record(record) for record in diagnostics],
+        "arrays": {name: entry.to_json() for name, entry in entries.items()},
+    }
+    if preparation is not None:
+        content["preparation"] = {"bytes": len(preparation), "sha256": hashlib.sha256(preparation).hexdigest()}
+    try:
+        parse_manifest(content)  # a model that was tampered with is refused now, not when it is needed
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"The model cannot be saved: {one_line(error)}. Fit it again.") from error
+    text = (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
+    if len(text) > MAX_MANIFEST_BYTES:
+        raise ValueError(
+            f"The parameters and the {len(diagnostics):,} levels of the model take {len(text):,} bytes of JSON, "
+            f"and a model file holds at most {MAX_MANIFEST_BYTES:,}: shorten diagnostics_ and n_iter_, or pickle it."
+        )
+    return text
+
+
+def digest_line(text: bytes) -> bytes:
+    """Return the content of ``manifest.sha256``, as the program sha256sum writes it."""
+    return f"{hashlib.sha256(text).hexdigest()}  {MANIFEST}\n".encode()
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """Return the manifest, after its SHA-256 and its version have been checked."""
+    if not directory.exists():
+        raise FileNotFoundError(errno.ENOENT, "There is no saved model", str(directory))
+    if not directory.is_dir():
+        raise ModelFileError(f"{shown(directory)} is not a directory: give the directory of a saved model.")
+    with reading(directory / MANIFEST):
+        text = read_bytes(directory / MANIFEST, MAX_MANIFEST_BYTES)
+    with reading(directory / MANIFEST_DIGEST):
+        digest = read_bytes(directory / MANIFEST_DIGEST, MAX_MANIFEST_BYTES)
+    if digest != digest_line(text):
+        raise ModelFileError(
+            f"{shown(directory / MANIFEST)} or {MANIFEST_DIGEST} is damaged: the SHA-256 differs. {REMEDY}"
+        )
+    with reading(directory / MANIFEST):
+        content = parse_json(text)
+        _check_version(directory / MANIFEST, content)
+        return parse_manifest(content)
+
+
+def parse_manifest(content: Any) -> Manifest:
+    """Check types, closed sets and the fit of all sizes."""
+    keys = {"format", "format_version", "package_version", "scikit_learn_version"}
+    keys |= {"model", "scalars", "diagnostics", "arrays"}
+    has_preparation = isinstance(content, dict) and "preparation" in content
+    content = require_keys(content, keys | {"preparation"} if has_preparation else keys, "the manifest")
+    scalars = _parse_scalars(content["scalars"])
+    if not isinstance(content["diagnostics"], list) or len(content["diagnostics"]) != scalars.n_iter:
+        raise ValueError(f"diagnostics must be a list of {scalars.n_iter} levels")
+    arrays = _parse_arrays(content["arrays"])
+    check_presence(set(arrays), scalars.container)
+    axis_lengths(arrays, scalars)
+    model = require_keys(content["model"], {"name", "parameters", "output"}, "model")
+    if model["name"] != "CoHiRF" or not isinstance(model["parameters"], dict):
+        raise ValueError(f"model {reprlib.repr(model['name'])} is not CoHiRF with its parameters")
+    preparation = _parse_file(content["preparation"]) if has_preparation else None
+    diagnostics = [_parse_record(record) for record in content["diagnostics"]]
+    return Manifest(model, scalars, diagnostics, arrays, preparation)
+
+
+def _package_version() -> str:
+    try:
+        return metadata.version("cohirf")
+    except metadata.PackageNotFoundError:  # run from a source tree
+        return "unknown"
+
+
+def _describe_record(record: LevelRecord) -> dict[str, Any]:
+    return {name: None if math.isnan(value) else value for name, value in asdict(record).items()}
+
+
+def _check_version(path: Path, content: Any) -> None:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f"this is not a manifest of the format {FORMAT}")
+    version = content.get("format_version")
+    if type(version) is int and version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{shown(path)} has format version {reprlib.repr(version)}, and this cohirf reads {FORMAT_VERSION}: "
+            f"upgrade cohirf to {one_line(content.get('package_version'))} or later."
+        )
+    if type(version) is not int or version != FORMAT_VERSION:
+        raise ValueError(f"format version {reprlib.repr(version)} does not exist")
+
+
+def _parse_scalars(content: Any) -> Scalars:
+    content = require_keys(content, {field.name for field in fields(Scalars)}, "scalars")
+    n_features, n_clusters, n_iter = (
+        require_count(content[name], name) for name in ("n_features", "n_clusters", "n_iter")
+    )
+    container = content["container"]
+    if not isinstance(container, str) or container not in CONTAINERS:
+        raise ValueError(f"container {reprlib.repr(container)} is not one of {', '.join(CONTAINERS)}")
+    return Scalars(n_features, n_clusters, n_iter, container)
+
+
+def _parse_arrays(content: Any) -> dict[str, ArrayEntry]:
+    """Return the entries of all arrays, in the order in which they are read."""
+    if not isinstance(content, dict):
+        raise TypeError("arrays must be an object")
+    for name in content:
+        if name not in ARRAYS:
+            raise ValueError(f"{reprlib.repr(name)} is not an array that a model has")
+    return {name: parse_entry(name, content[name], layout) for name, layout in ARRAYS.items() if name in content}
+
+
+def _parse_file(content: Any) -> FileEntry:
+    content = require_keys(content, {"bytes", "sha256"}, "preparation")
+    sha256 = require_text(content["sha256"], "the sha256 of preparation")
+    return FileEntry(require_count(content["bytes"], "bytes"), sha256)
+
+
+def _parse_record(content: Any) -> LevelRecord:
+    content = require_keys(content, {field.name for field in fields(LevelRecord)}, "a level of diagnostics")
+    values: dict[str, Any] = {}
+    for field in fields(LevelRecord):
+        require = require_count if field.type in ("int", int) else require_number
+        values[field.name] = require(content[field.name], field.name)
+    return LevelRecord(**values)

@@ -1,0 +1,175 @@
+"""Directories are replaced in one step, and what killed processes leave is removed by the next one."""
+
+import os
+import random
+import signal
+import time
+
+import pytest
+
+from cohirf.durable import directories
+from cohirf.durable.directories import exchange_by_renames, exchange_in_one_step, remove_strays, replacing_directory
+
+NAMES = {"a.txt", "b.txt"}
+STEM = ".cohirf-0123456789abcdef"
+
+
+def fill(directory, text):
+    directory.mkdir(exist_ok=True)
+    (directory / "a.txt").write_text(text)
+    return directory
+
+
+def names(directory):
+    return sorted(path.name for path in directory.iterdir())
+
+
+@pytest.fixture
+def stray(tmp_path):
+    """What a process leaves that is killed while it writes."""
+    (tmp_path / f"{STEM}.lock").write_bytes(directories.MARK + b"target")
+    return fill(tmp_path / STEM, "unfinished")
+
+
+def test_a_filled_directory_takes_the_place_of_the_old_one(tmp_path):
+    for text in ("first", "second"):
+        with replacing_directory(tmp_path / "target", NAMES) as unfinished:
+            (unfinished / "a.txt").write_text(text)
+        assert (tmp_path / "target" / "a.txt").read_text() == text
+        assert names(tmp_path) == ["target"]
+
+
+def test_an_error_leaves_the_old_directory_alone(tmp_path):
+    fill(tmp_path / "target", "old")
+
+    def write_half():
+        with replacing_directory(tmp_path / "target", NAMES) as unfinished:
+            (unfinished / "a.txt").write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_half()
+    assert (tmp_path / "target" / "a.txt").read_text() == "old"
+    assert names(tmp_path) == ["target"]
+
+
+def test_what_a_killed_process_left_is_removed(stray, tmp_path):
+    with replacing_directory(tmp_path / "target", NAMES) as unfinished:
+        assert names(tmp_path) == sorted([unfinished.name, f"{unfinished.name}.lock"])
+    assert names(tmp_path) == ["target"]
+
+
+@pytest.mark.parametrize("content", [b"", directories.MARK, directories.MARK + b"target"])
+def test_a_claim_without_a_directory_is_removed(content, tmp_path):
+    (tmp_path / f"{STEM}.lock").write_bytes(content)
+    remove_strays(tmp_path, NAMES)
+    assert names(tmp_path) == []
+
+
+def test_what_a_living_process_is_writing_stays(tmp_path):
+    with replacing_directory(tmp_path / "first", NAMES):
+        with replacing_directory(tmp_path / "second", NAMES):
+            assert len(names(tmp_path)) == 4
+        assert len(names(tmp_path)) == 3
+    assert names(tmp_path) == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path: (path / STEM).mkdir(),  # nothing says whose it is
+        lambda path: (path / f"{STEM}.lock").write_text("somebody's notes"),
+        lambda path: (path / f"{STEM}.lock").mkdir(),
+        lambda path: (path / f"{STEM}.lock").symlink_to("elsewhere"),
+        lambda path: os.mkfifo(path / f"{STEM}.lock"),
+        lambda path: (path / ".cohirf-mine.lock").write_bytes(b""),
+        lambda path: (path / "notes.lock").write_bytes(b""),
+    ],
+    ids=["directory", "text", "lock directory", "link", "pipe", "other name", "lock"],
+)
+def test_what_may_be_somebody_elses_stays(make, tmp_path):
+    make(tmp_path)
+    before = names(tmp_path)
+    remove_strays(tmp_path, NAMES)
+    assert names(tmp_path) == before
+
+
+def test_a_stray_that_holds_anything_else_stays(stray, tmp_path):
+    (stray / "thesis.tex").write_text("mine")
+    remove_strays(tmp_path, NAMES)
+    assert names(tmp_path) == [STEM, f"{STEM}.lock"]
+    assert (stray / "a.txt").exists()
+
+
+def test_a_link_in_the_place_of_a_stray_is_not_followed(tmp_path):
+    fill(tmp_path / "mine", "mine")
+    (tmp_path / f"{STEM}.lock").write_bytes(directories.MARK + b"target")
+    (tmp_path / STEM).symlink_to(tmp_path / "mine")
+    remove_strays(tmp_path, NAMES)
+    assert (tmp_path / "mine" / "a.txt").read_text() == "mine"
+
+
+def test_a_directory_that_was_parked_when_its_process_was_killed_gets_its_name_back(stray, tmp_path):
+    parked = fill(tmp_path / f"{STEM}-parked", "old")
+    remove_strays(tmp_path, NAMES)
+    assert names(tmp_path) == ["target"]
+    assert (tmp_path / "target" / "a.txt").read_text() == "old"
+    (tmp_path / f"{STEM}.lock").write_bytes(directories.MARK + b"target")
+    fill(parked, "older")
+    remove_strays(tmp_path, NAMES)  # killed a moment later: the new one has its place
+    assert names(tmp_path) == ["target"]
+    assert (tmp_path / "target" / "a.txt").read_text() == "old"
+
+
+@pytest.mark.parametrize("target", [b"", b"..", b"../target", b"/etc", b"a\0b"])
+def test_a_claim_that_names_no_directory_beside_it_moves_nothing(target, tmp_path):
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / f"{STEM}.lock").write_bytes(directories.MARK + target)
+    fill(place / f"{STEM}-parked", "old")
+    remove_strays(place, NAMES)
+    assert names(tmp_path) == ["place"]
+    assert names(place) == [f"{STEM}-parked", f"{STEM}.lock"]
+
+
+@pytest.mark.parametrize("exchange", [exchange_in_one_step, exchange_by_renames])
+def test_two_directories_change_places(exchange, tmp_path):
+    left, right = fill(tmp_path / "left", "left"), fill(tmp_path / "right", "right")
+    if exchange(left, right) is False:
+        pytest.skip("this system cannot do it in one step")
+    assert ((left / "a.txt").read_text(), (right / "a.txt").read_text()) == ("right", "left")
+    assert names(tmp_path) == ["left", "right"]
+
+
+def test_saving_goes_on_where_there_are_no_locks(tmp_path, monkeypatch):
+    def no_locks(_):
+        raise OSError("not here")
+
+    monkeypatch.setattr(directories, "try_lock", no_locks)
+    with replacing_directory(tmp_path / "target", NAMES) as unfinished:
+        (unfinished / "a.txt").write_text("new")
+    assert names(tmp_path) == ["target"]
+
+
+def replace_for_ever(target):
+    while True:
+        with replacing_directory(target, NAMES) as unfinished:
+            for name in sorted(NAMES):
+                (unfinished / name).write_text("x" * 1000)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("one_step", [True, False])
+def test_nothing_but_the_directory_is_left_after_kills_at_random_moments(one_step, tmp_path, monkeypatch):
+    if not one_step:
+        monkeypatch.setattr(directories, "exchange_in_one_step", lambda *_: False)
+    for number in range(8):
+        child = os.fork()
+        if child == 0:
+            replace_for_ever(tmp_path / "target")
+        time.sleep(random.Random(number).uniform(0.005, 0.03))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        with replacing_directory(tmp_path / "target", NAMES) as unfinished:
+            (unfinished / "a.txt").write_text("new")
+        assert names(tmp_path) == ["target"]

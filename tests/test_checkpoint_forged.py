@@ -1,0 +1,354 @@
+"""A checkpoint that was forged, with digests that are right and content that is not, is refused in words."""
+
+import copy
+import hashlib
+import json
+import re
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from cohirf import CheckpointError, open_source
+from cohirf.algorithm.first_level import Run, Survivors
+from cohirf.checkpoint import ResumableEngine
+from cohirf.checkpoint.journal import DIGEST_BYTES, FRAME_BYTES, LENGTHS, Journal, _frame
+from cohirf.checkpoint.outcomes import JournalEntry, decode, encode
+from cohirf.durable.json_text import seal
+from resumable import Cells, X, fit, make_model
+
+# batches are tiny here, so that there are many
+pytestmark = pytest.mark.filterwarnings("ignore::cohirf.ThinBatchesWarning")
+
+DENSE = X[:60]
+CSR = sparse.csr_matrix(np.where(DENSE > 0, DENSE, 0))
+KINDS = {
+    "values": lambda: open_source(DENSE),
+    "CSR": lambda: open_source(CSR),
+    "array": lambda: DENSE,
+}
+
+
+def model(path=None):
+    return make_model(path, estimator=Cells(width=2.0), batch_size=20, medoid_weights=True)
+
+
+def split(content):
+    """Return the header and the bytes of the arrays of each record of a journal."""
+    records, start = [], 0
+    while start < len(content):
+        _, n_header, n_arrays = LENGTHS.unpack(content[start : start + LENGTHS.size])
+        header = start + FRAME_BYTES
+        arrays = header + n_header
+        records.append((json.loads(content[header:arrays]), content[arrays : arrays + n_arrays]))
+        start = arrays + n_arrays + DIGEST_BYTES
+    return records
+
+
+def join(records, manifest):
+    """Return a journal of these records whose digests are right, as an attacker would."""
+    content, digest = b"", hashlib.sha256(manifest).digest()
+    for header, arrays in records:
+        text = header if isinstance(header, bytes) else json.dumps(header).encode()
+        frame = _frame(len(text), len(arrays))
+        digest = hashlib.sha256(digest + frame + text + arrays).digest()
+        content += frame + text + arrays + digest
+    return content
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def checkpoint(request, tmp_path_factory):
+    """A finished checkpoint, the data it is of, and its records."""
+    path = tmp_path_factory.mktemp("forged") / "checkpoint"
+    data = KINDS[request.param]
+    fit(model(path), data())
+    content = (path / "journal").read_bytes()
+    records = split(content)
+    assert join(records, (path / "manifest.json").read_bytes()) == content
+    yield path, data, records
+    (path / "journal").write_bytes(content)
+
+
+def refit(checkpoint, records):
+    """Fit with a forged journal; return the error, which must be a CheckpointError that says what to do, or None."""
+    path, data, _ = checkpoint
+    (path / "journal").write_bytes(join(records, (path / "manifest.json").read_bytes()))
+    error = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            fit(model(path), data())
+        except CheckpointError as raised:
+            error = str(raised)
+    if error is not None:
+        assert str(path) in error
+        assert re.search(r"Delete .* to begin anew\.|Give another directory\.", error)
+    return error
+
+
+def arrays_of(record):
+    header, data = record
+    return decode(json.dumps(header).encode(), data).batch
+
+
+def changed(record, **arrays):
+    """Return a record with other arrays in the place of some."""
+    entry = decode(json.dumps(record[0]).encode(), record[1])
+    batch = copy.copy(entry.batch)
+    for name, array in arrays.items():
+        object.__setattr__(batch, name, array)
+    header, data = encode(JournalEntry(entry.place, batch))
+    return json.loads(header), b"".join(data)
+
+
+# -- headers -------------------------------------------------------------------------------------------------------
+
+
+HEADERS = {
+    "not JSON": lambda h: b"{",
+    "not text": lambda h: b"\xff\xfe",
+    "deep": lambda h: b"[" * 100_000,
+    "a list": lambda h: [],
+    "a number": lambda h: 1,
+    "empty": lambda h: {},
+    "extra key": lambda h: h | {"code": "print(1)"},
+    "unknown kind": lambda h: h | {"kind": "Popen"},
+    "kind of another type": lambda h: h | {"kind": ["ContractedBatch"]},
+    "another kind": lambda h: h | {"kind": "Survivors"},
+    "short place": lambda h: h | {"place": [1]},
+    "long place": lambda h: h | {"place": [1, 2, 3]},
+    "negative place": lambda h: h | {"place": [1, -1]},
+    "place of text": lambda h: h | {"place": "ab"},
+    "place of null": lambda h: h | {"place": None},
+    "another place": lambda h: h | {"place": [7, 7]},
+    "no scalars": lambda h: h | {"scalars": None},
+    "missing scalar": lambda h: h | {"scalars": {k: v for k, v in h["scalars"].items() if k != "agreement"}},
+    "extra scalar": lambda h: h | {"scalars": h["scalars"] | {"evil": 1}},
+    "scalar of text": lambda h: h | {"scalars": h["scalars"] | {"agreement": "1"}},
+    "infinite scalar": lambda h: h | {"scalars": h["scalars"] | {"base_seconds": float("inf")}},
+    "scalar as list": lambda h: h | {"scalars": h["scalars"] | {"views_kept": [1]}},
+    "mass as number": lambda h: h | {"scalars": h["scalars"] | {"mass": 1}},
+    "no arrays": lambda h: h | {"arrays": {}},
+    "arrays as list": lambda h: h | {"arrays": []},
+    "arrays of objects": lambda h: h | {"arrays": h["arrays"] | {"labels": ["|O", [20]]}},
+    "layout as number": lambda h: h | {"arrays": h["arrays"] | {"labels": 5}},
+    "unknown array": lambda h: h | {"arrays": {"evil": ["<i4", [1]]} | h["arrays"]},
+    "negative length": lambda h: h | {"arrays": h["arrays"] | {"labels": ["<i4", [-1]]}},
+    "huge length": lambda h: h | {"arrays": h["arrays"] | {"labels": ["<i4", [2**61]]}},
+    "more axes": lambda h: h | {"arrays": h["arrays"] | {"labels": ["<i4", [1, 20]]}},
+    "csr as text": lambda h: h | {"scalars": h["scalars"] | {"csr": "matrix"}},
+    "csr of another kind": lambda h: h | {"scalars": h["scalars"] | {"csr": ["coo_matrix", [1, 1]]}},
+}
+
+
+@pytest.mark.parametrize("forge", HEADERS)
+def test_a_forged_header_is_refused(forge, checkpoint):
+    records = list(checkpoint[2])
+    header, data = records[1]
+    records[1] = HEADERS[forge](header), data
+    assert refit(checkpoint, records) is not None
+
+
+def places_in(content, where=()):
+    """Yield the place of each value within JSON."""
+    yield where
+    parts = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    for key, part in parts:
+        yield from places_in(part, (*where, key))
+
+
+def put(content, where, value):
+    if not where:
+        return value
+    content = copy.deepcopy(content)
+    inner = content
+    for key in where[:-1]:
+        inner = inner[key]
+    if value is DELETED:
+        del inner[where[-1]]
+    else:
+        inner[where[-1]] = value
+    return content
+
+
+DELETED = object()
+VALUES = st.sampled_from(
+    [DELETED, None, True, -1, 0, 1, 3, 2**31, 2**63, 10**30, 0.5, "", "<i4", "|O", "ContractedBatch", [], [0], {}, "x"]
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_change_of_a_header_is_refused_or_does_no_harm(checkpoint, data):
+    records = list(checkpoint[2])
+    number = data.draw(st.integers(0, len(records) - 1))
+    header, arrays = records[number]
+    where = data.draw(st.sampled_from(list(places_in(header))))
+    value = data.draw(VALUES)
+    if not where and value is DELETED:
+        return
+    records[number] = put(header, where, value), arrays
+    refit(checkpoint, records)  # which fails for any other error
+
+
+# -- values --------------------------------------------------------------------------------------------------------
+
+ARRAYS = {
+    "labels beyond the medoids": lambda b: {"labels": np.full_like(b.labels, len(b.medoids))},
+    "negative labels": lambda b: {"labels": np.full_like(b.labels, -1)},
+    "fewer labels": lambda b: {"labels": b.labels[:-1], "stability": b.stability[:-1]},
+    "labels without stability": lambda b: {"stability": b.stability[:-1]},
+    "medoids beyond the rows": lambda b: {"medoids": np.full_like(b.medoids, len(b.labels))},
+    "negative medoids": lambda b: {"medoids": b.medoids - len(b.labels)},
+    "medoids of other clusters": lambda b: {"medoids": b.medoids[::-1]},
+    "fewer medoids": lambda b: {"medoids": b.medoids[:-1]},
+    "no mass": lambda b: {"mass": None},
+    "mass of NaN": lambda b: {"mass": b.mass * np.nan},
+    "less mass": lambda b: {"mass": b.mass[:-1]},
+    "no stability": lambda b: {"stability": b.stability * 0},
+    "no views": lambda b: {"view_stability": b.view_stability[:0]},
+    "labels of another type": lambda b: {"labels": b.labels.astype(np.float64)},
+}
+
+
+@pytest.mark.parametrize("forge", ARRAYS)
+def test_forged_arrays_are_refused(forge, checkpoint):
+    records = list(checkpoint[2])
+    assert len(arrays_of(records[0]).medoids) > 1
+    records[0] = changed(records[0], **ARRAYS[forge](arrays_of(records[0])))
+    assert refit(checkpoint, records) is not None
+
+
+VALUES_FORGED = {
+    "missing": lambda v: None,
+    "fewer rows": lambda v: v[:-1],
+    "fewer features": lambda v: v[:, :-1],
+    "infinite": lambda v: v * np.inf,
+    "other kind": lambda v: v.toarray() if sparse.issparse(v) else sparse.csr_array(v),
+    "other type": lambda v: v.astype(np.float32),
+}
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("forge", VALUES_FORGED)
+@pytest.mark.parametrize("number", [0, 1])
+def test_forged_values_are_refused(forge, number, checkpoint):
+    records = list(checkpoint[2])
+    values = arrays_of(records[number]).values
+    if values is None:
+        records[number] = changed(records[number], values=np.zeros((3, 3)))
+    else:
+        records[number] = changed(records[number], values=VALUES_FORGED[forge](values))
+    assert refit(checkpoint, records) is not None
+
+
+def test_values_that_differ_from_those_of_computed_batches_are_refused(checkpoint):
+    records = checkpoint[2]
+    values = arrays_of(records[0]).values
+    if values is not None:
+        assert "of several kinds" in refit(checkpoint, [changed(records[0], values=values.astype(np.float32))])
+
+
+def test_a_csr_matrix_that_leads_out_of_its_memory_is_refused(checkpoint):
+    header, data = checkpoint[2][0]
+    if "csr" in header["scalars"]:
+        n_rows, n_columns = header["scalars"]["csr"][1]
+        for shape in ([n_rows, n_columns - 1], [n_rows + 1, n_columns], [n_rows - 1, n_columns], [-1, 3], [3]):
+            scalars = header["scalars"] | {"csr": ["csr_matrix", shape]}
+            assert refit(checkpoint, [(header | {"scalars": scalars}, data)]) is not None
+
+
+# -- runs of batches, as a fit on Dask has them ---------------------------------------------------------------------
+
+RUN = Run(bounds=np.array([10, 14, 18]), held=np.array([11]), first_batch=3, n_rows=40)
+SURVIVORS = Survivors(
+    rows=np.array([10, 11, 15]),
+    values=np.ones((3, 2)),
+    mass=None,
+    sizes=np.array([3, 1, 4]),
+    first_rows=np.array([10, 11, 14]),
+    weights=None,
+    stability=np.array([0.5, np.nan, 1], np.float32),
+    batch_sizes=np.array([3, 4]),
+    batch_costs=np.ones((2, 6)),
+    view_stability=np.ones((2, 5)),
+)
+
+
+def read_run(tmp_path, **changes):
+    """Return what an engine gives back for a run whose survivors are in the journal."""
+    header, data = encode(JournalEntry((1, 3), SURVIVORS))
+    record = changed((json.loads(header), b"".join(data)), **changes)
+    (tmp_path / "journal").write_bytes(join([record], b"manifest"))
+    with Journal(tmp_path / "journal", hashlib.sha256(b"manifest").digest()) as journal:
+        return list(ResumableEngine(None, journal, n_features=2).run(None, [(RUN,)], 1))
+
+
+def test_the_survivors_of_a_run_come_back(tmp_path):
+    (found,) = read_run(tmp_path)
+    for name, expected in vars(SURVIVORS).items():
+        np.testing.assert_array_equal(getattr(found, name), expected)
+
+
+RUNS_FORGED = {
+    "row before the run": {"rows": np.array([9, 11, 15])},
+    "row behind the run": {"rows": np.array([10, 11, 18])},
+    "rows that are not sorted": {"rows": np.array([11, 10, 15])},
+    "without the row held aside": {"rows": np.array([10, 12, 15])},
+    "first row behind the run": {"first_rows": np.array([10, 11, 18])},
+    "sizes of more rows": {"sizes": np.array([3, 1, 5])},
+    "size of 0": {"sizes": np.array([4, 0, 4])},
+    "batches of more rows": {"batch_sizes": np.array([3, 5])},
+    "one batch": {"batch_sizes": np.array([7]), "batch_costs": np.ones((1, 6)), "view_stability": np.ones((1, 5))},
+    "few costs": {"batch_costs": np.ones((2, 5))},
+    "infinite costs": {"batch_costs": np.full((2, 6), np.inf)},
+    "no values": {"values": None},
+    "values of other features": {"values": np.ones((3, 3))},
+    "values of other rows": {"values": sparse.csr_array(np.ones((4, 2)))},
+    "short weights": {"weights": np.ones(2)},
+    "weights of NaN": {"weights": np.full(3, np.nan)},
+}
+
+
+@pytest.mark.parametrize("forge", RUNS_FORGED)
+def test_forged_survivors_are_refused(forge, tmp_path):
+    with pytest.raises(CheckpointError, match=f"{tmp_path}.*(Delete {tmp_path} to begin anew|Give another directory)"):
+        read_run(tmp_path, **RUNS_FORGED[forge])
+
+
+# -- the manifest --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        {"fit": None},
+        {"fit": [1]},
+        {"settled": None},
+        {"settled": {}},
+        {"settled": {"entropy": None, "batch_size": 20}},
+        {"settled": {"entropy": [], "batch_size": 20}},
+        {"settled": {"entropy": [-1], "batch_size": 20}},
+        {"settled": {"entropy": ["x"], "batch_size": 20}},
+        {"settled": {"entropy": [1] * 10_000, "batch_size": 20}},
+        {"settled": {"entropy": [1], "batch_size": 1}},
+        {"settled": {"entropy": [1], "batch_size": "auto"}},
+        {"settled": {"entropy": [1], "batch_size": 20, "more": 1}},
+        {"format": "another"},
+        {"version": "1"},
+        {"more": 1},
+    ],
+    ids=repr,
+)
+def test_a_forged_manifest_is_refused(forge, tmp_path):
+    path = tmp_path / "checkpoint"
+    fit(model(path), DENSE, stop_at=2)
+    body = json.loads((path / "manifest.json").read_text())
+    del body["sha256"]
+    (path / "manifest.json").write_bytes(seal(body | forge))
+    message = f"{path / 'manifest.json'} is damaged: delete {path} to begin anew."
+    with pytest.raises(CheckpointError, match=f"^{re.escape(message)}$"):
+        fit(model(path), DENSE)
