@@ -106,7 +106,7 @@ import numpy as np
 from joblib import parallel_config
 from sklearn.cluster import KMeans
 from cohirf import CoHiRF, open_source
-from cohirf import temporary
+from cohirf.durable import temporary
 
 source, base = open_source(sys.argv[1]), KMeans(3, n_init=1)
 assert not hasattr(temporary.os, "O_TMPFILE")

@@ -108,7 +108,6 @@ def large_model(n_rows: int) -> CoHiRF:
         parents_=parents,
         stability_=np.ones(n_rows, dtype=np.float32),
         hierarchy_=hierarchy,
-        stability_=np.ones(n_rows, dtype=np.float32),
         n_clusters_=len(medoids),
         medoid_indices_=medoids,
         medoids_=landmarks[medoids],

@@ -13,7 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from cohirf import open_source, temporary
+from cohirf import open_source
+from cohirf.durable import temporary
 from cohirf.durable.temporary import NAME, TemporaryFile, is_stray, remove_strays, replacing
 from other_systems import OTHER_SYSTEMS, as_on
 
@@ -243,10 +244,8 @@ def test_the_next_file_clears_its_directory_of_strays(make, ended, system, tmp_p
 # -- kills ---------------------------------------------------------------------------------------------------------
 
 IN_THE_MIDDLE = """
-import os, sys, types
+import os, sys
 from pathlib import Path
-sys.modules["cohirf"] = package = types.ModuleType("cohirf")  # without what it imports, which takes seconds
-package.__path__ = [sys.argv[2]]
 if sys.argv[1] == "macos":
     del os.O_TMPFILE
     import cohirf.durable.temporary
@@ -266,7 +265,7 @@ with replacing(Path("a.txt")) as file:
 @pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM])
 def test_a_kill_leaves_nothing_or_what_the_next_call_removes(kill, system_name, tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-c", IN_THE_MIDDLE, system_name, str(Path(temporary.__file__).parent)],
+        [sys.executable, "-c", IN_THE_MIDDLE, system_name],
         cwd=tmp_path,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -326,7 +325,7 @@ def killed(tmp_path):
     (here / "data.csv").write_text("a,b\n" + "".join(f"{i},{i % 2}\n" for i in range(20)), encoding="utf-8")
 
     def kill_in_the_middle(kill, system_name):
-        paths = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+        paths = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
         process = subprocess.Popen(
             [sys.executable, "-c", WRITING_EVERYTHING, system_name],
             cwd=here,
