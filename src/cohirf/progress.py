@@ -162,7 +162,7 @@ class LiveBar:
     """A bar of tqdm, which knows terminals and notebooks."""
 
     def __init__(self, work: Work) -> None:
-        tqdm = import_optional("tqdm.auto", "progress").tqdm
+        tqdm = import_optional("tqdm.auto", "progress", "A progress bar").tqdm
         self._bar = tqdm(total=work.n_steps, desc=f"{PREFIX}{work.name}", unit=f" {work.steps}", leave=work.stays)
 
     def close(self) -> None:

@@ -58,7 +58,7 @@ def writing(target: Path) -> Iterator[Path]:
 
 def _read_origin(target: Path) -> dict[str, Any]:
     """Return what a file says it was converted from; nothing if it does not say."""
-    arrow = import_optional("pyarrow", "arrow")
+    arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
     try:
         with arrow.OSFile(str(target)) as file:
             metadata = arrow.ipc.open_file(file).schema.metadata or {}

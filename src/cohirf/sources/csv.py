@@ -83,7 +83,7 @@ class CsvFile:
 
     def convert(self, types: dict[str, str], target: Path, made_from: dict[str, Any]) -> None:
         """Write the columns to an Arrow file, block by block."""
-        arrow = import_optional("pyarrow", "arrow")
+        arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
         with self.naming(), self.read(types) as reader:
             schema = reader.schema.with_metadata({MADE_FROM: json.dumps(made_from)})
             with arrow.OSFile(str(target), "wb") as sink, arrow.ipc.new_file(sink, schema) as writer:
@@ -92,7 +92,7 @@ class CsvFile:
 
     def read(self, types: dict[str, str] | None = None) -> Any:
         """Return a reader of record batches: of the given columns as the given types, or of all as they look."""
-        csv = import_optional("pyarrow.csv", "arrow")
+        csv = import_optional("pyarrow.csv", "arrow", "Reading a CSV file")
         return csv.open_csv(
             str(self.file.path),
             csv.ReadOptions(block_size=BLOCK_BYTES, autogenerate_column_names=self.header is False),

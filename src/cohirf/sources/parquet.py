@@ -70,7 +70,7 @@ def parquet_files(folder: Path) -> list[Path]:
 
 
 def _open(file: FileStamp) -> Any:
-    parquet = import_optional("pyarrow.parquet", "arrow")
+    parquet = import_optional("pyarrow.parquet", "arrow", "Reading a Parquet file")
     return parquet.ParquetFile(file.path, buffer_size=BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)
 
 

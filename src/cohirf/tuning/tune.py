@@ -56,7 +56,7 @@ class Tuned:
     @property
     def table(self) -> Any:
         """All trials that were finished as a pandas frame, the best first: parameters, score, seconds, error."""
-        pandas = import_optional("pandas", "tune")
+        pandas = import_optional("pandas", "tune", "The table of trials")
         rows = [
             {
                 "trial": trial.number,
@@ -141,7 +141,7 @@ def tune(
     >>> tune(KMeans(), X, metric="silhouette", n_trials=30).best_params
     {'n_clusters': 4}
     """
-    optuna = import_optional("optuna", "tune")
+    optuna = import_optional("optuna", "tune", "tune")
     if isinstance(estimator, CoHiRF):
         estimator = clone(estimator).set_params(estimator=estimator._base_method())  # which may stand for a default
     space = paper_space(estimator) if search_space is None else dict(search_space)
@@ -297,7 +297,8 @@ def _create_study(optuna: Any, storage: Any, study_name: str) -> Any:
     if storage is None:
         return optuna.create_study(direction="maximize", study_name=study_name)
     address = storage if "://" in str(storage) else f"sqlite:///{os.fspath(storage)}"
-    unusable = (optuna.exceptions.StorageInternalError, import_optional("sqlalchemy.exc", "tune").SQLAlchemyError)
+    sqlalchemy = import_optional("sqlalchemy.exc", "tune", "The storage of trials")
+    unusable = (optuna.exceptions.StorageInternalError, sqlalchemy.SQLAlchemyError)
     try:
         return optuna.create_study(direction="maximize", storage=address, study_name=study_name, load_if_exists=True)
     except unusable as error:
