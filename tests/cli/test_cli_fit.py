@@ -21,7 +21,6 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import cohirf as package
 from cohirf import CoHiRF, open_source
-from cohirf.cli import data as cli_data
 from cohirf.cli import main
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
@@ -202,7 +201,7 @@ def test_a_file_without_header_is_read_when_asked(cohirf, folder, iris):
 
 
 def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypatch):
-    monkeypatch.setattr(cli_data, "IN_MEMORY_BYTES", 1000)
+    monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 1000)
     options = ("--param", "n_clusters=3", "--views", 2, "--batch-size", 40)
     assert cohirf("fit", "iris.parquet", "--drop", "id", "--drop", "species", *options, "--out", "labels.csv").code == 0
     source = open_source(StandardScaler().fit_transform(iris[FEATURES]))
@@ -210,7 +209,7 @@ def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypat
 
 
 def test_from_many_rows_on_the_batch_size_is_measured(cohirf, folder, iris, monkeypatch):
-    monkeypatch.setattr("cohirf.cli.estimator_options.MANY_ROWS", 100)
+    monkeypatch.setattr("cohirf.cli.estimators.MANY_ROWS", 100)
     outcome = cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species")
     assert (
         "chosen: --estimator kmeans --param n_clusters=8 --scale standard --seed 0 --batch-size auto\n" in outcome.err
@@ -330,7 +329,7 @@ def test_force_replaces_no_folder_that_is_no_model(cohirf, folder, apart):
     Path("mine/precious.txt").write_text("x")
     outcome = cohirf("fit", "iris.csv", *apart, "--model", "mine", "--force")
     assert outcome.code == 2
-    assert outcome.err == "cohirf: --model mine exists and is no saved model: give another name.\n"
+    assert outcome.err == "cohirf: --model mine exists and is not a saved model: give another name.\n"
     assert Path("mine/precious.txt").exists()
 
 

@@ -80,13 +80,18 @@ def _stoppable(function: Command) -> Command:
     return run
 
 
-@app.callback()
-def _program(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
-) -> None:
-    if version:
+def _print_version(asked: bool) -> None:
+    if asked:
         typer.echo(f"cohirf {cohirf.__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None: ...
 
 
 @command(

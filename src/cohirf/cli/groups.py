@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from inspect import Parameter, Signature, signature
 from typing import Any, get_args, get_type_hints
 
@@ -30,15 +31,12 @@ def spread_groups(command: Command) -> Command:
 
 def flags_of(*groups: Any) -> dict[str, str]:
     """Return the options of groups by the name of the field."""
-    found: dict[str, str] = {}
-    for group in groups:
-        hints = get_type_hints(group, include_extras=True)
-        options = {field.name: get_args(hints[field.name])[1] for field in fields(group)}
-        # in an annotation, typer takes the name for the default, which stands first
-        found |= {name: option.default.partition("/")[0] for name, option in options.items()}
-    return found
+    options = {field.name: get_args(field.annotation)[1] for group in groups for field in _fields(group)}
+    # in an annotation, typer takes the name for the default, which stands first
+    return {name: option.default.partition("/")[0] for name, option in options.items()}
 
 
+@cache
 def _fields(group: Any) -> list[Parameter]:
     hints = get_type_hints(group, include_extras=True)
     return [

@@ -4,8 +4,8 @@
 """
 
 from cohirf.preparation.data import Classes, Data
+from cohirf.preparation.learn import prepare
 from cohirf.preparation.preparation import Preparation, Prepared
-from cohirf.preparation.prepare import prepare
 from cohirf.preparation.statistics import Statistics, measure
 
 __all__ = ["Classes", "Data", "Preparation", "Prepared", "Statistics", "measure", "prepare"]

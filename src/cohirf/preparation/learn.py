@@ -1,4 +1,4 @@
-"""prepare: learn from the data of a fit how it becomes rows for a model."""
+"""Learn from the data of a fit how it becomes rows for a model."""
 
 from __future__ import annotations
 
