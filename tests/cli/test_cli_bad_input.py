@@ -356,6 +356,25 @@ def test_options_are_refused(cohirf, tmp_path, monkeypatch, arguments, message):
     assert Path("old.csv").read_text() == "old"
 
 
+@pytest.mark.parametrize("delimiter", ["", ";;", "\\t", "é", '"', "\n"])
+@pytest.mark.parametrize("command", [("fit",), ("info",)])
+def test_a_delimiter_is_one_character(cohirf, folder, command, delimiter):
+    shown = repr(delimiter)
+    refused(
+        cohirf(*command, "iris.csv", "--delimiter", delimiter),
+        f"--delimiter {shown} is not valid: give one character, such as ; or a tab.",
+    )
+
+
+def test_a_column_that_is_called_like_an_option_keeps_its_name(cohirf, folder):
+    pd.DataFrame({"n_jobs": ["x", "y"], "label_column": [1, 2]}).to_csv("data.csv", index=False)
+    refused(
+        cohirf("fit", "data.csv"),
+        "data.csv: column 'n_jobs' is text: code it with --categorical onehot, keep it apart with --label-column or "
+        "--id-column, or leave it out with --drop 'n_jobs'.",
+    )
+
+
 def test_names_of_columns_are_listed(cohirf, folder):
     refused(
         cohirf("fit", "iris.csv", "--label-column", "speces"),

@@ -1,6 +1,7 @@
 """cohirf fit, end to end."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -341,6 +342,24 @@ def test_odd_file_names_are_names(cohirf, folder, name, apart):
     assert "\x1b" not in outcome.out + outcome.err
     assert len(pd.read_csv(f"out {name}")) == 150
     assert Path(f"{name}.html").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "feather"])
+def test_names_of_files_need_not_be_in_utf_8(cohirf, folder, iris, kind):
+    source, out, page = (os.fsdecode(b"d\xf6rte." + end) for end in (kind.encode(), b"out.parquet", b"html"))
+    if kind.startswith("csv"):
+        iris.to_csv(f"plain.{kind}", index=False)
+    else:
+        getattr(iris, f"to_{kind}")(f"plain.{kind}")
+    Path(f"plain.{kind}").rename(source)
+    options = ("--id-column", "id", "--label-column", "species", "--param", "n_clusters=3")
+    outcome = cohirf("fit", source, *options, "--out", out, "--report", page, "--model", "model")
+    assert outcome.code == 0, outcome.err
+    with Path(out).open("rb") as file:
+        assert pd.read_parquet(file)["id"].tolist() == iris["id"].tolist()
+    assert Path(page).exists()
+    assert cohirf("predict", "model", source, "--out", out, "--force").code == 0
 
 
 def test_hostile_column_names_stay_text(cohirf, folder, iris):

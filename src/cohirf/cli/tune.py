@@ -237,7 +237,8 @@ def _write_trials(trials: Any, path: Path, targets: Targets) -> None:
     """Write the table of all trials."""
     with replacing(path) as unfinished:
         if path.suffix.lower() != ".csv":
-            trials.to_parquet(unfinished, index=False)
+            with unfinished.open("wb") as file:  # opened here, because Arrow refuses names that are not UTF-8
+                trials.to_parquet(file, index=False)
             return
         if targets.escape_formulas:
             trials = trials.map(escape_formula)

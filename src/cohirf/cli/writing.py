@@ -149,16 +149,14 @@ def _write_csv(path: Path, parts: Parts, id_name: str, *, escape: bool) -> int:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         for number, (names, labels) in enumerate(parts):
+            clusters = [CLUSTER, *labels.tolist()] if number == 0 else labels.tolist()
             if names is None:
-                columns = [(CLUSTER, *labels.tolist()) if number == 0 else labels.tolist()]
-            else:
-                cells = [id_name, *names.to_pylist()] if number == 0 else names.to_pylist()
-                columns = [cells, [CLUSTER, *labels.tolist()] if number == 0 else labels.tolist()]
-                if escape:
-                    columns[0] = [escape_formula(cell) for cell in cells]
-                else:
-                    n_formulas += sum(map(is_formula, cells))
-            writer.writerows(zip(*columns, strict=True))
+                writer.writerows(zip(clusters, strict=True))
+                continue
+            cells = [id_name, *names.to_pylist()] if number == 0 else names.to_pylist()
+            cells = [escape_formula(cell) for cell in cells] if escape else cells
+            n_formulas += sum(map(is_formula, cells))
+            writer.writerows(zip(cells, clusters, strict=True))
     return n_formulas
 
 
@@ -166,15 +164,15 @@ def _write_parquet(path: Path, parts: Parts, id_name: str) -> None:
     arrow = import_optional("pyarrow", "arrow", "Writing a Parquet file")
     parquet = import_optional("pyarrow.parquet", "arrow", "Writing a Parquet file")
     writer = None
-    try:
-        for names, labels in parts:
-            columns = {CLUSTER: arrow.array(labels.astype(np.int64))}
-            if names is not None:
-                columns = {id_name: names, **columns}
-            table = arrow.table(columns)
-            if writer is None:
-                writer = parquet.ParquetWriter(str(path), table.schema)
-            writer.write_table(table)
-    finally:
-        if writer is not None:
-            writer.close()
+    with path.open("wb") as file:  # opened here, because Arrow refuses names that are not UTF-8
+        try:
+            for names, labels in parts:
+                columns = {CLUSTER: arrow.array(labels.astype(np.int64))}
+                if names is not None:
+                    columns = {id_name: names, **columns}
+                table = arrow.table(columns)
+                writer = writer or parquet.ParquetWriter(file, table.schema)
+                writer.write_table(table)
+        finally:
+            if writer is not None:
+                writer.close()

@@ -319,10 +319,11 @@ def _write_table(path: Path, blocks: Iterator[tuple[NDArray[Any], NDArray[Any]]]
     tables = (arrow.table({**{f"x{j}": X[:, j] for j in range(X.shape[1])}, LABEL: y}) for X, y in blocks)
     first = next(tables)
     if path.suffix.lower() == ".csv":
-        writer = import_optional("pyarrow.csv", "arrow", "Writing a table").CSVWriter(str(path), first.schema)
+        make_writer = import_optional("pyarrow.csv", "arrow", "Writing a table").CSVWriter
     else:
-        writer = import_optional("pyarrow.parquet", "arrow", "Writing a table").ParquetWriter(str(path), first.schema)
-    with writer:
+        make_writer = import_optional("pyarrow.parquet", "arrow", "Writing a table").ParquetWriter
+    # opened here, because Arrow refuses names that are not UTF-8
+    with path.open("wb") as file, make_writer(file, first.schema) as writer:
         writer.write_table(first)
         for table in tables:
             writer.write_table(table)

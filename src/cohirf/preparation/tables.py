@@ -130,14 +130,14 @@ def _open_parquet(path: Path) -> Table:
 
     def read(columns: Sequence[str]) -> Iterator[Any]:
         for file in files:
-            with naming(file.name, "Parquet"), parquet.ParquetFile(file.path) as opened:
+            with naming(file.name, "Parquet"), parquet.ParquetFile(open_file(file)) as opened:
                 for batch in opened.iter_batches(columns=list(columns), use_threads=False):
                     yield batch.select(list(columns))
 
     schemas = []
     for file in files:
         with naming(file.name, "Parquet"):
-            schemas.append(parquet.read_schema(file.path))
+            schemas.append(parquet.read_schema(open_file(file)))
     if path.is_file():
         return _table(files[0], schemas[0], read)
     parts = [Part(file.name, _types(file.name, schema)) for file, schema in zip(files, schemas, strict=True)]
