@@ -18,10 +18,10 @@ def spread_groups(command: Command) -> Command:
     parameters: list[Parameter] = []
     for parameter in signature(command).parameters.values():
         hint = hints[parameter.name]
-        parameters += _fields(hint) if is_dataclass(hint) else [_parameter(parameter.name, hint, parameter.default)]
+        parameters += _fields(hint) if _is_group(hint) else [_parameter(parameter.name, hint, parameter.default)]
 
     def spread(**given: Any) -> None:
-        command(**{name: _gather(hint, given) if is_dataclass(hint) else given[name] for name, hint in hints.items()})
+        command(**{name: _gather(hint, given) if _is_group(hint) else given[name] for name, hint in hints.items()})
 
     spread.__name__, spread.__doc__ = command.__name__, command.__doc__
     spread.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # functions have it
@@ -34,6 +34,10 @@ def flags_of(*groups: Any) -> dict[str, str]:
     options = {field.name: get_args(field.annotation)[1] for group in groups for field in _fields(group)}
     # in an annotation, typer takes the name for the default, which stands first
     return {name: option.default.partition("/")[0] for name, option in options.items()}
+
+
+def _is_group(hint: Any) -> bool:
+    return is_dataclass(hint)
 
 
 @cache
