@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from cohirf import LevelRecord, open_source, progress
-from cohirf.progress import LiveBar, LogBar, describe_level, open_bar, shown_by
+from cohirf.progress import LiveBar, LogBar, Streams, Work, describe_level, showing, shown_by
 from resumable import X, fit, make_model
 
 # batches are tiny here, so that there are many
@@ -28,6 +28,9 @@ RECORD = LevelRecord(
     consensus_seconds=0.25,
     medoid_seconds=0.125,
 )
+
+
+LEVEL = Work("level 1", 10, "batches")
 
 
 class Terminal(io.StringIO):
@@ -60,33 +63,48 @@ def notebook(monkeypatch):
 
 
 def test_a_log_gets_a_line_every_ten_seconds(clock, capsys):
-    with LogBar(level=2, n_batches=5_000) as bar:
-        for _ in range(1_000):
-            clock.now += 0.025
-            bar.advance(rows_in=2_000, rows_out=20)
+    bar = LogBar(Work("level 2", 5_000, "batches"))
+    for number in range(1_000):
+        clock.now += 0.025
+        bar.advance(1, f"note {number}")
     assert capsys.readouterr().err.splitlines() == [
-        "[CoHiRF] level 2: 400 of 5,000 batches, 800,000 -> 8,000 rows, 40 batches a second, 115 s left",
-        "[CoHiRF] level 2: 800 of 5,000 batches, 1,600,000 -> 16,000 rows, 40 batches a second, 105 s left",
+        "[CoHiRF] level 2: 400 of 5,000 batches, note 399, 40 batches a second, 115 s left",
+        "[CoHiRF] level 2: 800 of 5,000 batches, note 799, 40 batches a second, 105 s left",
     ]
 
 
 def test_a_level_of_a_few_seconds_gets_no_line(clock, capsys):
-    with LogBar(level=1, n_batches=9) as bar:
-        for _ in range(9):
-            clock.now += 1
-            bar.advance(100, 10)
+    bar = LogBar(Work("level 1", 9, "batches"))
+    for _ in range(9):
+        clock.now += 1
+        bar.advance(1, "")
     assert capsys.readouterr() == ("", "")
 
 
+def test_work_that_stays_gets_a_line_after_its_last_step(clock, capsys):
+    bar = LogBar(Work("tuning", 3, "trials", stays=True))
+    for step in (0, 2, 1):
+        clock.now += 1
+        bar.advance(step, "best score 0.5")
+    assert capsys.readouterr().err == "[CoHiRF] tuning: 3 of 3 trials, best score 0.5\n"
+
+
+def test_a_line_without_a_step_has_no_pace(clock, capsys):
+    bar = LogBar(Work("tuning", 3, "trials", stays=True))
+    clock.now += 10
+    bar.advance(0, "no score")
+    assert capsys.readouterr().err == "[CoHiRF] tuning: 0 of 3 trials, no score\n"
+
+
 def test_the_time_left_forgets_batches_that_came_from_a_checkpoint(clock, capsys):
-    with LogBar(level=1, n_batches=1_000) as bar:
-        for _ in range(900):
-            bar.advance(100, 10)
-        for _ in range(40):
-            clock.now += 1
-            bar.advance(100, 10)
+    bar = LogBar(Work("level 1", 1_000, "batches"))
+    for _ in range(900):
+        bar.advance(1, "note")
+    for _ in range(40):
+        clock.now += 1
+        bar.advance(1, "note")
     lines = capsys.readouterr().err.splitlines()
-    assert [line.partition("rows, ")[2] for line in lines[1:]] == [
+    assert [line.partition("note, ")[2] for line in lines[1:]] == [
         "1 batches a second, 80 s left",
         "1 batches a second, 70 s left",
         "1 batches a second, 60 s left",
@@ -98,12 +116,9 @@ def test_the_time_left_forgets_batches_that_came_from_a_checkpoint(clock, capsys
 
 def test_a_terminal_gets_a_bar_that_goes_away(monkeypatch):
     terminal = watch(monkeypatch)
-    bar = open_bar(level=2, n_batches=4)
-    assert isinstance(bar, LiveBar)
-    with bar:
-        for _ in range(3):
-            bar.advance(1_000, 10)
-        bar._bar.refresh()
+    with showing(Work("level 2", 4, "batches")) as advance:
+        advance(3, "3,000 -> 30 rows")
+        advance.__self__._bar.refresh()
     shown = terminal.getvalue()
     assert "[CoHiRF] level 2:  75%" in shown
     assert "3/4" in shown
@@ -111,12 +126,20 @@ def test_a_terminal_gets_a_bar_that_goes_away(monkeypatch):
     assert shown.endswith("\r")
 
 
+def test_the_bar_of_work_that_stays_is_left_on_the_terminal(monkeypatch):
+    terminal = watch(monkeypatch)
+    with showing(Work("tuning", 1, "trials", stays=True)) as advance:
+        advance(1, "best score 0.5")
+    assert "1/1" in terminal.getvalue().splitlines()[-1]
+    assert terminal.getvalue().endswith("\n")
+
+
 def test_a_notebook_gets_a_bar(notebook, monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     made = []
-    monkeypatch.setattr(progress, "LiveBar", lambda *args: made.append(args))
-    open_bar(1, 10)
-    assert made == [(1, 10)]
+    monkeypatch.setattr(progress, "LiveBar", made.append)
+    Streams().open(LEVEL)
+    assert made == [LEVEL]
 
 
 @pytest.mark.parametrize(
@@ -130,25 +153,26 @@ def test_a_notebook_gets_a_bar(notebook, monkeypatch):
 def test_ipython_alone_is_no_notebook(module, monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", module)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    assert isinstance(open_bar(1, 10), LogBar)
+    assert isinstance(Streams().open(LEVEL), LogBar)
 
 
 @pytest.mark.parametrize("stream", [None, SimpleNamespace(write=lambda text: None)], ids=["none", "no isatty"])
 def test_a_stream_that_cannot_tell_is_a_log(stream, monkeypatch):
     monkeypatch.setattr(sys, "stderr", stream)
-    assert isinstance(open_bar(1, 10), LogBar)
+    assert isinstance(Streams().open(LEVEL), LogBar)
 
 
 def test_without_tqdm_a_terminal_gets_lines(monkeypatch):
     watch(monkeypatch)
     monkeypatch.setattr(progress, "is_installed", lambda name: False)
-    assert isinstance(open_bar(1, 10), LogBar)
+    assert isinstance(Streams().open(LEVEL), LogBar)
 
 
 def test_a_bar_is_closed_when_a_fit_fails(monkeypatch):
     watch(monkeypatch)
     closed = []
-    monkeypatch.setattr(LiveBar, "__exit__", lambda self, *_: closed.append(self._bar.close()))
+    close = LiveBar.close
+    monkeypatch.setattr(LiveBar, "close", lambda self: closed.append(close(self)))
     assert fit(make_model(verbose=1), stop_at=3)[0] is None
     assert len(closed) == 1
 
@@ -201,9 +225,9 @@ class Recorder:
     def __init__(self):
         self.opened, self.lines = [], []
 
-    def open_bar(self, level, n_batches):
-        self.opened.append((level, n_batches))
-        return LogBar(level, n_batches)
+    def open(self, work):
+        self.opened.append((work.name, work.n_steps))
+        return LogBar(work)
 
     def say(self, line):
         self.lines.append(line)
@@ -213,7 +237,7 @@ def test_another_display_shows_every_level_and_line(capsys):
     display = Recorder()
     with shown_by(display):
         model, _ = fit(make_model(verbose=1))
-    assert display.opened == [(1, 5), *((record.level, 1) for record in model.diagnostics_[1:])]
+    assert display.opened == [("level 1", 5), *((f"level {record.level}", 1) for record in model.diagnostics_[1:])]
     assert display.lines == [describe_level(record, 1) for record in model.diagnostics_]
     assert capsys.readouterr() == ("", "")
     fit(make_model(verbose=1))

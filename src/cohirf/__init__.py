@@ -1,14 +1,19 @@
 """cohirf: Consensus Hierarchical Random Features, a meta-algorithm that carries any clustering method further."""
 
-from cohirf.algorithm.levels import LevelRecord
-from cohirf.algorithm.thin_batches import ThinBatchesWarning
-from cohirf.checkpoint import CheckpointError, CheckpointWarning
-from cohirf.estimator import CoHiRF
-from cohirf.hierarchy import FusionHierarchy
-from cohirf.on_dask import to_dask_array
-from cohirf.saving import ModelFileError
-from cohirf.saving import load_model as load
-from cohirf.sources import open_source
+from typing import TYPE_CHECKING
+
+from cohirf.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from cohirf.algorithm.levels import LevelRecord
+    from cohirf.algorithm.thin_batches import ThinBatchesWarning
+    from cohirf.checkpoint import CheckpointError, CheckpointWarning
+    from cohirf.estimator import CoHiRF
+    from cohirf.hierarchy import FusionHierarchy
+    from cohirf.on_dask import to_dask_array
+    from cohirf.saving import ModelFileError
+    from cohirf.saving import load_model as load
+    from cohirf.sources import open_source
 
 __all__ = [
     "CheckpointError",
@@ -24,3 +29,19 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "CheckpointError": "cohirf.checkpoint:CheckpointError",
+        "CheckpointWarning": "cohirf.checkpoint:CheckpointWarning",
+        "CoHiRF": "cohirf.estimator:CoHiRF",
+        "FusionHierarchy": "cohirf.hierarchy:FusionHierarchy",
+        "LevelRecord": "cohirf.algorithm.levels:LevelRecord",
+        "ModelFileError": "cohirf.saving:ModelFileError",
+        "ThinBatchesWarning": "cohirf.algorithm.thin_batches:ThinBatchesWarning",
+        "load": "cohirf.saving:load_model",
+        "open_source": "cohirf.sources:open_source",
+        "to_dask_array": "cohirf.on_dask:to_dask_array",
+    },
+)

@@ -1,4 +1,4 @@
-"""Optional packages: imported where they are used, with an error that names the extra that brings them."""
+"""Optional packages: imported where they are used, with an error that says what needs them and how to install them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,28 @@ from importlib.util import find_spec
 from typing import Any
 
 
-def import_optional(name: str, extra: str) -> Any:
-    """Return the module ``name``, or say how to install it."""
+def import_optional(name: str, extra: str, user: str) -> Any:
+    """Return a module, or say how to install it.
+
+    Parameters
+    ----------
+    name : str
+        The module.
+    extra : str
+        The extra of this package that installs it.
+    user : str
+        What needs it, as the subject of a sentence: "GridDBSCAN".
+    """
     package = name.partition(".")[0]
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and error.name.partition(".")[0] != package:
             raise  # it is there, and lacks something itself
-        raise ImportError(f'This needs {package}: install it with pip install "cohirf[{extra}]".') from error
+        raise ImportError(
+            f'{user} needs {package}: install it with pip install "cohirf[{extra}]", or in a checkout of cohirf with '
+            f'pip install ".[{extra}]".'
+        ) from error
 
 
 def is_installed(name: str) -> bool:

@@ -1,8 +1,8 @@
-"""What ``verbose`` shows: a live bar for the batches of a level, and a line after each level.
+"""What ``verbose`` shows: how far a piece of work is, and a line after each level.
 
-On a terminal and in a notebook the bar is tqdm's, if that is installed. In a log file, where a bar would leave
-thousands of lines, it is a plain line every few seconds. A program that has a screen of its own shows both itself:
-``shown_by``.
+Work in steps (the batches of a level, the trials of a search) is a :class:`Work`. A display draws it: tqdm's bar where
+somebody watches, a line every few seconds in a log, where a bar would leave thousands of lines. A program that has a
+screen of its own brings its own display: ``shown_by``.
 """
 
 from __future__ import annotations
@@ -23,37 +23,48 @@ from cohirf.algorithm.redraw import BEYOND_LEVELS
 from cohirf.optional import import_optional, is_installed
 
 LOG_SECONDS = 10.0
+PREFIX = "[CoHiRF] "
+
+Advance = Callable[[int, str], None]  # so many more steps are done, and how the work stands
 
 
 @dataclass(frozen=True)
-class WatchedEngine:
-    """Runs the batches of a level on another engine and shows, where there are several, how far it is."""
+class Work:
+    """Work in steps.
 
-    engine: Engine
+    Attributes
+    ----------
+    name : str
+        What the work is called.
+    n_steps : int
+        How many steps it has.
+    steps : str
+        What the steps are called, in the plural.
+    stays : bool
+        Whether its last state stays to be read; of a level, a line of its own tells more.
+    """
 
-    @property
-    def is_serial(self) -> bool:
-        """Whether there is one task at a time."""
-        return self.engine.is_serial
+    name: str
+    n_steps: int
+    steps: str
+    stays: bool = False
 
-    def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
-        """Call ``function`` with each tuple of arguments and give the results back in order."""
-        tasks = iter(tasks)
-        first = next(tasks)
-        level = first[0].place[0] % BEYOND_LEVELS
-        bar = _display.get().open_bar(level, n_tasks) if level else None  # at level 0, samples are tried out
-        outcomes = self.engine.run(function, chain([first], tasks), n_tasks)
-        return outcomes if bar is None else _show(outcomes, bar)
+
+class Bar(Protocol):
+    """The picture of some work."""
+
+    def advance(self, n_steps: int, note: str) -> None:
+        """Show that so many more steps are done, and how the work stands."""
+
+    def close(self) -> None:
+        """Show nothing more."""
 
 
 class Display(Protocol):
     """Where progress is shown."""
 
-    def open_bar(self, level: int, n_batches: int) -> Bar | None:
-        """Return a bar for the batches of a level, or None for none."""
-
-    def open_steps(self, name: str, n_steps: int, unit: str) -> Steps:
-        """Return a bar for the steps of a longer work."""
+    def open(self, work: Work) -> Bar | None:
+        """Return a bar for some work, or None if there is nothing to show."""
 
     def say(self, line: str) -> None:
         """Show a line that stays."""
@@ -61,12 +72,23 @@ class Display(Protocol):
 
 @contextmanager
 def shown_by(display: Display) -> Iterator[None]:
-    """Let what fits with ``verbose`` have to say be shown elsewhere."""
+    """Show progress on another display, in fits with ``verbose`` that are called inside."""
     token = _display.set(display)
     try:
         yield
     finally:
         _display.reset(token)
+
+
+@contextmanager
+def showing(work: Work, *, shown: bool = True) -> Iterator[Advance]:
+    """Yield a function that takes the number of steps that were just done, and a note on how the work stands."""
+    bar = _display.get().open(work) if shown else None
+    try:
+        yield _ignore if bar is None else bar.advance
+    finally:
+        if bar is not None:
+            bar.close()
 
 
 def say(line: str) -> None:
@@ -85,186 +107,113 @@ def describe_level(record: LevelRecord, n_views: int) -> str:
     )
 
 
-def _show(outcomes: Iterator[Any], bar: Bar) -> Iterator[Any]:
-    with bar:
+@dataclass(frozen=True)
+class WatchedEngine:
+    """Runs the batches of a level on another engine and shows how far it is."""
+
+    engine: Engine
+
+    @property
+    def is_serial(self) -> bool:
+        """Whether there is one task at a time."""
+        return self.engine.is_serial
+
+    def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
+        """Call ``function`` with each tuple of arguments and give the results back in order."""
+        tasks = iter(tasks)
+        first = next(tasks)
+        level = first[0].place[0] % BEYOND_LEVELS
+        outcomes = self.engine.run(function, chain([first], tasks), n_tasks)
+        # at level 0, samples are tried out
+        return _show(outcomes, Work(f"level {level}", n_tasks, "batches")) if level else outcomes
+
+
+def _show(outcomes: Iterator[Any], work: Work) -> Iterator[Any]:
+    rows_in = rows_out = 0
+    with showing(work) as advance:
         for outcome in outcomes:
-            bar.advance(outcome.rows_in, outcome.rows_out)
+            rows_in, rows_out = rows_in + outcome.rows_in, rows_out + outcome.rows_out
+            advance(1, f"{rows_in:,} -> {rows_out:,} rows")
             yield outcome
 
 
-class Bar(Protocol):
-    """Shows how many batches of a level are contracted."""
-
-    def __enter__(self) -> Any: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def advance(self, rows_in: int, rows_out: int) -> None:
-        """Say that one more batch is contracted, from so many rows to so many."""
+def _ignore(n_steps: int, note: str) -> None:
+    """Show nothing."""
 
 
 class Streams:
-    """Lines on the standard output; bars on that for errors, where a level has several batches."""
+    """Lines on the standard output; bars on that for errors, unless a single step is all there is."""
 
-    def open_bar(self, level: int, n_batches: int) -> Bar | None:
-        """Return a bar for the batches of a level, or None for none."""
-        return None if n_batches == 1 else open_bar(level, n_batches)
-
-    def open_steps(self, name: str, n_steps: int, unit: str) -> Steps:
+    def open(self, work: Work) -> Bar | None:
         """Return tqdm's bar where somebody watches, and lines for a log elsewhere."""
-        return LiveSteps(name, n_steps, unit) if somebody_watches() else LogSteps(name, n_steps, unit)
+        if is_single(work):
+            return None
+        return LiveBar(work) if somebody_watches() else LogBar(work)
 
     def say(self, line: str) -> None:
         """Print a line."""
-        print(f"[CoHiRF] {line}", flush=True)  # noqa: T201 - what verbose asks for
+        print(f"{PREFIX}{line}", flush=True)  # noqa: T201 - what verbose asks for
 
 
 _display: ContextVar[Display] = ContextVar("display", default=Streams())  # noqa: B039 - it has no state
 
 
-def open_bar(level: int, n_batches: int) -> Bar:
-    """Return tqdm's bar where somebody watches, and lines for a log elsewhere."""
-    if somebody_watches():
-        return LiveBar(level, n_batches)
-    return LogBar(level, n_batches)
-
-
-@dataclass
-class RowCount:
-    """Adds up the rows that went into batches, and those that came out."""
-
-    rows_in: int = 0
-    rows_out: int = 0
-
-    def add(self, rows_in: int, rows_out: int) -> None:
-        """Count one more batch."""
-        self.rows_in += rows_in
-        self.rows_out += rows_out
-
-    def __str__(self) -> str:
-        return f"{self.rows_in:,} -> {self.rows_out:,} rows"
-
-
 class LiveBar:
     """A bar of tqdm, which knows terminals and notebooks."""
 
-    def __init__(self, level: int, n_batches: int) -> None:
-        self._bar = import_optional("tqdm.auto", "progress").tqdm(
-            total=n_batches, desc=f"[CoHiRF] level {level}", unit="batch", leave=False
-        )
-        self._rows = RowCount()
+    def __init__(self, work: Work) -> None:
+        tqdm = import_optional("tqdm.auto", "progress", "A progress bar").tqdm
+        self._bar = tqdm(total=work.n_steps, desc=f"{PREFIX}{work.name}", unit=f" {work.steps}", leave=work.stays)
 
-    def __enter__(self) -> LiveBar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.close()
-
-    def advance(self, rows_in: int, rows_out: int) -> None:
-        """Say that one more batch is contracted."""
-        self._rows.add(rows_in, rows_out)
-        self._bar.set_postfix_str(str(self._rows), refresh=False)
-        self._bar.update()
-
-
-class LogBar:
-    """Writes a line every few seconds."""
-
-    def __init__(self, level: int, n_batches: int, prefix: str = "[CoHiRF] ") -> None:
-        self._level, self._n_batches, self._prefix = level, n_batches, prefix
-        self._done = self._done_before = 0
-        self._written = time.monotonic()
-        self._rows = RowCount()
-
-    def __enter__(self) -> LogBar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def advance(self, rows_in: int, rows_out: int) -> None:
-        """Say that one more batch is contracted."""
-        self._done += 1
-        self._rows.add(rows_in, rows_out)
-        now = time.monotonic()
-        if now - self._written < LOG_SECONDS:
-            return
-        # since the line before: at the start of a level, batches may have come from a checkpoint, in no time
-        rate = (self._done - self._done_before) / (now - self._written)
-        self._written, self._done_before = now, self._done
-        left = (self._n_batches - self._done) / rate
-        print(  # noqa: T201 - what verbose asks for
-            f"{self._prefix}level {self._level}: {self._done:,} of {self._n_batches:,} batches, {self._rows}, "
-            f"{rate:.3g} batches a second, {left:,.0f} s left",
-            file=sys.stderr,
-            flush=True,
-        )
-
-
-class Steps(Protocol):
-    """Shows how many steps of a longer work are done."""
-
-    def __enter__(self) -> Any: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def advance(self, n_steps: int, note: str) -> None:
-        """Say that so many more steps are done, and how it stands."""
-
-
-def open_steps(name: str, n_steps: int, unit: str, *, shown: bool = True) -> Steps:
-    """Return a bar for the steps of a longer work, or nothing if nothing is to be shown."""
-    return _display.get().open_steps(name, n_steps, unit) if shown else NoSteps()
-
-
-class NoSteps:
-    """Shows nothing."""
-
-    def __enter__(self) -> NoSteps:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def advance(self, n_steps: int, note: str) -> None:
-        """Say nothing."""
-
-
-class LiveSteps:
-    """A bar of tqdm."""
-
-    def __init__(self, name: str, n_steps: int, unit: str) -> None:
-        self._bar = import_optional("tqdm.auto", "progress").tqdm(total=n_steps, desc=f"[CoHiRF] {name}", unit=unit)
-
-    def __enter__(self) -> LiveSteps:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Take the bar away, unless its work stays."""
         self._bar.close()
 
     def advance(self, n_steps: int, note: str) -> None:
-        """Say that so many more steps are done, and how it stands."""
+        """Show that so many more steps are done."""
         self._bar.set_postfix_str(note, refresh=False)
         self._bar.update(n_steps)
 
 
-class LogSteps(NoSteps):
-    """Writes a line after the last step, and every few seconds before."""
+class LogBar:
+    """Writes a line every few seconds, and one after the last step of work that stays."""
 
-    def __init__(self, name: str, n_steps: int, unit: str, prefix: str = "[CoHiRF] ") -> None:
-        self._name, self._n_steps, self._unit, self._prefix = name, n_steps, unit, prefix
-        self._done = 0
+    def __init__(self, work: Work, prefix: str = PREFIX) -> None:
+        self._work, self._prefix = work, prefix
+        self._done = self._done_before = 0
         self._written = time.monotonic()
 
+    def close(self) -> None:
+        """Do nothing: lines stay."""
+
     def advance(self, n_steps: int, note: str) -> None:
-        """Say that so many more steps are done, and how it stands."""
+        """Write a line, if it is time to."""
         self._done += n_steps
-        now = time.monotonic()
-        if now - self._written < LOG_SECONDS and self._done < self._n_steps:
+        seconds = time.monotonic() - self._written
+        is_last = self._work.stays and self._done >= self._work.n_steps
+        if seconds < LOG_SECONDS and not is_last:
             return
-        self._written = now
-        line = f"{self._prefix}{self._name}: {self._done:,} of {self._n_steps:,} {self._unit}s, {note}"
-        print(line, file=sys.stderr, flush=True)  # noqa: T201 - what verbose asks for
+        pace = "" if is_last else self._pace(seconds)
+        self._written, self._done_before = self._written + seconds, self._done
+        print(  # noqa: T201 - what verbose asks for
+            f"{self._prefix}{self._work.name}: {self._done:,} of {self._work.n_steps:,} {self._work.steps}, "
+            f"{note}{pace}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    def _pace(self, seconds: float) -> str:
+        # since the line before: at the start of a level, batches may have come from a checkpoint, in no time
+        n_steps = self._done - self._done_before
+        if n_steps == 0 or seconds == 0:
+            return ""
+        left = (self._work.n_steps - self._done) * seconds / n_steps
+        return f", {n_steps / seconds:.3g} {self._work.steps} a second, {left:,.0f} s left"
+
+
+def is_single(work: Work) -> bool:
+    """Tell whether all there is to show is the end of a single step, which is said elsewhere."""
+    return work.n_steps == 1 and not work.stays
 
 
 def somebody_watches() -> bool:

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from cohirf import CoHiRF
-from cohirf.cli import data as cli_data
 from cohirf.sources.open_source import FILES
 
 X = np.random.default_rng(0).normal(size=(200, 3))
@@ -209,8 +208,8 @@ FILES_REFUSED = {
     "dates": (
         lambda: TABLE.assign(b=datetime.datetime(2026, 1, 1)).to_parquet("data.parquet"),
         "fit data.parquet --categorical onehot",
-        "data.parquet: column 'b' has type timestamp[us], which is no number: leave it out with --drop 'b', or turn it "
-        "into numbers first.",
+        "data.parquet: column 'b' has type timestamp[us], which is not a number: leave it out with --drop 'b', or turn "
+        "it into numbers first.",
     ),
     "too many categories": (
         lambda: (
@@ -248,7 +247,7 @@ OPTIONS_REFUSED = {
         "--report report.pdf",
         "--report report.pdf: the kind of file is not known: give a name that ends in .html or .htm.",
     ),
-    "model is a file": ("--model old.csv", "--model old.csv exists and is no saved model: give another name."),
+    "model is a file": ("--model old.csv", "--model old.csv exists and is not a saved model: give another name."),
     "no place for ids": (
         "--id-column 0 --out labels.npy",
         "--out labels.npy: an array has no place for --id-column '0': give a name that ends in .parquet or .csv.",
@@ -259,7 +258,7 @@ OPTIONS_REFUSED = {
     ),
     "a column twice": (
         "--label-column 1 --drop 1",
-        "x.npy: column 1 is named by several options: name each column once.",
+        "x.npy: column 1 is named more than once: give it one role.",
     ),
     "nothing left": (
         "--drop 0 --drop 1 --drop 2",
@@ -357,6 +356,25 @@ def test_options_are_refused(cohirf, tmp_path, monkeypatch, arguments, message):
     assert Path("old.csv").read_text() == "old"
 
 
+@pytest.mark.parametrize("delimiter", ["", ";;", "\\t", "é", '"', "\n"])
+@pytest.mark.parametrize("command", [("fit",), ("info",)])
+def test_a_delimiter_is_one_character(cohirf, folder, command, delimiter):
+    shown = repr(delimiter)
+    refused(
+        cohirf(*command, "iris.csv", "--delimiter", delimiter),
+        f"--delimiter {shown} is not valid: give one character, such as ; or a tab.",
+    )
+
+
+def test_a_column_that_is_called_like_an_option_keeps_its_name(cohirf, folder):
+    pd.DataFrame({"n_jobs": ["x", "y"], "label_column": [1, 2]}).to_csv("data.csv", index=False)
+    refused(
+        cohirf("fit", "data.csv"),
+        "data.csv: column 'n_jobs' is text: code it with --categorical onehot, keep it apart with --label-column or "
+        "--id-column, or leave it out with --drop 'n_jobs'.",
+    )
+
+
 def test_names_of_columns_are_listed(cohirf, folder):
     refused(
         cohirf("fit", "iris.csv", "--label-column", "speces"),
@@ -394,7 +412,7 @@ def test_names_of_rows_that_change_their_type_are_refused_before_the_fit(cohirf,
 
 def test_missing_values_in_a_late_batch_name_its_rows(cohirf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli_data, "IN_MEMORY_BYTES", 100)
+    monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 100)
     with_cell(np.nan).to_parquet("data.parquet")
     outcome = cohirf("fit", "data.parquet", "--batch-size", 20, "--scale", "none", "--quiet", "--out", "labels.csv")
     refused(outcome, f"data.parquet, rows 133 to 154: {MISSING} The first is in row 150, column 'b'.")
@@ -403,7 +421,7 @@ def test_missing_values_in_a_late_batch_name_its_rows(cohirf, tmp_path, monkeypa
 
 def test_a_file_that_changes_during_the_fit_is_refused(cohirf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli_data, "IN_MEMORY_BYTES", 100)
+    monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 100)
     np.save("data.npy", X)
     fit = CoHiRF.fit
 
@@ -461,7 +479,10 @@ def test_a_memory_limit_below_what_python_takes_is_refused(cohirf, folder, apart
         ("fit", "Missing argument 'DATA'. Try cohirf fit --help."),
         ("nothing", "No such command 'nothing'. Try cohirf --help."),
         ("predict gone iris.csv --out l.csv", "gone is not there: give the folder that cohirf fit --model wrote."),
-        ("predict sub iris.csv --out l.csv", "sub is no saved model: give the folder that cohirf fit --model wrote."),
+        (
+            "predict sub iris.csv --out l.csv",
+            "sub is not a saved model: give the folder that cohirf fit --model wrote.",
+        ),
         ("cut gone --clusters 2", "gone is not there: give the folder that cohirf fit --model wrote."),
         ("cut gone", "cut needs a level: give either --clusters or --level."),
         ("cut gone --clusters 2 --level 1", "cut needs a level: give either --clusters or --level."),

@@ -1,6 +1,7 @@
 """cohirf fit, end to end."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -21,7 +22,6 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import cohirf as package
 from cohirf import CoHiRF, open_source
-from cohirf.cli import data as cli_data
 from cohirf.cli import main
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
@@ -202,7 +202,7 @@ def test_a_file_without_header_is_read_when_asked(cohirf, folder, iris):
 
 
 def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypatch):
-    monkeypatch.setattr(cli_data, "IN_MEMORY_BYTES", 1000)
+    monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 1000)
     options = ("--param", "n_clusters=3", "--views", 2, "--batch-size", 40)
     assert cohirf("fit", "iris.parquet", "--drop", "id", "--drop", "species", *options, "--out", "labels.csv").code == 0
     source = open_source(StandardScaler().fit_transform(iris[FEATURES]))
@@ -210,7 +210,7 @@ def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypat
 
 
 def test_from_many_rows_on_the_batch_size_is_measured(cohirf, folder, iris, monkeypatch):
-    monkeypatch.setattr("cohirf.cli.estimator_options.MANY_ROWS", 100)
+    monkeypatch.setattr("cohirf.cli.estimators.MANY_ROWS", 100)
     outcome = cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species")
     assert (
         "chosen: --estimator kmeans --param n_clusters=8 --scale standard --seed 0 --batch-size auto\n" in outcome.err
@@ -335,7 +335,7 @@ def test_force_replaces_no_folder_that_is_no_model(cohirf, folder, apart):
     Path("mine/precious.txt").write_text("x")
     outcome = cohirf("fit", "iris.csv", *apart, "--model", "mine", "--force")
     assert outcome.code == 2
-    assert outcome.err == "cohirf: --model mine exists and is no saved model: give another name.\n"
+    assert outcome.err == "cohirf: --model mine exists and is not a saved model: give another name.\n"
     assert Path("mine/precious.txt").exists()
 
 
@@ -347,6 +347,24 @@ def test_odd_file_names_are_names(cohirf, folder, name, apart):
     assert "\x1b" not in outcome.out + outcome.err
     assert len(pd.read_csv(f"out {name}")) == 150
     assert Path(f"{name}.html").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "feather"])
+def test_names_of_files_need_not_be_in_utf_8(cohirf, folder, iris, kind):
+    source, out, page = (os.fsdecode(b"d\xf6rte." + end) for end in (kind.encode(), b"out.parquet", b"html"))
+    if kind.startswith("csv"):
+        iris.to_csv(f"plain.{kind}", index=False)
+    else:
+        getattr(iris, f"to_{kind}")(f"plain.{kind}")
+    Path(f"plain.{kind}").rename(source)
+    options = ("--id-column", "id", "--label-column", "species", "--param", "n_clusters=3")
+    outcome = cohirf("fit", source, *options, "--out", out, "--report", page, "--model", "model")
+    assert outcome.code == 0, outcome.err
+    with Path(out).open("rb") as file:
+        assert pd.read_parquet(file)["id"].tolist() == iris["id"].tolist()
+    assert Path(page).exists()
+    assert cohirf("predict", "model", source, "--out", out, "--force").code == 0
 
 
 def test_hostile_column_names_stay_text(cohirf, folder, iris):

@@ -11,10 +11,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from cohirf import CoHiRF, load, open_source
-from cohirf.cli import statistics
-from cohirf.cli.preparation import Preparation
-from cohirf.cli.statistics import measure
+from cohirf import CoHiRF, load
+from cohirf.preparation import Preparation
 from cohirf.saving import load_preparation
 
 
@@ -122,7 +120,7 @@ def test_coded_data_can_be_checkpointed(cohirf, mixed):
 
 @pytest.mark.parametrize("in_memory", [0, 2**28])
 def test_a_folder_of_parts_is_coded_as_one_table(cohirf, mixed, tmp_path, monkeypatch, in_memory):
-    monkeypatch.setattr("cohirf.cli.data.IN_MEMORY_BYTES", in_memory)
+    monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", in_memory)
     (tmp_path / "parts").mkdir()
     for start in (0, 60):
         mixed[start : start + 60].to_parquet(tmp_path / "parts" / f"{start:03}.parquet", index=False)
@@ -155,37 +153,3 @@ def test_a_model_of_coded_data_describes_itself(cohirf, mixed):
     assert "'colour' coded  blue, green, red\n" in out
     assert "missing cells   filled\n" in out
     assert json.loads(cohirf("info", "model", "--json").out)["preparation"]["categories"]["shape"]["missing"] == "round"
-
-
-# -- statistics ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("piece", [200, 2**23])
-def test_statistics_are_those_of_numpy_whatever_the_pieces(monkeypatch, piece):
-    monkeypatch.setattr("cohirf.sources.source.PIECE_BYTES", piece)
-    X = np.random.default_rng(0).normal(1e6, [1, 5, 0.1], size=(503, 3))
-    X[::7, 1] = np.nan
-    found = measure(open_source(X), with_median=True)
-    assert found.n_present.tolist() == [503, 503 - 72, 503]
-    for values, function in (
-        (found.mean, np.nanmean),
-        (found.std, np.nanstd),
-        (found.low, np.nanmin),
-        (found.high, np.nanmax),
-        (found.median, np.nanmedian),
-    ):
-        np.testing.assert_allclose(values, function(X, axis=0), rtol=1e-9)
-
-
-def test_a_column_without_values_has_no_statistics():
-    found = measure(open_source(np.array([[1.0, np.nan], [3.0, np.nan]])), with_median=True)
-    assert found.n_present.tolist() == [2, 0]
-    for values in (found.mean, found.std, found.low, found.high, found.median):
-        assert np.isnan(values).tolist() == [False, True]
-
-
-def test_the_median_of_large_data_is_that_of_evenly_spaced_rows(monkeypatch):
-    monkeypatch.setattr(statistics, "MEDIAN_CELLS", 100)
-    monkeypatch.setattr("cohirf.sources.source.PIECE_BYTES", 130)
-    X = np.random.default_rng(0).normal(size=(1000, 1))
-    assert measure(open_source(X), with_median=True).median == np.median(X[::10])

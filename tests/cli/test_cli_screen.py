@@ -7,16 +7,24 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
 from cohirf import CoHiRF, __version__
-from cohirf.cli import app, main
+from cohirf.cli import main
 from cohirf.cli.console import Console, Grid, LogDisplay
-from cohirf.cli.docstrings import parameter_texts
-from cohirf.cli.errors import explain, one_line
-from cohirf.cli.estimator_options import estimator_options, flags, read_parameters
-from cohirf.progress import LogBar
+from cohirf.cli.data_options import IMPUTES, ONE_HOT, SCALES
+from cohirf.cli.errors import one_line
+from cohirf.cli.estimator_options import FLAGS, EstimatorOptions
+from cohirf.cli.estimators import read_parameters
+from cohirf.cli.explain import explain
+from cohirf.cli.search_options import METRICS
+from cohirf.clusterers.names import text_parameters
+from cohirf.preparation.learn import CATEGORICAL, SCALINGS
+from cohirf.preparation.learn import IMPUTES as LIBRARY_IMPUTES
+from cohirf.progress import LogBar, Work
+from cohirf.tuning import metrics
 
 COMMANDS = ["fit", "tune", "predict", "cut", "tree", "report", "info", "demo"]
 
@@ -36,26 +44,57 @@ def plain(text):
 
 
 def test_every_parameter_of_the_estimator_is_an_option():
-    known = set(CoHiRF().get_params(deep=False)) - {"estimator", "verbose"}
-    assert set(estimator_options()) == known
-    assert flags()["n_views"] == "--views"
-    assert flags()["random_state"] == "--seed"
+    assert set(FLAGS) == set(CoHiRF().get_params(deep=False)) - {"estimator", "verbose"}
+    short = {"n_views": "--views", "random_state": "--seed"}
+    assert {name: short.get(name, f"--{name.replace('_', '-')}") for name in FLAGS} == FLAGS
 
 
-def test_help_and_defaults_come_from_the_estimator():
-    texts, defaults = parameter_texts(CoHiRF), CoHiRF().get_params(deep=False)
-    options = estimator_options()
-    assert options["max_iter"].option.help == texts["max_iter"]
-    for name in ("n_views", "consensus", "majority", "max_iter", "medoid"):
-        assert options[name].option.default == str(defaults[name])
-    for name, option in options.items():
-        assert not re.search(r"`|callable|verbose|None|_", option.option.help.replace("sample_weight", "")), name
+def declared_options():
+    """Yield the name of each parameter of CoHiRF and what typer is told about its option."""
+    hints = get_type_hints(EstimatorOptions, include_extras=True)
+    return {name: get_args(hints[name])[1] for name in FLAGS}
+
+
+def test_the_help_tells_the_defaults_of_the_estimator():
+    ours = {"random_state": "0", "n_jobs": "1", "batch_size": "auto from 50,000 rows on, none below"}
+    for name, default in CoHiRF().get_params(deep=False).items():
+        if name in FLAGS and default is not False:
+            said = ours.get(name, str(default).lower())
+            assert declared_options()[name].help.endswith(rf" \[default: {said}]"), name
+
+
+def test_the_help_is_about_options():
+    for name, declared in declared_options().items():
+        assert not re.search(r"`|callable|verbose|None|_", declared.help.replace("sample_weight", "")), name
+
+
+def test_switches_are_the_parameters_that_are_true_or_false():
+    is_switch = {name: parameter.types == (bool,) for name, parameter in text_parameters(CoHiRF).items()}
+    given = vars(EstimatorOptions())
+    assert {name: given[name] is False for name in FLAGS} == {name: is_switch[name] for name in FLAGS}
+
+
+def test_shells_complete_what_the_library_takes():
+    for name, parameter in text_parameters(CoHiRF).items():
+        if name in FLAGS and parameter.options:
+            assert declared_options()[name].autocompletion("") == list(parameter.options), name
+    assert set(METRICS) == set(metrics.METRICS)
+    assert (*SCALINGS, "auto") == (*SCALES[1:], "auto")
+    assert (ONE_HOT, IMPUTES) == (CATEGORICAL, LIBRARY_IMPUTES)
 
 
 def test_options_become_parameters():
-    given = {"n_views": "3", "max_features": "0.5", "medoid_weights": True, "scale_views": False, "consensus": None}
-    given |= {"batch_size": "auto", "memory_limit": "2GB", "max_iter": "7", "random_state": "none"}
-    assert read_parameters(given) == {
+    options = EstimatorOptions(
+        estimator="dbscan",
+        n_views="3",
+        max_features="0.5",
+        medoid_weights=True,
+        batch_size="auto",
+        memory_limit="2GB",
+        max_iter="7",
+        random_state="none",
+    )
+    assert read_parameters(options.given()) == {
         "n_views": 3,
         "max_features": 0.5,
         "medoid_weights": True,
@@ -77,7 +116,7 @@ def test_every_command_has_help(cohirf, command):
 
 def test_the_help_of_fit_lists_what_can_be_set(cohirf):
     out = cohirf("fit", "--help").out
-    for flag in (*flags().values(), "--estimator", "--param", "--label-column", "--out", "--json"):
+    for flag in (*FLAGS.values(), "--estimator", "--param", "--label-column", "--out", "--json"):
         assert f" {flag} " in out
     assert "sc-srgf" in out
 
@@ -132,12 +171,13 @@ def test_names_on_a_terminal_are_no_markup(monkeypatch):
 
 def test_a_log_has_lines_for_levels_of_several_batches(capsys, monkeypatch):
     monkeypatch.setattr("cohirf.progress.LOG_SECONDS", 0.0)
-    bar = LogDisplay(quiet=False).open_bar(1, 5)
+    level = Work("level 1", 5, "batches")
+    bar = LogDisplay(quiet=False).open(level)
     assert isinstance(bar, LogBar)
-    bar.advance(10, 2)
+    bar.advance(1, "10 -> 2 rows")
     assert capsys.readouterr().err.startswith("level 1: 1 of 5 batches, 10 -> 2 rows, ")
-    assert LogDisplay(quiet=False).open_bar(1, 1) is None
-    assert LogDisplay(quiet=True).open_bar(1, 5) is None
+    assert LogDisplay(quiet=False).open(Work("level 1", 1, "batches")) is None
+    assert LogDisplay(quiet=True).open(level) is None
 
 
 def test_a_warning_is_said_once(capsys):
@@ -189,7 +229,7 @@ def test_many_levels_are_not_all_shown(cohirf, folder, iris):
     ],
 )
 def test_errors_are_one_line_in_words_of_options(error, line):
-    assert explain(error, flags()) == line
+    assert explain(error) == line
 
 
 def test_what_a_terminal_would_obey_is_made_visible():
@@ -197,13 +237,12 @@ def test_what_a_terminal_would_obey_is_made_visible():
 
 
 def test_without_its_packages_the_program_says_how_to_install_them(capsys, monkeypatch):
-    def lack(name, extra):
-        raise ImportError(f'This needs {name}: install it with pip install "cohirf[{extra}]".')
-
-    monkeypatch.setattr(app, "import_optional", lack)
-    app.build_command.cache_clear()
+    monkeypatch.setitem(sys.modules, "typer", None)
     assert main(["fit", "x.csv"]) == 2
-    assert capsys.readouterr().err == 'cohirf: This needs typer: install it with pip install "cohirf[cli]".\n'
+    assert capsys.readouterr().err == (
+        'cohirf: The program cohirf needs typer: install it with pip install "cohirf[cli]", or in a checkout of cohirf '
+        'with pip install ".[cli]".\n'
+    )
 
 
 def test_faults_of_ours_are_not_hidden(cohirf, folder, monkeypatch):
@@ -213,9 +252,6 @@ def test_faults_of_ours_are_not_hidden(cohirf, folder, monkeypatch):
     monkeypatch.setattr("cohirf.cli.info.measure", fail)
     with pytest.raises(ZeroDivisionError):
         cohirf("info", "iris.csv")
-    monkeypatch.setattr("cohirf.cli.app.build_command", lambda: (_ for _ in ()).throw(ImportError("broken")))
-    with pytest.raises(ImportError, match="broken"):
-        main(["info"])
 
 
 def test_a_reader_that_leaves_early_is_no_fault(model):

@@ -17,7 +17,6 @@ from sklearn.preprocessing import StandardScaler
 
 import cohirf as package
 from cohirf import CoHiRF, tuning
-from cohirf.cli import data as cli_data
 from cohirf.cli import main
 from cohirf.cli import tune as cli_tune
 from cohirf.tuning import metrics
@@ -225,11 +224,11 @@ def test_a_silhouette_of_some_rows_is_said_to_be_so(cohirf, folder, monkeypatch)
 
 
 def test_where_a_fit_could_give_other_clusters_it_is_said(cohirf, folder, monkeypatch):
-    monkeypatch.setattr("cohirf.cli.estimator_options.MANY_ROWS", 100)
+    monkeypatch.setattr("cohirf.cli.estimators.MANY_ROWS", 100)
     outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 1)
     assert "--batch-size auto" in shlex.join(fit_command(outcome))
     assert "\nIt measures the batch size anew, on which clusters depend: give --batch-size" in outcome.out
-    monkeypatch.setattr(cli_data, "IN_MEMORY_BYTES", 1000)
+    monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 1000)
     assert "\nIt reads data above " in cohirf("tune", "iris.csv", *SPECIES, "--trials", 1).out
 
 

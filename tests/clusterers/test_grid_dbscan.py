@@ -273,5 +273,5 @@ def test_it_is_a_base_method_with_weights_and_batches():
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
-    with pytest.raises(ImportError, match=r'needs numba: install it with pip install "cohirf\[fast\]"'):
+    with pytest.raises(ImportError, match=r'^GridDBSCAN needs numba: install it with pip install "cohirf\[fast\]"'):
         GridDBSCAN().fit(np.eye(3))

@@ -5,7 +5,8 @@ import pytest
 from sklearn.cluster import DBSCAN
 
 from cohirf import CoHiRF
-from cohirf.clusterers.names import NAMES, base_class, base_parameters, make_base_method
+from cohirf.clusterers.names import base_parameters, make_base_method
+from cohirf.clusterers.short_names import NAMES, base_class
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -136,6 +136,6 @@ def test_json_says_what_it_is(hierarchy):
 def test_a_missing_package_is_named_with_its_extra(hierarchy, method, package, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(
-        ImportError, match=re.escape(f'This needs {package}: install it with pip install "cohirf[{extra}]"')
+        ImportError, match=re.escape(f'{method} needs {package}: install it with pip install "cohirf[{extra}]"')
     ):
         getattr(hierarchy, method)()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from cohirf.optional import import_optional
+
 BAD_INPUT, STOPPED = 2, 130
 
 
@@ -12,12 +14,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program ``cohirf`` and return its exit code: 0, 2 for bad input, 130 if it was stopped."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        from cohirf.cli.app import build_command
-        from cohirf.cli.run import run
-
-        return run(build_command(), given)
+        import_optional("typer", "cli", "The program cohirf")
     except ImportError as error:
-        if "pip install" not in str(error):
-            raise
         print(f"cohirf: {error}", file=sys.stderr)  # noqa: T201 - there is nothing else to say it with
         return BAD_INPUT
+    from cohirf.cli.run import run
+
+    return run(given)

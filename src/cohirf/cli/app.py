@@ -1,165 +1,321 @@
-"""The program: commands and their options, given to typer, which is imported here alone."""
+"""The program: its commands and what each of them takes. The work is in a file for each command, imported when it runs.
+
+Help and completion need this file and typer alone, and are there at once.
+"""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from dataclasses import replace
-from functools import cache
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from functools import wraps
+from pathlib import Path
+from typing import Annotated
+
+import typer
 
 import cohirf
-from cohirf.cli import cut, demo, fit, generate, info, predict, report, tree, tune
+from cohirf.cli.data_options import DataOptions
 from cohirf.cli.errors import Interrupted
-from cohirf.cli.estimator_options import estimator_options
-from cohirf.cli.spec import Argument, Option
-from cohirf.optional import import_optional
+from cohirf.cli.estimator_options import EstimatorOptions, SearchedEstimatorOptions
+from cohirf.cli.groups import Command, spread_groups
+from cohirf.cli.options import (
+    DATA,
+    OUTPUT,
+    CsvOptions,
+    DataPath,
+    EscapeFormulas,
+    Force,
+    IdColumn,
+    LabelColumn,
+    ModelPath,
+    Out,
+    Screen,
+    TargetOptions,
+    argument,
+    option,
+)
+from cohirf.cli.search_options import SearchOptions
 
-HELP = "Cluster a file with any clustering method, at sizes where it cannot run alone, and understand the result."
-HIDDEN = {"tune": ("checkpoint",)}  # what is not for a command that takes the parameters of CoHiRF
+TREE_FORMATS = ("newick", "json", "linkage", "graphml")
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
-EXAMPLES: dict[str, tuple[str, ...]] = {
-    "": (
+
+def _epilog(*examples: str) -> str:
+    # rich joins lines: each example is a paragraph of its own
+    return "\n\n".join(["Examples:", *(f"  {example}" for example in examples)])
+
+
+app = typer.Typer(
+    help="Cluster a file with any clustering method, at sizes where it cannot run alone, and understand the result.",
+    epilog=_epilog(
         "cohirf fit data.csv",
         "cohirf fit data.parquet --estimator dbscan --param eps=0.2 --out labels.parquet --model model/",
         "cohirf predict model/ new.parquet --out labels.parquet",
     ),
-    "fit": (
-        "cohirf fit data.csv",
-        "cohirf fit iris.csv --label-column species --param n_clusters=3 --report report.html",
-        "cohirf fit data.parquet --consensus majority --medoid-weights --views 10 --max-features 0.7 --out labels.csv",
-        "cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000 --checkpoint ck/ "
-        "--id-column id --out labels.parquet --model model/",
-    ),
-    "tune": (
-        "cohirf tune data.csv",
-        "cohirf tune iris.csv --label-column species --metric ari --space wide --storage trials.db",
-        "cohirf tune data.parquet --estimator dbscan --param min_samples=5 --views 1 --trials 100 --out labels.parquet",
-    ),
-    "predict": ("cohirf predict model/ new.parquet --out labels.parquet",),
-    "cut": ("cohirf cut model/ --clusters 8 --out labels.parquet",),
-    "tree": ("cohirf tree model/ --format newick > tree.nwk", "cohirf tree model/ --format linkage --out linkage.npy"),
-    "report": ("cohirf report model/ data.parquet --out report.html",),
-    "info": ("cohirf info model/", "cohirf info data.parquet"),
-    "spheres": ("cohirf generate spheres --n 1e6 --out spheres.npy",),
-    "hypercube": ("cohirf generate hypercube --n 1000 --noise 10000 --out hypercube.parquet",),
-    "blobs": ("cohirf generate blobs --n 1e5 --clusters 8 --out blobs.csv",),
-    "demo": ("cohirf demo",),
-}
+    context_settings=CONTEXT,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+generators = typer.Typer(help="Write synthetic data of any size.", no_args_is_help=True, pretty_exceptions_enable=False)
 
 
-@cache
-def build_command() -> Any:
-    """Return the program as an object whose ``main`` takes a list of arguments."""
-    typer = import_optional("typer", "cli")
-    options = {"no_args_is_help": True, "pretty_exceptions_enable": False, "rich_markup_mode": "rich"}
-    app = typer.Typer(help=HELP, epilog=_epilog(""), context_settings=CONTEXT, **options)
-    app.callback()(_with_version(typer))
-    for function in (fit.fit, tune.tune, predict.predict, cut.cut, tree.tree, report.report, info.info):
-        _add(typer, app, function)
-    generators = typer.Typer(help="Write synthetic data of any size.", **options)
-    for generator in (generate.spheres, generate.hypercube, generate.blobs):
-        _add(typer, generators, generator)
-    app.add_typer(generators, name="generate")
-    _add(typer, app, demo.demo)
-    return typer.main.get_command(app)
+def command(*examples: str, to: typer.Typer = app) -> Callable[[Command], Command]:
+    """Make a function a command of the program."""
+
+    def add(function: Command) -> Command:
+        to.command(epilog=_epilog(*examples), context_settings=CONTEXT)(spread_groups(_stoppable(function)))
+        return function
+
+    return add
 
 
-def _add(typer: Any, app: Any, function: Callable[..., None]) -> None:
-    """Make a function a command: its annotations become typer's."""
-
-    def command(**given: Any) -> None:
+def _stoppable(function: Command) -> Command:
+    @wraps(function)
+    def run(**given: object) -> None:
         try:
             function(**given)
         except KeyboardInterrupt:
             raise Interrupted("Stopped.") from None
 
-    parameters = _parameters(typer, function)
-    command.__doc__ = function.__doc__
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # functions have it
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    name = function.__name__
-    app.command(name, epilog=_epilog(name), context_settings=CONTEXT)(command)
+    return run
 
 
-def _parameters(typer: Any, function: Callable[..., None]) -> list[inspect.Parameter]:
-    """Return the parameters of a command; those of CoHiRF stand in the place of ``**options``."""
-    hints = get_type_hints(function, include_extras=True)
-    found = []
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            continue
-        found.append(_parameter(typer, parameter.name, hints[parameter.name], parameter.default))
-        if parameter.name == "param":
-            found += [
-                _parameter(
-                    typer,
-                    name,
-                    Annotated[
-                        bool if option.is_switch else str | None,
-                        replace(option.option, hidden=name in HIDDEN.get(function.__name__, ())),
-                    ],
-                    False if option.is_switch else None,
-                )
-                for name, option in estimator_options().items()
-            ]
-    return found
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"cohirf {cohirf.__version__}")
+        raise typer.Exit
 
 
-def _parameter(typer: Any, name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    assert get_origin(annotation) is Annotated
-    kind, described = get_args(annotation)
-    told = _to_argument(typer, described) if isinstance(described, Argument) else _to_option(typer, described)
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, told])
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None: ...
 
 
-def _to_argument(typer: Any, argument: Argument) -> Any:
-    # readable: what cannot be read is refused in words of our own
-    return typer.Argument(help=_escape(argument.help), metavar=argument.metavar, show_default=False, readable=False)
+@command(
+    "cohirf fit data.csv",
+    "cohirf fit iris.csv --label-column species --param n_clusters=3 --report report.html",
+    "cohirf fit data.parquet --consensus majority --medoid-weights --views 10 --max-features 0.7 --out labels.csv",
+    "cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000 --checkpoint ck/ "
+    "--id-column id --out labels.parquet --model model/",
+)
+def fit(
+    data: DataPath,
+    about: DataOptions,
+    method: EstimatorOptions,
+    targets: TargetOptions,
+    screen: Screen,
+    report: Annotated[Path | None, option("--report", "Where to write the report: .html.", OUTPUT, "FILE")] = None,
+) -> None:
+    """Cluster the rows of a file."""
+    from cohirf.cli.fit import fit
+
+    fit(data, about, method, targets, report, screen)
 
 
-def _to_option(typer: Any, option: Option) -> Any:
-    return typer.Option(
-        *option.flags,
-        help=_escape(option.help if option.default is None else f"{option.help} [default: {option.default}]"),
-        metavar=option.metavar,
-        rich_help_panel=option.panel,
-        show_default=False,
-        readable=False,
-        hidden=option.hidden,
-        autocompletion=_completer(option.choices) if option.choices else None,
-    )
+@command(
+    "cohirf tune data.csv",
+    "cohirf tune iris.csv --label-column species --metric ari --space wide --storage trials.db",
+    "cohirf tune data.parquet --estimator dbscan --param min_samples=5 --views 1 --trials 100 --out labels.parquet",
+)
+def tune(
+    data: DataPath,
+    options: SearchOptions,
+    about: DataOptions,
+    method: SearchedEstimatorOptions,
+    targets: TargetOptions,
+    screen: Screen,
+    table: Annotated[
+        Path | None, option("--table", "Where to write all trials: .csv or .parquet.", OUTPUT, "FILE")
+    ] = None,
+) -> None:
+    """Search for the parameters with which the rows of a file are clustered best."""
+    from cohirf.cli.tune import tune
+
+    tune(data, options, about, method, targets, table, screen)
 
 
-def _completer(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
-    def complete(incomplete: str) -> list[str]:
-        return [choice for choice in choices if choice.startswith(incomplete)]
+@command("cohirf predict model/ new.parquet --out labels.parquet")
+def predict(
+    model: ModelPath,
+    data: DataPath,
+    out: Annotated[Path, option("--out", "Where to write the clusters: .parquet, .csv or .npy.", OUTPUT, "FILE")],
+    csv: CsvOptions,
+    screen: Screen,
+    label_column: LabelColumn = None,
+    id_column: IdColumn = None,
+    escape_formulas: EscapeFormulas = False,
+    force: Force = False,
+) -> None:
+    """Give new rows the clusters of a model."""
+    from cohirf.cli.predict import predict
 
-    return complete
-
-
-def _with_version(typer: Any) -> Callable[..., None]:
-    def show(asked: bool) -> None:
-        if asked:
-            typer.echo(f"cohirf {cohirf.__version__}")
-            raise typer.Exit
-
-    def callback(version: bool) -> None: ...
-
-    option = typer.Option("--version", help="Print the version.", is_eager=True, callback=show)
-    annotation = Annotated[bool, option]
-    callback.__annotations__ = {"version": annotation}
-    parameter = inspect.Parameter("version", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
-    callback.__signature__ = inspect.Signature([parameter])  # type: ignore[attr-defined]  # functions have it
-    return callback
+    predict(model, data, out, csv, screen, label_column, id_column, escape_formulas=escape_formulas, force=force)
 
 
-def _epilog(name: str) -> str:
-    # rich joins lines: each example is a paragraph of its own
-    return "\n\n".join(["Examples:", *(f"  {_escape(example)}" for example in EXAMPLES[name])])
+@command("cohirf cut model/ --clusters 8 --out labels.parquet")
+def cut(
+    model: ModelPath,
+    csv: CsvOptions,
+    screen: Screen,
+    clusters: Annotated[
+        str | None, option("--clusters", "Cut at the finest level with at most so many.", metavar="INT")
+    ] = None,
+    level: Annotated[
+        str | None, option("--level", "Cut at this level; 0 leaves every row by itself.", metavar="INT")
+    ] = None,
+    data: Annotated[
+        Path | None, option("--data", "The data of the fit, to keep the names of its rows.", DATA, "DATA")
+    ] = None,
+    id_column: IdColumn = None,
+    out: Out = None,
+    escape_formulas: EscapeFormulas = False,
+    force: Force = False,
+) -> None:
+    """Cut the hierarchy of a model into fewer or more clusters."""
+    from cohirf.cli.cut import cut
+
+    cut(model, csv, screen, clusters, level, data, id_column, out, escape_formulas=escape_formulas, force=force)
 
 
-def _escape(text: str) -> str:
-    escaped: str = import_optional("rich.markup", "cli").escape(text)
-    return escaped
+@command("cohirf tree model/ --format newick > tree.nwk", "cohirf tree model/ --format linkage --out linkage.npy")
+def tree(
+    model: ModelPath,
+    format: Annotated[  # noqa: A002 - the option is called so
+        str,
+        option(
+            "--format",
+            "newick and graphml for programs that draw, linkage for SciPy (as CSV, or .npy), json for FusionHierarchy.",
+            metavar="NAME",
+            choices=TREE_FORMATS,
+            default="newick",
+        ),
+    ] = "newick",
+    top: Annotated[
+        str | None, option("--top", "Only the top of the tree, with at most so many leaves.", metavar="INT")
+    ] = None,
+    out: Annotated[Path | None, option("--out", "The file to write.", OUTPUT, "FILE", default="the screen")] = None,
+    force: Force = False,
+) -> None:
+    """Print the hierarchy of a model, or write it to a file."""
+    from cohirf.cli.tree import tree
+
+    tree(model, format, top, out, force=force)
+
+
+@command("cohirf report model/ data.parquet --out report.html")
+def report(
+    model: ModelPath,
+    data: DataPath,
+    out: Annotated[Path, option("--out", "The file to write: .html.", OUTPUT, "FILE")],
+    csv: CsvOptions,
+    screen: Screen,
+    title: Annotated[str | None, option("--title", "Title of the page.", metavar="TEXT")] = None,
+    image_shape: Annotated[
+        str | None,
+        option("--image-shape", "Show medoids as images of this height and width, such as 8x8.", metavar="HxW"),
+    ] = None,
+    label_column: LabelColumn = None,
+    force: Force = False,
+) -> None:
+    """Write a report on a model: one HTML file that needs no network."""
+    from cohirf.cli.report import report
+
+    report(model, data, out, csv, screen, title, image_shape, label_column, force=force)
+
+
+@command("cohirf info model/", "cohirf info data.parquet")
+def info(
+    path: Annotated[Path, argument("A model's folder, or a file of data.", "MODEL|DATA")],
+    csv: CsvOptions,
+    screen: Screen,
+) -> None:
+    """Say what is in a model or a file of data."""
+    from cohirf.cli.info import info
+
+    info(path, csv, screen)
+
+
+Rows = Annotated[str, option("--n", "Number of rows, such as 1000 or 1e6.", metavar="INT")]
+GeneratedFile = Annotated[
+    Path,
+    option(
+        "--out",
+        "The file to write: .npy, with labels in a second file beside it, or .parquet or .csv with a column label.",
+        OUTPUT,
+        "FILE",
+    ),
+]
+Seed = Annotated[str, option("--seed", "Another seed draws other rows.", metavar="INT", default="0")]
+Clusters = Annotated[str, option("--clusters", "Number of clusters.", metavar="INT", default="5")]
+
+
+@command("cohirf generate spheres --n 1e6 --out spheres.npy", to=generators)
+def spheres(
+    n: Rows,
+    out: GeneratedFile,
+    screen: Screen,
+    noise: Annotated[
+        str, option("--noise", "Standard deviation of the radius.", metavar="FLOAT", default="0.01")
+    ] = "0.01",
+    seed: Seed = "0",
+    force: Force = False,
+) -> None:
+    """Points on two concentric spheres, of radius 0.5 and 1, in three dimensions."""
+    from cohirf.cli.generate import Target, spheres
+
+    spheres(Target(n, out, seed, force), screen, noise)
+
+
+@command("cohirf generate hypercube --n 1000 --noise 10000 --out hypercube.parquet", to=generators)
+def hypercube(
+    n: Rows,
+    out: GeneratedFile,
+    screen: Screen,
+    clusters: Clusters = "5",
+    informative: Annotated[
+        str, option("--informative", "Dimension of the hypercube.", metavar="INT", default="3")
+    ] = "3",
+    noise: Annotated[str, option("--noise", "Number of features of noise.", metavar="INT", default="10")] = "10",
+    seed: Seed = "0",
+    force: Force = False,
+) -> None:
+    """Points around corners of a hypercube with edges of 6 sqrt(dimension), and features of noise."""
+    from cohirf.cli.generate import Target, hypercube
+
+    hypercube(Target(n, out, seed, force), screen, clusters, informative, noise)
+
+
+@command("cohirf generate blobs --n 1e5 --clusters 8 --out blobs.csv", to=generators)
+def blobs(
+    n: Rows,
+    out: GeneratedFile,
+    screen: Screen,
+    clusters: Clusters = "5",
+    features: Annotated[str, option("--features", "Number of features.", metavar="INT", default="2")] = "2",
+    spread: Annotated[str, option("--spread", "Standard deviation of a cluster.", metavar="FLOAT", default="1")] = "1",
+    seed: Seed = "0",
+    force: Force = False,
+) -> None:
+    """Points of round clusters, with centres between -10 and 10."""
+    from cohirf.cli.generate import Target, blobs
+
+    blobs(Target(n, out, seed, force), screen, clusters, features, spread)
+
+
+app.add_typer(generators, name="generate")
+
+
+@command("cohirf demo")
+def demo(
+    screen: Screen,
+    out: Annotated[
+        Path, option("--out", "Where to write a report on the digits.", OUTPUT, "FILE", default="demo.html")
+    ] = Path("demo.html"),
+) -> None:
+    """Cluster iris, digits, blobs and spheres, beside the base method alone; write a report on the digits."""
+    from cohirf.cli.demo import demo
+
+    demo(out, screen)

@@ -6,14 +6,14 @@ import json
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from cohirf import progress
-from cohirf.cli.errors import in_words_of_options, one_line
-from cohirf.cli.estimator_options import flags
-from cohirf.optional import import_optional
+from cohirf.cli.errors import one_line
+from cohirf.cli.explain import in_words_of_options
+from cohirf.cli.options import Screen
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,13 @@ class Console:
     quiet: bool = False
     warned: list[str] = field(default_factory=list)
 
+    @classmethod
+    def on(cls, screen: Screen) -> Console:
+        """Return a console that prints what the user asks for."""
+        return cls(screen.json, screen.quiet)
+
     def note(self, text: str) -> None:
-        """Say something about the work, which is no result of it."""
+        """Say something about the work, which is not its result."""
         if not self.quiet:
             _print(one_line(text), sys.stderr)
 
@@ -58,19 +63,12 @@ class Console:
             warnings.simplefilter("ignore")  # what is deprecated concerns those who write code
             warnings.simplefilter("default", UserWarning)
             warnings.simplefilter("default", RuntimeWarning)
-            warnings.showwarning = self._warn
+            warnings.showwarning = lambda message, *_, **__: self.warn(in_words_of_options(str(message)))
             yield
 
-    def _warn(
-        self,
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: Any = None,
-        line: str | None = None,
-    ) -> None:
-        text = one_line(in_words_of_options(str(message), flags()))
+    def warn(self, text: str) -> None:
+        """Say once what the user should know."""
+        text = one_line(text)
         if text not in self.warned:
             self.warned.append(text)
             self.note(f"warning: {text}")
@@ -82,13 +80,9 @@ class LogDisplay:
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
 
-    def open_bar(self, level: int, n_batches: int) -> progress.Bar | None:
-        """Return something that writes a line now and then, where a level has several batches."""
-        return None if self._quiet or n_batches == 1 else progress.LogBar(level, n_batches, prefix="")
-
-    def open_steps(self, name: str, n_steps: int, unit: str) -> progress.Steps:
-        """Return something that writes a line now and then."""
-        return progress.NoSteps() if self._quiet else progress.LogSteps(name, n_steps, unit, prefix="")
+    def open(self, work: progress.Work) -> progress.Bar | None:
+        """Return something that writes a line now and then, where there are several steps."""
+        return None if self._quiet or progress.is_single(work) else progress.LogBar(work, prefix="")
 
     def say(self, line: str) -> None:
         """Write a line."""
@@ -99,92 +93,60 @@ class LogDisplay:
 class RichDisplay:
     """A live bar on a terminal."""
 
-    def open_bar(self, level: int, n_batches: int) -> progress.Bar:
-        """Return a bar that goes away when the level is done; of a single batch it only tells the time."""
-        return RichBar(level, n_batches)
-
-    def open_steps(self, name: str, n_steps: int, unit: str) -> progress.Steps:
-        """Return a bar that goes away when the last step is done."""
-        return RichSteps(name, n_steps, unit)
+    def open(self, work: progress.Work) -> progress.Bar:
+        """Return a bar that goes away when the work is done; of a single step it only tells the time."""
+        return RichBar(work)
 
     def say(self, line: str) -> None:
         """Print a line that stays."""
         _rich_console(stderr=True).print(line, style="dim", markup=False, highlight=False)
 
 
-class RichBar(AbstractContextManager["RichBar"]):
-    """How far a level is."""
+class RichBar:
+    """How far some work is."""
 
-    def __init__(self, level: int, n_batches: int) -> None:
-        rich = import_optional("rich.progress", "cli")
-        parts = [rich.SpinnerColumn(), rich.TextColumn("{task.description}"), rich.BarColumn()]
-        if n_batches > 1:
-            parts += [rich.MofNCompleteColumn(), rich.TextColumn("batches")]
-        parts += [rich.TextColumn("{task.fields[rows]}"), rich.TimeElapsedColumn()]
-        if n_batches > 1:
-            parts += [rich.TextColumn("left"), rich.TimeRemainingColumn()]
-        self._progress = rich.Progress(*parts, console=_rich_console(stderr=True), transient=True)
-        total = n_batches if n_batches > 1 else None
-        self._task = self._progress.add_task(f"level {level}", total=total, rows="")
-        self._rows = progress.RowCount()
+    def __init__(self, work: progress.Work) -> None:
+        from rich import progress as rich
 
-    def __enter__(self) -> RichBar:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def advance(self, rows_in: int, rows_out: int) -> None:
-        """Say that one more batch is contracted."""
-        self._rows.add(rows_in, rows_out)
-        self._progress.update(self._task, advance=1, rows=str(self._rows))
-
-
-class RichSteps(AbstractContextManager["RichSteps"]):
-    """How many steps of a longer work are done."""
-
-    def __init__(self, name: str, n_steps: int, unit: str) -> None:
-        rich = import_optional("rich.progress", "cli")
-        self._progress = rich.Progress(
+        is_single = progress.is_single(work)
+        counts = () if is_single else (rich.MofNCompleteColumn(), rich.TextColumn(work.steps))
+        left = () if is_single else (rich.TextColumn("left"), rich.TimeRemainingColumn())
+        self._bar = rich.Progress(
             rich.SpinnerColumn(),
             rich.TextColumn("{task.description}"),
             rich.BarColumn(),
-            rich.MofNCompleteColumn(),
-            rich.TextColumn(f"{unit}s"),
+            *counts,
             rich.TextColumn("{task.fields[note]}"),
             rich.TimeElapsedColumn(),
-            rich.TextColumn("left"),
-            rich.TimeRemainingColumn(),
+            *left,
             console=_rich_console(stderr=True),
             transient=True,
         )
-        self._task = self._progress.add_task(name, total=n_steps, note="")
+        self._task = self._bar.add_task(work.name, total=None if is_single else work.n_steps, note="")
+        self._bar.start()
 
-    def __enter__(self) -> RichSteps:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+    def close(self) -> None:
+        """Take the bar away."""
+        self._bar.stop()
 
     def advance(self, n_steps: int, note: str) -> None:
-        """Say that so many more steps are done, and how it stands."""
-        self._progress.update(self._task, advance=n_steps, note=note)
+        """Show that so many more steps are done."""
+        self._bar.update(self._task, advance=n_steps, note=note)
 
 
 def _draw(grid: Grid) -> None:
-    box, table = import_optional("rich.box", "cli"), import_optional("rich.table", "cli")
-    text = import_optional("rich.text", "cli").Text
-    drawn = table.Table(box=box.SIMPLE_HEAD, show_header=bool(grid.headings), pad_edge=False)
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=box.SIMPLE_HEAD, show_header=bool(grid.headings), pad_edge=False)
     for number, heading in enumerate(grid.headings or grid.rows[0]):
-        is_named = bool(grid.headings)
-        justify = "right" if is_named and number > 0 else "left"
-        drawn.add_column(
-            text(heading) if is_named else None, justify=justify, style=None if is_named or number else "bold"
-        )
+        if grid.headings:
+            drawn.add_column(Text(heading), justify="right" if number else "left")
+        else:
+            drawn.add_column(style=None if number else "bold")
     for row in grid.rows:
-        drawn.add_row(*(text(one_line(cell)) for cell in row))
+        drawn.add_row(*(Text(one_line(cell)) for cell in row))
     _rich_console(stderr=False).print(drawn)
 
 
@@ -200,7 +162,9 @@ def _write(grid: Grid) -> None:
 
 
 def _rich_console(*, stderr: bool) -> Any:
-    return import_optional("rich.console", "cli").Console(stderr=stderr)
+    from rich import console
+
+    return console.Console(stderr=stderr)
 
 
 def _print(text: str, stream: Any) -> None:

@@ -4,42 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from cohirf.cli import spec
-from cohirf.cli.columns import Column, find_column
 from cohirf.cli.console import Console, Grid
-from cohirf.cli.data import DataFile
 from cohirf.cli.errors import BadInputError
 from cohirf.cli.models import open_model
-from cohirf.cli.spec import Option, read_count
+from cohirf.cli.options import CsvOptions, Screen
 from cohirf.cli.summary import MOST_SIZES, shown_sizes
-from cohirf.cli.tables import CsvFormat
-from cohirf.cli.writing import TABLES, check_file, check_ids, write_labels
+from cohirf.cli.targets import save_labels
+from cohirf.cli.values import read_count
+from cohirf.cli.writing import TABLES, check_file, check_ids
 from cohirf.hierarchy import FusionHierarchy
+from cohirf.preparation import Data
+from cohirf.preparation.columns import Column, find_column
 
 
 def cut(
-    model: spec.ModelPath,
-    clusters: Annotated[
-        str | None, Option(("--clusters",), "Cut at the finest level with at most so many.", metavar="INT")
-    ] = None,
-    level: Annotated[
-        str | None, Option(("--level",), "Cut at this level; 0 leaves every row by itself.", metavar="INT")
-    ] = None,
-    data: Annotated[
-        Path | None, Option(("--data",), "The data of the fit, to keep the names of its rows.", spec.DATA, "DATA")
-    ] = None,
-    id_column: spec.IdColumn = None,
-    delimiter: spec.Delimiter = None,
-    header: spec.Header = None,
-    out: spec.Out = None,
-    force: spec.Force = False,
-    json: spec.AsJson = False,
-    quiet: spec.Quiet = False,
+    model: Path,
+    csv: CsvOptions,
+    screen: Screen,
+    clusters: str | None,
+    level: str | None,
+    data: Path | None,
+    id_column: str | None,
+    out: Path | None,
+    *,
+    escape_formulas: bool,
+    force: bool,
 ) -> None:
     """Cut the hierarchy of a model into fewer or more clusters."""
-    console = Console(json, quiet)
+    console = Console.on(screen)
     if (clusters is None) == (level is None):
         raise BadInputError("cut needs a level: give either --clusters or --level.")
     if id_column is not None and data is None:
@@ -56,10 +50,10 @@ def cut(
         ids: Iterator[Any] | None = None
         name: Column | None = None
         if data is not None:
-            file = DataFile.open(data, CsvFormat(delimiter, header))
-            ids, name = _names_of_rows(file, preparation.id_column if id_column is None else id_column)
+            column = preparation.id_column if id_column is None else id_column
+            ids, name = _names_of_rows(Data.open(data, **csv.given()), column)
         check_ids(out, name)
-        write_labels(out, labels, ids, name)
+        save_labels(out, labels, ids, name, console, escape=escape_formulas)
     rows = [
         ("level", f"{chosen} of {hierarchy.n_levels}"),
         ("rows", f"{len(labels):,}"),
@@ -70,12 +64,12 @@ def cut(
     console.show(document, Grid(rows), written if out is None else f"Written: {out} (labels)")
 
 
-def _names_of_rows(file: DataFile, column: Column | None) -> tuple[Iterator[Any], Column]:
+def _names_of_rows(data: Data, column: Column | None) -> tuple[Iterator[Any], Column]:
     """Return the names of the rows of some data, and the column that has them."""
     if column is None:
-        raise BadInputError(f"--data {file.name}: give the --id-column that names its rows.")
-    found = find_column(file.name, file.columns, str(column), "--id-column")
-    return file.read(found), found
+        raise BadInputError(f"--data {data.name}: give the --id-column that names its rows.")
+    found = find_column(data.name, data.columns, column, f"id_column={str(column)!r}")
+    return data.read(found), found
 
 
 def _level_with(hierarchy: FusionHierarchy, clusters: str) -> int:

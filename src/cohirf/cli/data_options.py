@@ -2,72 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from cohirf.cli import spec
-from cohirf.cli.data import DataFile, PreparedData, prepare
-from cohirf.cli.preparation import IMPUTES, SCALES
-from cohirf.cli.spec import Option, refuse_unknown
-from cohirf.cli.tables import CsvFormat
+from cohirf.cli.options import DATA, CsvOptions, Delimiter, Header, IdColumn, LabelColumn, option
+from cohirf.cli.values import refuse_unknown
+
+if TYPE_CHECKING:
+    from cohirf.preparation import Prepared
 
 ONE_HOT = ("onehot",)
-AUTO_SCALES = ("auto", *SCALES)
-
-Drop = Annotated[list[str] | None, Option(("--drop",), "A column to leave out. May be repeated.", spec.DATA, "NAME")]
-Scale = Annotated[
-    str,
-    Option(
-        ("--scale",),
-        "standard: mean 0 and standard deviation 1; minmax: from 0 to 1; none; auto: standard without --estimator "
-        "and none with it, because parameters such as eps are about the data as it is.",
-        spec.DATA,
-        "NAME",
-        AUTO_SCALES,
-        "auto",
-    ),
-]
-Categorical = Annotated[
-    str | None,
-    Option(
-        ("--categorical",),
-        "onehot: code columns of text as zeros and ones, a column for each category.",
-        spec.DATA,
-        "NAME",
-        ONE_HOT,
-        "refuse them",
-    ),
-]
-Impute = Annotated[
-    str | None,
-    Option(
-        ("--impute",),
-        "median or mean: fill missing cells with that of their column; in columns of text, with the most frequent.",
-        spec.DATA,
-        "NAME",
-        IMPUTES,
-        "refuse them",
-    ),
-]
+SCALES = ("auto", "standard", "minmax", "none")
+IMPUTES = ("median", "mean")
 
 
 @dataclass(frozen=True)
 class DataOptions:
     """What the user says about the data of a fit."""
 
-    path: Path
-    label_column: str | None
-    id_column: str | None
-    drop: Sequence[str]
-    scale: str
-    categorical: str | None
-    impute: str | None
-    csv: CsvFormat
+    label_column: LabelColumn = None
+    id_column: IdColumn = None
+    drop: Annotated[list[str] | None, option("--drop", "A column to leave out. May be repeated.", DATA, "NAME")] = None
+    scale: Annotated[
+        str,
+        option(
+            "--scale",
+            "standard: mean 0 and standard deviation 1; minmax: from 0 to 1; none; auto: standard without --estimator "
+            "and none with it, because parameters such as eps are about the data as it is.",
+            DATA,
+            "NAME",
+            choices=SCALES,
+            default="auto",
+        ),
+    ] = "auto"
+    categorical: Annotated[
+        str | None,
+        option(
+            "--categorical",
+            "onehot: code columns of text as zeros and ones, a column for each category.",
+            DATA,
+            "NAME",
+            choices=ONE_HOT,
+            default="refuse them",
+        ),
+    ] = None
+    impute: Annotated[
+        str | None,
+        option(
+            "--impute",
+            "median or mean: fill missing cells with that of their column; in columns of text, with the most frequent.",
+            DATA,
+            "NAME",
+            choices=IMPUTES,
+            default="refuse them",
+        ),
+    ] = None
+    delimiter: Delimiter = None
+    header: Header = None
 
     def __post_init__(self) -> None:
-        refuse_unknown("--scale", self.scale, AUTO_SCALES)
+        refuse_unknown("--scale", self.scale, SCALES)
         refuse_unknown("--categorical", self.categorical, ONE_HOT)
         refuse_unknown("--impute", self.impute, IMPUTES)
 
@@ -77,16 +72,19 @@ class DataOptions:
             return self.scale
         return "standard" if estimator is None else "none"
 
-    def prepare(self, scaling: str) -> PreparedData:
+    def prepare(self, path: Path, scaling: str) -> Prepared:
         """Open the data, and learn from it how it becomes rows for a model."""
+        from cohirf.preparation import prepare  # it imports numpy
+
         return prepare(
-            DataFile.open(self.path, self.csv),
+            path,
             label_column=self.label_column,
             id_column=self.id_column,
-            drop=self.drop,
+            drop=self.drop or (),
             categorical=self.categorical,
             impute=self.impute,
             scaling=scaling,
+            **CsvOptions(self.delimiter, self.header).given(),
         )
 
     def to_arguments(self, scaling: str) -> list[str]:
@@ -94,11 +92,11 @@ class DataOptions:
         given = [
             ("--label-column", self.label_column),
             ("--id-column", self.id_column),
-            *(("--drop", column) for column in self.drop),
+            *(("--drop", column) for column in self.drop or ()),
             ("--scale", scaling),
             ("--categorical", self.categorical),
             ("--impute", self.impute),
-            ("--delimiter", self.csv.delimiter),
+            ("--delimiter", self.delimiter),
         ]
-        header = {None: [], True: ["--header"], False: ["--no-header"]}[self.csv.header]
+        header = {None: [], True: ["--header"], False: ["--no-header"]}[self.header]
         return [word for flag, value in given if value is not None for word in (flag, value)] + header

@@ -6,19 +6,19 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
-from cohirf.cli import spec
 from cohirf.cli.console import Console, Grid
-from cohirf.cli.spec import Option
+from cohirf.cli.options import Screen
 from cohirf.cli.writing import check_file
 from cohirf.datasets import make_spheres
 from cohirf.estimator import CoHiRF
+from cohirf.report import write_report
 
 HEADINGS = ("data", "rows", "method", "levels", "clusters", "ARI", "time", "options")
 ROWS = 100_000
@@ -35,17 +35,9 @@ class Experiment:
     options: dict[str, Any]
 
 
-def demo(
-    out: Annotated[
-        Path, Option(("--out",), "Where to write a report on the digits.", spec.OUTPUT, "FILE", default="demo.html")
-    ] = Path("demo.html"),
-    json: spec.AsJson = False,
-    quiet: spec.Quiet = False,
-) -> None:
+def demo(out: Path, screen: Screen) -> None:
     """Cluster iris, digits, blobs and spheres, beside the base method alone; write a report on the digits."""
-    from cohirf.report import write_report  # it takes a moment to import
-
-    console = Console(json, quiet)
+    console = Console.on(screen)
     check_file(out, "--out", (".html", ".htm"), force=True)
     rows: list[dict[str, Any]] = []
     for experiment in experiments(ROWS):

@@ -1,55 +1,6 @@
-"""What goes wrong, in one line that names the file, column or option, and the remedy."""
+"""What stops a command, and text that is safe to print."""
 
 from __future__ import annotations
-
-import errno
-import re
-from pathlib import Path
-
-from cohirf.sources.files import shown
-
-REMEDIES = {
-    errno.ENOENT: "check the path",
-    errno.EACCES: "ask for the right to it, or give another path",
-    errno.EPERM: "ask for the right to it, or give another path",
-    errno.EROFS: "give a path that can be written to",
-    errno.ENOSPC: "make room, or give a path on another disk",
-    errno.EISDIR: "give a file",
-}
-
-# what the library says to people who write Python, and what people who do not write it can do
-IN_WORDS_OF_OPTIONS = (
-    (
-        r"contains NaN\. .*? or leave their rows out\.",
-        "there are missing values: fit with --impute median or --impute mean to fill them, or with --drop to leave the "
-        "column out.",
-    ),
-    (
-        r"open it again with open_source, and leave it as it is until the fit is done",
-        "run the command again, and leave the file as it is until it is done",
-    ),
-    (
-        r"give header=False if they are data, header=True if they are names",
-        "give --no-header if they are data, --header if they are names",
-    ),
-    (r", for instance with columns=lambda name: name != (.+?)\.( |$)", r" with --drop \1.\2"),
-    (
-        r"contains infinity: replace infinite values or leave their rows out\.",
-        "there are infinite values: replace them, or leave the column out with --drop.",
-    ),
-    (r"\bof X\b", "of the data"),
-    (r"^X has", "The data has"),
-    (r"^(delimiter|header)= is", r"--\1 is"),
-    (r"Mend it, or give its delimiter=\.", "Mend it, or give its --delimiter."),
-    (r"Or is the delimiter not (.+)\?", r"Or is the delimiter not \1? Give --delimiter."),
-    (r"Raise memory_limit, or fit from a file with cohirf\.open_source", "Raise memory_limit"),
-    (r", or choose others with columns=\[\.\.\.\]", ", or leave some out with --drop"),
-    (r"overwrite=True", "--force"),
-    (r"Give another study_name or another storage\.", "Give another --study, or another --storage."),
-    (r": its seeds is tuple\((\d+)\), and here it is tuple\((\d+)\)\.", r": its --seed is \1, and here it is \2."),
-    (r"cannot be used as storage: ", "cannot be used as --storage: "),
-    (r": widen search_space, or choose another base method\.", ": give fewer parameters, or another --estimator."),
-)
 
 
 class BadInputError(ValueError):
@@ -60,39 +11,7 @@ class Interrupted(Exception):  # noqa: N818 - the user wanted it
     """The user has stopped the command; the message says what is left."""
 
 
-def explain(error: BaseException, flags: dict[str, str]) -> str:
-    """Return an error as one line, with options in the place of parameters: ``flags`` has them by name."""
-    if isinstance(error, BadInputError):
-        return one_line(str(error))
-    if isinstance(error, MemoryError) and not str(error):
-        return "There is not enough memory: lower --batch-size, or set --memory-limit with --batch-size auto."
-    if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
-        return one_line(_explain_system(error))
-    return one_line(in_words_of_options(str(error), flags))
-
-
-def in_words_of_options(message: str, flags: dict[str, str]) -> str:
-    """Return a message of the library with options in the place of parameters."""
-    for pattern, words in IN_WORDS_OF_OPTIONS:
-        message = re.sub(pattern, words, message)
-    for name, flag in flags.items():
-        message = re.sub(rf"(?<![\w.-]){name}=True\b", flag, message)
-        message = re.sub(rf"(?<![\w.-]){name}=(?=\S)", f"{flag} ", message)
-        if "_" in name:  # others are words of their own
-            # but not in names of files
-            message = re.sub(rf"(?<![\w./-]){name}\b(?!=|-|/|\.\w)", flag, message)
-    return message
-
-
 def one_line(text: str) -> str:
     """Return text without line breaks, and with what a terminal would obey made visible."""
     flat = " ".join(text.split())
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in flat)
-
-
-def _explain_system(error: OSError) -> str:
-    name = shown(Path(str(error.filename)).absolute())
-    said = str(error.strerror).rstrip(".")
-    if ": " in said:  # the library has said what to do
-        return f"{name}: {said}."
-    return f"{name}: {said}: {REMEDIES.get(error.errno or 0, 'give another path')}."

@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
 
 from sklearn.cluster import KMeans
 
-from cohirf.cli import data_options, spec
 from cohirf.cli.console import Console
-from cohirf.cli.data import PreparedData
 from cohirf.cli.data_options import DataOptions
 from cohirf.cli.errors import Interrupted
-from cohirf.cli.estimator_options import (
-    BASE_METHOD,
-    BaseParameters,
-    Estimator,
-    flag_of,
-    read_base_method,
-    read_parameters,
-    say_chosen,
-    settle_parameters,
-)
+from cohirf.cli.estimator_options import BASE_METHOD, FLAGS, EstimatorOptions
+from cohirf.cli.estimators import read_base_method, read_parameters, say_chosen, settle_parameters
 from cohirf.cli.invocation import command_line
-from cohirf.cli.spec import Option
+from cohirf.cli.options import Screen, TargetOptions
 from cohirf.cli.summary import agreement, describe_model, level_grid, model_grid, peak_bytes_if_known
-from cohirf.cli.tables import CsvFormat
-from cohirf.cli.targets import ModelFolder, Targets, say_written
+from cohirf.cli.targets import Targets, say_written
 from cohirf.estimator import CoHiRF
+from cohirf.preparation import Prepared
 from cohirf.sources.files import shown
 from cohirf.validation import set_columns
 
@@ -39,42 +28,26 @@ NOTHING = (
 
 
 def fit(
-    data: spec.DataPath,
-    label_column: spec.LabelColumn = None,
-    id_column: spec.IdColumn = None,
-    drop: data_options.Drop = None,
-    scale: data_options.Scale = "auto",
-    categorical: data_options.Categorical = None,
-    impute: data_options.Impute = None,
-    delimiter: spec.Delimiter = None,
-    header: spec.Header = None,
-    estimator: Estimator = None,
-    param: BaseParameters = None,
-    out: spec.Out = None,
-    model: ModelFolder = None,
-    report: Annotated[
-        Path | None, Option(("--report",), "Where to write the report: .html.", spec.OUTPUT, "FILE")
-    ] = None,
-    force: spec.Force = False,
-    json: spec.AsJson = False,
-    quiet: spec.Quiet = False,
-    **options: Any,
+    data: Path,
+    about: DataOptions,
+    method: EstimatorOptions,
+    options: TargetOptions,
+    report: Path | None,
+    screen: Screen,
 ) -> None:
     """Cluster the rows of a file."""
-    console = Console(json, quiet)
-    csv = CsvFormat(delimiter, header)
-    about = DataOptions(data, label_column, id_column, drop or [], scale, categorical, impute, csv)
-    base = read_base_method(estimator, param)
-    parameters = read_parameters(options)
-    targets = Targets(out, model, report, force)
-    targets.check(data, id_column, parameters.get("checkpoint"))
-    scaling = about.scaling(estimator)
-    prepared = about.prepare(scaling)
+    console = Console.on(screen)
+    base = read_base_method(method.estimator, method.param)
+    parameters = read_parameters(method.given())
+    targets = Targets.of(options, report, console)
+    targets.check(data, about.id_column, parameters.get("checkpoint"))
+    scaling = about.scaling(method.estimator)
+    prepared = about.prepare(data, scaling)
     settled = settle_parameters(parameters, prepared.source.n_rows)
-    chosen = {} if estimator is not None else {"--estimator": BASE_METHOD}
+    chosen = {} if method.estimator is not None else {"--estimator": BASE_METHOD}
     chosen |= {} if base is not None else {"--param": f"n_clusters={KMeans().n_clusters}"}
-    chosen |= {} if scale != "auto" else {"--scale": scaling}
-    chosen |= {flag_of(name): value for name, value in settled.items() if name not in parameters}
+    chosen |= {} if about.scale != "auto" else {"--scale": scaling}
+    chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in parameters}
     console.note(prepared.describe())
     if chosen:
         console.note(say_chosen(chosen))
@@ -89,7 +62,7 @@ def fit(
     console.show(document, model_grid(document), level_grid(document), say_written(document["written"], NOTHING))
 
 
-def _fit(model: CoHiRF, data: PreparedData, console: Console) -> CoHiRF:
+def _fit(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:
     """Fit the model, and say what is left of a fit that is stopped."""
     try:
         with console.watching():

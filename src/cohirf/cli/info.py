@@ -5,37 +5,29 @@ from __future__ import annotations
 from dataclasses import asdict
 from math import isfinite, isnan
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from sklearn.cluster import KMeans
 
-from cohirf.cli import spec
-from cohirf.cli.columns import Column
 from cohirf.cli.console import Console, Grid
-from cohirf.cli.data import DataFile
 from cohirf.cli.models import is_model, open_model
-from cohirf.cli.preparation import Preparation
-from cohirf.cli.spec import Argument
-from cohirf.cli.statistics import measure
+from cohirf.cli.options import CsvOptions, Screen
 from cohirf.cli.summary import describe_model, level_grid, model_grid
-from cohirf.cli.tables import CsvFormat, is_number
 from cohirf.estimator import CoHiRF
+from cohirf.preparation import Data, Preparation, measure
+from cohirf.preparation.columns import Column
+from cohirf.preparation.tables import is_number
 
 MOST_COLUMNS = 20  # that people read
 
 
-def info(
-    path: Annotated[Path, Argument("A model's folder, or a file of data.", "MODEL|DATA")],
-    delimiter: spec.Delimiter = None,
-    header: spec.Header = None,
-    json: spec.AsJson = False,
-) -> None:
+def info(path: Path, csv: CsvOptions, screen: Screen) -> None:
     """Say what is in a model or a file of data."""
-    console = Console(json)
+    console = Console.on(screen)
     if path.is_dir() and is_model(path):
         _describe_model(path, console)
     else:
-        _describe_data(DataFile.open(path, CsvFormat(delimiter, header)), console)
+        _describe_data(Data.open(path, **csv.given()), console)
 
 
 def _describe_model(path: Path, console: Console) -> None:
@@ -76,9 +68,9 @@ def _preparation_rows(preparation: Preparation) -> list[tuple[str, str]]:
     return rows + [(what, str(column)) for what, column in apart if column is not None]
 
 
-def _describe_data(file: DataFile, console: Console) -> None:
-    n_rows, columns = _measure_columns(file)
-    document = {"command": "info", "data": str(file.path), "rows": n_rows, "columns": columns}
+def _describe_data(data: Data, console: Console) -> None:
+    n_rows, columns = _measure_columns(data)
+    document = {"command": "info", "data": str(data.origin), "rows": n_rows, "columns": columns}
     rows = [
         (
             str(column["name"]),
@@ -92,7 +84,7 @@ def _describe_data(file: DataFile, console: Console) -> None:
         rows = [*rows[: MOST_COLUMNS - 1], (more, *[""] * 5)]
     console.show(
         document,
-        f"{file.name}: {n_rows:,} rows, {len(columns):,} columns",
+        f"{data.name}: {n_rows:,} rows, {len(columns):,} columns",
         Grid(rows, ("column", "type", "missing", "min", "mean", "max")),
     )
 
@@ -110,13 +102,13 @@ def _cell(figure: float | str | None) -> str:
     return figure if isinstance(figure, str) else f"{figure:,.6g}"
 
 
-def _measure_columns(file: DataFile) -> tuple[int, list[dict[str, Any]]]:
+def _measure_columns(data: Data) -> tuple[int, list[dict[str, Any]]]:
     """Return the number of rows; and name and type of each column, and what its numbers are like."""
-    types = {} if file.table is None else file.table.types
-    numeric = [column for column in file.columns if file.table is None or is_number(types[str(column)])]
+    types = {} if data.table is None else data.table.types
+    numeric = [column for column in data.columns if data.table is None or is_number(types[str(column)])]
     found: dict[Column, dict[str, Any]] = {}
     if numeric:
-        source = file.open_numbers(numeric)
+        source = data.open_numbers(numeric)
         n_rows = source.n_rows
         statistics = measure(source)
         for number, column in enumerate(numeric):
@@ -125,7 +117,7 @@ def _measure_columns(file: DataFile) -> tuple[int, list[dict[str, Any]]]:
             found[column] = {"missing": n_rows - n_present}
             found[column] |= {key: _figure(vector[number]) for key, vector in values.items()}
     else:
-        n_rows = sum(len(part) for part in file.read(file.columns[0]))
+        n_rows = sum(len(part) for part in data.read(data.columns[0]))
     return n_rows, [
-        {"name": name, "type": types.get(str(name), "number"), **found.get(name, {})} for name in file.columns
+        {"name": name, "type": types.get(str(name), "number"), **found.get(name, {})} for name in data.columns
     ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from cohirf.cli.errors import BadInputError
-from cohirf.cli.preparation import Preparation
 from cohirf.estimator import CoHiRF
+from cohirf.preparation import Preparation
 from cohirf.saving import MANIFEST_DIGEST, PREPARATION, load_model, load_preparation
 from cohirf.sources.files import one_line, shown
 
@@ -16,18 +16,15 @@ REMEDY = "give the folder that cohirf fit --model wrote"
 def open_model(path: Path) -> tuple[CoHiRF, Preparation]:
     """Load a model and how its data was prepared; one that was saved from Python took its columns as they were."""
     if not path.exists():
-        raise BadInputError(f"{shown(path.absolute())} is not there: give the folder that cohirf fit --model wrote.")
+        raise BadInputError(f"{shown(path.absolute())} is not there: {REMEDY}.")
     if not is_model(path):
-        raise BadInputError(
-            f"{shown(path.absolute())} is no saved model: give the folder that cohirf fit --model wrote."
-        )
+        raise BadInputError(f"{shown(path.absolute())} is not a saved model: {REMEDY}.")
     model = load_model(path)
     content = load_preparation(path)
     if content is None:
         return model, _as_it_was(model)
     try:
-        preparation = Preparation.from_json(content)
-        _refuse_misfit(model, preparation)
+        preparation = Preparation.from_json(content, model.n_features_in_)
     except (ValueError, TypeError, LookupError) as error:
         raise BadInputError(
             f"{shown(path.absolute())}: {PREPARATION} cannot be used: {one_line(error)}. Fit and save the model again."
@@ -43,13 +40,3 @@ def is_model(path: Path) -> bool:
 def _as_it_was(model: CoHiRF) -> Preparation:
     names = getattr(model, "feature_names_in_", range(model.n_features_in_))
     return Preparation(tuple(names))
-
-
-def _refuse_misfit(model: CoHiRF, preparation: Preparation) -> None:
-    n_coded = sum(len(found.values) for found in preparation.categories.values())
-    n_features = len(preparation.columns) - len(preparation.categories) + n_coded
-    lengths = {len(part) for part in (preparation.fill, preparation.offset, preparation.scale) if part is not None}
-    if not preparation.categories.keys() <= set(preparation.columns) or {n_features, *lengths} != {
-        model.n_features_in_
-    }:
-        raise ValueError("it does not fit the features of the model")

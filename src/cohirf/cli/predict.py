@@ -3,41 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 
-from cohirf.cli import spec
 from cohirf.cli.console import Console, Grid
-from cohirf.cli.data import DataFile, prepare_alike
 from cohirf.cli.models import open_model
-from cohirf.cli.spec import Option
+from cohirf.cli.options import CsvOptions, Screen
 from cohirf.cli.summary import MOST_SIZES, agreement, agreement_rows, shown_sizes, sizes_of
-from cohirf.cli.tables import CsvFormat
-from cohirf.cli.writing import TABLES, check_file, check_ids, write_labels
+from cohirf.cli.targets import save_labels
+from cohirf.cli.writing import TABLES, check_file, check_ids
 
 
 def predict(
-    model: spec.ModelPath,
-    data: spec.DataPath,
-    out: Annotated[
-        Path, Option(("--out",), "Where to write the clusters: .parquet, .csv or .npy.", spec.OUTPUT, "FILE")
-    ],
-    label_column: spec.LabelColumn = None,
-    id_column: spec.IdColumn = None,
-    delimiter: spec.Delimiter = None,
-    header: spec.Header = None,
-    force: spec.Force = False,
-    json: spec.AsJson = False,
-    quiet: spec.Quiet = False,
+    model: Path,
+    data: Path,
+    out: Path,
+    csv: CsvOptions,
+    screen: Screen,
+    label_column: str | None,
+    id_column: str | None,
+    *,
+    escape_formulas: bool,
+    force: bool,
 ) -> None:
     """Give new rows the clusters of a model."""
-    console = Console(json, quiet)
+    console = Console.on(screen)
     check_file(out, "--out", TABLES, force=force, data=data)
     fitted, preparation = open_model(model)
-    file = DataFile.open(data, CsvFormat(delimiter, header))
-    prepared = prepare_alike(file, preparation, label_column=label_column, id_column=id_column)
-    check_ids(out, prepared.preparation.id_column)
+    prepared = preparation.apply(data, label_column=label_column, id_column=id_column, **csv.given())
+    ids = prepared.preparation.id_column
+    check_ids(out, ids)
     labels = fitted.predict(prepared.source)
     sizes = sizes_of(labels, fitted.n_clusters_)
     document = {
@@ -49,7 +44,7 @@ def predict(
         **agreement(labels, prepared.classes()),
         "written": {"labels": str(out)},
     }
-    write_labels(out, labels, prepared.ids(), prepared.preparation.id_column)
+    save_labels(out, labels, prepared.ids(), ids, console, escape=escape_formulas)
     rows = [
         ("rows", f"{len(labels):,}"),
         ("clusters", f"{document['clusters']:,} of {fitted.n_clusters_:,}"),

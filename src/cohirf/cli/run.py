@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+
+import typer
 
 from cohirf.cli import BAD_INPUT, STOPPED
-from cohirf.cli.errors import Interrupted, explain, one_line
-from cohirf.cli.estimator_options import flags
+from cohirf.cli.app import app
+from cohirf.cli.errors import Interrupted, one_line
+from cohirf.cli.explain import explain
 from cohirf.cli.invocation import remember
 
 # what the library and base methods raise for input they do not take; anything else is a fault of ours
 BAD = (ValueError, TypeError, OSError, ImportError, MemoryError, NotImplementedError)
 
 
-def run(command: Any, arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str]) -> int:
     """Run the program with some arguments and return its exit code."""
     remember(arguments)
     try:
-        code = command.main(args=list(arguments), prog_name="cohirf", standalone_mode=False)
+        code = typer.main.get_command(app).main(args=list(arguments), prog_name="cohirf", standalone_mode=False)
     except Interrupted as stop:
         return _end(str(stop), STOPPED)
     except BAD as error:
-        return _end(explain(error, flags()), BAD_INPUT)
+        return _end(explain(error), BAD_INPUT)
     except Exception as error:
         if not hasattr(error, "format_message"):  # what typer raises for a command line it cannot read
             raise

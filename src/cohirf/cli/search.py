@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cohirf.cli.errors import BadInputError
-from cohirf.cli.estimator_options import (
-    BASE_METHOD,
-    flag_of,
+from cohirf.cli.estimator_options import BASE_METHOD, FLAGS, EstimatorOptions
+from cohirf.cli.estimators import (
     read_assignments,
     read_base_method,
     read_parameters,
@@ -17,12 +16,12 @@ from cohirf.cli.estimator_options import (
     to_arguments,
     to_text,
 )
-from cohirf.clusterers.names import NAMES, make_base_method
+from cohirf.clusterers.names import make_base_method
+from cohirf.clusterers.short_names import NAMES
 from cohirf.estimator import CoHiRF
 from cohirf.tuning import paper_space, wide_space
 from cohirf.tuning.search_space import SPACES
 
-SPACE_NAMES = ("paper", "wide")
 INNER = "estimator__"  # before parameters of the base method inside CoHiRF
 
 
@@ -78,21 +77,19 @@ class Search:
         """Return a searched parameter as people read it."""
         if self.alone or name.startswith(INNER):
             return name.removeprefix(INNER)
-        return flag_of(name).removeprefix("--")
+        return FLAGS[name].removeprefix("--")
 
     def describe(self) -> str:
         """Return what is searched, in words."""
         return "searched: " + ", ".join(f"{self.called(name)} {_in_words(where)}" for name, where in self.space.items())
 
 
-def read_search(
-    estimator: str | None, param: list[str] | None, options: Mapping[str, Any], *, space: str, alone: bool
-) -> Search:
+def read_search(options: EstimatorOptions, *, space: str, alone: bool) -> Search:
     """Return the search that options describe; refuse what does not go together."""
-    method = estimator or BASE_METHOD
-    base = read_base_method(estimator, param)
+    method = options.estimator or BASE_METHOD
+    base = read_base_method(options.estimator, options.param)
     base = make_base_method(method) if base is None else base
-    search = Search(method, base, alone, read_assignments(param), read_parameters(options))
+    search = Search(method, base, alone, read_assignments(options.param), read_parameters(options.given()))
     _refuse_misfits(search, space)
     whole = _whole_space(search, space)
     given = _given(search)
@@ -133,7 +130,7 @@ def _refuse_misfits(search: Search, space: str) -> None:
     outer = [name for name in search.parameters if name != "random_state"]
     if outer:
         raise BadInputError(
-            f"{flag_of(outer[0])} is an option of CoHiRF, and --alone tunes {search.method} without it: leave one of "
+            f"{FLAGS[outer[0]]} is an option of CoHiRF, and --alone tunes {search.method} without it: leave one of "
             f"them out."
         )
     if space == "wide":

@@ -13,10 +13,10 @@ from sklearn.metrics import adjusted_rand_score
 from cohirf.algorithm.grouping import BLOCK_ROWS, row_blocks
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.cli.console import Grid
-from cohirf.cli.data import Classes
 from cohirf.estimator import CoHiRF
 from cohirf.planning.byte_sizes import format_bytes
 from cohirf.planning.memory import peak_bytes
+from cohirf.preparation import Classes
 
 MOST_SIZES = 100  # that a document lists
 FEW_SIZES = 8  # that people read

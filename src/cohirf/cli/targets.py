@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from numpy.typing import NDArray
 
-from cohirf.cli import spec
-from cohirf.cli.data import Classes, PreparedData
+from cohirf.cli.console import Console
 from cohirf.cli.errors import BadInputError
+from cohirf.cli.formulas import say_formulas
 from cohirf.cli.invocation import command_line
-from cohirf.cli.spec import Option
+from cohirf.cli.options import TargetOptions
 from cohirf.cli.writing import TABLES, check_file, check_ids, check_model, write_labels
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
+from cohirf.preparation import Classes, Prepared
 from cohirf.saving import save_model
 from cohirf.sources.files import shown
 
 REPORT_PACKAGES = ("jinja2", "plotly")
-
-ModelFolder = Annotated[
-    Path | None, Option(("--model",), "Where to save the model: a new folder.", spec.OUTPUT, "FOLDER")
-]
 
 
 @dataclass(frozen=True)
@@ -34,6 +31,13 @@ class Targets:
     model: Path | None
     report: Path | None
     force: bool
+    escape_formulas: bool
+    console: Console
+
+    @classmethod
+    def of(cls, options: TargetOptions, report: Path | None, console: Console) -> Targets:
+        """Return the files that options name."""
+        return cls(options.out, options.model, report, options.force, options.escape_formulas, console)
 
     def check(self, data: Path, id_column: str | None, checkpoint: Any = None) -> None:
         """Refuse what could not be written, before the work begins."""
@@ -45,9 +49,9 @@ class Targets:
             raise BadInputError(f"--model {shown(self.model.absolute())} is the checkpoint, too: give another folder.")
         if self.report is not None:
             for package in REPORT_PACKAGES:
-                import_optional(package, "report")
+                import_optional(package, "report", "--report")
 
-    def write(self, model: CoHiRF, data: PreparedData, classes: Classes | None) -> dict[str, str]:
+    def write(self, model: CoHiRF, data: Prepared, classes: Classes | None) -> dict[str, str]:
         """Write the files, each as a whole, and return their paths."""
         written = self.write_labels(model.labels_, data)
         if self.model is not None:
@@ -57,17 +61,25 @@ class Targets:
             from cohirf.report import write_report  # it takes a moment to import
 
             y = None if classes is None else classes.by_name()
-            name = data.file.path.name
+            name = Path(data.data.origin).name
             write_report(model, data.source, self.report, y=y, data_name=name, command=command_line())
             written["report"] = str(self.report)
         return written
 
-    def write_labels(self, labels: NDArray[Any], data: PreparedData) -> dict[str, str]:
+    def write_labels(self, labels: NDArray[Any], data: Prepared) -> dict[str, str]:
         """Write the cluster of each row, if asked, and return the path."""
         if self.labels is None:
             return {}
-        write_labels(self.labels, labels, data.ids(), data.preparation.id_column)
+        save_labels(
+            self.labels, labels, data.ids(), data.preparation.id_column, self.console, escape=self.escape_formulas
+        )
         return {"labels": str(self.labels)}
+
+
+def save_labels(path: Path, labels: Any, ids: Any, id_name: Any, console: Console, *, escape: bool) -> None:
+    """Write the cluster of each row, and warn of names that a spreadsheet would run."""
+    if n_formulas := write_labels(path, labels, ids, id_name, escape=escape):
+        console.warn(say_formulas(path, n_formulas))
 
 
 def say_written(written: dict[str, str], nothing: str) -> str:

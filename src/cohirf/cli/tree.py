@@ -4,43 +4,28 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 
-from cohirf.cli import spec
+from cohirf.cli.app import TREE_FORMATS
 from cohirf.cli.models import open_model
-from cohirf.cli.spec import Option, read_count, refuse_unknown
+from cohirf.cli.values import read_count, refuse_unknown
 from cohirf.cli.writing import check_file
 from cohirf.durable.temporary import replacing
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.optional import import_optional
 
-FORMATS = ("newick", "json", "linkage", "graphml")
-
 
 def tree(
-    model: spec.ModelPath,
-    format: Annotated[  # noqa: A002 - the option is called so
-        str,
-        Option(
-            ("--format",),
-            "newick and graphml for programs that draw, linkage for SciPy (as CSV, or .npy), json for FusionHierarchy.",
-            metavar="NAME",
-            choices=FORMATS,
-            default="newick",
-        ),
-    ] = "newick",
-    top: Annotated[
-        str | None, Option(("--top",), "Only the top of the tree, with at most so many leaves.", metavar="INT")
-    ] = None,
-    out: Annotated[
-        Path | None, Option(("--out",), "The file to write.", spec.OUTPUT, "FILE", default="the screen")
-    ] = None,
-    force: spec.Force = False,
+    model: Path,
+    format: str,  # noqa: A002 - the option is called so
+    top: str | None,
+    out: Path | None,
+    *,
+    force: bool,
 ) -> None:
     """Print the hierarchy of a model, or write it to a file."""
-    refuse_unknown("--format", format, FORMATS)
+    refuse_unknown("--format", format, TREE_FORMATS)
     check_file(out, "--out", (), force=force)
     hierarchy = open_model(model)[0].hierarchy_
     if top is not None:
@@ -61,7 +46,7 @@ def _to_text(hierarchy: FusionHierarchy, format: str) -> str:  # noqa: A002
     if format == "json":
         return f"{hierarchy.to_json()}\n"
     if format == "graphml":
-        networkx = import_optional("networkx", "networkx")
+        networkx = import_optional("networkx", "networkx", "--format graphml")
         return "\n".join([*networkx.generate_graphml(hierarchy.to_networkx()), ""])
     lines = (",".join(f"{value:.0f}" for value in step) for step in hierarchy.to_linkage())
     return "\n".join(["left,right,level,rows", *lines, ""])

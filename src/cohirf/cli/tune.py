@@ -6,40 +6,37 @@ import shlex
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import tuning
-from cohirf.cli import data_options, spec
 from cohirf.cli.console import Console
-from cohirf.cli.data import IN_MEMORY_BYTES, Classes, PreparedData
 from cohirf.cli.data_options import DataOptions
 from cohirf.cli.errors import BadInputError, Interrupted
-from cohirf.cli.estimator_options import (
-    BaseParameters,
-    Estimator,
-    flag_of,
-    say_chosen,
-)
+from cohirf.cli.estimator_options import FLAGS, EstimatorOptions
+from cohirf.cli.estimators import say_chosen
+from cohirf.cli.formulas import escape_formula, is_formula, say_formulas
 from cohirf.cli.invocation import command_line
-from cohirf.cli.search import SPACE_NAMES, Search, read_search
-from cohirf.cli.spec import Option, read_count, read_number, refuse_unknown
+from cohirf.cli.options import Screen, TargetOptions
+from cohirf.cli.search import Search, read_search
+from cohirf.cli.search_options import METRICS, SPACES, SearchOptions
 from cohirf.cli.summary import agreement, peak_bytes_if_known
-from cohirf.cli.tables import CsvFormat
-from cohirf.cli.targets import ModelFolder, Targets, say_written
+from cohirf.cli.targets import Targets, say_written
 from cohirf.cli.tune_summary import describe_labels, describe_tuned, facts_grid, trials_grid
+from cohirf.cli.values import read_count, read_number, refuse_unknown
 from cohirf.cli.writing import check_file, check_parent, refuse_data
 from cohirf.durable.temporary import replacing
 from cohirf.estimator import CoHiRF
 from cohirf.planning.byte_sizes import format_bytes
 from cohirf.planning.memory import resident_bytes, resolve_memory_limit
+from cohirf.preparation import Classes, Prepared
+from cohirf.preparation.preparation import IN_MEMORY_BYTES
 from cohirf.sources.files import shown
-from cohirf.tuning.metrics import METRICS, SILHOUETTE_ROWS, Metric
+from cohirf.tuning.metrics import SILHOUETTE_ROWS, Metric
 from cohirf.validation import set_columns
 
-SEARCH = "Search"
 TRIAL_TABLES = (".csv", ".parquet")
 DISTANCE_BYTES = 12  # of two rows: measured as float64, kept as float32
 NOTHING = {
@@ -50,107 +47,37 @@ NOTHING = {
 
 
 def tune(
-    data: spec.DataPath,
-    metric: Annotated[
-        str,
-        Option(
-            ("--metric",),
-            "What is to be high: silhouette and calinski_harabasz judge by the data alone, ari compares with "
-            "--label-column.",
-            SEARCH,
-            "NAME",
-            tuple(METRICS),
-            "silhouette",
-        ),
-    ] = "silhouette",
-    trials: Annotated[
-        str,
-        Option(("--trials",), "How many parameters are tried, with those in --storage.", SEARCH, "INT", default="60"),
-    ] = "60",
-    space: Annotated[
-        str,
-        Option(
-            ("--space",),
-            "Where to look: paper has the paper's ranges, wide adds options of CoHiRF that are not part of it. What is "
-            "given as an option is not searched.",
-            SEARCH,
-            "NAME",
-            SPACE_NAMES,
-            "paper",
-        ),
-    ] = "paper",
-    alone: Annotated[bool, Option(("--alone",), "Tune the base method without CoHiRF around it.", SEARCH, "")] = False,
-    storage: Annotated[
-        Path | None,
-        Option(
-            ("--storage",),
-            "An SQLite file that keeps every trial: the same command goes on where it was stopped.",
-            SEARCH,
-            "FILE",
-        ),
-    ] = None,
-    study: Annotated[
-        str,
-        Option(("--study",), "A name, where several searches share --storage.", SEARCH, "NAME", default="cohirf"),
-    ] = "cohirf",
-    timeout: Annotated[
-        str | None, Option(("--timeout",), "Seconds after which no trial is begun.", SEARCH, "NUMBER")
-    ] = None,
-    jobs: Annotated[
-        str,
-        Option(
-            ("--jobs",),
-            "How many trials run at the same time; -1: as many as there are cores. They are proposed without knowing "
-            "of each other, so results depend on it; on --n-jobs, which is about each fit, they do not.",
-            SEARCH,
-            "INT",
-            default="1",
-        ),
-    ] = "1",
-    label_column: spec.LabelColumn = None,
-    id_column: spec.IdColumn = None,
-    drop: data_options.Drop = None,
-    scale: data_options.Scale = "auto",
-    categorical: data_options.Categorical = None,
-    impute: data_options.Impute = None,
-    delimiter: spec.Delimiter = None,
-    header: spec.Header = None,
-    estimator: Estimator = None,
-    param: BaseParameters = None,
-    out: spec.Out = None,
-    model: ModelFolder = None,
-    table: Annotated[
-        Path | None, Option(("--table",), "Where to write all trials: .csv or .parquet.", spec.OUTPUT, "FILE")
-    ] = None,
-    force: spec.Force = False,
-    json: spec.AsJson = False,
-    quiet: spec.Quiet = False,
-    **options: Any,
+    data: Path,
+    options: SearchOptions,
+    about: DataOptions,
+    method: EstimatorOptions,
+    target_options: TargetOptions,
+    table: Path | None,
+    screen: Screen,
 ) -> None:
     """Search for the parameters with which the rows of a file are clustered best."""
-    console = Console(json, quiet)
-    csv = CsvFormat(delimiter, header)
-    about = DataOptions(data, label_column, id_column, drop or [], scale, categorical, impute, csv)
-    refuse_unknown("--metric", metric, tuple(METRICS))
-    refuse_unknown("--space", space, SPACE_NAMES)
+    console = Console.on(screen)
+    metric, alone = options.metric, options.alone
+    refuse_unknown("--metric", metric, METRICS)
+    refuse_unknown("--space", options.space, SPACES)
     limits = {
-        "n_trials": read_count("--trials", trials),
-        "timeout": None if timeout is None else read_number("--timeout", timeout),
-        "n_jobs": _read_jobs(jobs),
-        "storage": storage,
-        "study_name": study,
+        "n_trials": read_count("--trials", options.trials),
+        "timeout": None if options.timeout is None else read_number("--timeout", options.timeout),
+        "n_jobs": _read_jobs(options.jobs),
+        "storage": options.storage,
+        "study_name": options.study,
     }
-    if metric == "ari" and label_column is None:
+    if metric == "ari" and about.label_column is None:
         raise BadInputError("--metric ari compares with known classes: name their column with --label-column.")
-    search = read_search(estimator, param, options, space=space, alone=alone)
-    targets = Targets(out, model, None, force)
-    _check_targets(targets, about, table, storage, search)
-    scaling = about.scaling(estimator)
-    prepared = about.prepare(scaling)
+    search = read_search(method, space=options.space, alone=alone)
+    targets = Targets.of(target_options, None, console)
+    _check_targets(targets, data, about, table, options.storage, search)
+    scaling = about.scaling(method.estimator)
+    prepared = about.prepare(data, scaling)
     settled = search.settle(prepared.source.n_rows)
-    chosen = {} if estimator is not None else {"--estimator": search.method}
-    chosen |= {} if scale != "auto" else {"--scale": scaling}
-    chosen |= {flag_of(name): value for name, value in settled.items() if name not in search.parameters}
+    chosen = {} if method.estimator is not None else {"--estimator": search.method}
+    chosen |= {} if about.scale != "auto" else {"--scale": scaling}
+    chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in search.parameters}
     _note(console, prepared, search, chosen)
     _refuse_too_large(prepared, metric, search)
     classes = prepared.classes()
@@ -162,7 +89,7 @@ def tune(
     document = {"command": "tune", "data": str(data), "metric": metric, **describe_tuned(found)}
     document |= {"features": prepared.source.n_features, **describe_labels(labels), **agreement(labels, classes)}
     document |= {"seconds": time.perf_counter() - started, "peak_bytes": peak_bytes_if_known()}
-    command = None if alone else _fit_command(about, scaling, search, settled, found.best_params)
+    command = None if alone else _fit_command(data, about, scaling, search, settled, found.best_params)
     document |= {"fit": command, "warnings": console.warned}
     document["written"] = _write(targets, table, found, labels, prepared)
     console.show(
@@ -213,7 +140,7 @@ def _ari_of_known(y: Any) -> Metric:
     return Metric(score, worst=-1.0, needs_classes=True)
 
 
-def _note(console: Console, data: PreparedData, search: Search, chosen: dict[str, Any]) -> None:
+def _note(console: Console, data: Prepared, search: Search, chosen: dict[str, Any]) -> None:
     """Say what is searched, and what was decided for the user."""
     console.note(data.describe())
     if chosen:
@@ -223,7 +150,7 @@ def _note(console: Console, data: PreparedData, search: Search, chosen: dict[str
         console.note(f"not searched, because it is given: {' '.join(search.given)}")
 
 
-def _refuse_too_large(data: PreparedData, metric: str, search: Search) -> None:
+def _refuse_too_large(data: Prepared, metric: str, search: Search) -> None:
     """Refuse data that leaves no room for a fit: scores need all rows at hand."""
     n_scored = min(data.source.n_rows, SILHOUETTE_ROWS) if metric == "silhouette" else 0
     needed = data.n_bytes + DISTANCE_BYTES * n_scored**2
@@ -231,14 +158,14 @@ def _refuse_too_large(data: PreparedData, metric: str, search: Search) -> None:
         room = resolve_memory_limit(search.parameters.get("memory_limit")) - resident_bytes()
         if needed > room:
             raise BadInputError(
-                f"{data.file.name}: a search holds all rows in memory, which takes {format_bytes(needed)}, and this "
+                f"{data.data.name}: a search holds all rows in memory, which takes {format_bytes(needed)}, and this "
                 f"process may take another {format_bytes(max(0, room))}: tune on a file with a sample of the rows, and "
                 f"fit this one with what it finds{'' if search.alone else '; or raise --memory-limit'}."
             )
 
 
 def _check_targets(
-    targets: Targets, about: DataOptions, table: Path | None, storage: Path | None, search: Search
+    targets: Targets, data: Path, about: DataOptions, table: Path | None, storage: Path | None, search: Search
 ) -> None:
     """Refuse what could not be written, before the work begins."""
     if search.alone and targets.model is not None:
@@ -246,11 +173,11 @@ def _check_targets(
             f"--model saves models of CoHiRF, and --alone tunes {search.method} without it: leave one of them out, or "
             f"keep the clusters with --out."
         )
-    targets.check(about.path, about.id_column)
-    check_file(table, "--table", TRIAL_TABLES, force=targets.force, data=about.path)
+    targets.check(data, about.id_column)
+    check_file(table, "--table", TRIAL_TABLES, force=targets.force, data=data)
     _refuse_twice({"--out": targets.labels, "--table": table, "--storage": storage})
     if storage is not None:
-        refuse_data(storage, "--storage", about.path)
+        refuse_data(storage, "--storage", data)
         if storage.is_dir():
             raise BadInputError(f"--storage {shown(storage.absolute())} is a folder: give the name of a file.")
         check_parent(storage, "--storage")
@@ -265,18 +192,18 @@ def _refuse_twice(files: dict[str, Path | None]) -> None:
 
 
 def _fit_command(
-    about: DataOptions, scaling: str, search: Search, settled: dict[str, Any], found: dict[str, Any]
+    data: Path, about: DataOptions, scaling: str, search: Search, settled: dict[str, Any], found: dict[str, Any]
 ) -> str:
     """Return the command that fits what was found."""
     words = [*about.to_arguments(scaling), *search.to_arguments(settled, found)]
-    path = str(about.path)
+    path = str(data)
     return shlex.join(
         ["cohirf", "fit", *words, "--", path] if path.startswith("-") else ["cohirf", "fit", path, *words]
     )
 
 
 def _say_how_to_fit(
-    command: str | None, search: Search, best: Any, data: PreparedData, settled: dict[str, Any]
+    command: str | None, search: Search, best: Any, data: Prepared, settled: dict[str, Any]
 ) -> list[str]:
     """Return lines about fitting what was found."""
     if command is None:
@@ -292,9 +219,7 @@ def _say_how_to_fit(
     return [*lines, ""]
 
 
-def _write(
-    targets: Targets, table: Path | None, found: tuning.Tuned, labels: Any, data: PreparedData
-) -> dict[str, str]:
+def _write(targets: Targets, table: Path | None, found: tuning.Tuned, labels: Any, data: Prepared) -> dict[str, str]:
     """Write the files, each as a whole, and return their paths."""
     model = found.best_estimator
     if isinstance(model, CoHiRF):
@@ -303,13 +228,22 @@ def _write(
     else:
         written = targets.write_labels(labels, data)
     if table is not None:
-        with replacing(table) as file:
-            if table.suffix.lower() == ".csv":
-                found.table.to_csv(file, index=False, lineterminator="\n")  # else it depends on the system
-            else:
-                found.table.to_parquet(file, index=False)
+        _write_trials(found.table, table, targets)
         written["trials"] = str(table)
     return written
+
+
+def _write_trials(trials: Any, path: Path, targets: Targets) -> None:
+    """Write the table of all trials."""
+    with replacing(path) as file:
+        if path.suffix.lower() != ".csv":
+            trials.to_parquet(file, index=False)
+            return
+        if targets.escape_formulas:
+            trials = trials.map(escape_formula)
+        trials.to_csv(file, index=False, lineterminator="\n")  # else it depends on the system
+    if n_formulas := int(trials.map(is_formula).to_numpy().sum()):
+        targets.console.warn(say_formulas(path, n_formulas))
 
 
 def _read_jobs(text: str) -> int:

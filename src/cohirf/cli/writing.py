@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import row_blocks
 from cohirf.cli.errors import BadInputError
+from cohirf.cli.formulas import escape_formula, is_formula
 from cohirf.durable.temporary import replacing
 from cohirf.optional import import_optional
 from cohirf.planning.byte_sizes import format_bytes
@@ -55,7 +56,7 @@ def refuse_data(path: Path, flag: str, data: Path | None) -> None:
 
 
 def check_model(path: Path | None, flag: str, *, force: bool, data: Path | None = None) -> None:
-    """Refuse a folder that could not be made, or that is there; what is no model is never replaced."""
+    """Refuse a folder that could not be made, or that is there; a folder that is not a model is never replaced."""
     if path is None:
         return
     name = shown(path.absolute())
@@ -63,7 +64,7 @@ def check_model(path: Path | None, flag: str, *, force: bool, data: Path | None 
     try:
         refuse_target(Path(os.path.realpath(path)), overwrite=True)
     except FileExistsError:
-        raise BadInputError(f"{flag} {name} exists and is no saved model: give another name.") from None
+        raise BadInputError(f"{flag} {name} exists and is not a saved model: give another name.") from None
     if path.exists() and not force:
         raise BadInputError(f"{flag} {name} exists: give another name, or --force to replace it.")
     check_parent(path, flag)
@@ -101,11 +102,22 @@ def check_ids(path: Path | None, column: Any) -> None:
         raise BadInputError(f"--id-column {column!r} is what the column of clusters is called: rename it in the data.")
 
 
-def write_labels(path: Path, labels: NDArray[Any], ids: Iterable[Any] | None, id_name: Any = None) -> None:
-    """Write the cluster of each row, in the order of the rows, beside the names of the rows where there are any."""
-    writers = {".npy": _write_npy, ".csv": _write_csv, ".parquet": _write_parquet}
+def write_labels(
+    path: Path, labels: NDArray[Any], ids: Iterable[Any] | None, id_name: Any = None, *, escape: bool = False
+) -> int:
+    """Write the cluster of each row, in the order of the rows, beside the names of the rows where there are any.
+
+    Returns how many cells a spreadsheet would run as formulas; with ``escape``, a CSV file has none.
+    """
+    parts, n_rows, id_name = _parts(labels, ids), len(labels), str(id_name)
     with replacing(path) as file:
-        writers[path.suffix.lower()](file, _parts(labels, ids), len(labels), str(id_name))
+        if path.suffix.lower() == ".csv":
+            return _write_csv(file, parts, id_name, escape=escape)
+        if path.suffix.lower() == ".npy":
+            _write_npy(file, parts, n_rows)
+        else:
+            _write_parquet(file, parts, id_name)
+    return 0
 
 
 Parts = Iterator[tuple[Any, NDArray[Any]]]
@@ -124,26 +136,34 @@ def _parts(labels: NDArray[Any], ids: Iterable[Any] | None) -> Parts:
         raise BadInputError(f"There are {start:,} names of rows for {len(labels):,} rows: give the data of the fit.")
 
 
-def _write_npy(file: IO[bytes], parts: Parts, n_rows: int, _: str) -> None:
+def _write_npy(file: IO[bytes], parts: Parts, n_rows: int) -> None:
     header = {"descr": "<i8", "fortran_order": False, "shape": (n_rows,)}
     npy_format.write_array_header_1_0(file, header)
     for _names, labels in parts:
         file.write(labels.astype("<i8").tobytes())
 
 
-def _write_csv(file: IO[bytes], parts: Parts, _: int, id_name: str) -> None:
+def _write_csv(file: IO[bytes], parts: Parts, id_name: str, *, escape: bool) -> int:
+    """Write a CSV file, and return how many of its cells are formulas."""
+    n_formulas = 0
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     writer = csv.writer(text, lineterminator="\n")
     for number, (names, labels) in enumerate(parts):
-        if number == 0:
-            writer.writerow([CLUSTER] if names is None else [id_name, CLUSTER])
-        columns = [labels.tolist()] if names is None else [names.to_pylist(), labels.tolist()]
-        writer.writerows(zip(*columns, strict=True))
+        clusters = [CLUSTER, *labels.tolist()] if number == 0 else labels.tolist()
+        if names is None:
+            writer.writerows(zip(clusters, strict=True))
+            continue
+        cells = [id_name, *names.to_pylist()] if number == 0 else names.to_pylist()
+        cells = [escape_formula(cell) for cell in cells] if escape else cells
+        n_formulas += sum(map(is_formula, cells))
+        writer.writerows(zip(cells, clusters, strict=True))
     text.detach()  # leaves the file open
+    return n_formulas
 
 
-def _write_parquet(file: IO[bytes], parts: Parts, _: int, id_name: str) -> None:
-    arrow, parquet = import_optional("pyarrow", "arrow"), import_optional("pyarrow.parquet", "arrow")
+def _write_parquet(file: IO[bytes], parts: Parts, id_name: str) -> None:
+    arrow = import_optional("pyarrow", "arrow", "Writing a Parquet file")
+    parquet = import_optional("pyarrow.parquet", "arrow", "Writing a Parquet file")
     writer = None
     try:
         for names, labels in parts:
@@ -151,8 +171,7 @@ def _write_parquet(file: IO[bytes], parts: Parts, _: int, id_name: str) -> None:
             if names is not None:
                 columns = {id_name: names, **columns}
             table = arrow.table(columns)
-            if writer is None:
-                writer = parquet.ParquetWriter(file, table.schema)
+            writer = writer or parquet.ParquetWriter(file, table.schema)
             writer.write_table(table)
     finally:
         if writer is not None:

@@ -120,7 +120,7 @@ def cluster_on_grid(
     X: NDArray[Any], eps: float, min_samples: int, weights: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Return the label of each row, -1 for noise, and the core rows; None where floating point cannot hold the grid."""
-    import_optional("numba", "fast")
+    import_optional("numba", "fast", "GridDBSCAN")
     from cohirf.clusterers import grid_kernels as kernels
 
     X = _as_compiled_for(X)
@@ -139,7 +139,7 @@ def cluster_in_tree(
     X: NDArray[Any], eps: float, min_samples: int, weights: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the label of each row, -1 for noise, and the core rows."""
-    import_optional("numba", "fast")
+    import_optional("numba", "fast", "GridDBSCAN")
     from cohirf.clusterers import tree_kernels as kernels
 
     eps = float(eps)

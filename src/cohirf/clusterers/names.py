@@ -1,36 +1,19 @@
-"""Short names of base methods, and their parameters as text: for the command line and for searches.
+"""Base methods by their short names, with parameters given as text: for the command line and for searches.
 
-One table. To add a method, add a line: its parameters come from the signature of its class, and what values they take
-from scikit-learn's parameter constraints where it has them.
+Parameters come from the signature of a class, and what values they take from scikit-learn's parameter constraints
+where it has them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from inspect import Parameter, signature
 from numbers import Integral, Real
 from typing import Any
 
 from sklearn.utils._param_validation import Interval, Options, RealNotInt, make_constraint
 
-NAMES: dict[str, tuple[str, str]] = {
-    "affinity-propagation": ("sklearn.cluster", "AffinityPropagation"),
-    "agglomerative": ("sklearn.cluster", "AgglomerativeClustering"),
-    "birch": ("sklearn.cluster", "Birch"),
-    "bisecting-kmeans": ("sklearn.cluster", "BisectingKMeans"),
-    "dbscan": ("sklearn.cluster", "DBSCAN"),
-    "gmm": ("sklearn.mixture", "GaussianMixture"),
-    "grid-dbscan": ("cohirf.clusterers", "GridDBSCAN"),
-    "hdbscan": ("sklearn.cluster", "HDBSCAN"),
-    "kernel-kmeans": ("cohirf.clusterers", "KernelKMeans"),
-    "kmeans": ("sklearn.cluster", "KMeans"),
-    "mean-shift": ("sklearn.cluster", "MeanShift"),
-    "minibatch-kmeans": ("sklearn.cluster", "MiniBatchKMeans"),
-    "optics": ("sklearn.cluster", "OPTICS"),
-    "sc-srgf": ("cohirf.clusterers", "SCSRGF"),
-    "spectral": ("sklearn.cluster", "SpectralClustering"),
-}
+from cohirf.clusterers.short_names import base_class
 
 
 @dataclass(frozen=True)
@@ -90,14 +73,6 @@ class BaseParameter:
 
     def _allows(self, value: Any) -> bool:
         return not self.constraints or any(make_constraint(limit).is_satisfied_by(value) for limit in self.constraints)
-
-
-def base_class(name: str) -> Any:
-    """Return the class that a short name stands for."""
-    if name not in NAMES:
-        raise ValueError(f"{name!r} is not the name of a base method: give one of {', '.join(NAMES)}.")
-    module, attribute = NAMES[name]
-    return getattr(import_module(module), attribute)
 
 
 def base_parameters(name: str) -> dict[str, BaseParameter]:

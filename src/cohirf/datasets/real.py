@@ -97,7 +97,7 @@ def _prepare_column(column: Any) -> list[NDArray[np.float64]]:
 
 def _read(name: str, folder: str | os.PathLike[str] | None) -> tuple[Any, Any]:
     """Return the features as a frame, and the classes."""
-    pandas = import_optional("pandas", "frame")
+    pandas = import_optional("pandas", "frame", "load_real")
     if name == "iris":
         return _read_iris(pandas)
     folder = folder or os.environ.get(FOLDER_VARIABLE)

@@ -320,13 +320,13 @@ def _write_arrays(path: Path, n_samples: int, recipe: Recipe, rng: np.random.Ran
 
 
 def _write_table(file: IO[bytes], ending: str, blocks: Iterator[tuple[NDArray[Any], NDArray[Any]]]) -> None:
-    arrow = import_optional("pyarrow", "arrow")
+    arrow = import_optional("pyarrow", "arrow", "Writing a table")
     tables = (arrow.table({**{f"x{j}": X[:, j] for j in range(X.shape[1])}, LABEL: y}) for X, y in blocks)
     first = next(tables)
     if ending == ".csv":
-        writer = import_optional("pyarrow.csv", "arrow").CSVWriter(file, first.schema)
+        writer = import_optional("pyarrow.csv", "arrow", "Writing a table").CSVWriter(file, first.schema)
     else:
-        writer = import_optional("pyarrow.parquet", "arrow").ParquetWriter(file, first.schema)
+        writer = import_optional("pyarrow.parquet", "arrow", "Writing a table").ParquetWriter(file, first.schema)
     with writer:
         writer.write_table(first)
         for table in tables:

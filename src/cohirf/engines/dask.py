@@ -52,12 +52,12 @@ Tasks = Iterable[tuple[Any, ...]]
 
 def dask() -> Any:
     """Return Dask."""
-    return import_optional("dask", "dask")
+    return import_optional("dask", "dask", "A fit on Dask")
 
 
 def dask_array() -> Any:
     """Return Dask's module of arrays."""
-    return import_optional("dask.array", "dask")
+    return import_optional("dask.array", "dask", "A fit on Dask")
 
 
 def find_client() -> Any:

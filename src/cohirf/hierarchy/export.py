@@ -29,12 +29,12 @@ def table_columns(
 
 def to_frame(columns: dict[str, Any], index: str = "row") -> Any:
     """Return the columns as a pandas table, one of them as its index."""
-    return import_optional("pandas", "frame").DataFrame(columns).set_index(index)
+    return import_optional("pandas", "frame", "to_frame").DataFrame(columns).set_index(index)
 
 
 def to_arrow(columns: dict[str, IntArray]) -> Any:
     """Return the columns as an Arrow table."""
-    return import_optional("pyarrow", "arrow").table(columns)
+    return import_optional("pyarrow", "arrow", "to_arrow").table(columns)
 
 
 def to_linkage(parents: IntArray, absorbed_at: IntArray) -> NDArray[np.float64]:
@@ -63,7 +63,7 @@ def to_linkage(parents: IntArray, absorbed_at: IntArray) -> NDArray[np.float64]:
 
 def to_networkx(columns: dict[str, IntArray]) -> Any:
     """Return a directed graph with an edge from each absorbed row to the medoid that absorbed it."""
-    graph = import_optional("networkx", "networkx").DiGraph()
+    graph = import_optional("networkx", "networkx", "to_networkx").DiGraph()
     values = {name: column.tolist() for name, column in columns.items()}
     for row, *attributes in zip(*values.values(), strict=True):
         graph.add_node(row, **dict(zip(list(values)[1:], attributes, strict=True)))

@@ -46,7 +46,7 @@ def plot_sunburst(hierarchy_or_model: Any, *, max_clusters: int = 300) -> Any:
     >>> figure.data[0].values
     array([6, 4, 3, 1, 2])
     """
-    graph_objects = import_optional("plotly.graph_objects", "plotting")
+    graph_objects = import_optional("plotly.graph_objects", "plotting", "An interactive plot")
     subject = find_subject(hierarchy_or_model)
     top = layout.readable_top(subject, max_clusters, largest_only=True)
     tree = layout.fusion_tree(top)

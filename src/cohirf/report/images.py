@@ -37,7 +37,7 @@ def make_images(features: NDArray[np.float64], shape: tuple[int, ...]) -> list[s
 
 
 def _to_url(pixels: NDArray[np.uint8]) -> str:
-    image = import_optional("PIL.Image", "report").fromarray(pixels)
+    image = import_optional("PIL.Image", "report", "A report with images").fromarray(pixels)
     image.thumbnail((MAX_SIDE, MAX_SIDE))
     file = BytesIO()
     image.save(file, "PNG", optimize=True)

@@ -40,7 +40,7 @@ def render(summary: dict[str, Any]) -> str:
     page : str
         HTML that needs no other file and no network.
     """
-    trusted = import_optional("markupsafe", "report").Markup
+    trusted = import_optional("markupsafe", "report", "A report").Markup
     palette = make_palette()
     script = (HERE / "report.js").read_text(encoding="utf-8")
     library, library_hash = chart_library()
@@ -71,7 +71,7 @@ def embed_json(content: Any) -> str:
 @cache
 def chart_library() -> tuple[str, str]:
     """Return plotly.js, compressed to text, and the hash by which the page's policy knows it."""
-    library: str = import_optional("plotly.offline", "report").get_plotlyjs()
+    library: str = import_optional("plotly.offline", "report", "A report").get_plotlyjs()
     return compress_to_text(library.encode()), _hash(library)
 
 
@@ -116,7 +116,7 @@ FILTERS = (thousands, percent, decimal, significant, signed, plural)
 
 @cache
 def _template() -> Any:
-    jinja2 = import_optional("jinja2", "report")
+    jinja2 = import_optional("jinja2", "report", "A report")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
         autoescape=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,12 +14,13 @@ MAGIC = b"ARROW1"  # files begin with it, streams do not
 
 def open_file(file: FileStamp) -> Any:
     """Open a file for reads that load what they need."""
-    return import_optional("pyarrow", "arrow").OSFile(str(file.path))
+    arrow = import_optional("pyarrow", "arrow", f"Reading {file.name}")
+    return arrow.OSFile(os.fsencode(file.path))  # text would have to be UTF-8, which names of files need not be
 
 
 def map_file(file: FileStamp) -> Any:
     """Open a file for reads that load nothing, where its values are plain."""
-    return import_optional("pyarrow", "arrow").memory_map(str(file.path))
+    return import_optional("pyarrow", "arrow", f"Reading {file.name}").memory_map(os.fsencode(file.path))
 
 
 def has_file_format(file: Any) -> bool:
@@ -28,7 +30,7 @@ def has_file_format(file: Any) -> bool:
 
 def open_batches(file: Any, fields: Sequence[int] = ()) -> Any:
     """Return a reader of the given columns; of all, without a copy if they are mapped and plain, if none are given."""
-    ipc = import_optional("pyarrow.ipc", "arrow")
+    ipc = import_optional("pyarrow.ipc", "arrow", "Reading an Arrow file")
     options = ipc.IpcReadOptions(included_fields=list(fields), use_threads=False)
     opener = ipc.open_file if has_file_format(file) else ipc.open_stream
     file.seek(0)

@@ -48,9 +48,9 @@ def writing(target: Path | TemporaryFile) -> Iterator[IO[bytes]]:
 
 def _read_origin(target: Path) -> dict[str, Any]:
     """Return what a file says it was converted from; nothing if it does not say."""
-    arrow = import_optional("pyarrow", "arrow")
+    arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
     try:
-        with arrow.OSFile(str(target)) as file:
+        with arrow.OSFile(os.fsencode(target)) as file:
             metadata = arrow.ipc.open_file(file).schema.metadata or {}
         origin: dict[str, Any] = json.loads(metadata.get(MADE_FROM, b"{}"))
     except (ValueError, OSError):

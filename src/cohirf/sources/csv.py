@@ -13,6 +13,7 @@ from typing import IO, Any, Self
 
 from cohirf.durable.temporary import TemporaryFile
 from cohirf.optional import import_optional
+from cohirf.sources.arrow_batches import open_file
 from cohirf.sources.arrow_ipc import ArrowSource
 from cohirf.sources.columns import Columns, choose_names, refuse_type
 from cohirf.sources.conversion import MADE_FROM, is_made, writing
@@ -20,6 +21,7 @@ from cohirf.sources.files import FileStamp, one_line
 
 BLOCK_BYTES = 2**20  # about thirty blocks are read ahead
 TO_UTF_8 = "convert the file first, for instance with iconv -f latin1 -t utf-8"
+_NO_DELIMITERS = '\n\r"'
 TYPES = {"null": "double", "int64": "double", "double": "double", "bool": "bool"}  # what is found: what it becomes
 
 
@@ -58,7 +60,11 @@ class CsvFile:
     @classmethod
     def of(cls, file: FileStamp, delimiter: str | None, header: bool | None) -> Self:
         """Return a CSV file, with the delimiter that its name stands for unless one is given."""
-        return cls(file, delimiter or ("\t" if ".tsv" in file.path.suffixes else ","), header)
+        if delimiter is None:
+            delimiter = "\t" if ".tsv" in file.path.suffixes else ","
+        elif len(delimiter) != 1 or not delimiter.isascii() or delimiter in _NO_DELIMITERS:
+            raise ValueError(f"delimiter={delimiter!r} is not valid: give one character, such as ; or a tab.")
+        return cls(file, delimiter, header)
 
     def find_schema(self) -> Any:
         """Return names and types of all columns, judged by the beginning of the file."""
@@ -84,7 +90,7 @@ class CsvFile:
 
     def convert(self, types: dict[str, str], sink: IO[bytes], made_from: dict[str, Any]) -> None:
         """Write the columns to an Arrow file, block by block."""
-        arrow = import_optional("pyarrow", "arrow")
+        arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
         with self.naming(), self.read(types) as reader:
             schema = reader.schema.with_metadata({MADE_FROM: json.dumps(made_from)})
             with arrow.ipc.new_file(sink, schema) as writer:
@@ -93,9 +99,11 @@ class CsvFile:
 
     def read(self, types: dict[str, str] | None = None) -> Any:
         """Return a reader of record batches: of the given columns as the given types, or of all as they look."""
-        csv = import_optional("pyarrow.csv", "arrow")
+        arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
+        csv = import_optional("pyarrow.csv", "arrow", "Reading a CSV file")
+        file = open_file(self.file)
         return csv.open_csv(
-            str(self.file.path),
+            arrow.CompressedInputStream(file, "gzip") if self.file.path.suffix.lower() == ".gz" else file,
             csv.ReadOptions(block_size=BLOCK_BYTES, autogenerate_column_names=self.header is False),
             csv.ParseOptions(delimiter=self.delimiter),
             csv.ConvertOptions(column_types=types, include_columns=list(types or ()), strings_can_be_null=True),

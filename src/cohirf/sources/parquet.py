@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
+from cohirf.sources.arrow_batches import open_file
 from cohirf.sources.arrow_columns import choose_fields, common_type, copy_batch
 from cohirf.sources.columns import Columns
 from cohirf.sources.files import FileStamp, naming, shown
@@ -70,8 +71,10 @@ def parquet_files(folder: Path) -> list[Path]:
 
 
 def _open(file: FileStamp) -> Any:
-    parquet = import_optional("pyarrow.parquet", "arrow")
-    return parquet.ParquetFile(file.path, buffer_size=BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)
+    parquet = import_optional("pyarrow.parquet", "arrow", "Reading a Parquet file")
+    return parquet.ParquetFile(
+        open_file(file), buffer_size=BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True
+    )
 
 
 def _read_layout(file: FileStamp, columns: Columns) -> tuple[dict[str, str], list[int]]:

@@ -64,7 +64,7 @@ class ZarrSource(StreamedSource):
     def _open(self) -> Any:
         if self._path is None:
             return self._array
-        zarr = import_optional("zarr", "zarr")
+        zarr = import_optional("zarr", "zarr", "Reading a Zarr array")
         with naming(shown(self._path), "a Zarr array"):
             return zarr.open(self._path if self._path.is_dir() else zarr.storage.ZipStore(self._path), mode="r")
 

@@ -88,7 +88,7 @@ def _takes_views(base: Any) -> bool:
 
 
 def _distributions() -> Any:
-    return import_optional("optuna.distributions", "tune")
+    return import_optional("optuna.distributions", "tune", "A search space")
 
 
 def _views_space() -> SearchSpace:

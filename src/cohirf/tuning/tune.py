@@ -20,7 +20,7 @@ from sklearn.base import clone
 from cohirf.describe import describe
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
-from cohirf.progress import Steps, open_steps, say
+from cohirf.progress import Advance, Work, say, showing
 from cohirf.tuning.metrics import Metric, find_metric
 from cohirf.tuning.search_space import SearchSpace, paper_space
 
@@ -56,7 +56,7 @@ class Tuned:
     @property
     def table(self) -> Any:
         """All trials that were finished as a pandas frame, the best first: parameters, score, seconds, error."""
-        pandas = import_optional("pandas", "tune")
+        pandas = import_optional("pandas", "tune", "The table of trials")
         rows = [
             {
                 "trial": trial.number,
@@ -141,7 +141,7 @@ def tune(
     >>> tune(KMeans(), X, metric="silhouette", n_trials=30).best_params
     {'n_clusters': 4}
     """
-    optuna = import_optional("optuna", "tune")
+    optuna = import_optional("optuna", "tune", "tune")
     if isinstance(estimator, CoHiRF):
         estimator = clone(estimator).set_params(estimator=estimator._base_method())  # which may stand for a default
     space = paper_space(estimator) if search_space is None else dict(search_space)
@@ -155,8 +155,9 @@ def tune(
     evaluate = partial(_evaluate, estimator, X, values, y, measure)
     seeds_of = partial(_seeds_of_trial, seeds, random_state)
     ends = math.inf if timeout is None else time.monotonic() + timeout
-    with open_steps("tuning", n_trials, "trial", shown=bool(verbose)) as steps:
-        _search(optuna, study, space, seeds_of, evaluate, n_trials, ends, random_state, Parallel(n_jobs=n_jobs), steps)
+    with showing(Work("tuning", n_trials, "trials", stays=True), shown=bool(verbose)) as advance:
+        jobs = Parallel(n_jobs=n_jobs)
+        _search(optuna, study, space, seeds_of, evaluate, n_trials, ends, random_state, jobs, advance)
     best = _best_trial(study, measure)
     model = _seeded(clone(estimator).set_params(**best.params), best.user_attrs.get(SEEDS, seeds)[0]).fit(X)
     return Tuned(model, best.params, best.value, study)
@@ -180,11 +181,11 @@ def _search(
     ends: float,
     random_state: int,
     parallel: Parallel,
-    steps: Steps,
+    advance: Advance,
 ) -> None:
     """Run rounds of as many trials as there are jobs, until there are enough or time is up."""
     known = {_key(trial): _outcome(trial) for trial in _finished(study)}
-    steps.advance(len(_finished(study)), _best_so_far(study))
+    advance(len(_finished(study)), _best_so_far(study))
     while (n_done := len(_finished(study))) < n_trials and (time.monotonic() < ends or not n_done):
         # seeded by how many trials there are, so that a search that is resumed proposes what it would have proposed
         seed = _derived_seed(random_state, n_done)
@@ -201,7 +202,7 @@ def _search(
             if outcome.error:
                 trial.set_user_attr(ERROR, outcome.error)
             study.tell(trial, outcome.score)
-        steps.advance(len(trials), _best_so_far(study))
+        advance(len(trials), _best_so_far(study))
 
 
 def _evaluate(
@@ -296,7 +297,8 @@ def _create_study(optuna: Any, storage: Any, study_name: str) -> Any:
     if storage is None:
         return optuna.create_study(direction="maximize", study_name=study_name)
     address = storage if "://" in str(storage) else f"sqlite:///{os.fspath(storage)}"
-    unusable = (optuna.exceptions.StorageInternalError, import_optional("sqlalchemy.exc", "tune").SQLAlchemyError)
+    sqlalchemy = import_optional("sqlalchemy.exc", "tune", "The storage of trials")
+    unusable = (optuna.exceptions.StorageInternalError, sqlalchemy.SQLAlchemyError)
     try:
         return optuna.create_study(direction="maximize", storage=address, study_name=study_name, load_if_exists=True)
     except unusable as error:

@@ -24,7 +24,7 @@ LINE = 1.4  # height of a line, in font sizes
 
 def make_axes(ax: Axes | None, width: float, height: float, **options: Any) -> Axes:
     """Return ``ax``, or new axes in a figure of so many inches."""
-    pyplot = import_optional("matplotlib.pyplot", "plotting")
+    pyplot = import_optional("matplotlib.pyplot", "plotting", "A plot")
     if ax is not None:
         return ax
     _, made = pyplot.subplots(figsize=(width, height), layout="constrained", subplot_kw=options)
@@ -98,14 +98,14 @@ def number_clusters(ax: Axes, places: Floats, height: float, clusters: IntArray,
 
 def add_lines(ax: Axes, x: Floats, y: Floats, colours: Colours) -> None:
     """Draw lines, each from and to a place in a row of ``x`` and ``y``; thinner where one unit of x is little."""
-    collections = import_optional("matplotlib.collections", "plotting")
+    collections = import_optional("matplotlib.collections", "plotting", "A plot")
     width = float(np.clip(0.3 * POINTS_PER_INCH / units_per_inch(ax), 0.3, 1.6))
     ax.add_collection(collections.LineCollection(np.stack([x, y], axis=2), colors=colours, linewidths=width))
 
 
 def add_polygons(ax: Axes, corners: Floats, colours: Colours, edges: Floats | float = 0.0) -> None:
     """Draw filled polygons, with white edges of some width."""
-    collections = import_optional("matplotlib.collections", "plotting")
+    collections = import_optional("matplotlib.collections", "plotting", "A plot")
     ax.add_collection(collections.PolyCollection(corners, facecolors=colours, edgecolors="white", linewidths=edges))
 
 

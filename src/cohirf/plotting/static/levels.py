@@ -69,7 +69,7 @@ def _draw_rows(ax: Axes, rows: IntArray, share: float) -> None:
     ax.set_ylim(bottom, top)
     ax.plot(rows, color=ACCENT, marker="o", markersize=5, linewidth=1.8)
     _write_values(ax, np.arange(len(rows)), rows.astype(np.float64), [f"{count:,}" for count in rows.tolist()], ACCENT)
-    ticker = import_optional("matplotlib.ticker", "plotting")
+    ticker = import_optional("matplotlib.ticker", "plotting", "A plot")
     locator = (
         ticker.LogLocator(subs=(1, 2, 5) if rows.max() < 200 * rows.min() else (1,))
         if log
@@ -106,7 +106,7 @@ def _write_values(ax: Axes, x: IntArray, y: Floats, texts: list[str], colour: st
     """Write values above their points, if there is room for all of them."""
     if 1.2 * text_width(texts) * units_per_inch(ax) > 1:
         return
-    halo = import_optional("matplotlib.patheffects", "plotting").withStroke(linewidth=2.5, foreground="white")
+    halo = import_optional("matplotlib.patheffects", "plotting", "A plot").withStroke(linewidth=2.5, foreground="white")
     for place, height, text in zip(x.tolist(), y.tolist(), texts, strict=True):
         ax.annotate(
             text,
@@ -120,7 +120,7 @@ def _write_values(ax: Axes, x: IntArray, y: Floats, texts: list[str], colour: st
 
 
 def _frame(ax: Axes) -> None:
-    ticker = import_optional("matplotlib.ticker", "plotting")
+    ticker = import_optional("matplotlib.ticker", "plotting", "A plot")
     ax.xaxis.set_major_locator(ticker.MaxNLocator(15, integer=True, steps=[1, 2, 5, 10]))
     ax.tick_params(labelsize=FONT + 1)
     ax.set_xlabel("level", color=FAINT)

@@ -132,7 +132,7 @@ def _draw_heat_map(ax: Axes | None, medoids: Medoids, names: list[str]) -> Axes:
     cells = ax.imshow(
         medoids.features,
         aspect="auto",
-        cmap=import_optional("matplotlib", "plotting").colormaps[name].with_extremes(bad=NOISE),
+        cmap=import_optional("matplotlib", "plotting", "A plot").colormaps[name].with_extremes(bad=NOISE),
         vmin=low,
         vmax=high,
         interpolation="nearest" if max(n_clusters, n_features) <= MAX_CRISP else "auto",
@@ -171,7 +171,7 @@ def _label_clusters(ax: Axes, medoids: Medoids) -> None:
 
 
 def _shift(ax: Axes, x: float) -> Any:
-    transforms = import_optional("matplotlib.transforms", "plotting")
+    transforms = import_optional("matplotlib.transforms", "plotting", "A plot")
     return transforms.ScaledTranslation(x, 0, ax.figure.dpi_scale_trans)
 
 

@@ -153,7 +153,8 @@ def _draw_medoids(ax: Any, points: Floats, clusters: Clusters) -> None:
 def _on_screen(ax: Any, points: Floats) -> Floats:
     """Return where points are on the screen, in typographic points."""
     if points.shape[1] == 3:
-        x, y, _ = import_optional("mpl_toolkits.mplot3d.proj3d", "plotting").proj_transform(*points.T, ax.get_proj())
+        proj3d = import_optional("mpl_toolkits.mplot3d.proj3d", "plotting", "A plot")
+        x, y, _ = proj3d.proj_transform(*points.T, ax.get_proj())
         points = np.column_stack([x, y])
     pixels = ax.transData.transform(points)
     return np.asarray(pixels * POINTS_PER_INCH / ax.figure.dpi)

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cohirf.cli.columns import listed
-from cohirf.cli.errors import BadInputError
-from cohirf.cli.tables import Table, as_text
 from cohirf.durable.temporary import TemporaryFile
 from cohirf.optional import import_optional
+from cohirf.preparation.columns import listed
+from cohirf.preparation.tables import Table, as_text
 from cohirf.sources import Source
 from cohirf.sources.arrow_ipc import ArrowSource
 
@@ -34,9 +33,9 @@ def find_categories(table: Table, columns: Sequence[str], *, impute: bool) -> di
             for entry in as_text(batch.column(column)).value_counts().to_pylist():
                 counts[column][entry["values"]] += entry["counts"]
             if len(counts[column]) > MOST_CATEGORIES:
-                raise BadInputError(
+                raise ValueError(
                     f"{table.name}: column {column!r} has more than {MOST_CATEGORIES} different texts, too many for "
-                    f"--categorical onehot: leave it out with --drop {column!r}."
+                    f'categorical="onehot": leave it out with drop=[{column!r}].'
                 )
     return {column: _settle(table, column, counted, impute=impute) for column, counted in counts.items()}
 
@@ -44,23 +43,23 @@ def find_categories(table: Table, columns: Sequence[str], *, impute: bool) -> di
 def _settle(table: Table, column: str, counts: Counter[str | None], *, impute: bool) -> Categories:
     present = {text: n for text, n in sorted(counts.items(), key=lambda item: str(item[0])) if text is not None}
     if not present:
-        raise BadInputError(f"{table.name}: column {column!r} has no values: leave it out with --drop {column!r}.")
+        raise ValueError(f"{table.name}: column {column!r} has no values: leave it out with drop=[{column!r}].")
     if counts[None] and not impute:
         raise refuse_missing(table, column)
     return Categories(tuple(present), max(present, key=lambda text: present[text]) if impute else None)
 
 
-def refuse_missing(table: Table, column: str) -> BadInputError:
+def refuse_missing(table: Table, column: str) -> ValueError:
     """Return the error for a column of text that has missing cells."""
-    return BadInputError(
-        f"{table.name}: column {column!r} has missing values: fit with --impute median or --impute mean to fill them "
-        f"with the most frequent text, or with --drop {column!r} to leave the column out."
+    return ValueError(
+        f'{table.name}: column {column!r} has missing values: fit with impute="median" or impute="mean" to fill them '
+        f"with the most frequent text, or with drop=[{column!r}] to leave the column out."
     )
 
 
 def encode(table: Table, columns: Sequence[str], categories: dict[str, Categories]) -> Source:
     """Write columns to a temporary Arrow file, with ones and zeros in the place of text, and open it."""
-    arrow = import_optional("pyarrow", "arrow")
+    arrow = import_optional("pyarrow", "arrow", "The coding of text")
     target = TemporaryFile()
     writer = None
     for batch in table.read(columns):
@@ -68,7 +67,7 @@ def encode(table: Table, columns: Sequence[str], categories: dict[str, Categorie
         writer = writer or arrow.ipc.new_file(target.file, coded.schema)
         writer.write_batch(coded)
     if writer is None:
-        raise BadInputError(f"{table.name} has 0 rows: give at least one.")
+        raise ValueError(f"{table.name} has 0 rows: give at least one.")
     writer.close()
     target.file.flush()
     return ArrowSource(target, origin=table.origin)
@@ -76,7 +75,7 @@ def encode(table: Table, columns: Sequence[str], categories: dict[str, Categorie
 
 def _code(table: Table, batch: Any, columns: Sequence[str], categories: dict[str, Categories]) -> dict[str, Any]:
     """Return the columns of a coded batch by name."""
-    compute = import_optional("pyarrow.compute", "arrow")
+    compute = import_optional("pyarrow.compute", "arrow", "The coding of text")
     coded: dict[str, Any] = {}
     for column in columns:
         values = batch.column(column)
@@ -91,7 +90,7 @@ def _code(table: Table, batch: Any, columns: Sequence[str], categories: dict[str
             text = text.fill_null(known.missing)
         unknown = set(text.unique().to_pylist()) - set(known.values)
         if unknown:
-            raise BadInputError(
+            raise ValueError(
                 f"{table.name}: column {column!r} holds {min(unknown)!r}, which the fit has not seen: it has seen "
                 f"{listed(known.values)}. Leave such rows out, or fit again with them."
             )
@@ -102,5 +101,5 @@ def _code(table: Table, batch: Any, columns: Sequence[str], categories: dict[str
 
 def _add(coded: dict[str, Any], table: Table, name: str, values: Any) -> None:
     if name in coded:
-        raise BadInputError(f"{table.name}: two features would be called {name!r}: rename the column {name!r}.")
+        raise ValueError(f"{table.name}: two features would be called {name!r}: rename the column {name!r}.")
     coded[name] = values

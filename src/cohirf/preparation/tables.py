@@ -1,4 +1,4 @@
-"""Tables as their files hold them: the type of each column, and record batches of some of them, in order."""
+"""Tables as they are stored: the type of each column, and record batches of some of them, in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cohirf.cli.errors import BadInputError
 from cohirf.optional import import_optional
 from cohirf.sources.arrow_batches import open_batches, open_file, read_batches
 from cohirf.sources.arrow_columns import NUMBERS, column_names, index_columns
@@ -18,25 +17,15 @@ from cohirf.sources.csv import TYPES, CsvFile, open_csv
 from cohirf.sources.files import FileStamp, Origin, naming, shown
 from cohirf.sources.open_source import find_opener
 from cohirf.sources.parquet import ParquetSource, parquet_files
+from cohirf.sources.tables import TABLE, is_table
 
+BATCH_ROWS = 2**16
 TEXT_TYPES = ("string", "large_string", "string_view", "dictionary<")
 
 
 @dataclass(frozen=True)
-class CsvFormat:
-    """How a CSV file is written, as far as the user says so."""
-
-    delimiter: str | None = None
-    header: bool | None = None
-
-    def given(self) -> dict[str, Any]:
-        """Return what the user says, by name."""
-        return {name: value for name, value in vars(self).items() if value is not None}
-
-
-@dataclass(frozen=True)
 class Table:
-    """A file, or a folder of them, that has columns with names.
+    """A file, a folder of files or a data frame: data that has columns with names.
 
     Attributes
     ----------
@@ -74,7 +63,7 @@ class Table:
         for part in self.parts:
             here, first = part.types.get(column, "missing"), self.types[column]
             if here != first:
-                raise BadInputError(
+                raise ValueError(
                     f"{part.name}: column {column!r} is {here}, but {first} in {self.parts[0].name}: write the files "
                     f"with the same columns."
                 )
@@ -88,15 +77,17 @@ class Part:
     types: dict[str, str]
 
 
-def open_table(path: Path, csv: CsvFormat) -> Table | None:
-    """Return a table, or None for storage without names; raise for what is neither."""
-    openers: dict[Any, Callable[..., Table]] = {
+def open_table(data: Any, *, delimiter: str | None = None, header: bool | None = None) -> Table | None:
+    """Return a table, or None for data without names; raise for what is neither."""
+    if not isinstance(data, Path):
+        return _open_frame(data) if is_table(data) and has_names(data) else None
+    openers: dict[Any, Callable[[Path], Table]] = {
         ParquetSource: _open_parquet,
         ArrowSource: _open_arrow,
-        open_csv: partial(_open_csv, csv=csv),
+        open_csv: partial(_open_csv, delimiter=delimiter, header=header),
     }
-    opener = openers.get(find_opener(path))
-    return None if opener is None else opener(path.absolute())
+    opener = openers.get(find_opener(data))
+    return None if opener is None else opener(data.absolute())
 
 
 def is_number(stored: str) -> bool:
@@ -109,25 +100,44 @@ def is_text(stored: str) -> bool:
     return stored.startswith(TEXT_TYPES)
 
 
+def has_names(frame: Any) -> bool:
+    """Tell whether the columns of a data frame have names, and not numbers."""
+    names = frame.column_names if hasattr(frame, "column_names") else frame.columns
+    return any(isinstance(name, str) for name in names)
+
+
 def as_text(column: Any) -> Any:
     """Return a column of an Arrow batch as plain text."""
     return column.cast("string")
 
 
+def _open_frame(frame: Any) -> Table:
+    arrow = import_optional("pyarrow", "arrow", "The preparation of a table")
+    if hasattr(frame, "iloc"):
+        table = arrow.Table.from_pandas(frame, preserve_index=False)
+    else:
+        table = frame.to_arrow() if hasattr(frame, "to_arrow") else arrow.table(frame)
+
+    def read(columns: Sequence[str]) -> Iterator[Any]:
+        yield from table.select(list(columns)).combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
+
+    return _table(MemoryOrigin(TABLE, table), table.schema, read)
+
+
 def _open_parquet(path: Path) -> Table:
     files = [FileStamp.of(file) for file in (parquet_files(path) if path.is_dir() else [path])]
-    parquet = import_optional("pyarrow.parquet", "arrow")
+    parquet = import_optional("pyarrow.parquet", "arrow", "Reading a Parquet file")
 
     def read(columns: Sequence[str]) -> Iterator[Any]:
         for file in files:
-            with naming(file.name, "Parquet"), parquet.ParquetFile(file.path) as opened:
+            with naming(file.name, "Parquet"), parquet.ParquetFile(open_file(file)) as opened:
                 for batch in opened.iter_batches(columns=list(columns), use_threads=False):
                     yield batch.select(list(columns))
 
     schemas = []
     for file in files:
         with naming(file.name, "Parquet"):
-            schemas.append(parquet.read_schema(file.path))
+            schemas.append(parquet.read_schema(open_file(file)))
     if path.is_file():
         return _table(files[0], schemas[0], read)
     parts = [Part(file.name, _types(file.name, schema)) for file, schema in zip(files, schemas, strict=True)]
@@ -147,8 +157,8 @@ def _open_arrow(path: Path) -> Table:
     return _table(stamp, schema, read)
 
 
-def _open_csv(path: Path, csv: CsvFormat) -> Table:
-    file = CsvFile.of(FileStamp.of(path), csv.delimiter, csv.header)
+def _open_csv(path: Path, delimiter: str | None, header: bool | None) -> Table:
+    file = CsvFile.of(FileStamp.of(path), delimiter, header)
     schema = file.find_schema()
     table = _table(file.file, schema, lambda _: iter(()))
     types = {name: TYPES.get(stored, "string") for name, stored in table.types.items()}
@@ -184,3 +194,16 @@ class FolderStamp:
         """Yield what identifies the files, one after the other."""
         for file in self.files:
             yield hashlib.sha256(b"".join(file.content(max(2, n_chunks // len(self.files))))).digest()
+
+
+@dataclass(frozen=True)
+class MemoryOrigin:
+    """An Arrow table in memory."""
+
+    name: str
+    table: Any
+
+    def content(self, n_chunks: int) -> Iterator[bytes]:
+        """Yield all of it: unlike a file, it has no time of change."""
+        for batch in self.table.to_batches(max_chunksize=BATCH_ROWS):
+            yield batch.serialize().to_pybytes()

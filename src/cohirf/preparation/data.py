@@ -1,0 +1,104 @@
+"""Data as its columns: which there are, those of numbers as a source, and others as they are written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.optional import import_optional
+from cohirf.preparation.columns import Column
+from cohirf.preparation.tables import Table, as_text, is_text, open_table
+from cohirf.sources import Source, open_source
+
+
+@dataclass(frozen=True)
+class Data:
+    """A table, or an array without names: in a file, or in memory.
+
+    Attributes
+    ----------
+    origin : path or object
+        The data itself.
+    csv : dict
+        ``delimiter`` and ``header`` of a CSV file, where they are given.
+    table : Table or None
+        The data as a table; None for an array.
+    name : str
+        What errors call it.
+    columns : list
+        Names of all columns; numbers where there are no names.
+    candidates : list
+        The columns that can be features: an index that pandas stored cannot.
+    """
+
+    origin: Any
+    csv: dict[str, Any]
+    table: Table | None
+    name: str
+    columns: list[Column]
+    candidates: list[Column]
+
+    @classmethod
+    def open(cls, data: Any, **csv: Any) -> Data:
+        """Look at data without reading its rows."""
+        origin = Path(data).expanduser() if isinstance(data, str | os.PathLike) else data
+        table = open_table(origin, **csv)
+        if table is not None:
+            columns: list[Column] = list(table.types)
+            candidates = [name for name in columns if name not in table.index]
+            return cls(origin, csv, table, table.name, columns, candidates)
+        array = open_source(origin, **csv)
+        numbers: list[Column] = list(range(array.n_features))
+        return cls(origin, csv, None, array.name, numbers, numbers)
+
+    def open_numbers(self, columns: Sequence[Column]) -> Source:
+        """Open columns of numbers."""
+        wanted = None if list(columns) == self.columns else list(columns)
+        return open_source(self.origin, columns=wanted, **self.csv)
+
+    def read(self, column: Column) -> Iterator[Any]:
+        """Yield a column that is kept apart as Arrow arrays of one type."""
+        if self.table is not None:
+            for batch in self.table.read_names(str(column)):
+                values = batch.column(0)
+                yield as_text(values) if is_text(str(values.type)) else values
+        else:
+            arrow = import_optional("pyarrow", "arrow", "A column that is kept apart")
+            numbers = self.open_numbers([column])
+            is_whole = all((block % 1 == 0).all() for block in numbers.read_all())
+            for block in numbers.read_all():
+                values = block[:, 0].astype(np.int64) if is_whole else block[:, 0]
+                yield arrow.array(values, from_pandas=True)
+
+    def classes(self, column: Column) -> Classes:
+        """Return the class of each row."""
+        number_of: dict[Any, int] = {}
+        codes = []
+        for values, places in self._distinct(column):
+            numbers = [-1 if value is None else number_of.setdefault(value, len(number_of)) for value in values]
+            codes.append(np.array(numbers, dtype=np.int32)[places])
+        return Classes([str(value) for value in number_of], np.concatenate(codes))
+
+    def _distinct(self, column: Column) -> Iterator[tuple[list[Any], NDArray[Any]]]:
+        """Yield the distinct cells of some rows at a time, and which of them each row has."""
+        for values in self.read(column):
+            coded = as_text(values).dictionary_encode(null_encoding="encode")
+            yield coded.dictionary.to_pylist(), coded.indices.to_numpy()
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Known classes: their names, and the number of each row's class, -1 where it is missing."""
+
+    names: list[str]
+    codes: NDArray[np.int32]
+
+    def by_name(self) -> NDArray[np.str_]:
+        """Return the name of each row's class."""
+        return np.array([*self.names, "missing"])[self.codes]

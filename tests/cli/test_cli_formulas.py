@@ -1,0 +1,71 @@
+"""Names of rows that a spreadsheet would run as formulas: escaped on request, and otherwise a warning."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from cohirf.cli.formulas import is_formula
+
+NAMES = ["=cmd|' /C calc'!A0", "+SUM(A1)", "-2+3", "@now", "\tx", "\rx", "-5", "+1.5e-3", "plain", "a=b"]
+N_FORMULAS = 6
+WARNING = (
+    "labels.csv: 6 cells begin with =, +, -, @, a tab or a line break, which a spreadsheet would run as a formula: "
+    "give --escape-formulas to put an apostrophe before them."
+)
+
+
+@pytest.fixture
+def named(tmp_path, monkeypatch):
+    """A table whose rows are named by formulas, numbers and words."""
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame({"name": NAMES, "a": range(10), "b": [0, 5] * 5})
+    table.to_parquet("data.parquet")
+    return table
+
+
+def fit(cohirf, *options):
+    return cohirf(*("fit", "data.parquet", "--id-column", "name", "--param", "n_clusters=2", "--out"), *options)
+
+
+def test_formulas_are_counted_once_and_the_option_is_named(cohirf, named):
+    outcome = fit(cohirf, "labels.csv", "--json")
+    assert outcome.err.count("--escape-formulas") == 1
+    assert f"warning: {WARNING}\n" in outcome.err
+    assert json.loads(outcome.out)["warnings"] == [WARNING]
+    assert pd.read_csv("labels.csv", dtype=str)["name"].str.strip().tolist() == [name.strip() for name in NAMES]
+
+
+def test_formulas_are_escaped_on_request(cohirf, named):
+    assert "warning" not in fit(cohirf, "labels.csv", "--escape-formulas").err
+    written = pd.read_csv("labels.csv", dtype=str, lineterminator="\n")["name"].tolist()
+    assert written == [f"'{name}" if is_formula(name) else name for name in NAMES]
+    assert sum(map(is_formula, NAMES)) == N_FORMULAS
+    assert not any(map(is_formula, written))
+
+
+def test_the_name_of_the_column_is_a_cell_too(cohirf, named):
+    named.rename(columns={"name": "=id"})[8:].to_parquet("data.parquet")
+    options = ("--id-column", "=id", "--param", "n_clusters=1", "--scale", "none")
+    assert "1 cell begins with" in cohirf("fit", "data.parquet", *options, "--out", "a.csv").err
+    cohirf("fit", "data.parquet", *options, "--out", "b.csv", "--escape-formulas")
+    assert pd.read_csv("b.csv").columns.tolist() == ["'=id", "cluster"]
+
+
+def test_a_parquet_file_keeps_names_as_they_are(cohirf, named):
+    assert "warning" not in fit(cohirf, "labels.parquet", "--escape-formulas").err
+    assert pd.read_parquet("labels.parquet")["name"].tolist() == NAMES
+
+
+def test_predict_and_cut_escape_and_warn_too(cohirf, named):
+    fit(cohirf, "labels.parquet", "--model", "model")
+    for command in (("predict", "model", "data.parquet"), ("cut", "model", "--level", "1", "--data", "data.parquet")):
+        assert "--escape-formulas" in cohirf(*command, "--out", "labels.csv", "--force").err
+        assert cohirf(*command, "--out", "labels.csv", "--force", "--escape-formulas").err == ""
+        assert pd.read_csv("labels.csv", dtype=str)["name"][0] == f"'{NAMES[0]}"
+
+
+def test_numbers_are_not_text(cohirf, named):
+    named.assign(name=-named["a"]).to_parquet("data.parquet")
+    assert "warning" not in fit(cohirf, "labels.csv").err
+    assert pd.read_csv("labels.csv")["name"].tolist() == (-named["a"]).tolist()

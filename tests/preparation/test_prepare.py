@@ -1,0 +1,152 @@
+"""Preparation from Python: learned from the data of a fit, applied to other data, kept beside the model."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from cohirf import CoHiRF, open_source
+from cohirf.preparation import Preparation, prepare
+from cohirf.saving import load_preparation, save_model
+
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(
+    {
+        "id": [f"p{i}" for i in range(60)],
+        "size": RNG.normal(10, 3, 60),
+        "colour": RNG.choice(["red", "blue", "green"], 60),
+        "kind": RNG.choice(["a", "b"], 60),
+    }
+)
+FRAME.loc[[3, 7], "size"] = np.nan
+OPTIONS = {"id_column": "id", "label_column": "kind", "categorical": "onehot", "impute": "median"}
+
+
+def write(folder, kind):
+    """Return the table as one of the things that hold tables."""
+    if kind == "csv":
+        FRAME.to_csv(folder / "data.csv", index=False)
+        return folder / "data.csv"
+    if kind == "parquet":
+        FRAME.to_parquet(folder / "data.parquet")
+        return str(folder / "data.parquet")
+    return {"pandas": FRAME, "polars": pl.from_pandas(FRAME), "arrow": pa.Table.from_pandas(FRAME)}[kind]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "pandas", "polars", "arrow"])
+def test_files_and_frames_are_prepared_alike(tmp_path, kind):
+    prepared = prepare(write(tmp_path, kind), **OPTIONS, scaling="standard")
+    filled = FRAME["size"].fillna(FRAME["size"].median())
+    counted = FRAME["size"].dropna()
+    expected = [(filled - counted.mean()) / counted.std(ddof=0)]
+    expected += [
+        StandardScaler().fit_transform((FRAME[["colour"]] == colour) * 1.0)[:, 0] for colour in ("blue", "green", "red")
+    ]
+    np.testing.assert_allclose(prepared.array(), np.column_stack(expected), rtol=1e-12, atol=1e-12)
+    assert prepared.feature_names == ["size", "colour=blue", "colour=green", "colour=red"]
+    assert [name for part in prepared.ids() for name in part.to_pylist()] == FRAME["id"].tolist()
+    assert prepared.classes().by_name().tolist() == FRAME["kind"].tolist()
+
+
+def test_other_data_is_prepared_with_what_was_learned():
+    prepared = prepare(FRAME, **OPTIONS, scaling="minmax")
+    new = pd.DataFrame({"colour": ["green", "red"], "other": [1, 2], "size": [np.nan, FRAME["size"].max()]})
+    rows = prepared.preparation.apply(new)
+    low, high, median = FRAME["size"].min(), FRAME["size"].max(), FRAME["size"].median()
+    np.testing.assert_allclose(rows.array(), [[(median - low) / (high - low), 0, 1, 0], [1, 0, 0, 1]])
+    assert rows.ids() is None
+    assert rows.classes() is None
+
+
+def test_a_model_keeps_its_preparation(tmp_path):
+    prepared = prepare(FRAME, **OPTIONS, scaling="standard")
+    model = CoHiRF(KMeans(3), random_state=0).fit(prepared.rows())
+    save_model(model, tmp_path / "model", preparation=prepared.preparation.to_json())
+    kept = Preparation.from_json(load_preparation(tmp_path / "model"), model.n_features_in_)
+    assert kept == Preparation.from_json(json.loads(json.dumps(prepared.preparation.to_json())))
+    assert (model.predict(kept.apply(FRAME[::-1]).source) == model.predict(prepared.source)[::-1]).all()
+
+
+def test_arrays_are_scaled_and_their_columns_called_by_number():
+    X = RNG.normal(size=(30, 3))
+    prepared = prepare(X, drop=[1], scaling="minmax")
+    np.testing.assert_allclose(prepared.array(), MinMaxScaler().fit_transform(X[:, [0, 2]]))
+    assert prepared.preparation.columns == (0, 2)
+    assert prepared.feature_names is None
+
+
+def test_a_source_that_is_open_is_prepared_as_it_is():
+    X = RNG.normal(size=(30, 3))
+    np.testing.assert_allclose(prepare(open_source(X), scaling="standard").array(), StandardScaler().fit_transform(X))
+
+
+def test_data_that_is_too_large_for_memory_stays_a_source(monkeypatch):
+    monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 100)
+    prepared = prepare(FRAME, **OPTIONS)
+    assert prepared.rows() is prepared.source
+    assert prepared.rows().n_rows == 60
+
+
+def test_a_table_in_memory_is_known_again_by_its_content(tmp_path):
+    def fit(frame):
+        return CoHiRF(random_state=0, checkpoint=tmp_path / "ck").fit(prepare(frame, **OPTIONS).source)
+
+    assert (fit(FRAME).labels_ == fit(FRAME.copy()).labels_).all()
+    with pytest.raises(ValueError, match="belongs to another fit"):
+        fit(FRAME.assign(colour=FRAME["colour"][::-1].to_numpy()))
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "message"),
+    [
+        (
+            FRAME,
+            {},
+            "The table: column 'id' is text: code it with categorical=\"onehot\", keep it apart with label_column",
+        ),
+        (FRAME, {"drop": ["x"]}, r"drop=['x']: The table has no such column: it has 'id', 'size', 'colour', 'kind'."),
+        (
+            FRAME,
+            {"id_column": "id", "drop": ["id"]},
+            "The table: column 'id' is named more than once: give it one role.",
+        ),
+        (FRAME, OPTIONS | {"impute": "mode"}, "impute='mode' is not valid: give None or 'median' or 'mean'."),
+        (FRAME, OPTIONS | {"scaling": "big"}, "scaling='big' is not valid: give 'standard' or 'minmax' or 'none'."),
+        (FRAME, OPTIONS | {"categorical": "hash"}, "categorical='hash' is not valid: give None or 'onehot'."),
+        (
+            np.eye(3),
+            {"label_column": "x"},
+            "label_column='x': The array has no column names: give a number from 0 to 2.",
+        ),
+        (
+            FRAME.assign(size=np.inf),
+            OPTIONS,
+            "The table: column 'size' holds infinite values: replace them, or leave the column out with drop=['size'].",
+        ),
+    ],
+)
+def test_what_cannot_be_prepared_is_refused_in_words_of_python(data, options, message):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - compared below
+        prepare(data, **options)
+    assert str(caught.value).startswith(message)
+
+
+def test_columns_that_the_fit_has_not_seen_as_text_are_refused():
+    preparation = prepare(FRAME[["size"]], impute="mean").preparation
+    with pytest.raises(ValueError, match="column 'size' is text, and the data of the fit had numbers"):
+        preparation.apply(FRAME[["size"]].astype(str))
+    with pytest.raises(ValueError, match="has no column 'size', which the model was fitted on"):
+        preparation.apply(FRAME[["kind"]])
+    with pytest.raises(ValueError, match="The array has no column names, and the data of the fit had names"):
+        preparation.apply(np.eye(3))
+
+
+def test_a_preparation_that_does_not_fit_the_model_is_refused():
+    content = prepare(FRAME, **OPTIONS).preparation.to_json()
+    with pytest.raises(ValueError, match="it does not fit the features of the model"):
+        Preparation.from_json(content, 7)
