@@ -4,8 +4,10 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 JOBS ?= 2
+# Tests start many processes, and each would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check docs bench evidence experiments format clean
+.PHONY: demo test test-all check docs bench evidence experiments format clean
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -15,8 +17,11 @@ JOBS ?= 2
 demo: .venv/installed  ## cluster real and synthetic data, print a table, write a report with the hierarchy
 	$(BIN)/cohirf demo
 
-test: .venv/installed  ## run the tests with coverage
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --cov --cov-report=term $(ARGS)
+test: .venv/installed  ## run the tests, except those marked slow
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal -m "not slow" $(ARGS)
+
+test-all:  ## run all tests, with coverage and more examples for each property
+	$(MAKE) test ARGS='-m "" --hypothesis-profile all --cov --cov-report=term $(ARGS)'
 
 check: .venv/installed  ## lint, format, types, import layers
 	$(BIN)/ruff check .
