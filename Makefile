@@ -18,7 +18,7 @@ demo: .venv/installed  ## cluster real and synthetic data, print a table, write 
 	$(BIN)/cohirf demo
 
 test: .venv/installed  ## run the tests, except those marked slow
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadgroup -m "not slow" $(ARGS)
 
 test-all:  ## run all tests, with coverage and more examples for each property
 	$(MAKE) test ARGS='-m "" --hypothesis-profile all --cov --cov-report=term $(ARGS)'

@@ -21,6 +21,23 @@ settings.register_profile("all", settings.get_profile("fast"), derandomize=False
 settings.load_profile("fast")
 
 
+# What tests of a group share is made once: with "--dist loadgroup", one worker runs them all. numba compiles for nearly
+# a minute; a cluster and a browser take seconds to start.
+GROUPS = {
+    "numba": ("test_grid_dbscan.py", "test_any_clusterer.py", "grid_dbscan.py", "clusterers.rst", "large_data.rst"),
+    "dask": ("test_dask_fits.py", "scaling_out.rst"),
+    "browser": ("test_report_browser.py",),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the groups of tests that one worker runs."""
+    group_of = {name: group for group, names in GROUPS.items() for name in names}
+    for item in items:
+        if item.path.name in group_of:
+            item.add_marker(pytest.mark.xdist_group(group_of[item.path.name]))
+
+
 @pytest.fixture(scope="session")
 def blobs() -> tuple[np.ndarray, np.ndarray]:
     """Four separated clusters in ten dimensions."""
