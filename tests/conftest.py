@@ -30,6 +30,7 @@ GROUPS = {
 }
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the groups of tests that one worker runs."""
     group_of = {name: group for group, names in GROUPS.items() for name in names}

@@ -92,7 +92,7 @@ def test_it_says_what_it_searches_and_what_came_out(cohirf, folder):
 )
 def test_the_printed_command_gives_the_same_clusters(cohirf, folder, options):
     Path("iris.csv").rename("my iris.csv")
-    arguments = ("my iris.csv", "--id-column", "id", "--label-column", "species", "--trials", 3, *options.split())
+    arguments = ("my iris.csv", "--id-column", "id", "--label-column", "species", "--trials", 5, *options.split())
     outcome = cohirf("tune", *arguments, "--out", "tuned.csv")
     assert outcome.code == 0
     assert cohirf(*fit_command(outcome), "--out", "fitted.csv").code == 0
