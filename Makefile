@@ -4,8 +4,10 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 JOBS ?= 2
+# Tests start many processes, and each would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test mutants check docs bench evidence experiments format clean
+.PHONY: demo test test-all test-lowest mutants check constraints docs bench evidence experiments format clean
 
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
@@ -27,10 +29,11 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 demo: .venv/program  ## cluster real and synthetic data, print a table, write a report with the hierarchy
 	$(BIN)/cohirf demo
 
-test: .venv/installed  ## run the tests with coverage
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --cov --cov-report=term $(ARGS)
+test: .venv/installed  ## run the tests, except those marked slow
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadgroup -m "not slow" $(ARGS)
 
-.PHONY: test-lowest constraints
+test-all:  ## run all tests, with coverage and more examples for each property
+	$(MAKE) test ARGS='-m "" --hypothesis-profile all --cov --cov-report=term $(ARGS)'
 
 # Warnings are not errors here: old packages warn about each other.
 test-lowest: .venv-lowest/installed  ## run the tests with the lowest versions that pyproject.toml allows

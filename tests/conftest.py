@@ -4,14 +4,39 @@ import os
 
 # scikit-learn's array API check runs only with this set before scipy is imported.
 os.environ["SCIPY_ARRAY_API"] = "1"
+# Tests run beside each other: threads of BLAS and OpenMP would wait for each other on the same cores.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from sklearn.datasets import make_blobs
 
-settings.register_profile("cohirf", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("cohirf")
+# A first run of the tests does not depend on luck. "make test-all" looks for new examples, and for more of them.
+settings.register_profile(
+    "fast", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, max_examples=25
+)
+settings.register_profile("all", settings.get_profile("fast"), derandomize=False, max_examples=100)
+settings.load_profile("fast")
+
+
+# What tests of a group share is made once: with "--dist loadgroup", one worker runs them all. numba compiles for nearly
+# a minute; a cluster and a browser take seconds to start.
+GROUPS = {
+    "numba": ("test_grid_dbscan.py", "test_any_clusterer.py", "grid_dbscan.py", "clusterers.rst", "large_data.rst"),
+    "dask": ("test_dask_fits.py", "scaling_out.rst"),
+    "browser": ("test_report_browser.py",),
+}
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the groups of tests that one worker runs."""
+    group_of = {name: group for group, names in GROUPS.items() for name in names}
+    for item in items:
+        if item.path.name in group_of:
+            item.add_marker(pytest.mark.xdist_group(group_of[item.path.name]))
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,15 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from cohirf.datasets import make_hypercube, make_spheres, synthetic, write_blobs, write_hypercube, write_spheres
+from cohirf.datasets import (
+    labels_file,
+    make_hypercube,
+    make_spheres,
+    synthetic,
+    write_blobs,
+    write_hypercube,
+    write_spheres,
+)
 
 
 def test_spheres_have_their_radii():
@@ -84,6 +92,11 @@ def test_blobs_are_written_around_the_same_centres_in_every_block(tmp_path, monk
     assert (X.dtype, y.dtype) == (np.float32, np.uint16)
     assert X.shape == (900, 4)
     assert len(np.unique(np.column_stack([X, y]), axis=0)) == len(np.unique(y)) == len(np.unique(X, axis=0))
+
+
+def test_labels_are_in_a_file_beside_arrays_and_in_the_file_of_a_table(tmp_path):
+    assert labels_file(tmp_path / "s.npy") == tmp_path / "s_labels.npy"
+    assert labels_file(tmp_path / "s.csv") == tmp_path / "s.csv"
 
 
 def test_tables_hold_the_labels_in_a_column(tmp_path, monkeypatch):

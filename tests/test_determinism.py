@@ -78,6 +78,7 @@ def hash_fits(n_threads):
     return json.loads(run.stdout)
 
 
+@pytest.mark.slow
 def test_twenty_seeds_have_one_result_each_in_serial_threads_and_processes_with_one_and_two_blas_threads():
     runs = [hash_fits(n_threads) for n_threads in (1, 2)]
     assert [run["threads"] for run in runs] == [1, 2]

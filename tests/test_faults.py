@@ -204,6 +204,7 @@ def test_a_fit_goes_on_after_its_process_left_in_the_middle_of_a_call(fail_at, t
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (ROOT / "benchmarks").exists(), reason="the benchmarks are not here")
 def test_a_fit_goes_on_after_its_process_group_was_killed():
     options = ["--kills", "3", "--in-processes", "0", "--flips", "0", "--rows", "6000"]

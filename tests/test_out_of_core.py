@@ -81,6 +81,7 @@ def test_threads_and_processes_give_the_same_fit(name, blobs, tmp_path):
     assert len(digests) == 1
 
 
+@pytest.mark.slow
 def test_twenty_seeds_give_one_fit_each(blobs, tmp_path):
     sources = [open_source(save_as(kind, blobs[0][:900], tmp_path)) for kind in ("array", "npy", "parquet", "zarr")]
     for seed in range(20):
@@ -105,6 +106,7 @@ def test_the_fit_is_good(blobs, tmp_path):
     assert model.diagnostics_[0].rows_in == len(X)
 
 
+@pytest.mark.xdist_group("numba")
 def test_rows_sorted_by_class_are_no_trouble():
     X, y = make_spheres(20_000, random_state=0)
     order = np.argsort(y, kind="stable")
@@ -217,6 +219,7 @@ def test_refitting_on_data_without_names_forgets_them(blobs, tmp_path):
     assert not hasattr(model, "feature_names_in_")
 
 
+@pytest.mark.xdist_group("numba")
 def test_scikit_learns_dbscan_and_the_fast_one_give_the_same_fit(tmp_path):
     X, _ = make_spheres(4000, random_state=1)
     source = open_source(save_as("npy", X.astype(np.float32), tmp_path))

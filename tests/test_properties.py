@@ -28,7 +28,7 @@ data = st.integers(0, 10_000).map(
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # some of these merge nothing in batches
-@settings(max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(data, options)
 def test_every_fit_is_a_forest_of_nested_levels(X, options):
     model = CoHiRF(**options).fit(X)

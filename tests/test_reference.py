@@ -49,7 +49,6 @@ bases = st.one_of(
 
 @pytest.mark.parametrize("medoid", MEDOIDS)
 @pytest.mark.parametrize("consensus", ["strict", "relaxed"])
-@settings(max_examples=40)
 @given(
     X=matrices,
     base=bases,
@@ -70,7 +69,6 @@ def test_labels_and_parents_equal_the_literal_algorithm(
     assert model.labels_.tolist() == labels
 
 
-@settings(max_examples=40)
 @given(X=matrices, base=bases, seed=st.integers(0, 1000))
 def test_a_callable_medoid_rule_equals_the_literal_algorithm(X, base, seed):
     common = {"n_views": 3, "max_features": 1.0, "random_state": seed}
@@ -79,7 +77,7 @@ def test_a_callable_medoid_rule_equals_the_literal_algorithm(X, base, seed):
     assert model.parents_.tolist() == parents
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(suppress_health_check=[HealthCheck.filter_too_much])
 @given(
     X=hnp.arrays(np.float64, st.tuples(st.integers(1, 10), st.integers(1, 5)), elements=cells),
     base=bases,

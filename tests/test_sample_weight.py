@@ -20,7 +20,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
-@settings(max_examples=25)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(st.integers(0, 10_000))
 def test_weights_are_repeated_rows(options, seed):
     rng = np.random.default_rng(seed)

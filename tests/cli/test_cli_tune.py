@@ -47,31 +47,31 @@ def interrupt_after(monkeypatch, n_fits):
 
 
 def test_what_is_found_is_what_the_library_finds(cohirf, folder, iris):
-    outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 8, "--json")
+    outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 5, "--json")
     X = StandardScaler().fit_transform(iris[FEATURES])
-    found = tuning.tune(CoHiRF(KMeans()), X, n_trials=8)
+    found = tuning.tune(CoHiRF(KMeans()), X, n_trials=5)
     document = json.loads(outcome.out)
     assert document["best_params"] == found.best_params
     assert document["best_score"] == pytest.approx(found.best_score)
     assert document["ari"] == pytest.approx(adjusted_rand_score(iris["species"], found.best_estimator.labels_))
-    assert document["trials"] == 8
+    assert document["trials"] == 5
     assert [trial["trial"] for trial in document["best_trials"]] == found.table["trial"].tolist()[:5]
     assert document["sizes"] == sorted(np.bincount(found.best_estimator.labels_).tolist(), reverse=True)
     assert document["written"] == {}
 
 
 def test_it_says_what_it_searches_and_what_came_out(cohirf, folder):
-    outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 6)
+    outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 5)
     assert outcome.err.splitlines() == [
         "iris.csv: 150 rows, 4 features",
         "chosen: --estimator kmeans --scale standard --seed 0",
         "searched: max-features 0.1 to 1, views 2 to 10, n_clusters 2 to 30",
-        f"tuning: 6 of 6 trials, {re.search('best score [0-9.]+', outcome.err)[0]}",
+        f"tuning: 5 of 5 trials, {re.search('best score [0-9.]+', outcome.err)[0]}",
     ]
     lines = outcome.out.splitlines()
     assert re.fullmatch(r"silhouette   0\.\d+", lines[0])
     assert re.fullmatch(r"best         max-features [\d.]+, views \d+, n_clusters \d+", lines[1])
-    assert lines[2] == "trials       6"
+    assert lines[2] == "trials       5"
     heading = next(number for number, line in enumerate(lines) if line.startswith("trial  "))
     assert lines[heading].split() == ["trial", "silhouette", "max-features", "views", "n_clusters", "time"]
     scores = [float(line.split()[1]) for line in lines[heading + 1 : heading + 6]]
@@ -140,15 +140,15 @@ def test_methods_that_keep_no_labels_have_clusters(cohirf, folder, iris):
 
 
 def test_the_model_predicts_and_all_trials_are_kept(cohirf, folder, apart):
-    options = ("--trials", 7, "--out", "labels.csv", "--model", "model", "--table", "trials.csv")
+    options = ("--trials", 3, "--out", "labels.csv", "--model", "model", "--table", "trials.csv")
     outcome = cohirf("tune", "iris.csv", *apart, *options)
     assert outcome.out.endswith("Written: labels.csv (labels), model (model), trials.csv (trials)\n")
     assert cohirf("predict", "model", "iris.csv", "--out", "again.csv").code == 0
     assert Path("again.csv").read_text() == Path("labels.csv").read_text()
     assert package.load("model").feature_names_in_.tolist() == FEATURES
-    assert cohirf("tune", "iris.csv", *apart, "--trials", 7, "--table", "trials.parquet", "--quiet").err == ""
+    assert cohirf("tune", "iris.csv", *apart, "--trials", 3, "--table", "trials.parquet", "--quiet").err == ""
     for table in (pd.read_csv("trials.csv"), pd.read_parquet("trials.parquet")):
-        assert len(table) == 7
+        assert len(table) == 3
         assert table["score"].is_monotonic_decreasing
         assert {"n_views", "max_features", "estimator__n_clusters", "seconds", "error"} < set(table.columns)
 
@@ -205,7 +205,7 @@ def test_a_warning_says_that_nothing_was_found(cohirf, folder):
 def test_rows_without_a_class_are_left_out_of_the_comparison(cohirf, folder, iris):
     known = iris.index % 3 > 0
     iris.assign(species=iris["species"].where(known)).to_csv("part.csv", index=False)
-    options = ("--metric", "ari", "--trials", 6, "--out", "labels.csv", "--json")
+    options = ("--metric", "ari", "--trials", 3, "--out", "labels.csv", "--json")
     document = json.loads(cohirf("tune", "part.csv", *SPECIES, *options).out)
     labels = pd.read_csv("labels.csv")["cluster"]
     assert document["best_score"] == pytest.approx(adjusted_rand_score(iris["species"][known], labels[known]))
@@ -253,9 +253,9 @@ def test_a_system_that_does_not_tell_the_memory_is_no_fault(cohirf, folder, monk
 
 
 def test_a_search_that_is_stopped_goes_on_and_fits_nothing_twice(cohirf, folder, monkeypatch):
-    command = ("tune", "iris.csv", *SPECIES, "--trials", "8", "--storage", "my trials.db", "--force")
+    command = ("tune", "iris.csv", *SPECIES, "--trials", "5", "--storage", "my trials.db", "--force")
     with monkeypatch.context() as patched:
-        before = interrupt_after(patched, 5)
+        before = interrupt_after(patched, 3)
         outcome = cohirf(*command, "--table", "stopped.csv")
     assert (outcome.code, outcome.out) == (130, "")
     assert outcome.err.splitlines()[-1] == (
@@ -266,8 +266,8 @@ def test_a_search_that_is_stopped_goes_on_and_fits_nothing_twice(cohirf, folder,
     with monkeypatch.context() as patched:
         after = interrupt_after(patched, 1000)
         assert cohirf(*command, "--table", "resumed.csv").code == 0
-    assert (len(before), len(after)) == (5, 3)
-    assert cohirf("tune", "iris.csv", *SPECIES, "--trials", 8, "--table", "whole.csv").code == 0
+    assert (len(before), len(after)) == (3, 2)
+    assert cohirf("tune", "iris.csv", *SPECIES, "--trials", 5, "--table", "whole.csv").code == 0
     columns = ["score", "n_views", "max_features", "estimator__n_clusters"]
     pd.testing.assert_frame_equal(pd.read_csv("resumed.csv")[columns], pd.read_csv("whole.csv")[columns])
 

@@ -44,7 +44,7 @@ def some_weights(rng, n):
     return weights
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(
     seed=st.integers(0, 2**32),
     n=st.integers(1, 150),
@@ -63,7 +63,7 @@ def test_core_rows_clusters_and_noise_are_those_of_scikit_learn(
     assert_same_clusters(X.astype(dtype), eps, min_samples, some_weights(rng, n) if weighted else None)
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(
     seed=st.integers(0, 2**32),
     n=st.integers(20, 150),
@@ -80,7 +80,6 @@ def test_long_and_scattered_data_are_clustered_as_by_scikit_learn(seed, n, lengt
     assert_same_clusters(X.astype(float), eps, min_samples, some_weights(rng, n) if weighted else None)
 
 
-@settings(max_examples=50)
 @given(
     seed=st.integers(0, 2**32),
     n_groups=st.integers(1, 12),
@@ -96,7 +95,6 @@ def test_dense_cells_are_joined_as_by_scikit_learn(seed, n_groups, n_features, w
     assert_same_clusters(X.astype(np.float32), eps, 5)
 
 
-@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32),
     n_features=st.integers(4, 8),

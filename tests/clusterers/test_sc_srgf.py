@@ -96,6 +96,7 @@ def test_csr_rows_may_store_zeros_and_columns_twice_and_are_left_as_they_are():
     assert X.data.tolist() == data
 
 
+@pytest.mark.slow
 def test_a_csr_matrix_is_never_made_dense():
     X = sparse.random_array((100, 1_000_000), density=1e-4, rng=np.random.default_rng(0), format="csr")
     tracemalloc.start()

@@ -6,7 +6,8 @@ import threading
 import pytest
 from joblib import parallel_config
 
-from cohirf.engines import LocalEngine, local
+from cohirf.engines import LocalEngine
+from cohirf.engines.local import Trial, are_processes_worth_a_trial, choose_backend, choose_chunk
 
 
 def square(number):
@@ -58,51 +59,58 @@ def test_tasks_are_made_as_they_are_needed():
     assert len(list(results)) == 997
 
 
-@pytest.fixture
-def trials(monkeypatch):
-    """Replace what trials measure: one entry for each of them."""
-    measured = []
-
-    def of(results):
-        seconds_a_task, busy_cores = measured.pop(0)
-        return local._Trial(list(results), seconds_a_task, busy_cores)
-
-    monkeypatch.setattr(local._Trial, "of", of)
-    return measured
+ALONE = Trial(seconds_a_task=1.0, busy_cores=1.0)
+WAITING = Trial(seconds_a_task=1.0, busy_cores=1.0)  # threads that get no further than one of them
 
 
-def test_threads_that_run_at_the_same_time_are_kept(trials):
-    trials += [(1.0, 1.0), (0.5, 1.9)]
-    processes = {process for process, _ in LocalEngine(2).run(where_it_runs, tasks(100), 100)}
-    assert processes == {os.getpid()}
-    assert trials == []
+@pytest.mark.parametrize(
+    ("threads", "n_left", "expected"),
+    [
+        pytest.param(WAITING, 100, True, id="threads that wait for each other"),
+        pytest.param(Trial(1.0, 1.29), 100, True, id="threads that hardly run at the same time"),
+        pytest.param(Trial(0.5, 1.31), 100, False, id="threads that run at the same time"),
+        pytest.param(WAITING, 5, False, id="done before processes have started"),
+        pytest.param(WAITING, 6, True, id="done just after processes have started"),
+        pytest.param(Trial(0.001, 1.0), 100, False, id="short tasks"),
+    ],
+)
+def test_processes_are_tried_where_threads_wait_for_each_other_and_much_is_left(threads, n_left, expected):
+    assert are_processes_worth_a_trial(ALONE, threads, n_left) is expected
 
 
-def test_threads_that_wait_for_each_other_give_way_to_processes_that_are_faster(trials):
-    trials += [(1.0, 1.0), (1.0, 1.0), (0.5, 0.0)]
-    processes = [process for process, _ in LocalEngine(2).run(where_it_runs, tasks(100), 100)]
-    assert processes[:12] == [os.getpid()] * 12
-    assert os.getpid() not in processes[12:]
+def test_the_faster_backend_is_chosen():
+    faster, slower = Trial(0.5, 0.0), Trial(2.0, 0.0)
+    assert choose_backend(WAITING, faster) == ("loky", faster)
+    assert choose_backend(WAITING, slower) == ("threading", WAITING)
+    assert choose_backend(WAITING, None) == ("threading", WAITING)
 
 
-def test_processes_that_are_slower_are_given_up(trials):
-    trials += [(1.0, 1.0), (1.0, 1.0), (2.0, 0.0)]
-    processes = [process for process, _ in LocalEngine(2).run(where_it_runs, tasks(100), 100)]
-    assert os.getpid() not in processes[12:20]
-    assert processes[20:] == [os.getpid()] * 80
+@pytest.mark.parametrize(
+    ("seconds_a_task", "n_left", "expected"),
+    [
+        pytest.param(0.001, 1000, 25, id="25 tasks keep one of two jobs busy for 0.05 s"),
+        pytest.param(0.001, 80, 10, id="each of two jobs gets four chunks of what is left"),
+        pytest.param(1.0, 1000, 1, id="long tasks"),
+        pytest.param(0.001, 0, 1, id="nothing left"),
+        pytest.param(1e-9, 10**9, 25_000_000, id="tasks that take no time"),
+    ],
+)
+def test_chunks_are_long_enough_for_a_job_and_leave_some_for_the_others(seconds_a_task, n_left, expected):
+    assert choose_chunk(Trial(seconds_a_task, 1.0), n_left, n_jobs=2) == expected
 
 
-def test_processes_are_not_started_for_what_is_done_sooner(trials):
-    trials += [(0.001, 1.0), (0.001, 1.0)]
-    processes = {process for process, _ in LocalEngine(2).run(where_it_runs, tasks(100), 100)}
-    assert processes == {os.getpid()}
+def test_a_trial_in_processes_runs_in_processes():
+    trial, places = LocalEngine(2)._try_processes(where_it_runs, list(tasks(4)))
+    assert len(places) == 4
+    assert os.getpid() not in {process for process, _ in places}
+    assert trial.seconds_a_task > 0
 
 
-def test_what_cannot_be_sent_to_processes_runs_in_threads(trials):
-    trials += [(1.0, 1.0), (1.0, 1.0), (1.0, 1.0)]
+def test_a_trial_of_what_cannot_be_sent_to_processes_runs_in_threads():
     lock = threading.Lock()
-    numbered = ((number, lock) for number in range(100))
-    assert list(LocalEngine(2).run(lambda number, _: number, numbered, 100)) == list(range(100))
+    trial, results = LocalEngine(2)._try_processes(lambda number, _: number, [(number, lock) for number in range(4)])
+    assert trial is None
+    assert results == [0, 1, 2, 3]
 
 
 def test_an_error_of_a_task_comes_through():

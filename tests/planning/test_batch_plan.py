@@ -37,6 +37,7 @@ def plan_for(base, room, **options):
     return plan_batches(lambda size: X[draw_rows(len(X), size, (0,))], len(X), contraction_of(base, 4), **options)
 
 
+@pytest.mark.slow
 @on_linux
 @pytest.mark.parametrize(
     ("factor", "power", "room"), [(30_000, 1, 60 * MB), (30_000, 1, 250 * MB), (100, 2, 60 * MB), (100, 2, 250 * MB)]
@@ -49,18 +50,21 @@ def test_the_largest_batch_that_fits_is_chosen(factor, power, room):
     assert plan.reason == "larger batches would not fit"
 
 
+@pytest.mark.slow
 @on_linux
 def test_batches_that_run_at_the_same_time_share_the_room():
     plan = plan_for(Hungry(30_000), 120 * MB, n_jobs=4)
     assert 30 * MB / 2 < 30_000 * 1.5 * plan.batch_size < 30 * MB
 
 
+@pytest.mark.slow
 @on_linux
 def test_what_the_fit_holds_is_not_there_for_batches():
     plan = plan_for(Hungry(30_000), 160 * MB, held_bytes=100 * MB)
     assert 60 * MB / 2 < 30_000 * 1.5 * plan.batch_size < 60 * MB
 
 
+@pytest.mark.slow
 @on_linux
 def test_processes_take_the_interpreter_once_more():
     alone, beside = (plan_for(Hungry(30_000), 600 * MB, in_processes=processes) for processes in (False, True))
@@ -151,6 +155,7 @@ def test_vectors_that_do_not_fit_are_named():
         plan_for(Hungry(), 400 * MB, held_bytes=500 * MB)
 
 
+@pytest.mark.slow
 @on_linux
 def test_a_limit_below_the_smallest_batch_says_what_is_needed():
     message = (
@@ -268,6 +273,7 @@ print(plan.n_batches, plan.n_bytes / limit, peak_bytes() / limit)
 """
 
 
+@pytest.mark.slow
 @on_linux
 @pytest.mark.parametrize(
     "case",

@@ -26,6 +26,7 @@ def no_process(monkeypatch):
     monkeypatch.setattr(probe, "ProcessPoolExecutor", refuse)
 
 
+@pytest.mark.slow
 @on_linux
 @pytest.mark.parametrize(("factor", "power"), [(50_000, 1), (25, 2), (12, 2)])
 def test_the_memory_of_the_base_method_is_measured(call, factor, power):
@@ -33,6 +34,7 @@ def test_the_memory_of_the_base_method_is_measured(call, factor, power):
     assert measured.n_bytes == pytest.approx(factor * len(X) ** power, rel=0.05)
 
 
+@pytest.mark.slow
 @on_linux
 def test_memory_that_was_freed_before_does_not_hide_what_is_taken(call):
     def fragmented_then(X, contraction):
@@ -49,6 +51,7 @@ def test_memory_that_was_freed_before_does_not_hide_what_is_taken(call):
     assert measured.n_bytes == pytest.approx(42e6, rel=0.1)
 
 
+@pytest.mark.slow
 @on_linux
 def test_the_rows_of_the_batch_count(call):
     wide = np.zeros((1000, 5000))
@@ -138,6 +141,7 @@ def test_drawn_rows_depend_on_the_seed_alone():
     assert (draw_rows(1000, 10, (1,)) != draw_rows(1000, 10, (2,))).any()
 
 
+@pytest.mark.slow
 def test_resident_memory_of_a_fresh_process_is_its_own(call):
     block = np.ones(5 * 10**8, dtype=np.uint8)  # in this process, which the other must not count
     assert block.all()

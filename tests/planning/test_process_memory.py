@@ -16,6 +16,7 @@ HUNDRED_MB = 10**8
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc, which Linux has")
 
 
+@pytest.mark.slow
 @on_linux
 def test_resident_memory_counts_what_is_touched():
     before = resident_bytes()
@@ -23,6 +24,7 @@ def test_resident_memory_counts_what_is_touched():
     assert resident_bytes() - before == pytest.approx(block.nbytes, rel=0.02)
 
 
+@pytest.mark.slow
 @on_linux
 def test_the_peak_outlives_what_made_it_until_it_is_forgotten():
     forget_peak()

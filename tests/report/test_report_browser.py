@@ -355,6 +355,7 @@ def test_a_script_that_got_in_could_neither_run_nor_send(browser, digits, server
 
 def test_a_browser_that_cannot_unpack_is_told_so(browser, digits):
     context = browser.new_context()
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.add_init_script("delete globalThis.DecompressionStream")
     page.goto(digits.path.as_uri())
@@ -364,6 +365,7 @@ def test_a_browser_that_cannot_unpack_is_told_so(browser, digits):
 
 def test_without_a_script_the_rest_of_the_report_is_there(browser, digits):
     context = browser.new_context(java_script_enabled=False, color_scheme="dark")
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.goto(digits.path.as_uri())
     assert "need JavaScript" in page.inner_text("noscript")

@@ -134,7 +134,7 @@ class SourceContract:
     def test_another_process_reads_the_same(self, X, tmp_path):
         source = open_source(self.store(X, tmp_path))
         rows = np.array([3, 4, 700])
-        process, taken, fingerprint = other_process().submit(read_elsewhere, source, rows).result(timeout=120)
+        process, taken, fingerprint = other_process().submit(read_elsewhere, source, rows).result(timeout=600)
         assert process != os.getpid()
         np.testing.assert_array_equal(self.dense(taken), X[rows])
         assert fingerprint == source.fingerprint()

@@ -66,42 +66,62 @@ class LocalEngine:
     def _in_what_is_faster(self, function: Function, tasks: Iterator[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
         n_jobs = effective_n_jobs(self.n_jobs)
         n_trial = TRIAL_ROUNDS * n_jobs
-        alone = _Trial.of(SerialEngine().run(function, islice(tasks, TRIAL_ROUNDS), TRIAL_ROUNDS))
-        yield from alone.results
-        best = _Trial.of(self._in("threading", function, islice(tasks, n_trial)))
-        yield from best.results
-        backend = "threading"
-        n_tasks -= TRIAL_ROUNDS + n_trial
-        if best.busy_cores < PARALLEL_GAIN * alone.busy_cores and best.seconds_a_task * n_tasks > START_SECONDS:
-            in_processes = self._try_processes(function, list(islice(tasks, n_trial)))
-            yield from in_processes.results
-            if in_processes.seconds_a_task < best.seconds_a_task:
-                backend, best = "loky", in_processes
-        per_call = int(CHUNK_SECONDS / (best.seconds_a_task * n_jobs))
-        yield from self._in(backend, function, tasks, max(1, min(per_call, n_tasks // (4 * n_jobs))))
+        alone, results = _measure(SerialEngine().run(function, islice(tasks, TRIAL_ROUNDS), TRIAL_ROUNDS))
+        yield from results
+        threads, results = _measure(self._in("threading", function, islice(tasks, n_trial)))
+        yield from results
+        n_left = n_tasks - TRIAL_ROUNDS - n_trial
+        processes = None
+        if are_processes_worth_a_trial(alone, threads, n_left):
+            processes, results = self._try_processes(function, list(islice(tasks, n_trial)))
+            yield from results
+            n_left -= n_trial
+        backend, fastest = choose_backend(threads, processes)
+        yield from self._in(backend, function, tasks, choose_chunk(fastest, n_left, n_jobs))
 
-    def _try_processes(self, function: Function, tasks: list[tuple[Any, ...]]) -> _Trial:
+    def _try_processes(self, function: Function, tasks: list[tuple[Any, ...]]) -> tuple[Trial | None, list[Any]]:
+        """Run tasks in processes and measure them; in threads, and measure nothing, where they cannot be sent."""
         try:
             list(self._in("loky", _start, ((task,) for task in tasks)))
-            return _Trial.of(self._in("loky", function, tasks))
+            return _measure(self._in("loky", function, tasks))
         except (pickle.PicklingError, TypeError, AttributeError):  # a base method that cannot be sent
-            return _Trial.of(self._in("threading", function, tasks))
+            return None, list(self._in("threading", function, tasks))
 
 
 @dataclass(frozen=True)
-class _Trial:
-    """Results of some tasks, the time each took on average, and how many cores were busy with them."""
+class Trial:
+    """What some tasks took: the time of each on average, and how many cores were busy with them."""
 
-    results: list[Any]
     seconds_a_task: float
     busy_cores: float
 
-    @classmethod
-    def of(cls, results: Iterator[Any]) -> _Trial:
-        started, cpu = time.perf_counter(), time.process_time()
-        collected = list(results)
-        seconds = max(time.perf_counter() - started, 1e-9)
-        return cls(collected, seconds / max(len(collected), 1), (time.process_time() - cpu) / seconds)
+
+def are_processes_worth_a_trial(alone: Trial, threads: Trial, n_left: int) -> bool:
+    """Tell whether threads wait for each other, and what is left takes longer than processes take to start."""
+    threads_wait = threads.busy_cores < PARALLEL_GAIN * alone.busy_cores
+    return threads_wait and threads.seconds_a_task * n_left > START_SECONDS
+
+
+def choose_backend(threads: Trial, processes: Trial | None) -> tuple[str, Trial]:
+    """Return the faster backend and its trial; processes that were not tried are not chosen."""
+    if processes is not None and processes.seconds_a_task < threads.seconds_a_task:
+        return "loky", processes
+    return "threading", threads
+
+
+def choose_chunk(trial: Trial, n_left: int, n_jobs: int) -> int:
+    """Return how many tasks a job takes at a time: enough to keep it busy, and few enough to keep all jobs busy."""
+    # a trial of several jobs gives the time from one result to the next; a job takes n_jobs times as long for a task
+    wanted = int(CHUNK_SECONDS / (trial.seconds_a_task * n_jobs))
+    return max(1, min(wanted, n_left // (4 * n_jobs)))
+
+
+def _measure(results: Iterator[Any]) -> tuple[Trial, list[Any]]:
+    """Take all results; return what they took, and them."""
+    started, cpu = time.perf_counter(), time.process_time()
+    collected = list(results)
+    seconds = max(time.perf_counter() - started, 1e-9)
+    return Trial(seconds / max(len(collected), 1), (time.process_time() - cpu) / seconds), collected
 
 
 def _cancelling_quietly(results: Any) -> Iterator[Any]:
