@@ -7,6 +7,7 @@ import pytest
 from source_contract import SourceContract, make_data
 
 from cohirf import open_source
+from cohirf.sources.dask import ChunkSource
 
 
 class TestDask(SourceContract):
@@ -57,3 +58,17 @@ def test_tables_of_dask_are_refused():
 def test_other_than_two_dimensions_are_refused(shape):
     with pytest.raises(ValueError, match=r"The Dask array has shape .* give two dimensions"):
         open_source(da.zeros(shape))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_chunk_in_memory_has_the_row_numbers_of_the_array(dtype):
+    X = make_data(dtype)
+    source = ChunkSource(X[300:500], 300, len(X))
+    assert (source.n_rows, source.n_features) == X.shape
+    for rows in (np.arange(310, 330), np.array([300, 305, 499])):
+        taken = source.take(rows)
+        assert taken.dtype == dtype
+        np.testing.assert_array_equal(taken, X[rows])
+    X[301, 2] = np.nan
+    with pytest.raises(ValueError, match="The Dask array, rows 300 to 302: contains NaN"):
+        source.take(np.arange(300, 303))

@@ -80,3 +80,10 @@ def test_all_rows_are_read_unchecked_and_in_order(stored, monkeypatch):
     blocks = list(open_source(path).read_all())
     assert len(blocks) == 36
     np.testing.assert_array_equal(np.concatenate(blocks), X)
+
+
+def test_blocks_of_all_rows_have_the_type_of_the_source():
+    X = make_data(np.float32)
+    (block,) = open_source(X).read_all()
+    assert block.dtype == np.float32
+    np.testing.assert_array_equal(block, X)

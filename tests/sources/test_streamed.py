@@ -1,5 +1,7 @@
 """Sources that are decoded in order: what is decoded, and how often."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -60,8 +62,11 @@ def test_scattered_rows_decode_every_piece_once():
 def test_a_copy_begins_anew():
     source = Counted()
     read(source, 0)
-    assert "_places" not in source.__getstate__()
-    assert "_lock" not in source.__getstate__()
+    copy = pickle.loads(pickle.dumps(source))
+    assert copy.decoded == source.decoded == [0, 10]
+    read(copy, 0)
+    assert copy.decoded == [0, 10, 0, 10]
+    assert source.decoded == [0, 10]
 
 
 def test_storage_with_fewer_rows_than_it_says_is_noticed():

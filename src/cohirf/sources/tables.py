@@ -36,7 +36,7 @@ def _to_array(table: Any, numbers: Sequence[int], names: list[Any]) -> NDArray[A
     for number in numbers:
         column = table.iloc[:, number] if hasattr(table, "iloc") else table[names[number]]
         values.append(_to_numbers(column, names[number]))
-    return np.stack(values, axis=1, dtype=np.result_type(*values))
+    return np.stack(values, axis=1)
 
 
 def _to_numbers(column: Any, name: Any) -> NDArray[Any]:
