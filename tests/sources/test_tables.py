@@ -29,6 +29,8 @@ def test_columns_that_share_a_number_are_told_apart_by_their_place():
     assert values.tolist() == [[1, 2], [3, 4]]
     assert names is None
     assert read_table(table, [1])[0].tolist() == [[2], [4]]
+    with pytest.raises(ValueError, match="The table has no column 2: give numbers from 0 to 1"):
+        read_table(table, [2])
 
 
 @pytest.mark.parametrize("package", [pd, pl])
