@@ -1,5 +1,7 @@
 """Tables in memory as arrays."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -57,3 +59,4 @@ def test_arrays_are_not_tables():
     assert is_table(pd.DataFrame({"a": [1]}))
     assert is_table(pl.DataFrame({"a": [1]}).to_arrow())
     assert not is_table(np.zeros((2, 2)))
+    assert not is_table(SimpleNamespace(columns=["a"]))
