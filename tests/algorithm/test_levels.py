@@ -2,6 +2,7 @@
 
 import pickle
 from functools import partial
+from time import perf_counter
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from cohirf.algorithm.batches import split_into_batches
 from cohirf.algorithm.choose_medoids import choose_central_medoids, euclidean_centrality
 from cohirf.algorithm.companions import Companions
 from cohirf.algorithm.consensus import strict_consensus
+from cohirf.algorithm.engine import SerialEngine
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.levels import Contraction, FitState, Resources, RowsAtHand, contract_level, contract_levels
 from cohirf.algorithm.randomness import Draw, generator_at
@@ -283,3 +285,39 @@ def test_storage_is_released_whenever_enough_rows_were_contracted(monkeypatch):
     monkeypatch.setattr(module, "RELEASE_ROWS", 20)
     contract_level(first_state(200), contraction(Pairs(), batch_size=10), Resources(storage=Released()))
     assert Released.times == 6  # nineteen batches of ten rows: after every third
+
+
+class CountedTasks(SerialEngine):
+    """An engine that keeps how many tasks it was given each time."""
+
+    def __init__(self):
+        super().__init__()
+        object.__setattr__(self, "n_tasks", [])
+
+    def run(self, function, tasks, n_tasks):
+        self.n_tasks.append(n_tasks)
+        return super().run(function, tasks, n_tasks)
+
+
+@pytest.mark.parametrize(("batch_size", "n_batches", "n_views_at_once"), [(None, 1, [1]), (10, 3, [])])
+def test_views_run_in_parallel_where_there_is_one_batch_and_batches_where_there_are_several(
+    batch_size, n_batches, n_views_at_once
+):
+    batch_engine, view_engine = CountedTasks(), CountedTasks()
+    contract_level(first_state(40), contraction(Pairs(), batch_size=batch_size), Resources(batch_engine, view_engine))
+    assert batch_engine.n_tasks == [n_batches]
+    assert view_engine.n_tasks == n_views_at_once
+
+
+def test_medoids_are_chosen_by_the_mass_of_the_rows():
+    seen = []
+    state = first_state(4, np.array([1.0, 2.0, 3.0, 4.0]))
+    contract_level(state, contraction_seen_by(seen, Pairs(), weighted=True), Resources())
+    assert seen[0][1].tolist() == [1, 2, 3, 4]
+
+
+def test_rows_that_were_contracted_have_a_stability_and_the_choice_of_medoids_a_time():
+    started = perf_counter()
+    after = contract_level(first_state(8), contraction(Pairs()), Resources())
+    assert after.stability.tolist() == [1.0] * 8
+    assert 0 < after.record.medoid_seconds < perf_counter() - started
