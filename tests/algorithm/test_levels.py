@@ -2,16 +2,24 @@
 
 import pickle
 from functools import partial
+from time import perf_counter
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from cohirf.algorithm import levels as module
 from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.batches import split_into_batches
 from cohirf.algorithm.choose_medoids import choose_central_medoids, euclidean_centrality
+from cohirf.algorithm.companions import Companions
 from cohirf.algorithm.consensus import strict_consensus
+from cohirf.algorithm.engine import SerialEngine
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.levels import Contraction, FitState, Resources, RowsAtHand, contract_level, contract_levels
+from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage
 
 
@@ -183,3 +191,133 @@ def test_the_first_state_holds_every_row_as_its_own_parent():
     assert state.row_numbers(np.arange(4)).tolist() == state.parents.tolist() == [0, 1, 2, 3]
     assert state.absorbed_at.dtype == np.uint16
     assert not state.converged
+
+
+def first_of_each(seen):
+    """Return a rule that keeps what it is given, and takes the first row of each cluster."""
+
+    def choose(X, labels, n_clusters, mass, rng):
+        seen.append((X, mass, rng.integers(2**62)))
+        return np.unique(labels, return_index=True)[1]
+
+    return choose
+
+
+def contraction_seen_by(seen, base, **options):
+    views = Views(BaseMethod.of(base), n_views=1, n_features=1, entropy=(0,))
+    return Contraction(views, strict_consensus, first_of_each(seen), **({"batch_size": None} | options))
+
+
+def test_what_a_level_draws_depends_on_its_place():
+    seen = []
+    what = contraction_seen_by(seen, Alone(), batch_size=10)
+    assert len(list(contract_levels(first_state(40), what, 100, Resources()))) == 2
+    places = [(level, batch) for level in (1, 2) for batch in range(3)]
+    drawn = [generator_at((0,), Draw.MEDOIDS, *place).integers(2**62) for place in places]
+    assert [draw for _, _, draw in seen] == drawn
+    batches = [batch for level in (1, 2) for batch in split_into_batches(40, 10, generator_at((0,), Draw.SPLIT, level))]
+    assert [X[:, 0].tolist() for X, _, _ in seen] == [batch.contracted.tolist() for batch in batches]
+
+
+def test_missing_cells_count_as_the_mean_of_their_column_when_medoids_are_chosen():
+    seen = []
+    at_hand = RowsAtHand(ArrayRows(np.array([[1.0], [np.nan], [3.0]])))
+    state = FitState.initial(at_hand, None, 100, MemoryStorage())
+    contract_level(state, contraction_seen_by(seen, Alone(), column_means=np.array([7.0])), Resources())
+    assert seen[0][0].tolist() == [[1], [7], [3]]
+
+
+class Seen(Pairs):
+    """Joins rows two by two, and keeps how many rows it saw and their weights."""
+
+    calls: ClassVar[list] = []
+
+    def fit_predict(self, X, sample_weight=None):
+        self.calls.append((len(X), None if sample_weight is None else sample_weight.tolist()))
+        return super().fit_predict(X)
+
+
+def test_the_base_method_sees_the_mass_of_the_rows():
+    Seen.calls.clear()
+    run(Seen(), 8, weights=np.full(8, 3.0), max_level=2)
+    assert Seen.calls == [(8, [3.0] * 8), (4, [6.0] * 4)]
+
+
+def test_companions_are_shown_from_the_second_level_on():
+    Seen.calls.clear()
+    companions = Companions(ArrayRows(np.arange(100.0)[:, None]), (0,), 50)
+    resources = Resources(companions=companions)
+    list(contract_levels(first_state(8), contraction(Seen()), 2, resources))
+    (first, _), (second, _) = Seen.calls
+    assert first == 8
+    assert 40 < second <= 50
+
+
+@pytest.mark.parametrize("numbers", [None, np.array([2, 3, 5, 9])])
+def test_rows_are_taken_by_their_numbers_in_the_order_given(numbers):
+    rows = RowsAtHand(ArrayRows(np.arange(4.0)[:, None] + 10), numbers)
+    wanted = [3, 0, 2] if numbers is None else [9, 2, 5]
+    assert rows.take(np.array(wanted))[:, 0].tolist() == [13, 10, 12]
+
+
+class DensePairs(Pairs):
+    def fit_predict(self, X, sample_weight=None):
+        return super().fit_predict(X.toarray() if sparse.issparse(X) else X)
+
+
+def test_csr_rows_read_in_order_carry_their_values_along():
+    X = np.arange(1.0, 41)[:, None]
+    for batch_size in (None, 10):
+        at_hand = RowsAtHand(ArrayRows(sparse.csr_array(X)), in_order=True)
+        state = FitState.initial(at_hand, None, 100, MemoryStorage())
+        after = contract_level(state, contraction_seen_by([], DensePairs(), batch_size=batch_size), Resources())
+        numbers = after.row_numbers(np.arange(after.n_active))
+        assert (after.at_hand.values.X.toarray() == X[numbers]).all()
+
+
+def test_storage_is_released_whenever_enough_rows_were_contracted(monkeypatch):
+    class Released(MemoryStorage):
+        times = 0
+
+        def release(self):
+            Released.times += 1
+
+    monkeypatch.setattr(module, "RELEASE_ROWS", 20)
+    contract_level(first_state(200), contraction(Pairs(), batch_size=10), Resources(storage=Released()))
+    assert Released.times == 6  # nineteen batches of ten rows: after every third
+
+
+class CountedTasks(SerialEngine):
+    """An engine that keeps how many tasks it was given each time."""
+
+    def __init__(self):
+        super().__init__()
+        object.__setattr__(self, "n_tasks", [])
+
+    def run(self, function, tasks, n_tasks):
+        self.n_tasks.append(n_tasks)
+        return super().run(function, tasks, n_tasks)
+
+
+@pytest.mark.parametrize(("batch_size", "n_batches", "n_views_at_once"), [(None, 1, [1]), (10, 3, [])])
+def test_views_run_in_parallel_where_there_is_one_batch_and_batches_where_there_are_several(
+    batch_size, n_batches, n_views_at_once
+):
+    batch_engine, view_engine = CountedTasks(), CountedTasks()
+    contract_level(first_state(40), contraction(Pairs(), batch_size=batch_size), Resources(batch_engine, view_engine))
+    assert batch_engine.n_tasks == [n_batches]
+    assert view_engine.n_tasks == n_views_at_once
+
+
+def test_medoids_are_chosen_by_the_mass_of_the_rows():
+    seen = []
+    state = first_state(4, np.array([1.0, 2.0, 3.0, 4.0]))
+    contract_level(state, contraction_seen_by(seen, Pairs(), weighted=True), Resources())
+    assert seen[0][1].tolist() == [1, 2, 3, 4]
+
+
+def test_rows_that_were_contracted_have_a_stability_and_the_choice_of_medoids_a_time():
+    started = perf_counter()
+    after = contract_level(first_state(8), contraction(Pairs()), Resources())
+    assert after.stability.tolist() == [1.0] * 8
+    assert 0 < after.record.medoid_seconds < perf_counter() - started

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from source_contract import SourceContract
+from source_contract import SourceContract, make_data
 
 from cohirf import open_source
 from cohirf.sources import ArraySource
@@ -86,3 +86,9 @@ def test_the_fingerprint_of_an_array_sees_every_value():
 def test_what_is_no_table_of_numbers_is_refused(X, message):
     with pytest.raises(ValueError, match=message):
         open_source(X)
+
+
+@pytest.mark.parametrize(("container", "name"), [(np.asarray, "The array"), (sparse.csr_array, "The CSR matrix")])
+def test_a_column_that_is_not_there_is_refused(container, name):
+    with pytest.raises(ValueError, match=f"{name} has no column 4: give numbers from 0 to 3"):
+        open_source(container(make_data()), columns=[0, 4])

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from source_contract import make_data
 
@@ -62,9 +63,15 @@ def test_float32_stays_float32():
     assert source.take(np.array([0])).dtype == np.float32
 
 
-def test_a_value_for_each_feature_is_needed():
-    with pytest.raises(ValueError, match=r"scale has shape \(2,\): give a value for each of 4 features."):
-        ScaledSource(open_source(make_data()), scale=[1.0, 2.0])
+@pytest.mark.parametrize("name", ["fill", "offset", "scale"])
+def test_a_value_for_each_feature_is_needed(name):
+    with pytest.raises(ValueError, match=rf"^{name} has shape \(2,\): give a value for each of 4 features\."):
+        ScaledSource(open_source(make_data()), **{name: [1.0, 2.0]})
+
+
+def test_features_keep_their_names():
+    table = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    assert ScaledSource(open_source(table), offset=[1.0, 1.0]).feature_names == ["a", "b"]
 
 
 def test_a_fit_finds_the_clusters_of_the_scaled_array(stored):

@@ -1,5 +1,7 @@
 """Tables in memory as arrays."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -29,6 +31,8 @@ def test_columns_that_share_a_number_are_told_apart_by_their_place():
     assert values.tolist() == [[1, 2], [3, 4]]
     assert names is None
     assert read_table(table, [1])[0].tolist() == [[2], [4]]
+    with pytest.raises(ValueError, match="The table has no column 2: give numbers from 0 to 1"):
+        read_table(table, [2])
 
 
 @pytest.mark.parametrize("package", [pd, pl])
@@ -55,3 +59,4 @@ def test_arrays_are_not_tables():
     assert is_table(pd.DataFrame({"a": [1]}))
     assert is_table(pl.DataFrame({"a": [1]}).to_arrow())
     assert not is_table(np.zeros((2, 2)))
+    assert not is_table(SimpleNamespace(columns=["a"]))
