@@ -323,7 +323,7 @@ class TestMedoids:
         assert "".join(label.get_text() for label in given.get_xticklabels()) == "jihgfedcba"
 
     def test_names_must_be_as_many_as_features(self, model):
-        with pytest.raises(ValueError, match="feature_names has 2 names for 10 features: give one for each"):
+        with pytest.raises(ValueError, match="feature_names has 2 names, but there are 10 features: pass one for each"):
             plot_medoids(model, feature_names=["a", "b"])
 
     def test_sparse_medoids_are_drawn_as_dense_ones(self, blobs):
@@ -431,7 +431,7 @@ class TestScatter:
         assert scatter_labels(ax) == [200, 0]
 
     def test_other_data_is_refused(self, model, blobs):
-        with pytest.raises(ValueError, match="X has 10 rows, and the hierarchy has 300: give the data of the fit"):
+        with pytest.raises(ValueError, match="X has 10 rows, but the hierarchy has 300: pass the data of the fit"):
             plot_scatter(model, blobs[0][:10])
 
     def test_the_top_of_a_hierarchy_is_refused(self, model, blobs):

@@ -54,7 +54,7 @@ def _describe_cut(study: Study, sample: Sample, cut: Cut, colour: IntArray) -> d
         "level": cut.level,
         "n_clusters": cut.n_clusters,
         "n_noise": study.n_rows - int(cut.size.sum()),
-        "silhouette": sample.yardstick.silhouette(cut.labels[sample.scored_rows]),
+        "silhouette": sample.distances.silhouette(cut.labels[sample.scored_rows]),
         "ari": agreement_with_classes(cut.labels, study.class_codes),
         "clusters": clusters,
     }

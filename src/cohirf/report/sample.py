@@ -11,8 +11,8 @@ from scipy import sparse
 from cohirf.algorithm.grouping import IntArray
 from cohirf.diagnosis.effects import Spread, measure_spread
 from cohirf.diagnosis.reading import read_rows
-from cohirf.diagnosis.scores import Yardstick
-from cohirf.diagnosis.witnesses import SEED, relevant_part
+from cohirf.diagnosis.sample import SEED, relevant_part
+from cohirf.diagnosis.scores import SampleDistances
 from cohirf.plotting.projection import draw_rows
 from cohirf.report.study import Study
 
@@ -37,7 +37,7 @@ class Sample:
         Positions in the sample of the rows that are drawn.
     scored : array of int
         Positions in the sample of the rows that scores are computed on.
-    yardstick : Yardstick
+    distances : SampleDistances
         Of these, by the features that the model measures distances on.
     """
 
@@ -46,7 +46,7 @@ class Sample:
     spread: Spread
     points: IntArray
     scored: IntArray
-    yardstick: Yardstick
+    distances: SampleDistances
 
     @property
     def point_rows(self) -> IntArray:
@@ -70,7 +70,7 @@ def draw_sample(study: Study, max_points: int) -> Sample:
         spread=measure_spread(features),
         points=_draw(len(rows), max_points),
         scored=scored,
-        yardstick=Yardstick.of(relevant_part(study.model, features[scored])),
+        distances=SampleDistances.of(relevant_part(study.model, features[scored])),
     )
 
 

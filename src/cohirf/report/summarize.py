@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from math import isnan
 from typing import Any
 
-from cohirf.diagnosis.alone import Alone, Comparison, compare_with_base, run_alone
+from cohirf.diagnosis.base_alone import BaseResult, Comparison, compare_with_base, run_alone
 from cohirf.diagnosis.diagnose import gather_facts
 from cohirf.diagnosis.scores import agreement_with_classes, calinski_harabasz
 from cohirf.diagnosis.text import shorten
@@ -54,7 +54,7 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
     sample = draw_sample(study, options.max_points)
     levels = shown_levels(study.model.hierarchy_)
     cuts, points = describe_cuts(study, sample, levels)
-    alone = run_alone(study.base_method, sample.yardstick.features, study.n_rows)
+    alone = run_alone(study.base_method, sample.distances.features, study.n_rows)
     comparison = _compare_with_base(study, sample, alone)
     facts = _facts(study, sample, cuts, alone, comparison)
     return {
@@ -93,24 +93,26 @@ def _contraction(study: Study) -> list[dict[str, Any]]:
     ]
 
 
-def _compare_with_base(study: Study, sample: Sample, alone: Alone) -> Comparison:
+def _compare_with_base(study: Study, sample: Sample, alone: BaseResult) -> Comparison:
     rows = sample.scored_rows
     classes = None if study.classes is None else study.classes.code[rows]
-    return compare_with_base(alone, sample.yardstick, study.model.labels_[rows], classes)
+    return compare_with_base(alone, sample.distances, study.model.labels_[rows], classes)
 
 
 def _scores(study: Study, sample: Sample, comparison: Comparison) -> dict[str, Any]:
     labels = study.model.labels_
     return {
-        "silhouette": sample.yardstick.silhouette(labels[sample.scored_rows]),
+        "silhouette": sample.distances.silhouette(labels[sample.scored_rows]),
         "calinski_harabasz": calinski_harabasz(sample.features, labels[sample.rows]),
         "ari": agreement_with_classes(labels, study.class_codes),
-        "neighbours_together": sample.yardstick.neighbours_together(labels[sample.scored_rows]),
+        "neighbours_together": sample.distances.neighbours_together(labels[sample.scored_rows]),
         "n_scored": len(sample.scored),
         "comparison": asdict(comparison) | {"silhouette": [*comparison.silhouette], "ari": [*comparison.ari]},
     }
 
 
-def _facts(study: Study, sample: Sample, cuts: list[dict[str, Any]], alone: Alone, comparison: Comparison) -> Facts:
+def _facts(
+    study: Study, sample: Sample, cuts: list[dict[str, Any]], alone: BaseResult, comparison: Comparison
+) -> Facts:
     scores = [CutScore(cut["level"], cut["n_clusters"], cut["silhouette"], cut["ari"]) for cut in cuts]
-    return gather_facts(study.model, sample.scored_rows, sample.yardstick, scores, alone, comparison)
+    return gather_facts(study.model, sample.scored_rows, sample.distances, scores, alone, comparison)
