@@ -41,7 +41,7 @@ def test_a_consensus_that_runs_of_the_base_have_in_common_is_recommended(good):
 
 def test_it_prints_as_plain_words(poor):
     text = str(poor.diagnose())
-    assert text.startswith("CoHiRF around KMeans: use the base method alone.\nDo the views agree?")
+    assert text.startswith("CoHiRF with base method KMeans: use the base method alone.\nDo the views agree?")
     assert "What to try:\n  - " in text
     assert max(map(len, text.splitlines())) <= 100
 

@@ -88,7 +88,7 @@ def test_data_in_another_order_or_scale_is_refused(blobs, model, change):
 
 
 def test_what_is_no_fitted_model_is_refused(blobs):
-    with pytest.raises(TypeError, match=r"KMeans\(\) of type KMeans is not what a report is about: give a"):
+    with pytest.raises(TypeError, match=r"KMeans\(\) of type KMeans is not a CoHiRF: pass a"):
         check_study(KMeans(), blobs[0], None, None)
     with pytest.raises(NotFittedError):
         check_study(CoHiRF(), blobs[0], None, None)
@@ -98,7 +98,7 @@ def test_names_and_classes_must_be_as_many_as_columns_and_rows(blobs, model):
     X, y = blobs
     with pytest.raises(ValueError, match="feature_names has 2 names, but there are 10 features: pass one for each"):
         check_study(model, X, None, ["a", "b"])
-    with pytest.raises(ValueError, match=r"y has shape \(10,\), and the data has 300 rows: give one class for"):
+    with pytest.raises(ValueError, match=r"y has shape \(10,\), but the data has 300 rows: pass one class for"):
         check_study(model, X, y[:10], None)
 
 

@@ -73,7 +73,7 @@ class Diagnosis:
 
     def __str__(self) -> str:
         """Return the diagnosis in words."""
-        parts = [f"CoHiRF around {self.comparison.base}: {self.recommendation}."]
+        parts = [f"CoHiRF with base method {self.comparison.base}: {self.recommendation}."]
         parts += [f"{finding.question} {finding.answer}\n{_indent(finding.reason)}" for finding in self.findings]
         parts += ["What to try:\n" + "\n".join(_indent(tip, "  - ") for tip in self.advice)] if self.advice else []
         return "\n".join(parts)

@@ -113,9 +113,9 @@
   function aboutNode(node) {
     const share = percent(nodeSize(node) / data.figures.n_rows);
     const size = `${plural(nodeSize(node), "row")} (${share})`;
-    if (tree.medoid[node] === null) return [size, "in clusters below min_cluster_size"];
+    if (tree.medoid[node] === null) return [size, "in clusters smaller than min_cluster_size"];
     const known = tree.class === null ? "" : ` (${tree.class[node]})`;
-    const made = tree.level[node] === 0 ? "a single row" : `made at level ${tree.level[node]}`;
+    const made = tree.level[node] === 0 ? "a single row" : `formed at level ${tree.level[node]}`;
     return [size, `medoid: row ${tree.medoid[node]}${known}`, made];
   }
 
@@ -166,9 +166,10 @@
     }));
     const parts = [...(partsOf.get(state.node) ?? [])].sort((a, b) => tree.size[b] - tree.size[a]);
     const more = parts.length - MAX_PARTS;
-    const made = state.node < 0 ? "Final clusters:" : parts.length ? "Made of:" : "What it was made of is not drawn.";
+    const ofCluster = parts.length ? "Formed from:" : "The clusters that fused into it are not shown.";
+    const made = state.node < 0 ? "Final clusters:" : ofCluster;
     const about = state.node < 0 ? "" : `${aboutNode(state.node).join(" \u00b7 ")}. `;
-    const which = more > 0 ? ` the ${MAX_PARTS} largest of the ${count(parts.length)} drawn.` : "";
+    const which = more > 0 ? ` the ${MAX_PARTS} largest of the ${count(parts.length)} shown.` : "";
     find("tree-about").textContent = about + made + which;
     find("tree-parts").replaceChildren(...parts.slice(0, MAX_PARTS).map((node) => {
       const button = go(node, swatch(tree.cluster[node]), nodeName(node), element("small", {}, count(tree.size[node])));
@@ -278,9 +279,9 @@
     find("cut").setAttribute("aria-valuetext", `level ${cut.level}, ${clusters}`);
     const nRows = data.figures.n_rows;
     find("download-note").textContent = hasAllLabels()
-      ? `Of ${nRows === 1 ? "the" : "all"} ${plural(nRows, "row")}.`
-      : `Of the ${count(points.row.length)} rows drawn: all ${count(nRows)} would make this page too large. `
-        + `model.hierarchy_.cut(level=${cut.level}) gives them in Python.`;
+      ? `The file has ${nRows === 1 ? "the" : "all"} ${plural(nRows, "row")}.`
+      : `The file has the ${count(points.row.length)} plotted rows: all ${count(nRows)} would make this page too large. `
+        + `In Python, model.hierarchy_.cut(level=${cut.level}) returns the labels of all rows.`;
   }
 
   function listClusters() {
@@ -402,7 +403,7 @@
   }
 
   if (!globalThis.DecompressionStream) {
-    find("trouble").textContent = "This browser is too old for the charts and the slider. Any from 2023 on shows them.";
+    find("trouble").textContent = "This browser is too old for the charts and the slider. Use a browser from 2023 or later.";
     find("trouble").hidden = false;
     return;
   }

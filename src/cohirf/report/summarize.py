@@ -1,4 +1,4 @@
-"""From a fitted model and its data to what a report says: a plain dict that JSON can hold."""
+"""Collect the content of a report from a fitted model and its data, as a dict that JSON can represent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cohirf.report.tree import describe_tree
 
 @dataclass(frozen=True)
 class Options:
-    """What a report may be told besides the model and its data; ``written`` is the day."""
+    """Options of a report; ``written`` is the date that it shows."""
 
     title: str
     data_name: str | None = None
@@ -35,19 +35,19 @@ class Options:
 
 
 def summarize(study: Study, options: Options) -> dict[str, Any]:
-    """Return all that a report says about a model.
+    """Return the content of a report.
 
     Parameters
     ----------
     study : Study
         The model and its data.
     options : Options
-        Title, names, and what to draw.
+        Title, names, and options of the plots.
 
     Returns
     -------
     summary : dict
-        Text, numbers, lists and dicts; long arrays are packed.
+        Texts, numbers, lists and dicts; long arrays are packed.
     """
     if options.image_shape is not None:
         check_image_shape(options.image_shape, study.model.n_features_in_)
@@ -86,7 +86,7 @@ def _figures(study: Study, sample: Sample) -> dict[str, int]:
 
 
 def _contraction(study: Study) -> list[dict[str, Any]]:
-    """Return what each level did."""
+    """Return the record of each level."""
     return [
         asdict(record) | {"agreement": None if isnan(record.agreement) else record.agreement}
         for record in study.model.diagnostics_
