@@ -1,4 +1,4 @@
-"""Labels of all rows at all cuts, packed for a page: labels of the finest level, then a mapping for each later level."""
+"""Labels of all rows at all cuts, packed for a page: labels of the finest level, and mappings to the later levels."""
 
 from __future__ import annotations
 
