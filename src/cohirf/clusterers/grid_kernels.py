@@ -17,13 +17,13 @@ import numpy as np
 from numba import njit
 
 N_AXES = 3
-REACH = 2  # with up to three features, neighbours are at most so many cells apart along each axis
+REACH = 2  # with up to three features, neighbours are at most this many cells apart along each axis
 WINDOW = 2 * REACH + 1
 SPAN = 64 - 2 * REACH  # heights of a pile, in a word that has room for the heights near either end
 MAX_DIGIT_BITS = 13
-FEW_PAIRS = 9  # compared before any box is made
-BRUTE_PAIRS = 64  # compared before any side is halved
-SAMPLE = 4  # rows of either cell that often hold a close pair
+FEW_PAIRS = 9  # pairs of rows that are compared before any box is computed
+BRUTE_PAIRS = 64  # pairs of rows that are compared before any side is halved
+SAMPLE = 4  # rows of either cell that are compared first, because they often contain a close pair
 NO_CORE, MIXED = -1, -2
 
 
@@ -160,7 +160,7 @@ def _sort(keys: Any, rows: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _rank(keys: Any, rows: Any) -> Any:
-    """Return the distinct keys in rising order, and for each key its place among them; ``rows`` is room for numbers."""
+    """Return the sorted distinct keys, and the position of each key among them; ``rows`` is working memory."""
     for i in range(len(keys)):
         rows[i] = i
     distinct, order = _sort(keys, rows.copy())
@@ -436,7 +436,7 @@ def _connect_within(grid: Any, reach: Any, radius2: Any, parents: Any, pile_root
 
 @njit(cache=True, nogil=True)
 def _are_close(points: Any, rows: Any, starts: Any, core_ends: Any, a: Any, b: Any, radius2: Any, boxes: Any) -> Any:
-    """Tell whether two cells have a close pair of core rows; cheap tests come first."""
+    """Return whether two cells have a close pair of core rows; cheap tests come first."""
     a0, a1, b0, b1 = starts[a], core_ends[a], starts[b], core_ends[b]
     if (a1 - a0) * (b1 - b0) <= FEW_PAIRS:
         return _compare_all(points, a0, a1, b0, b1, radius2)

@@ -1,9 +1,9 @@
-"""Compiled kernels of DBSCAN on a tree of boxes, for data with more features than a grid pays for.
+"""Compiled kernels of DBSCAN on a tree of boxes, for data with too many features for a grid.
 
-Rows are halved along the longest side of the box around them, again and again. Boxes that are farther apart than the
-radius have nothing to do with each other, and boxes whose farthest corners are within it are taken as a whole. A box
-with such a diagonal is a cell: its rows are neighbours of each other. So few rows are compared one by one, and memory
-is linear in the rows, whatever the radius.
+Rows are halved recursively along the longest side of their bounding box. Boxes that are farther apart than the radius
+have no neighbours in each other, and boxes whose farthest corners are within the radius are treated as a whole. A box
+whose diagonal is within the radius is a cell: all its rows are neighbours of each other. So few pairs of rows are
+compared, and memory is linear in the number of rows for any radius.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _point_gap2(x: Any, boxes: Any, box: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _find_core(tree: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
-    """Return the rows whose neighbours, themselves included, weigh ``min_weight`` or more, in rising order."""
+    """Return the sorted core rows: rows whose neighbours, themselves included, weigh ``min_weight`` or more."""
     is_core = np.zeros(len(tree.rows), dtype=np.bool_)
     stack = [0]
     while len(stack) > 0:
@@ -229,7 +229,7 @@ def _weight_near(tree: Any, weights: Any, x: Any, leaf: Any, radius2: Any) -> An
 
 @njit(cache=True, nogil=True)
 def _look_ahead(tree: Any, leaf: Any, radius2: Any, ahead: Any, near: Any) -> None:
-    """Take the last of the nodes ahead: it is far, or near, or it has children that are to be looked at."""
+    """Pop a node from ``ahead``: skip it if it is far, add it to ``near`` if it is near, or else push its children."""
     node = ahead.pop()
     if _gap2(tree.boxes, leaf, node) > radius2:
         return
@@ -286,7 +286,7 @@ def connect(tree: Any, radius2: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _find_member(tree: Any, top: Any, parents: Any, members: Any) -> None:
-    """Note of the nodes from ``top`` down whether all their rows are joined by now."""
+    """Update ``members`` for the nodes below ``top`` whose rows are all joined by now."""
     stack = [(top, False)]
     while len(stack) > 0:
         node, children_done = stack.pop()
@@ -309,7 +309,7 @@ def _find_member(tree: Any, top: Any, parents: Any, members: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def _are_joined(parents: Any, members: Any, a: Any, b: Any) -> Any:
-    """Tell whether all rows of two nodes are known to be joined."""
+    """Return whether all rows of two nodes are known to be joined."""
     if members[a] == MIXED or members[b] == MIXED:
         return False
     return members[a] == members[b] or _root(parents, members[a]) == _root(parents, members[b])
@@ -317,7 +317,7 @@ def _are_joined(parents: Any, members: Any, a: Any, b: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _connect_nodes(tree: Any, a: Any, b: Any, radius2: Any, parents: Any, members: Any) -> None:
-    """Join rows of one node with rows of another; the nearest boxes come first, for what is joined is passed over."""
+    """Join rows of one node with rows of another; the nearest boxes come first, because joined nodes are skipped."""
     stack = [(a, b)]
     while len(stack) > 0:
         a, b = stack.pop()
@@ -339,7 +339,7 @@ def _connect_nodes(tree: Any, a: Any, b: Any, radius2: Any, parents: Any, member
 
 @njit(cache=True, nogil=True)
 def _second_is_to_halve(tree: Any, a: Any, b: Any) -> Any:
-    """Tell whether the second of two nodes is the one to halve: a leaf never is, and else the larger one."""
+    """Return whether to halve the second of two nodes: the larger one, but never a leaf."""
     if tree.children[a] == 0 or tree.children[b] == 0:
         return tree.children[a] == 0
     return _reach2(tree.boxes, a, a) < _reach2(tree.boxes, b, b)

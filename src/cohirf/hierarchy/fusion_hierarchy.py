@@ -223,7 +223,7 @@ class FusionHierarchy:
         --------
         >>> from cohirf import FusionHierarchy
         >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).medoids(level=1)
-        array([0, 2, 3], dtype=int32)
+        array([0, 2, 3])
         """
         return self._data_rows(self._partition(level)[1])
 
