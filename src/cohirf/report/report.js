@@ -1,13 +1,13 @@
 "use strict";
 
-/* What moves in a report: the hierarchy, the cuts with their scatter plot, table and download, and the theme.
- * Text goes into the page as text nodes only, and into charts through chartText, since plotly reads some HTML. */
+/* The interactive parts of a report: hierarchy, cuts with their scatter plot, table and download, and the theme.
+ * Text is added to the page as text nodes only, and to charts with chartText, because plotly interprets some HTML. */
 
 (async () => {
   const find = (id) => document.getElementById(id);
   const root = document.documentElement;
   const data = JSON.parse(find("report-data").textContent);
-  const nColours = data.palette.light.length - 1; // the last one is that of noise
+  const nColours = data.palette.light.length - 1; // the last colour is that of noise
   const state = { cut: data.cuts.length - 1, alone: null, node: -1, printing: false };
   const count = (n) => n.toLocaleString("en-US");
   const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
@@ -71,7 +71,7 @@
 
   const narrow = () => find("main").clientWidth < 600;
   const config = { displayModeBar: false, responsive: true, showTips: false };
-  const draw = (id, traces, about) => globalThis.Plotly?.react(id, traces, about, config); // nothing until it is there
+  const draw = (id, traces, about) => globalThis.Plotly?.react(id, traces, about, config); // does nothing before plotly is loaded
 
   const PRINTED = { "tree-chart": 680, scatter: 560, "rows-chart": 320, "agreement-chart": 320 }; // pixels on A4
   const widthOf = (id) => (state.printing ? PRINTED[id] : find(id).clientWidth);
@@ -180,7 +180,7 @@
   function descend(node) {
     state.node = node;
     listParts();
-    if (document.activeElement === document.body) { // the button that was pressed is gone
+    if (document.activeElement === document.body) { // the button that had the focus was removed
       find("tree-path").querySelector("[aria-current]").focus({ preventScroll: true });
     }
     drawTree();
@@ -188,8 +188,8 @@
 
   // ---- cuts
 
-  const placeOf = new Map(); // from the row of a medoid to its place in points.medoid_x
-  let points; // columns of the drawn rows; label and colour hold one entry per cut, row by row
+  const placeOf = new Map(); // from the row number of a medoid to its position in points.medoid_x
+  let points; // columns of the plotted rows; label and colour have one entry per row and cut, row by row
 
   async function unpackPoints() {
     const packed = data.points;
@@ -212,7 +212,7 @@
     const labels = atCut(points.label);
     const colours = atCut(points.colour);
     const shown = (label) => state.alone === null || label === state.alone;
-    const rank = (label) => 2 * shown(label) + (label >= 0); // what matters less is drawn first, and lies below
+    const rank = (label) => 2 * shown(label) + (label >= 0); // points with a lower rank are drawn first, below the others
     const order = [...labels.keys()].sort((a, b) => rank(labels[a]) - rank(labels[b]));
     const pick = (values) => order.map((i) => values[i]);
     const size = Math.max(3.5, Math.min(8, 260 / Math.sqrt(order.length)));
@@ -326,7 +326,7 @@
     drawScatter();
   }
 
-  let drawing = 0; // a slider that is dragged asks for more pictures than can be drawn
+  let drawing = 0; // a dragged slider requests more frames than can be drawn
 
   function chooseCut(place) {
     state.cut = place;
@@ -396,7 +396,7 @@
   // ---- together
 
   function drawAll() {
-    if (!points) return; // the theme may change before they are there
+    if (!points) return; // the theme may change before the points are unpacked
     drawTree();
     drawScatter();
     drawLevels();
