@@ -359,7 +359,9 @@ def test_a_client_may_be_chosen(client, parquet, X):
     ):
         there = model_of(MODELS["k-means"]).fit(open_source(X), client=other)
         assert "cohirf_contract_batches" in cluster.scheduler.task_prefixes
-        with pytest.raises(RuntimeError, match=r"its client is not the active one: use that with client\.as_current"):
+        with pytest.raises(
+            RuntimeError, match=r"its client is not the active one: activate the client with client\.as_current"
+        ):
             there.gather()
         with other.as_current():
             there.gather()
