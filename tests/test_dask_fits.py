@@ -359,7 +359,9 @@ def test_a_client_may_be_chosen(client, parquet, X):
     ):
         there = model_of(MODELS["k-means"]).fit(open_source(X), client=other)
         assert "cohirf_contract_batches" in cluster.scheduler.task_prefixes
-        with pytest.raises(RuntimeError, match=r"its client is not the active one: use that with client\.as_current"):
+        with pytest.raises(
+            RuntimeError, match=r"its client is not the active one: activate the client with client\.as_current"
+        ):
             there.gather()
         with other.as_current():
             there.gather()
@@ -449,7 +451,7 @@ def test_other_than_two_dimensions_are_refused(shape):
 
 
 def test_what_is_no_table_of_numbers_is_refused(X):
-    with pytest.raises(TypeError, match=r"A Delayed\w* of Dask is no table: give a Dask array or data frame"):
+    with pytest.raises(TypeError, match=r"X is a Dask Delayed\w*: pass a Dask array or data frame"):
         model_of(MODELS["k-means"]).fit(dask.delayed(X))
     with pytest.raises(TypeError, match="has chunks of type csr_"):
         model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS).map_blocks(sparse.csr_array))
@@ -466,9 +468,9 @@ def test_missing_values_are_refused_with_their_place(client, X):
 
 def test_weights_of_zero_and_of_another_length_are_refused(client, X, weights):
     array = da.from_array(X, chunks=CHUNKS)
-    with pytest.raises(ValueError, match=r"smallest value 0 .* Leave rows of weight 0 out"):
+    with pytest.raises(ValueError, match=r"minimum 0 .* Leave out rows of weight 0"):
         model_of(MODELS["k-means"]).fit(array, sample_weight=np.r_[0, weights[1:]])
-    with pytest.raises(ValueError, match=r"sample_weight has shape \(2999,\), and X has 3000 rows"):
+    with pytest.raises(ValueError, match=r"sample_weight has shape \(2999,\), but X has 3000 rows"):
         model_of(MODELS["k-means"]).fit(array, sample_weight=weights[1:])
 
 
@@ -476,7 +478,7 @@ def test_columns_that_are_no_numbers_are_refused(parquet):
     frame = dd.read_parquet(parquet)
     with pytest.raises(ValueError, match="Column 'name' of X has type"):
         model_of(MODELS["k-means"]).fit(frame.assign(name="somebody"))
-    with pytest.raises(TypeError, match="Only some column names of X are text, such as 'f0'"):
+    with pytest.raises(TypeError, match="Only some column names of X are strings, such as 'f0'"):
         model_of(MODELS["k-means"]).fit(frame.rename(columns={"f1": 1}))
 
 
@@ -492,7 +494,7 @@ def test_a_model_is_not_saved_with_labels_that_are_elsewhere(client, X, tmp_path
 def test_a_worker_without_the_package_is_named(client, X):
     client.run(_hide_package)
     try:
-        with pytest.raises(ModuleNotFoundError, match=r"Of the Dask cluster, tcp://.* lacks a package.*install cohirf"):
+        with pytest.raises(ModuleNotFoundError, match=r"In the Dask cluster, tcp://.* lacks a package.*install cohirf"):
             model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS))
     finally:
         client.run(_show_package)
@@ -522,7 +524,7 @@ def test_workers_that_die_of_their_task_are_named():
     from distributed.scheduler import KilledWorker
 
     with (
-        pytest.raises(RuntimeError, match=r"Several workers died of the same batches.* lower batch_size"),
+        pytest.raises(RuntimeError, match=r"Several workers died while they ran the same batches.* lower batch_size"),
         naming_faults(),
     ):
         raise KilledWorker("cohirf_contract_batches-0", SimpleNamespace(address="tcp://127.0.0.1:1"), 3)

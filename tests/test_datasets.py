@@ -68,7 +68,7 @@ def test_corners_that_are_drawn_twice_are_drawn_anew(monkeypatch):
 
 
 def test_more_clusters_than_corners_are_refused():
-    with pytest.raises(ValueError, match="n_clusters=9 is above the 8 corners of a hypercube with n_informative=3: r"):
+    with pytest.raises(ValueError, match="n_clusters=9 is above the 8 corners of a hypercube with n_informative=3: i"):
         make_hypercube(100, n_clusters=9, n_informative=3)
 
 

@@ -84,7 +84,7 @@ def test_data_without_a_feature_are_refused():
 
 
 def test_an_unknown_name_is_refused():
-    with pytest.raises(ValueError, match="'irises' is not a data set of the paper: give one of iris, alizadeh-2000-v2"):
+    with pytest.raises(ValueError, match="'irises' is not a data set of the paper: pass one of iris, alizadeh-2000-v2"):
         load_real("irises")
 
 
@@ -105,7 +105,7 @@ def test_without_a_file_and_without_openml_the_message_says_where_to_put_it(monk
 
     monkeypatch.setattr(real, "fetch_openml", no_network)
     looked = (
-        "no folder was given and COHIRF_DATA is not set" if folder is None else "nowhere/coil-20.parquet is no file"
+        "no folder was given and COHIRF_DATA is not set" if folder is None else "nowhere/coil-20.parquet does not exist"
     )
     with pytest.raises(FileNotFoundError, match=rf"coil-20 cannot be loaded: {looked}, and OpenML did not answer"):
         load_real("coil-20", folder)

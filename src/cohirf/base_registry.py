@@ -1,8 +1,8 @@
-"""Which estimators a saved model may name, and how their parameters become JSON and come back.
+"""The registry of estimators that a saved model may contain, and the conversion of their parameters to JSON and back.
 
-What stands in the file is a name from ``MODULES`` and never a module, a path or code. JSON has no tuples, no NaN and no
-estimators, so a value that it cannot hold becomes an object with a single key that says what it is, such as
-``{"tuple": [0, 1]}``. A plain dict becomes one as well, so that no two values look alike.
+The file stores a name from ``MODULES``, never a module, a path or code. JSON has no tuples, NaN or estimators, so such
+a value is stored as an object with a single key that names its type, for example ``{"tuple": [0, 1]}``. Dicts are
+stored in the same way, so that they cannot be mistaken for other types.
 """
 
 from __future__ import annotations
@@ -87,33 +87,33 @@ NUMPY_TYPES: dict[str, Any] = {
     )
 }
 
-# A fit writes to these, and a cache directory holds pickles, which it loads: so they are not stored, and not restored.
+# A fit writes to these paths, and loads pickles from a cache directory, so they are neither stored nor restored.
 PATHS = ("checkpoint", "memory")
-MAX_JOBS = 10_000  # a file that asks for more would have the next fit start as many threads or processes
+MAX_JOBS = 10_000  # a file with a larger number could make the next fit start as many threads or processes
 
-OUTPUT = "_sklearn_output_config"  # where scikit-learn keeps what set_output was told; clones have it too
+OUTPUT = "_sklearn_output_config"  # attribute in which scikit-learn stores the choice of set_output; clones copy it
 OUTPUTS = ("default", "pandas", "polars")
 
 
 class NotStorableError(ValueError):
-    """A value that JSON and the registry cannot give back."""
+    """A value that cannot be represented in JSON."""
 
 
 def registered_class(name: Any) -> Any:
-    """Import and return the class that ``name`` stands for."""
+    """Import and return the class that is registered under ``name``."""
     if not isinstance(name, str) or name not in MODULES:
         raise ValueError(f"{reprlib.repr(name)} is not an estimator that a saved model may name")
     return getattr(import_module(MODULES[name]), name)
 
 
 def is_registered(value: Any) -> bool:
-    """Tell whether ``value`` is an instance of a class in the registry, and not of one derived from it."""
+    """Return whether ``value`` is an instance of a registered class, and not of a subclass."""
     name = type(value).__name__
     return name in MODULES and type(value) is registered_class(name)
 
 
 def describe(value: Any) -> Any:
-    """Return a parameter as JSON can hold it, or raise NotStorableError."""
+    """Return the JSON representation of a parameter, or raise NotStorableError."""
     if type(value) in DESCRIBE:
         return DESCRIBE[type(value)](value)
     if isinstance(value, os.PathLike):
@@ -128,7 +128,7 @@ def describe(value: Any) -> Any:
 
 
 def describe_estimator(estimator: Any) -> dict[str, Any]:
-    """Return the name, the parameters and the output format of an estimator, and of all estimators within."""
+    """Return the name, parameters and output format of an estimator and, recursively, of nested estimators."""
     if "_metadata_request" in vars(estimator):
         raise NotStorableError("metadata requests cannot be stored")
     return {
@@ -150,7 +150,7 @@ def output_of(estimator: Any) -> str | None:
 
 
 def restore(value: Any) -> Any:
-    """Return the parameter that ``describe`` made ``value`` from; raise ValueError or TypeError for anything else."""
+    """Return the parameter whose JSON representation is ``value``; raise ValueError or TypeError if there is none."""
     if isinstance(value, list):
         return [restore(part) for part in value]
     if not isinstance(value, dict):
@@ -162,7 +162,7 @@ def restore(value: Any) -> Any:
 
 
 def restore_estimator(description: Any) -> Any:
-    """Return a new estimator as described: one in the registry, with parameters that it has and accepts."""
+    """Return a new estimator from its description; its class must be registered, and its parameters valid."""
     if not isinstance(description, dict) or description.keys() != {"name", "parameters", "output"}:
         raise ValueError(f"{reprlib.repr(description)} is not the description of an estimator")
     name, parameters, output = (description[key] for key in ("name", "parameters", "output"))
@@ -184,7 +184,7 @@ def restore_estimator(description: Any) -> Any:
 
 
 def set_output(estimator: Any, output: Any) -> Any:
-    """Give an estimator, and no estimator within, the format that ``set_output`` chose."""
+    """Set the output format of an estimator, but not of nested ones."""
     if output is not None:
         if output not in OUTPUTS:
             raise ValueError(f"output {reprlib.repr(output)} is not one of {', '.join(OUTPUTS)}")
@@ -248,7 +248,7 @@ DESCRIBE: dict[type, Callable[[Any], Any]] = {
     list: lambda value: [describe(part) for part in value],
     tuple: lambda value: {"tuple": [describe(part) for part in value]},
     dict: _describe_dict,
-    np.random.RandomState: lambda _: None,  # a generator in the middle of its sequence is not a parameter
+    np.random.RandomState: lambda _: None,  # the state of a generator is not stored
 }
 
 RESTORE: dict[str, Callable[[Any], Any]] = {

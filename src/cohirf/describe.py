@@ -1,4 +1,4 @@
-"""Which fit is this: everything its result depends on, as text that is the same in another process."""
+"""Describe a fit: everything that its result depends on, as text that is equal across processes."""
 
 from __future__ import annotations
 
@@ -16,28 +16,34 @@ import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-# What may differ when a fit goes on: it changes neither what a batch becomes nor which batches there are.
+# Parameters that may change when a fit is resumed: they affect neither batches nor their results.
 FREE_PARAMETERS = {"checkpoint", "max_iter", "memory_limit", "min_cluster_size", "n_jobs", "random_state", "verbose"}
-NO_TEXT: Any = object.__repr__  # it tells no more than an address
+NO_TEXT: Any = object.__repr__  # shows only the class and a memory address
 
 
 def describe_fit(model: BaseEstimator, **facts: Any) -> dict[str, str]:
-    """Return everything the result of a fit depends on, by name: versions, ``facts`` and parameters."""
+    """Describe everything that the result of a fit depends on: versions, ``facts`` and parameters, by name."""
     given = model.get_params()
-    # redraws follow the last level, so which batches there are depends on where the levels end
+    # redraws follow the last level, so the batches depend on the number of levels
     free = FREE_PARAMETERS - {"max_iter"} if given.get("redraws") else FREE_PARAMETERS
     parameters = {name: value for name, value in given.items() if name not in free}
     return _versions(parameters) | {name: describe(value) for name, value in (facts | parameters).items()}
 
 
 def describe(value: Any) -> str:
-    """Return text that is the same for the same value in another process, and another one for another value.
+    """Return a text that is equal for equal values in any process, and differs for different values.
 
-    Of an estimator it is the name alone: its parameters are described by themselves.
+    An estimator is described by the name of its class only: its parameters are described separately.
+
+    Examples
+    --------
+    >>> from cohirf.describe import describe
+    >>> describe({"b", "a"})
+    "set('a', 'b')"
     """
     try:
         return _describe(value)
-    except (RecursionError, ValueError):  # it refers to itself, or to what is not there yet
+    except (RecursionError, ValueError):  # it contains itself, or a variable that is not defined yet
         return _name(type(value))
 
 
@@ -61,7 +67,7 @@ def _describe(value: Any) -> str:
 
 
 def _describe_collection(value: Any) -> str:
-    """Describe what is inside: the text of the whole leaves out parts of long arrays, and has sets in any order."""
+    """Describe the items one by one: repr would abbreviate long arrays, and print sets in arbitrary order."""
     if isinstance(value, dict):
         inside = [f"{_describe(key)}: {_describe(item)}" for key, item in value.items()]
     else:
@@ -72,7 +78,7 @@ def _describe_collection(value: Any) -> str:
 
 
 def _describe_function(value: Any) -> str:
-    """Describe what a function does, as far as it says so itself: many are called <lambda>."""
+    """Describe a function by its name and code, because many functions are called <lambda>."""
     if isinstance(value, partial):
         return f"partial({_describe(value.func)}, {_describe(value.args)}, {_describe(value.keywords)})"
     if isinstance(value, MethodType):
@@ -86,7 +92,7 @@ def _describe_function(value: Any) -> str:
 
 
 def _versions(parameters: dict[str, Any]) -> dict[str, str]:
-    """Return the versions of this package, of what it is built on, and of the packages that parameters come from."""
+    """Return the versions of this package, of its dependencies, and of the packages that define the parameters."""
     versions = {
         "cohirf": _own_version(),
         "numpy": np.__version__,

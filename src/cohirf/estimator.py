@@ -80,7 +80,7 @@ from cohirf.on_dask import (
     DaskPopulation,
     DaskTable,
     FirstLevel,
-    GatheredSource,
+    LazyDaskSource,
     align_vectors,
     check_weights,
     gather_vectors,
@@ -369,14 +369,14 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             self.diagnostics_: list[LevelRecord] = []
             stack.enter_context(one_thread())
             stack.enter_context(showing_warnings_once())
-            if isinstance(rows, GatheredSource) and not one_batch:
+            if isinstance(rows, LazyDaskSource) and not one_batch:
                 self._fit_on_dask(rows, weights, contraction, around, tally)
             else:
                 if at_hand.in_order and one_batch:  # which sees all rows at once anyway
                     at_hand = RowsAtHand(ArrayRows(rows.take(np.arange(rows.n_rows))))
                     weights = weights.take(np.arange(rows.n_rows))[:, 0] if isinstance(weights, Source) else weights
                 self._fit_here(at_hand, weights, contraction, around, tally)
-                if isinstance(rows, GatheredSource):
+                if isinstance(rows, LazyDaskSource):
                     align_vectors(self, rows)
             self.feature_agreement_ = self._spread_out(tally.mean())
             if self._count_relevant() < self.n_features_in_:
@@ -576,13 +576,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                     "batch_size=None contracts all rows together, and those of a Dask array stay where they are: give "
                     'batch_size a number or "auto", or fit X.compute().'
                 )
-            return RowsAtHand(GatheredSource(self._open_dask(X, reset=True).array), in_order=True)
+            return RowsAtHand(LazyDaskSource(self._open_dask(X, reset=True).array), in_order=True)
         if isinstance(X, Source):
             validation.set_columns(self, X.n_features, X.feature_names)
             at_hand = self.batch_size is not None and not isinstance(X, ArraySource) and find_active_client()
             if on_cluster or at_hand:
                 batch_size = int(self.batch_size) if isinstance(self.batch_size, Integral) else None
-                return RowsAtHand(GatheredSource(spread_source(X, batch_size)), in_order=True)
+                return RowsAtHand(LazyDaskSource(spread_source(X, batch_size)), in_order=True)
             return RowsAtHand(X, in_order=True)
         X = self._check_data(X, reset=True)
         self._column_means = self._means_for_missing(X)
@@ -675,8 +675,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.relevant_features_, self.feature_statistics_ = found.relevant, found.statistics
         if len(found.relevant) == self.n_features_in_:
             return data
-        if isinstance(data.values, GatheredSource):
-            return RowsAtHand(GatheredSource(data.values.array[:, found.relevant]), in_order=True)
+        if isinstance(data.values, LazyDaskSource):
+            return RowsAtHand(LazyDaskSource(data.values.array[:, found.relevant]), in_order=True)
         if isinstance(data.values, ArrayRows):
             return RowsAtHand(ArrayRows(self._select(data.values.X)))
         return RowsAtHand(SelectedRows(data.values, found.relevant), in_order=True)
@@ -721,8 +721,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _room(self, at_hand: RowsAtHand) -> dict[str, Any]:
         """Return the memory limit of whoever runs batches, how many of them at a time, and what is held beside them."""
         limit, rows = resolve_memory_limit(self.memory_limit), at_hand.values
-        worker = find_fullest_worker() if isinstance(rows, GatheredSource) else None
-        if worker is None or not isinstance(rows, GatheredSource):
+        worker = find_fullest_worker() if isinstance(rows, LazyDaskSource) else None
+        if worker is None or not isinstance(rows, LazyDaskSource):
             held_bytes = 0 if at_hand.in_order else None
             return {"memory_limit": limit, "n_jobs": effective_n_jobs(self.n_jobs), "held_bytes": held_bytes}
         return {
@@ -772,7 +772,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 f"sample_weight needs a base method whose fit takes it, and that of {name} does not: "
                 f"choose another base method, such as KMeans or DBSCAN, or do without weights."
             )
-        if isinstance(rows, GatheredSource):
+        if isinstance(rows, LazyDaskSource):
             return check_weights(sample_weight, rows)
         like = np.empty((rows.n_rows, 0))
         weights = _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
@@ -846,8 +846,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     def _fit_on_dask(
         self,
-        rows: GatheredSource,
-        weights: GatheredSource | None,
+        rows: LazyDaskSource,
+        weights: LazyDaskSource | None,
         contraction: Contraction,
         around: Callable[[Engine], Engine],
         tally: FeatureTally,
@@ -994,7 +994,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
 def _describe_reading(at_hand: RowsAtHand) -> Any:
     """Return how rows are dealt into the batches of the first level, besides what parameters say."""
-    if isinstance(at_hand.values, GatheredSource):
+    if isinstance(at_hand.values, LazyDaskSource):
         return "by chunks", np.array(at_hand.values.array.chunks[0])
     return "in order" if at_hand.in_order else "at random"
 

@@ -279,7 +279,7 @@ def test_report_refuses_other_data(cohirf, model, iris):
     outcome = cohirf("report", model, "short.csv", "--out", "report.html")
     assert (outcome.code, outcome.err) == (
         2,
-        "cohirf: The data has 149 rows, and the model was fitted on 150: give the data of the fit.\n",
+        "cohirf: The data has 149 rows, but the model was fitted on 150: pass the data of the fit.\n",
     )
 
 

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 import cohirf
 from cohirf import CoHiRF, open_source
-from cohirf.diagnosis.witnesses import MAX_ROWS, draw_witnesses
+from cohirf.diagnosis.sample import MAX_ROWS, draw_sample
 
 DIGITS = load_digits(return_X_y=True)[0]
 RECOMMENDED = {"consensus": "majority", "n_views": 10, "medoid_weights": True}
@@ -36,12 +36,12 @@ def test_a_consensus_that_runs_of_the_base_have_in_common_is_recommended(good):
     diagnosis = good.diagnose()
     assert diagnosis.recommendation == "use CoHiRF"
     assert diagnosis.advice == []
-    assert diagnosis.share_sure > 0.8
+    assert diagnosis.stable_share > 0.8
 
 
 def test_it_prints_as_plain_words(poor):
     text = str(poor.diagnose())
-    assert text.startswith("CoHiRF around KMeans: use the base method alone.\nDo the views agree?")
+    assert text.startswith("CoHiRF with base method KMeans: use the base method alone.\nDo the views agree?")
     assert "What to try:\n  - " in text
     assert max(map(len, text.splitlines())) <= 100
 
@@ -52,7 +52,7 @@ def test_the_data_of_the_fit_leads_to_the_same_words_where_all_rows_were_kept(po
 
 
 def test_other_data_is_refused(poor):
-    with pytest.raises(ValueError, match="give the data of the fit"):
+    with pytest.raises(ValueError, match="pass the data of the fit"):
         poor.diagnose(DIGITS[1:])
 
 
@@ -84,7 +84,7 @@ def test_clusters_have_their_shares_among_the_rows_that_were_kept():
     X = np.r_[np.zeros((29_000, 2)), np.full((1000, 2), 9.0)] + np.random.default_rng(0).random((30_000, 2))
     model = CoHiRF(KMeans(2), random_state=0, n_views=1).fit(X)
     kept = np.bincount(model._landmark_labels) / len(model._landmark_labels)
-    drawn = np.bincount(model.labels_[draw_witnesses(model).rows]) / MAX_ROWS
+    drawn = np.bincount(model.labels_[draw_sample(model).rows]) / MAX_ROWS
     assert kept.min() > 0.1
     assert drawn.min() == pytest.approx(1 / 30, abs=0.02)
 

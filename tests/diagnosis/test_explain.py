@@ -84,7 +84,8 @@ def test_noise_features_are_in_views_that_agree_less():
 @pytest.mark.parametrize("cluster", [99, -1, 0.5, "a"])
 def test_a_cluster_that_is_not_there_is_named(model, cluster):
     with pytest.raises(
-        ValueError, match=f"cluster={cluster!r} is not there: give a number from 0 to {model.n_clusters_ - 1}"
+        ValueError,
+        match=f"cluster={cluster!r} is not a cluster of this model: pass an int from 0 to {model.n_clusters_ - 1}",
     ):
         model.explain(cluster, IRIS)
 

@@ -16,22 +16,22 @@ def test_shares_are_those_of_pairs():
     fused = {pair for pair in pairs if labels[pair[0]] == labels[pair[1]]}
     together = {pair for pair in pairs if alone[pair[0]] == alone[pair[1]] >= 0}
     found = compare_pairs(1, 3, labels, alone)
-    assert found.rightly_fused == pytest.approx(len(fused & together) / len(fused))
-    assert found.fused == pytest.approx(len(fused & together) / len(together))
+    assert found.precision == pytest.approx(len(fused & together) / len(fused))
+    assert found.recall == pytest.approx(len(fused & together) / len(together))
 
 
 def test_where_nothing_fused_nothing_is_wrong():
     found = compare_pairs(1, 4, np.arange(4), np.array([0, 0, 1, 1]))
-    assert (found.rightly_fused, found.fused) == (1, 0)
+    assert (found.precision, found.recall) == (1, 0)
 
 
 def test_levels_are_followed_on_the_rows_of_the_sample():
     # rows 0-1 and 2-3 fuse at level 1, and all four at level 2
     hierarchy = FusionHierarchy([0, 0, 0, 2], [0, 1, 2, 1])
     first, second = follow_levels(hierarchy, np.arange(4), np.array([0, 0, 1, 1]))
-    assert (first.level, first.n_clusters, first.rightly_fused, first.fused) == (1, 2, 1, 1)
-    assert (second.level, second.n_clusters, second.rightly_fused) == (2, 1, pytest.approx(1 / 3))
-    assert follow_levels(hierarchy, np.array([1, 3]), np.array([0, 1]))[0].rightly_fused == 1
+    assert (first.level, first.n_clusters, first.precision, first.recall) == (1, 2, 1, 1)
+    assert (second.level, second.n_clusters, second.precision) == (2, 1, pytest.approx(1 / 3))
+    assert follow_levels(hierarchy, np.array([1, 3]), np.array([0, 1]))[0].precision == 1
 
 
 def test_each_row_of_noise_is_a_cluster():

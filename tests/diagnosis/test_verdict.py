@@ -5,17 +5,17 @@ from dataclasses import replace
 import pytest
 
 from cohirf import LevelRecord
-from cohirf.diagnosis.alone import Comparison
-from cohirf.diagnosis.preservation import LevelKept
+from cohirf.diagnosis.base_alone import Comparison
+from cohirf.diagnosis.preservation import LevelPreservation
 from cohirf.diagnosis.verdict import (
     CutScore,
     Facts,
     advise,
     judge_agreement,
     judge_base_alone,
-    judge_certainty,
     judge_contraction,
     judge_preservation,
+    judge_stability,
     verdict,
 )
 
@@ -42,9 +42,9 @@ def facts():
         noise_share=0.0,
         comparison=compared(0.8, 0.8),
         feature_screen=False,
-        kept=[LevelKept(1, 50, 0.97, 0.3, 0.4), LevelKept(2, 4, 0.9, 0.9, 0.8)],
-        kept_by_rerun=0.9,
-        share_sure=0.9,
+        preservation=[LevelPreservation(1, 50, 0.97, 0.3, 0.4), LevelPreservation(2, 4, 0.9, 0.9, 0.8)],
+        rerun_precision=0.9,
+        stable_share=0.9,
     )
 
 
@@ -85,7 +85,7 @@ def test_one_view_and_equal_views_have_nothing_to_agree_on(facts):
 
 def test_neighbours_that_stay_together_speak_for_the_contraction(facts):
     finding = judge_contraction(facts)
-    assert (finding.tone, finding.answer) == ("good", "Yes, as far as neighbours tell.")
+    assert (finding.tone, finding.answer) == ("good", "Yes, judged by nearest neighbours.")
     assert "97%" in finding.reason
     assert judge_contraction(replace(facts, neighbours_together=0.8)).answer == "Mostly."
     assert judge_contraction(replace(facts, neighbours_together=0.5)).tone == "poor"
@@ -95,10 +95,10 @@ def test_neighbours_that_stay_together_speak_for_the_contraction(facts):
 def test_a_finer_cut_with_a_higher_silhouette_is_named(facts):
     finding = judge_contraction(replace(facts, cuts=[CutScore(1, 50, 0.7, None), CutScore(2, 4, 0.6, None)]))
     assert finding.answer == "Perhaps not at the last levels."
-    assert "at level 1, with 50 clusters, the silhouette is 0.70, and 0.60 at the last" in finding.reason
+    assert "at level 1, with 50 clusters, the silhouette is 0.70, and 0.60 at the last level" in finding.reason
 
 
-def test_cuts_without_a_silhouette_are_not_held_against_the_last(facts):
+def test_cuts_without_a_silhouette_are_not_compared_with_the_last(facts):
     undefined = [CutScore(1, 50, None, None), CutScore(2, 4, None, None)]
     assert judge_contraction(replace(facts, cuts=undefined)).tone == "good"
 
@@ -135,7 +135,7 @@ def test_the_base_alone_is_better_if_the_model_lost_what_it_finds_again(
     finding = judge_base_alone(replace(facts, comparison=compared(agreement, reproducibility)))
     assert finding.question == "Would KMeans alone do better?"
     assert (finding.answer, finding.tone) == (answer, tone)
-    assert f"by {agreement:.2f}." in finding.reason
+    assert f"its runs {agreement:.2f}." in finding.reason
 
 
 @pytest.mark.parametrize(
@@ -151,40 +151,43 @@ def test_a_comparison_that_was_not_made_says_why(facts):
     assert (finding.answer, finding.reason, finding.tone) == ("Not measured.", "Too many rows.", "unknown")
 
 
-def kept(*shares):
-    return [LevelKept(level, 10, share, 0.5, 0.5) for level, share in enumerate(shares, 1)]
+def preservation(*shares):
+    return [LevelPreservation(level, 10, share, 0.5, 0.5) for level, share in enumerate(shares, 1)]
 
 
 @pytest.mark.parametrize(
     ("shares", "answer", "tone"),
     [((0.97, 0.85), "Yes.", "good"), ((0.97, 0.6), "In part.", "fair"), ((0.97, 0.3), "No.", "poor")],
 )
-def test_levels_are_held_against_another_run_of_the_base_method(facts, shares, answer, tone):
-    finding = judge_preservation(replace(facts, kept=kept(*shares)))
+def test_levels_are_compared_with_another_run_of_the_base_method(facts, shares, answer, tone):
+    finding = judge_preservation(replace(facts, preservation=preservation(*shares)))
     assert (finding.answer, finding.tone) == (answer, tone)
     assert "after level 1 it was 97%" in finding.reason
-    assert "Of another run of KMeans it is 90%" in finding.reason
+    assert "Between two runs of KMeans it is 90%" in finding.reason
 
 
 def test_the_level_that_lost_most_is_named(facts):
-    assert "Level 3 lost most" in judge_preservation(replace(facts, kept=kept(0.9, 0.85, 0.4, 0.35))).reason
+    finding = judge_preservation(replace(facts, preservation=preservation(0.9, 0.85, 0.4, 0.35)))
+    assert "The largest loss is at level 3" in finding.reason
 
 
 def test_a_base_method_that_did_not_run_says_nothing_about_levels(facts):
-    finding = judge_preservation(replace(facts, kept=[], comparison=Comparison("DBSCAN", reason="Too many rows.")))
+    finding = judge_preservation(
+        replace(facts, preservation=[], comparison=Comparison("DBSCAN", reason="Too many rows."))
+    )
     assert (finding.answer, finding.reason, finding.tone) == ("Not measured.", "Too many rows.", "unknown")
 
 
 @pytest.mark.parametrize(("share", "tone"), [(0.9, "good"), (0.6, "fair"), (0.2, "poor")])
-def test_few_sure_rows_are_a_poor_sign(facts, share, tone):
-    finding = judge_certainty(replace(facts, share_sure=share))
+def test_few_stable_rows_are_a_poor_sign(facts, share, tone):
+    finding = judge_stability(replace(facts, stable_share=share))
     assert finding.tone == tone
-    assert f"On {share:.0%} of the rows" in finding.reason
+    assert f"{share:.0%} of the rows" in finding.reason
 
 
-def test_equal_views_say_nothing_about_certainty(facts):
-    assert judge_certainty(replace(facts, views_differ=False)).tone == "unknown"
-    assert judge_certainty(replace(facts, n_views=1)).tone == "unknown"
+def test_equal_views_say_nothing_about_stability(facts):
+    assert judge_stability(replace(facts, views_differ=False)).tone == "unknown"
+    assert judge_stability(replace(facts, n_views=1)).tone == "unknown"
 
 
 def test_a_good_fit_comes_without_advice(facts):
@@ -192,7 +195,7 @@ def test_a_good_fit_comes_without_advice(facts):
 
 
 def test_advice_names_options_that_are_off_and_at_last_the_base_alone(facts):
-    lost = replace(facts, comparison=compared(0.2, 0.6), kept=kept(0.9, 0.3))
+    lost = replace(facts, comparison=compared(0.2, 0.6), preservation=preservation(0.9, 0.3))
     tips = "\n".join(advise(lost))
     for option in ("medoid_weights=True", 'consensus="majority"', "fewer views", "hierarchy_.cut(level=1)"):
         assert option in tips
@@ -204,7 +207,7 @@ def test_advice_names_options_that_are_off_and_at_last_the_base_alone(facts):
 
 def test_advice_is_a_larger_batch_where_the_first_level_loses_most(facts):
     batched = [replace(facts.records[0], n_batches=7), *facts.records[1:]]
-    lost = replace(facts, comparison=compared(0.2, 0.6), kept=kept(0.4, 0.3), records=batched)
+    lost = replace(facts, comparison=compared(0.2, 0.6), preservation=preservation(0.4, 0.3), records=batched)
     assert any("larger batch_size" in tip for tip in advise(lost))
     assert not any("larger batch_size" in tip for tip in advise(replace(lost, records=facts.records)))
 
@@ -218,7 +221,7 @@ def test_a_base_that_finds_little_twice_is_advised_to_screen_features(facts):
 def test_there_are_five_questions_and_more_where_something_is_wrong(facts):
     assert len(verdict(facts)) == 5
     unfinished = verdict(replace(facts, records=facts.records[:2]))
-    assert unfinished[5].question == "Did the levels come to an end?"
+    assert unfinished[5].question == "Did the fit converge?"
     assert "max_iter" in unfinished[5].reason
     noisy = verdict(replace(facts, noise_share=0.8))
     assert "80% of the rows" in noisy[5].reason

@@ -96,19 +96,22 @@ def test_newick_has_every_row_as_a_leaf_once(hierarchy):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "This is not the JSON of a hierarchy: "),
-        ("[" * 100_000, "This is not the JSON of a hierarchy: "),
+        ("", "This text is not the JSON of a hierarchy: "),
+        ("[" * 100_000, "This text is not the JSON of a hierarchy: "),
         ("[1]", 'it lacks "format": "cohirf.FusionHierarchy"'),
         ('{"format": "other"}', 'it lacks "format": "cohirf.FusionHierarchy"'),
-        ('{"format": "cohirf.FusionHierarchy", "version": 2}', "has version 2, and this package reads version 1"),
-        ('{"format": "cohirf.FusionHierarchy", "version": 1, "parents": [0]}', "lacks absorbed_at: it was cut short"),
+        (
+            '{"format": "cohirf.FusionHierarchy", "version": 2}',
+            "has format version 2, but this version of cohirf reads version 1",
+        ),
+        ('{"format": "cohirf.FusionHierarchy", "version": 1, "parents": [0]}', "lacks absorbed_at: it was truncated"),
         (
             '{"format": "cohirf.FusionHierarchy", "version": 1, "parents": ["a"], "absorbed_at": [0]}',
             "parents must be a one-dimensional array of integers",
         ),
         (
             '{"format": "cohirf.FusionHierarchy", "version": 1, "parents": [], "absorbed_at": []}',
-            "parents has 0 rows: a hierarchy has at least one",
+            "parents has 0 rows: a hierarchy needs at least one",
         ),
         (
             '{"format": "cohirf.FusionHierarchy", "version": 1, "parents": [1, 0], "absorbed_at": [1, 1]}',
@@ -116,7 +119,7 @@ def test_newick_has_every_row_as_a_leaf_once(hierarchy):
         ),
     ],
 )
-def test_json_that_is_no_hierarchy_is_refused(text, message):
+def test_json_that_is_not_a_hierarchy_is_refused(text, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         FusionHierarchy.from_json(text)
 

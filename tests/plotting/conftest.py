@@ -14,7 +14,7 @@ def _draw_without_a_screen(monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
 
     def refuse(*args, **kwargs):
-        raise AssertionError("a picture called show")
+        raise AssertionError("a plot called show")
 
     monkeypatch.setattr(plt, "show", refuse)
     yield

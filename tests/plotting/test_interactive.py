@@ -57,7 +57,7 @@ def test_clusters_left_out_leave_a_gap(hierarchies_by_size):
     assert sum(inner) < sectors["all"]["values"] == 3000
 
 
-def test_a_model_and_its_hierarchy_give_the_same_picture(model):
+def test_a_model_and_its_hierarchy_give_the_same_plot(model):
     assert plot_sunburst(model) == plot_sunburst(model.hierarchy_)
 
 
@@ -74,7 +74,7 @@ def test_noise_is_called_so_and_grey():
     assert trace.marker.colors[place] == "#b3b3b3"
 
 
-def test_colours_are_those_of_the_other_pictures(hierarchies_by_size):
+def test_colours_are_those_of_the_other_plots(hierarchies_by_size):
     trace = plot_sunburst(hierarchies_by_size[3]).data[0]
     inner = [colour for colour, parent in zip(trace.marker.colors, trace.parents, strict=True) if parent == "all"]
     assert inner == ["#0072b2", "#e69f00", "#009e73"]
@@ -86,7 +86,7 @@ def test_it_can_be_written_as_a_page(model):
 
 
 def test_what_has_no_hierarchy_is_refused():
-    with pytest.raises(TypeError, match=r"\[0, 0\] of type list has no hierarchy to draw: give a fitted CoHiRF"):
+    with pytest.raises(TypeError, match=r"\[0, 0\] of type list cannot be plotted: pass a fitted CoHiRF"):
         plot_sunburst([0, 0])
 
 

@@ -1,4 +1,4 @@
-"""Geometry of the pictures: the properties that make them true."""
+"""Geometry of the plots."""
 
 import numpy as np
 import pytest

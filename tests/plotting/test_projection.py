@@ -50,7 +50,7 @@ def test_a_single_feature_is_drawn_against_the_row(data):
 
 
 def test_two_features_cannot_fill_space(data):
-    with pytest.raises(ValueError, match="too few for axes in space: give flat axes"):
+    with pytest.raises(ValueError, match="too few for 3D axes: pass 2D axes"):
         project(data[:, :2], ROWS, 3, None)
 
 

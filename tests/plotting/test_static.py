@@ -81,7 +81,7 @@ def test_settings_of_matplotlib_stay_as_they_are(plot, model):
 
 
 @pytest.mark.parametrize("plot", OF_HIERARCHIES)
-def test_a_model_and_its_hierarchy_give_the_same_picture(plot, model):
+def test_a_model_and_its_hierarchy_give_the_same_plot(plot, model):
     of_model, of_hierarchy = plot(model), plot(model.hierarchy_)
     assert texts_of(of_model) == texts_of(of_hierarchy)
     assert len(of_model.collections) == len(of_hierarchy.collections)
@@ -90,15 +90,13 @@ def test_a_model_and_its_hierarchy_give_the_same_picture(plot, model):
 @pytest.mark.parametrize("plot", OF_HIERARCHIES)
 @pytest.mark.parametrize("given", [[0, 0, 1], None, KMeans()])
 def test_what_has_no_hierarchy_is_refused(plot, given):
-    with pytest.raises(TypeError, match=r"has no hierarchy to draw: give a fitted CoHiRF or a FusionHierarchy"):
+    with pytest.raises(TypeError, match=r"cannot be plotted: pass a fitted CoHiRF or a FusionHierarchy"):
         plot(given)
 
 
 @pytest.mark.parametrize("plot", OF_MODELS)
 def test_a_hierarchy_does_not_do_where_a_model_is_needed(plot, model):
-    with pytest.raises(
-        TypeError, match=r"FusionHierarchy.* does not hold what this picture shows: give a fitted CoHiRF"
-    ):
+    with pytest.raises(TypeError, match=r"FusionHierarchy.* cannot be plotted: pass a fitted CoHiRF"):
         plot(model.hierarchy_)
 
 
@@ -159,7 +157,9 @@ class TestDendrogram:
         assert [label.get_text() for label in ax.get_xticklabels()] == ["ant (2)", "cat (1)"]
 
     def test_names_must_be_as_many_as_rows(self):
-        with pytest.raises(ValueError, match="leaf_labels has 2 names, and there is a row 2: give one for each row"):
+        with pytest.raises(
+            ValueError, match="leaf_labels has 2 names, but there is a row 2: pass one name for each row"
+        ):
             plot_dendrogram(FusionHierarchy([0, 0, 2], [0, 1, 0]), leaf_labels=["ant", "bee"])
 
     def test_a_function_makes_labels(self):
@@ -264,7 +264,7 @@ class TestLevels:
         _, ax = plt.subplots(figsize=(0.8, 2))
         assert texts_of(plot_levels(model, ax=ax)) == []
 
-    def test_worse_than_chance_stays_on_the_picture(self, model, monkeypatch):
+    def test_worse_than_chance_stays_on_the_plot(self, model, monkeypatch):
         records = [type(record)(**(vars(record) | {"agreement": -0.3})) for record in model.diagnostics_]
         monkeypatch.setattr(model, "diagnostics_", records)
         assert plot_levels(model).child_axes[0].get_ylim()[0] < -0.3
@@ -311,7 +311,7 @@ class TestMedoids:
 
     @pytest.mark.parametrize("shape", [(3, 3), (12,), (2, 3, 2)])
     def test_an_image_shape_that_does_not_fit_is_refused(self, many, shape):
-        with pytest.raises(ValueError, match=r"does not fit 12 features: give \(height, width\)"):
+        with pytest.raises(ValueError, match=r"does not fit 12 features: pass \(height, width\)"):
             plot_medoids(many[3], image_shape=shape)
 
     def test_names_come_from_the_fit_or_are_given(self, blobs):
@@ -323,7 +323,7 @@ class TestMedoids:
         assert "".join(label.get_text() for label in given.get_xticklabels()) == "jihgfedcba"
 
     def test_names_must_be_as_many_as_features(self, model):
-        with pytest.raises(ValueError, match="feature_names has 2 names for 10 features: give one for each"):
+        with pytest.raises(ValueError, match="feature_names has 2 names, but there are 10 features: pass one for each"):
             plot_medoids(model, feature_names=["a", "b"])
 
     def test_sparse_medoids_are_drawn_as_dense_ones(self, blobs):
@@ -347,7 +347,7 @@ class TestMedoids:
     def test_a_model_without_clusters_is_refused(self, noisy):
         X = noisy[1]
         model = CoHiRF(DBSCAN(eps=0.8), n_views=1, min_cluster_size=500, random_state=0).fit(X)
-        with pytest.raises(ValueError, match="has no clusters to draw: lower min_cluster_size=500"):
+        with pytest.raises(ValueError, match="has no clusters to plot: lower min_cluster_size=500"):
             plot_medoids(model)
 
     def test_at_least_one_cluster_is_drawn(self, model):
@@ -431,11 +431,11 @@ class TestScatter:
         assert scatter_labels(ax) == [200, 0]
 
     def test_other_data_is_refused(self, model, blobs):
-        with pytest.raises(ValueError, match="X has 10 rows, and the hierarchy has 300: give the data of the fit"):
+        with pytest.raises(ValueError, match="X has 10 rows, but the hierarchy has 300: pass the data of the fit"):
             plot_scatter(model, blobs[0][:10])
 
     def test_the_top_of_a_hierarchy_is_refused(self, model, blobs):
-        with pytest.raises(ValueError, match="is the top of a larger one: give the hierarchy of all rows"):
+        with pytest.raises(ValueError, match="is a condensed hierarchy: pass the hierarchy of all rows"):
             plot_scatter(model.hierarchy_.condense(), blobs[0])
 
     def test_a_model_must_be_fitted(self, blobs):
@@ -443,5 +443,5 @@ class TestScatter:
             plot_scatter(CoHiRF(), blobs[0])
 
     def test_what_has_no_hierarchy_is_refused(self, blobs):
-        with pytest.raises(TypeError, match="'labels' of type str has no hierarchy to draw"):
+        with pytest.raises(TypeError, match="'labels' of type str cannot be plotted"):
             plot_scatter("labels", blobs[0])

@@ -210,7 +210,9 @@ def test_where_labels_do_not_fit_those_of_the_drawn_rows_are_downloaded_and_it_s
     monkeypatch.setattr(downloads, "MAX_ROWS", 100)
     page = open_report(write_report(digits.model, digits.X, tmp_path / "part.html", max_points=60))
     choose_cut(page, 0)
-    assert "Of the 60 rows drawn: all 500 would make this page too large." in page.inner_text("#download-note")
+    assert "The file has the 60 plotted rows: all 500 would make this page too large." in page.inner_text(
+        "#download-note"
+    )
     _, rows, labels = read_labels(page)
     assert len(rows) == 60
     assert labels.tolist() == digits.model.hierarchy_.cut(level=1)[rows].tolist()
@@ -247,7 +249,7 @@ def test_pointing_at_a_cluster_of_the_hierarchy_tells_medoid_size_and_level(page
     assert "cluster 0" in told
     assert f"medoid: row {digits.model.medoid_indices_[0]}" in told
     assert f"{(digits.model.labels_ == 0).sum()} rows" in told
-    assert "made at level" in told
+    assert "formed at level" in told
     page.mouse.move(0, 0)
 
 

@@ -75,20 +75,20 @@ def test_classes_have_names_whatever_their_type(blobs, model):
 
 def test_other_data_is_refused(blobs, model):
     X, _ = blobs
-    with pytest.raises(ValueError, match=r"X has 299 rows, and the model was fitted on 300: give the data of the fit"):
+    with pytest.raises(ValueError, match=r"X has 299 rows, but the model was fitted on 300: pass the data of the fit"):
         check_study(model, X[1:], None, None)
-    with pytest.raises(ValueError, match=r"X has 9 features, and the model was fitted on 10: give the data of the fit"):
+    with pytest.raises(ValueError, match=r"X has 9 features, but the model was fitted on 10: pass the data of the fit"):
         check_study(model, X[:, 1:], None, None)
 
 
 @pytest.mark.parametrize("change", [lambda X: X[::-1], lambda X: X / X.std(axis=0), lambda X: X[:, ::-1]])
 def test_data_in_another_order_or_scale_is_refused(blobs, model, change):
-    with pytest.raises(ValueError, match=r"Row \d+ of X is not the medoid of cluster \d any more: give the data of"):
+    with pytest.raises(ValueError, match=r"Row \d+ of X differs from the medoid of cluster \d: pass the data of"):
         check_study(model, change(blobs[0]), None, None)
 
 
 def test_what_is_no_fitted_model_is_refused(blobs):
-    with pytest.raises(TypeError, match=r"KMeans\(\) of type KMeans is not what a report is about: give a"):
+    with pytest.raises(TypeError, match=r"KMeans\(\) of type KMeans is not a CoHiRF: pass a"):
         check_study(KMeans(), blobs[0], None, None)
     with pytest.raises(NotFittedError):
         check_study(CoHiRF(), blobs[0], None, None)
@@ -96,9 +96,9 @@ def test_what_is_no_fitted_model_is_refused(blobs):
 
 def test_names_and_classes_must_be_as_many_as_columns_and_rows(blobs, model):
     X, y = blobs
-    with pytest.raises(ValueError, match="feature_names has 2 names for 10 features: give one for each"):
+    with pytest.raises(ValueError, match="feature_names has 2 names, but there are 10 features: pass one for each"):
         check_study(model, X, None, ["a", "b"])
-    with pytest.raises(ValueError, match=r"y has shape \(10,\), and the data has 300 rows: give one class for"):
+    with pytest.raises(ValueError, match=r"y has shape \(10,\), but the data has 300 rows: pass one class for"):
         check_study(model, X, y[:10], None)
 
 

@@ -334,13 +334,13 @@ def test_the_wide_space_has_what_is_not_part_of_the_paper():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"estimator": OPTICS()}, "There is no search space for OPTICS: give one as search_space"),
-        ({"search_space": {"clusters": IntDistribution(2, 3)}}, "has 'clusters', which is no parameter of KMeans"),
+        ({"estimator": OPTICS()}, "There is no default search space for OPTICS: pass search_space"),
+        ({"search_space": {"clusters": IntDistribution(2, 3)}}, "has 'clusters', which is not a parameter of KMeans"),
         ({"search_space": {}}, "search_space is empty"),
-        ({"n_trials": 0}, "n_trials=0 is not valid: give 1 or more"),
+        ({"n_trials": 0}, "n_trials=0 is not valid: pass an int >= 1"),
         ({"seeds": ()}, "seeds is empty"),
-        ({"metric": "purity"}, "metric='purity' is not valid: give one of silhouette, calinski_harabasz, ari"),
-        ({"metric": "ari"}, "metric='ari' compares with true classes: give them as y"),
+        ({"metric": "purity"}, "metric='purity' is not valid: pass one of silhouette, calinski_harabasz, ari"),
+        ({"metric": "ari"}, "metric='ari' compares with true classes: pass them as y"),
     ],
 )  # fmt: skip
 def test_bad_arguments_are_refused_in_words(change, message):
@@ -349,7 +349,7 @@ def test_bad_arguments_are_refused_in_words(change, message):
 
 
 def test_a_list_or_a_source_is_refused_since_scores_need_the_rows():
-    with pytest.raises(TypeError, match="X is a list: give an array"):
+    with pytest.raises(TypeError, match="X is a list: pass an array"):
         tune(KMeans(), [[1.0], [2.0]])
 
 

@@ -1,4 +1,4 @@
-"""The affinity of all rows on one view: a full kernel, and the kernel of nearest neighbours (Wang et al. 2014)."""
+"""Affinity matrices of one view: of all pairs of rows, and of nearest neighbours only (Wang et al. 2014)."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 FloatMatrix = NDArray[np.float32]
 
-# So many rows of a few thousand numbers stay in the processor's cache. Not a power of two, or a column of a transposed
-# block would fall on few lines of the cache.
+# Rows per block: with a few thousand columns, a block fits into the processor's cache. Not a power of two, because a
+# column of a transposed block would then use only a few lines of the cache.
 BLOCK_ROWS = 84
 SCALE = 0.5  # the width of the Gaussian, relative to the local distance; Wang et al. call it mu and advise 0.3 to 0.8
 
 
 @dataclass(frozen=True)
 class Affinity:
-    """What one view knows of the similarity of rows.
+    """Similarities of the rows in one view.
 
     Attributes
     ----------
     status : array of float32, shape (n_rows, n_rows)
-        Similarity of all pairs; rows add up to one, and half of that stands on the diagonal. P in Wang et al.
+        Similarity of all pairs. Each row sums to 1; its diagonal entry is 0.5. P in Wang et al.
     neighbors : CSR matrix of float32, shape (n_rows, n_rows)
-        Similarity to the nearest neighbours alone; rows add up to one. S in Wang et al.
+        Similarity to the nearest neighbours only. Each row sums to 1. S in Wang et al.
     """
 
     status: FloatMatrix
@@ -36,23 +36,23 @@ class Affinity:
 
 
 def build_affinity(view: Any, n_neighbors: int) -> Affinity:
-    """Compare all rows of a view.
+    """Compute the affinity matrices of a view.
 
     The similarity of two rows at distance d is ``exp(-d ** 2 / (2 * (SCALE * local) ** 2))``, where ``local`` is the
-    mean of d and of the mean distances of both to their nearest neighbours. A row is not its own neighbour. Rows
-    that are equal to each other and to their neighbours have similarity one.
+    mean of three numbers: d, and the mean distance of each of the two rows to its nearest neighbours. A row is not its
+    own neighbour. Rows that are equal to each other and to their neighbours have similarity 1.
 
     Parameters
     ----------
     view : array or CSR matrix of float, shape (n_rows, n_features)
-        Two rows or more. A CSR matrix stores no column twice in a row, and is not made dense.
+        At least two rows. A CSR matrix must not store a column twice in a row; it is not converted to a dense array.
     n_neighbors : int
         Number of neighbours, at most ``n_rows - 1``.
 
     Returns
     -------
     affinity : Affinity
-        One dense float32 matrix and a sparse one. Nothing else of that size is allocated on the way.
+        A dense float32 matrix and a sparse one. No other matrix of this size is allocated.
 
     Examples
     --------
@@ -82,15 +82,15 @@ def build_affinity(view: Any, n_neighbors: int) -> Affinity:
 
 
 def blocks_of_rows(n_rows: int) -> Iterator[slice]:
-    """Cut the rows into blocks that fit the cache."""
+    """Yield blocks of rows that fit into the cache."""
     for start in range(0, n_rows, BLOCK_ROWS):
         yield slice(start, min(start + BLOCK_ROWS, n_rows))
 
 
 def standardise(view: NDArray[Any]) -> NDArray[np.float64]:
-    """Centre the view and bring it into the range of one, so that no square overflows or vanishes.
+    """Centre the view and scale it to absolute values of at most 1, so that squares neither overflow nor underflow.
 
-    Similarities do not change, since they compare distances with distances.
+    Similarities do not change: they depend on ratios of distances only.
     """
     scaled = view.astype(np.float64)
     scaled /= _largest(scaled)
@@ -100,7 +100,7 @@ def standardise(view: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def standardise_sparse(view: Any) -> Any:
-    """Do for a CSR matrix what keeps it sparse: only features that are stored in every row are centred."""
+    """Standardise a CSR matrix and keep it sparse: only features that are stored in every row are centred."""
     scaled = view.astype(np.float64)
     scaled.data /= _largest(scaled.data)
     sums = np.asarray(scaled.sum(axis=0)).ravel()
@@ -115,8 +115,8 @@ def measure_distances(view: Any) -> FloatMatrix:
     n_rows = view.shape[0]
     distances = np.empty((n_rows, n_rows), dtype=np.float32)
     norms = row_norms(view, squared=True)
-    columns = view.T.tocsr() if sparse.issparse(view) else view.T  # once, not for each block
-    rounding = 16 * np.finfo(np.float64).eps  # below this share of the norms, a difference of squares is noise
+    columns = view.T.tocsr() if sparse.issparse(view) else view.T  # transposed once, not for each block
+    rounding = 16 * np.finfo(np.float64).eps  # squared distances below this share of the norms are rounding errors
     for block in blocks_of_rows(n_rows):
         both = norms[block, None] + norms
         squares = both - 2 * safe_sparse_dot(view[block], columns, dense_output=True)
@@ -144,7 +144,7 @@ def compare(distances: FloatMatrix, local: FloatMatrix, local_of_all: FloatMatri
     width = local[:, None] + local_of_all
     width += distances
     width *= SCALE / 3
-    np.maximum(width, np.finfo(np.float32).tiny, out=width)  # equal rows whose neighbours are equal too
+    np.maximum(width, np.finfo(np.float32).tiny, out=width)  # the width is 0 for equal rows with equal neighbours
     distances /= width
     distances *= distances
     distances *= -0.5
@@ -152,9 +152,9 @@ def compare(distances: FloatMatrix, local: FloatMatrix, local_of_all: FloatMatri
 
 
 def normalise(block: FloatMatrix, start: int) -> None:
-    """Put one half on the diagonal and spread the other half over the rest of each row, in place.
+    """Set the diagonal to 0.5, and scale the other entries of each row to sum to 0.5, in place.
 
-    ``start`` is the row number at which the block of rows starts.
+    ``start`` is the row number of the first row of the block.
     """
     fill_diagonal(block, start, 0)
     block *= 0.5 / block.sum(axis=1, keepdims=True)
@@ -162,11 +162,11 @@ def normalise(block: FloatMatrix, start: int) -> None:
 
 
 def fill_diagonal(block: FloatMatrix, start: int, value: float) -> None:
-    """Set the diagonal of a square matrix within a block of its rows."""
+    """Set those entries of the diagonal of a square matrix that are in a block of its rows."""
     rows = np.arange(len(block))
     block[rows, rows + start] = value
 
 
 def _largest(values: NDArray[np.float64]) -> float:
-    """Return the largest absolute value, or one if there is none to divide by."""
+    """Return the largest absolute value, or 1 if it is 0."""
     return float(np.abs(values).max(initial=0)) or 1.0

@@ -1,4 +1,4 @@
-"""The distinct rows of a data matrix, in an order that does not depend on the order in which they came."""
+"""The distinct rows of a data matrix, in an order that does not depend on the order of the rows in the data."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class DistinctRows:
     Attributes
     ----------
     first : array of int, shape (n_distinct,)
-        For each distinct row, a row of the matrix that equals it.
+        For each distinct row, the number of a row of the matrix that is equal to it.
     group : array of int, shape (n_rows,)
-        For each row of the matrix, the number of the distinct row that it equals.
+        For each row of the matrix, the number of the distinct row that is equal to it.
     """
 
     first: IntArray
@@ -29,7 +29,7 @@ class DistinctRows:
 
 
 def canonical_csr(X: Any) -> Any:
-    """Return a CSR matrix with sorted column numbers, each once, and no stored zeros; ``X`` itself if it is one."""
+    """Return a CSR matrix with sorted, distinct column numbers and no stored zeros; ``X`` itself if it is one."""
     if X.has_canonical_format and X.data.all():
         return X
     X = X.copy()
@@ -39,17 +39,17 @@ def canonical_csr(X: Any) -> Any:
 
 
 def find_distinct_rows(X: Any) -> DistinctRows:
-    """Sort the rows of ``X`` and put equal ones together.
+    """Sort the rows of ``X`` and group equal ones.
 
     Parameters
     ----------
     X : array or CSR matrix, shape (n_rows, n_features)
-        Finite numbers. A CSR matrix has sorted column numbers, each once, and stores no zeros.
+        Finite numbers. A CSR matrix must have sorted, distinct column numbers and no stored zeros.
 
     Returns
     -------
     distinct : DistinctRows
-        The distinct rows. Their order depends on the set of rows alone.
+        The distinct rows. Their order depends only on the set of rows.
 
     Examples
     --------
@@ -68,9 +68,9 @@ def find_distinct_rows(X: Any) -> DistinctRows:
 
 
 def sort_rows(X: NDArray[Any]) -> tuple[IntArray, NDArray[np.bool_]]:
-    """Return the lexicographic order of the rows, and which of them differ from the one before.
+    """Return the lexicographic order of the rows, and which of them differ from the previous one.
 
-    Rows that one column tells apart are settled; only ties go on to the next column.
+    Each further column is used only for rows that are equal in all columns before it.
     """
     order = np.argsort(X[:, 0], kind="stable")
     is_new = _differs_from_previous(X[order, 0])
@@ -87,13 +87,14 @@ def sort_rows(X: NDArray[Any]) -> tuple[IntArray, NDArray[np.bool_]]:
 
 
 def sort_sparse_rows(X: Any) -> tuple[IntArray, NDArray[np.bool_]]:
-    """Return a canonical order of the rows of a CSR matrix, and which of them differ from the one before.
+    """Return a canonical order of the rows of a CSR matrix, and which of them differ from the previous one.
 
-    First columns of sparse data are mostly zero. So rows are sorted by their product with a fixed vector, which
-    tells distinct rows apart but for accidents; only then are rows with equal products compared as a whole.
+    The first columns of sparse data are mostly zero, so sorting column by column is slow. Rows are sorted by their
+    product with a fixed random vector instead, which differs for distinct rows except by coincidence; rows with equal
+    products are then compared in full.
     """
     vector = np.random.default_rng(0).normal(size=X.shape[1])
-    key = np.asarray(X @ vector)  # added up row by row in the order of columns: equal rows have equal keys
+    key = np.asarray(X @ vector)  # each row is summed in the order of columns, so equal rows have equal keys
     order = np.argsort(key, kind="stable")
     is_new = _differs_from_previous(key[order])
     same = np.flatnonzero(~is_new)
@@ -115,6 +116,6 @@ def _differs_from_previous(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _is_tied(is_new: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Tell which positions of a sorted sequence equal the one before or the one after."""
+    """Return which entries of a sorted sequence are equal to the previous or the next one."""
     is_last = np.append(is_new[1:], True)
     return np.asarray(~(is_new & is_last))

@@ -1,4 +1,4 @@
-"""Similarity network fusion: many affinities of the same rows become one (Wang et al. 2014)."""
+"""Similarity network fusion: fuse several affinity matrices of the same rows into one (Wang et al. 2014)."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from cohirf.clusterers.affinity import Affinity, FloatMatrix, blocks_of_rows, fi
 
 
 def fuse_affinities(affinities: Sequence[Affinity], n_iter: int, n_jobs: int | None = None) -> FloatMatrix:
-    """Let the affinities take over from each other what their neighbours agree on, and return their mean.
+    """Fuse affinities by cross-diffusion, and return their mean.
 
-    In each iteration, every status matrix P becomes ``S @ (mean of the other P) @ S.T``, normalised again, where S
-    is the sparse matrix of its own neighbours. A single affinity has itself for the others. The product costs
-    O(n_rows ** 2 * n_neighbors).
+    In each iteration, every status matrix P is replaced by ``S @ (mean of the other P) @ S.T`` and normalised again,
+    where S is the sparse matrix of its own neighbours. If there is only one affinity, its own P is used instead of the
+    mean. The product takes O(n_rows ** 2 * n_neighbors) operations.
 
     Parameters
     ----------
     affinities : sequence of Affinity
-        The status matrices are overwritten.
+        The affinities to fuse. Their status matrices are overwritten.
     n_iter : int
         Number of iterations.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Number of threads. The result does not depend on it.
 
     Returns
     -------
     fused : array of float32, shape (n_rows, n_rows)
-        Symmetric. Besides it, one matrix of that size per thread is allocated.
+        The symmetric fused matrix. One further matrix of this size is allocated per thread.
 
     Examples
     --------
@@ -60,16 +60,16 @@ def fuse_affinities(affinities: Sequence[Affinity], n_iter: int, n_jobs: int | N
 
 @dataclass(frozen=True)
 class Worker:
-    """The affinities of one thread, with what it needs to work on them in every iteration.
+    """The affinities that one thread updates, with its working memory.
 
     Attributes
     ----------
     affinities : sequence of Affinity
-        Those it updates.
+        The affinities that the thread updates.
     neighbor_blocks : list of list of CSR matrix
-        For each affinity, its neighbours by blocks of rows.
+        For each affinity, its neighbour matrix, split into blocks of rows.
     others : array of float32, shape (n_rows, n_rows)
-        Room for the sum of the other status matrices.
+        Working memory for the sum of the other status matrices.
     """
 
     affinities: Sequence[Affinity]
@@ -78,25 +78,25 @@ class Worker:
 
     @classmethod
     def of(cls, affinities: Sequence[Affinity]) -> Worker:
-        """Cut the neighbours into blocks and make room."""
+        """Split the neighbour matrices into blocks, and allocate the working memory."""
         cut = [[a.neighbors[block] for block in blocks_of_rows(len(a.status))] for a in affinities]
         return cls(affinities, cut, np.empty_like(affinities[0].status))
 
     def diffuse(self, total: FloatMatrix, *, alone: bool) -> None:
-        """Take one step with each affinity; ``total`` is the sum of all status matrices before it."""
+        """Run one iteration for each affinity; ``total`` is the sum of all status matrices before the iteration."""
         for affinity, neighbor_blocks in zip(self.affinities, self.neighbor_blocks, strict=True):
             np.subtract(total, 0 if alone else affinity.status, out=self.others)
             diffuse(affinity, neighbor_blocks, self.others)
 
 
 def divide(affinities: Sequence[Affinity], n_parts: int) -> list[Sequence[Affinity]]:
-    """Divide the affinities into at most so many parts of about the same size."""
+    """Divide the affinities into at most ``n_parts`` parts of about equal size."""
     n_parts = min(n_parts, len(affinities))
     return [affinities[part::n_parts] for part in range(n_parts)]
 
 
 def add_up(affinities: Sequence[Affinity], total: FloatMatrix) -> None:
-    """Add up all status matrices, always in the same order, into ``total``."""
+    """Write the sum of all status matrices, always in the same order, to ``total``."""
     for block in blocks_of_rows(len(total)):
         total[block] = affinities[0].status[block]
         for affinity in affinities[1:]:
@@ -106,25 +106,24 @@ def add_up(affinities: Sequence[Affinity], total: FloatMatrix) -> None:
 def diffuse(affinity: Affinity, neighbor_blocks: Sequence[Any], others: FloatMatrix) -> None:
     """Replace a status matrix by ``neighbors @ others @ neighbors.T``, normalised.
 
-    ``others`` may be the sum or the mean of the other status matrices, since rows are normalised in the end. Blocks
-    of rows are small enough for both products and the transpose between them to stay in the cache.
+    ``others`` may be the sum or the mean of the other status matrices, because rows are normalised afterwards. The
+    blocks of rows are small enough for both products, and the transpose between them, to fit into the cache.
     """
     status, neighbors = affinity.status, affinity.neighbors
     for block, neighbor_rows in zip(blocks_of_rows(len(status)), neighbor_blocks, strict=True):
         rows = neighbor_rows @ others
-        columns = neighbors @ np.ascontiguousarray(rows.T)  # a sparse matrix multiplies fast from the left only
+        columns = neighbors @ np.ascontiguousarray(rows.T)  # sparse @ dense is fast, dense @ sparse is not
         normalise_transposed(columns, block.start, out=status[block])
 
 
 def normalise_transposed(columns: FloatMatrix, start: int, out: FloatMatrix) -> None:
-    """Transpose a block into ``out``, with one half on the diagonal and one half on the rest of each row.
+    """Transpose a block into ``out``, with 0.5 on the diagonal and other entries of each row that sum to 0.5.
 
-    The block itself is overwritten.
-    ``start`` is the row number at which the block of rows ``out`` starts.
+    The block itself is overwritten. ``start`` is the row number of the first row of ``out``.
     """
     fill_diagonal(columns.T, start, 0)
     rest = np.ones(len(columns), dtype=columns.dtype) @ columns
-    columns *= 0.5 / rest  # before the transpose: along rows in memory it is several times as fast
+    columns *= 0.5 / rest  # before the transpose: several times faster along contiguous rows
     out[:] = columns.T
     fill_diagonal(out, start, 0.5)
 

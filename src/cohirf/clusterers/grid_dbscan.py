@@ -17,40 +17,48 @@ from cohirf.algorithm.grouping import index_dtype
 from cohirf.optional import import_optional
 
 MAX_GRID_FEATURES = 3
-MAX_TREE_FEATURES = 15  # beyond it boxes hardly tell rows apart, and scikit-learn takes no tree either
-MAX_CELLS_A_SIDE = 2**30  # beyond it, floating point cannot tell neighbouring cells apart safely
+MAX_TREE_FEATURES = 15  # with more features, bounding boxes are not selective; scikit-learn uses no tree, either
+MAX_CELLS_A_SIDE = 2**30  # with more cells, floating point cannot safely distinguish neighbouring cells
 
 
 class GridDBSCAN(ClusterMixin, BaseEstimator):
     """DBSCAN on a grid or a tree: fast on many rows of up to fifteen features.
 
-    Core rows, their clusters and noise are those of :class:`sklearn.cluster.DBSCAN` with the Euclidean metric. A border
-    row that touches several clusters joins that of the nearest core row, or the first of those with equally near ones;
-    scikit-learn takes the first of all.
-    Up to three features are put on a grid, unless ``eps`` is tiny against the range of the data, up to fifteen into a
-    tree of boxes. Both take rows that are close together as a whole, in linear memory whatever ``eps`` is. With more
-    features neither pays, and with weights that are not whole numbers, sums depend on their order: then scikit-learn's
-    DBSCAN does the work. ``algorithm_`` says which one did.
+    Core rows, their clusters and noise are the same as those of :class:`sklearn.cluster.DBSCAN` with the Euclidean
+    metric. Border rows that are neighbours of several clusters may differ: here they join the cluster of the nearest
+    core row (the cluster with the lowest label if several are equally near); in scikit-learn, always the cluster with
+    the lowest label.
+
+    Data with up to three features is put on a grid, unless ``eps`` is tiny compared with the range of the data. Data
+    with up to fifteen features is put into a tree of bounding boxes. Both treat groups of close rows as a whole, and
+    their memory is linear in the number of rows for any ``eps``. With more features neither is faster than
+    scikit-learn's DBSCAN, which is used then. It is also used if weights are not whole numbers, because the sum of such
+    weights depends on their order. ``algorithm_`` says which of the three was used. Grid and tree need numba (extra
+    ``fast``).
 
     Parameters
     ----------
     eps : float, default=0.5
         Largest distance between neighbours.
     min_samples : int, default=5
-        Number of neighbours, or their total weight, that makes a row a core row; the row itself counts.
+        Smallest number of neighbours, or their smallest total weight, of a core row; the row itself counts.
 
     Attributes
     ----------
     labels_ : array of int, shape (n_samples,)
-        Cluster of each row, numbered by their first core row; -1 for noise.
+        Cluster of each row; -1 for noise. Clusters are numbered in the order of their first core rows.
     core_sample_indices_ : array of int, shape (n_core_samples,)
-        Core rows.
+        Sorted row numbers of the core rows.
     algorithm_ : {"grid", "tree", "scikit-learn"}
-        What was used.
+        The algorithm that was used.
     n_features_in_ : int
         Number of features seen by ``fit``.
     feature_names_in_ : array of str, shape (n_features_in_,)
-        Names of the features, where ``X`` has names that are all strings.
+        Names of the features seen by ``fit``; defined only if all names are strings.
+
+    See Also
+    --------
+    sklearn.cluster.DBSCAN : The same clusters, for any metric.
 
     Examples
     --------
@@ -81,8 +89,8 @@ class GridDBSCAN(ClusterMixin, BaseEstimator):
             The data.
         y : ignored
             Present by convention.
-        sample_weight : array, shape (n_samples,), optional
-            Weight of each row in its neighbourhoods; negative weights are allowed, as in scikit-learn.
+        sample_weight : array, shape (n_samples,), default=None
+            Weight of each row in its neighbourhoods. Negative weights are allowed, as in scikit-learn.
 
         Returns
         -------
@@ -107,26 +115,26 @@ class GridDBSCAN(ClusterMixin, BaseEstimator):
 
 
 def are_counts(weights: NDArray[np.float64] | None) -> bool:
-    """Tell whether weights add up to the same sum in any order, as whole numbers do."""
+    """Return whether all weights are whole numbers, whose sum does not depend on their order."""
     return weights is None or bool((weights >= 0).all() and (weights == np.floor(weights)).all())
 
 
 def cell_side(eps: float, n_features: int) -> float:
-    """Return the side of a cell whose diagonal is ``eps``, less what rounding may add."""
+    """Return the side of a cell whose diagonal is slightly less than ``eps``, to be safe from rounding."""
     return float(eps / math.sqrt(n_features) * (1 - 1e-6))
 
 
 def cluster_on_grid(
     X: NDArray[Any], eps: float, min_samples: int, weights: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return the label of each row, -1 for noise, and the core rows; None where floating point cannot hold the grid."""
+    """Return the label of each row, -1 for noise, and the core rows; None if the grid would have too many cells."""
     import_optional("numba", "fast", "GridDBSCAN")
     from cohirf.clusterers import grid_kernels as kernels
 
     X = _as_compiled_for(X)
     side = cell_side(eps, X.shape[1])
     low, high = kernels.bounds(X)
-    with np.errstate(all="ignore"):  # a range or a quotient beyond floating point is no grid either
+    with np.errstate(all="ignore"):  # a range or quotient that overflows cannot be put on a grid, either
         if not (high - low).max() / side < MAX_CELLS_A_SIDE:
             return None
     weights = None if weights is None else _as_compiled_for(weights)
@@ -149,5 +157,5 @@ def cluster_in_tree(
 
 
 def _as_compiled_for(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a contiguous array that can be written: any other kind would have the kernels compiled once more."""
+    """Return a contiguous, writable array: for any other kind, numba would compile the kernels again."""
     return np.require(array, requirements=["C", "W"])

@@ -1,12 +1,13 @@
 """Compiled kernels of DBSCAN on a grid.
 
-Cells have a diagonal of ``eps``, so rows of one cell are neighbours of each other. A cell that holds ``min_samples`` is
-full of core rows without a single distance; two cells are connected as soon as one close pair of core rows is found.
+Cells have a diagonal of ``eps``, so rows of one cell are neighbours of each other. All rows of a cell with at least
+``min_samples`` rows are core rows, and no distance is needed to know this. Two cells are connected as soon as one close
+pair of core rows is found.
 
-There are three axes; data with fewer features leave the first ones at 0. Cells that differ in their last coordinate
-alone, their height, form a pile, and a pile keeps one bit for each height. Cells are sorted by pile and height, so the
-cells of a pile that are near a given height are found by counting bits, and the piles near another one are found by
-walking along the sorted piles. Nothing is searched for, and memory is linear in the rows, whatever their range.
+There are three axes; data with fewer features has 0 along the first ones. Cells that differ only in their last
+coordinate, their height, form a pile, and a pile has one bit for each height. Cells are sorted by pile and height, so
+the cells of a pile near a given height are found by counting bits, and the piles near another one by moving along the
+sorted piles. No search is needed, and memory is linear in the number of rows for any range of values.
 """
 
 from __future__ import annotations
@@ -17,23 +18,23 @@ import numpy as np
 from numba import njit
 
 N_AXES = 3
-REACH = 2  # with up to three features, neighbours are at most so many cells apart along each axis
+REACH = 2  # with up to three features, neighbours are at most this many cells apart along each axis
 WINDOW = 2 * REACH + 1
 SPAN = 64 - 2 * REACH  # heights of a pile, in a word that has room for the heights near either end
 MAX_DIGIT_BITS = 13
-FEW_PAIRS = 9  # compared before any box is made
-BRUTE_PAIRS = 64  # compared before any side is halved
-SAMPLE = 4  # rows of either cell that often hold a close pair
+FEW_PAIRS = 9  # pairs of rows that are compared before any box is computed
+BRUTE_PAIRS = 64  # pairs of rows that are compared before any side is halved
+SAMPLE = 4  # rows of either cell that are compared first, because they often contain a close pair
 NO_CORE, MIXED = -1, -2
 
 
 class Grid(NamedTuple):
-    """Rows sorted by cell, cells by pile and height.
+    """Rows sorted by cell, and cells sorted by pile and height.
 
-    Cell ``c`` has the rows from ``starts[c]`` to ``starts[c + 1]``, core rows before ``core_ends[c]``. A pile has the
-    heights from its base to ``SPAN`` above it; its bits start ``REACH`` below the base, and the first bit that is set
-    stands for the cell ``firsts[pile]``, the next one for the next cell. Piles are sorted by base, then by key. A step
-    along the second axis changes the key by 1, along the first by ``stride``.
+    Cell ``c`` has the rows ``starts[c]:starts[c + 1]``; those before ``core_ends[c]`` are core rows. A pile covers
+    ``SPAN`` heights, starting at its base; its bits start ``REACH`` below the base. The first set bit belongs to the
+    cell ``firsts[pile]``, the next set bit to the next cell, and so on. Piles are sorted by base, then by key. A step
+    along the second axis changes the key by 1, along the first axis by ``stride``.
     """
 
     points: Any
@@ -65,7 +66,8 @@ def bounds(X: Any) -> Any:
 def cluster(X: Any, weights: Any, rows: Any, low: Any, high: Any, side: Any, radius2: Any, min_weight: Any) -> Any:
     """Return the label of each row, -1 for noise, and the core rows.
 
-    ``low`` and ``high`` bound the features. ``weights`` may be None. ``rows`` is room for the number of each row.
+    ``low`` and ``high`` are the bounds of the features. ``weights`` may be None. ``rows`` is working memory for one
+    number per row.
     """
     grid = _build_grid(X, rows, low, high, side)
     if weights is not None:
@@ -88,7 +90,7 @@ def _n_bits(value: Any) -> Any:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _steps(value: Any, low: Any, side: Any) -> Any:
-    """Return the coordinate of the cell that holds a value, in float64 whatever the type of the value."""
+    """Return the coordinate of the cell that contains a value, computed in float64 for any type of value."""
     return np.int64((np.float64(value) - low) / side)
 
 
@@ -133,7 +135,7 @@ def _build_grid(X: Any, rows: Any, low: Any, high: Any, side: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _sort(keys: Any, rows: Any) -> Any:
-    """Sort rows by keys, digit by digit, rows of one key in the order they have; both arrays are used up."""
+    """Sort rows by keys with a stable radix sort; both arrays are overwritten."""
     n, n_bits = len(keys), _n_bits(keys.max())
     n_digits = -(-n_bits // min(MAX_DIGIT_BITS, max(8, _n_bits(n))))
     width = -(-n_bits // max(1, n_digits))
@@ -160,7 +162,7 @@ def _sort(keys: Any, rows: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _rank(keys: Any, rows: Any) -> Any:
-    """Return the distinct keys in rising order, and for each key its place among them; ``rows`` is room for numbers."""
+    """Return the sorted distinct keys, and the position of each key among them; ``rows`` is working memory."""
     for i in range(len(keys)):
         rows[i] = i
     distinct, order = _sort(keys, rows.copy())
@@ -201,7 +203,7 @@ def _build_piles(cell_keys: Any, heights: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _count_bits(bits: Any) -> Any:
-    """Count the bits that are set, in the form that compilers turn into one instruction."""
+    """Count the set bits, in a form that compilers turn into one instruction."""
     count = 0
     while bits:
         bits &= bits - np.uint64(1)
@@ -211,7 +213,7 @@ def _count_bits(bits: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _run(first: Any, bits: Any, low: Any, width: Any) -> Any:
-    """Return the cells that ``width`` bits of a pile from ``low`` on stand for: the first, and one behind the last."""
+    """Return the cells of ``width`` bits of a pile, starting at ``low``: the first cell, and one past the last."""
     below = (np.uint64(1) << np.uint64(low)) - np.uint64(1)
     window = ((np.uint64(1) << np.uint64(width)) - np.uint64(1)) << np.uint64(low)
     start = first + _count_bits(bits & below)
@@ -220,7 +222,7 @@ def _run(first: Any, bits: Any, low: Any, width: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _bands(grid: Any, reach: Any, forwards: Any) -> Any:
-    """Return the ranges of keys that near piles have, relative to the key of a pile, nearest first."""
+    """Return the ranges of keys of nearby piles, relative to the key of a pile, nearest first."""
     n_steps = reach if grid.keys.max() >= grid.stride else 0  # along the first axis, where the data have one
     n_sides = 1 if forwards else 2
     bands = np.zeros((1 + n_sides * (n_steps + 1), 2), dtype=np.int64)  # the first one is the pile itself
@@ -237,7 +239,8 @@ def _bands(grid: Any, reach: Any, forwards: Any) -> Any:
 def _near_piles(keys: Any, bases: Any, pile: Any, bands: Any, cursors: Any, near: Any) -> Any:
     """Write the piles near ``pile`` and return their number.
 
-    ``cursors`` only move forwards from pile to pile: one for each band, then one at the end of the piles of this base.
+    ``cursors`` only move forwards from pile to pile: one cursor for each band, and one for the end of the piles with
+    this base.
     """
     end = cursors[-1]
     if pile >= end:
@@ -304,7 +307,7 @@ def _weight_near(points: Any, weights: Any, i: Any, start: Any, end: Any, radius
 def _find_core(grid: Any, weights: Any, radius2: Any, min_weight: Any) -> None:
     """Put core rows first in each cell: rows whose neighbours, themselves included, weigh ``min_weight`` or more.
 
-    Runs of rows in the piles near by are made as they are needed: the nearest come first, and most rows need few.
+    Runs of rows in nearby piles are collected only when needed: the nearest come first, and most rows need few.
     """
     points, rows, starts, core_ends, heights = grid.points, grid.rows, grid.starts, grid.core_ends, grid.heights
     keys, bases, firsts, bits = grid.keys, grid.bases, grid.firsts, grid.bits
@@ -357,7 +360,7 @@ def _root(parents: Any, cell: Any) -> Any:
 def _connect_cells(grid: Any, radius2: Any) -> Any:
     """Return the root of each cell after joining cells with a close pair of core rows.
 
-    Adjacent cells come first: after them most piles near each other are joined already, and passed over as a whole.
+    Adjacent cells come first: after them, most nearby piles are already joined, and can be skipped as a whole.
     """
     parents = np.arange(len(grid.heights))
     boxes = np.empty((len(parents), 2 * N_AXES))
@@ -379,7 +382,7 @@ def _point_to_roots(parents: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def _find_pile_roots(grid: Any, roots: Any, pile_roots: Any) -> None:
-    """Write the root that all core rows of a pile have, or that there are several, or none."""
+    """Write the common root of all core rows of each pile, or a code for several roots or for no core rows."""
     for pile in range(len(pile_roots)):
         root = NO_CORE
         for cell in range(grid.firsts[pile], grid.firsts[pile] + _count_bits(grid.bits[pile])):
@@ -390,7 +393,7 @@ def _find_pile_roots(grid: Any, roots: Any, pile_roots: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def _drop_joined(near: Any, n_near: Any, pile_roots: Any, root: Any) -> Any:
-    """Keep the piles with core rows, less those that have ``root`` alone; return their number."""
+    """Keep the piles that have core rows with another root than ``root``; return their number."""
     n_kept = 0
     for t in range(n_near):
         other = pile_roots[near[t]]
@@ -436,7 +439,7 @@ def _connect_within(grid: Any, reach: Any, radius2: Any, parents: Any, pile_root
 
 @njit(cache=True, nogil=True)
 def _are_close(points: Any, rows: Any, starts: Any, core_ends: Any, a: Any, b: Any, radius2: Any, boxes: Any) -> Any:
-    """Tell whether two cells have a close pair of core rows; cheap tests come first."""
+    """Return whether two cells have a close pair of core rows; cheap tests come first."""
     a0, a1, b0, b1 = starts[a], core_ends[a], starts[b], core_ends[b]
     if (a1 - a0) * (b1 - b0) <= FEW_PAIRS:
         return _compare_all(points, a0, a1, b0, b1, radius2)
@@ -504,7 +507,7 @@ def _longest_side(boxes: Any, box: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _keep_near(points: Any, rows: Any, start: Any, end: Any, boxes: Any, box: Any, radius2: Any) -> Any:
-    """Order rows, those within the radius of a box first; returns where these end."""
+    """Move the rows within the radius of a box to the front; return their end."""
     i, k = start, end
     while i < k:
         gap2 = 0.0
@@ -521,7 +524,7 @@ def _keep_near(points: Any, rows: Any, start: Any, end: Any, boxes: Any, box: An
 
 @njit(cache=True, nogil=True)
 def _split(points: Any, rows: Any, start: Any, end: Any, boxes: Any, box: Any, side: Any) -> Any:
-    """Order rows, those in the lower half of their box first; returns where these end."""
+    """Move the rows in the lower half of their box to the front; return their end."""
     low, high = boxes[box, side], boxes[box, N_AXES + side]
     middle = low + (high - low) / 2
     if middle >= high:  # between neighbouring floats the mean may round up
@@ -538,10 +541,10 @@ def _split(points: Any, rows: Any, start: Any, end: Any, boxes: Any, box: Any, s
 
 @njit(cache=True, nogil=True)
 def has_close_pair(points: Any, rows: Any, a0: Any, a1: Any, b0: Any, b1: Any, radius2: Any) -> Any:
-    """Tell whether a row from ``a0`` to ``a1`` is within the radius of one from ``b0`` to ``b1``.
+    """Return whether any of the rows ``a0:a1`` is within the radius of any of the rows ``b0:b1``.
 
-    Rows too far from the box around the other side are dropped, then one side is halved, again and again. So two dense
-    cells that face each other across a gap are told apart without comparing all their rows. Reorders either side.
+    Rows too far from the bounding box of the other side are dropped, then one side is halved, recursively. Two dense
+    cells with a gap between them are thus recognised without comparing all their rows. Both sides are reordered.
     """
     boxes = np.empty((2, 2 * N_AXES))
     stack = [(a0, a1, b0, b1)]
@@ -574,9 +577,9 @@ def has_close_pair(points: Any, rows: Any, a0: Any, a1: Any, b0: Any, b1: Any, r
 
 @njit(cache=True, nogil=True)
 def _number_clusters(grid: Any, parents: Any) -> Any:
-    """Give clusters the numbers that scikit-learn gives: in the order of their first core rows.
+    """Assign cluster numbers as scikit-learn does: in the order of their first core rows.
 
-    Returns the labels, those of core rows alone, and the core rows. ``parents`` become the labels of cells.
+    Returns the labels, which are set only for core rows, and the core rows. ``parents`` becomes the labels of cells.
     """
     labels = np.full(len(grid.rows), -1, dtype=np.int64)
     n_core = 0
@@ -603,7 +606,7 @@ def _number_clusters(grid: Any, parents: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _label_border(grid: Any, cell_labels: Any, radius2: Any, labels: Any) -> None:
-    """Give other rows the label of the nearest core row within the radius, the lowest of several."""
+    """Label the other rows: the label of the nearest core row within the radius, the lowest one if there are ties."""
     points, starts, core_ends, heights = grid.points, grid.starts, grid.core_ends, grid.heights
     keys, bases, firsts, bits = grid.keys, grid.bases, grid.firsts, grid.bits
     bands = _bands(grid, REACH, False)

@@ -22,26 +22,26 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     """K-Means in the space of the RBF kernel, in time and memory linear in the number of rows.
 
     Rows are mapped to random Fourier features, whose inner products approximate the kernel
-    ``exp(-gamma * |x - y| ** 2)``, and K-Means clusters the features. So clusters need not be convex. No matrix of
-    all pairs of rows is ever made.
+    ``exp(-gamma * |x - y| ** 2)``, and K-Means clusters these features. Clusters need not be convex. The kernel matrix
+    of all pairs of rows is never computed.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     gamma : float, default=1.0
-        How fast the kernel falls with distance. Rows further apart than a few times ``gamma ** -0.5`` count as
-        unrelated.
+        How fast the kernel decreases with distance. The kernel of rows that are further apart than a few times
+        ``gamma ** -0.5`` is almost 0.
     n_components : int, default=500
-        Number of random features. The error of the approximate kernel falls as ``n_components ** -0.5``.
+        Number of random features. The error of the approximate kernel decreases as ``n_components ** -0.5``.
     n_init : "auto" or int, default="auto"
-        Number of starts of K-Means, of which the best is kept; "auto" means one.
+        Number of runs of K-Means with different initial centres, of which the best is used; "auto" means one.
     max_iter : int, default=300
         Largest number of iterations of K-Means.
     tol : float, default=1e-4
-        K-Means stops when its centres move less, relative to the variance of the features.
+        K-Means stops when its centres move less than this, relative to the variance of the features.
     random_state : int, RandomState instance or None, default=None
-        Seeds the features and the starts. Pass an int for the same result each time.
+        Seed of the random features and of the initial centres. Pass an int for reproducible results.
 
     Attributes
     ----------
@@ -50,21 +50,26 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
     cluster_centers_ : array of float, shape (n_clusters, n_components)
         Centres in the space of the features.
     inertia_ : float
-        Weighted sum of squared distances, in the space of the features, of rows to their centre.
+        Weighted sum of the squared distances between rows and their centres, in the space of the random features.
     n_iter_ : int
-        Iterations of the best start.
+        Number of iterations of the best run.
     feature_map_ : RBFSampler
         The fitted map to random features.
     n_features_in_ : int
         Number of features seen by ``fit``.
     feature_names_in_ : array of str, shape (n_features_in_,)
-        Names of the features, where ``X`` has names that are all strings.
+        Names of the features seen by ``fit``; defined only if all names are strings.
+
+    See Also
+    --------
+    sklearn.cluster.KMeans : Clusters the rows themselves.
+    sklearn.kernel_approximation.RBFSampler : The map to random features.
 
     Notes
     -----
-    The fit works on the distinct rows in sorted order, each with the sum of its weights. So its result does not
-    depend on the order of rows, and a row of weight two is the same as a row that is there twice. Rows of weight 0
-    take no part; their label is what ``predict`` says.
+    The fit uses the distinct rows in sorted order, each with the sum of its weights. Its result therefore does not
+    depend on the order of rows, and a row of weight 2 is equivalent to two equal rows. Rows of weight 0 do not affect
+    the fit; they get the label that ``predict`` returns.
 
     References
     ----------
@@ -122,8 +127,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             The data. float32 stays float32.
         y : ignored
             Present by convention.
-        sample_weight : array, shape (n_samples,), optional
-            Weight of each row.
+        sample_weight : array, shape (n_samples,), default=None
+            Weight of each row; 1 by default.
 
         Returns
         -------
@@ -132,7 +137,9 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         """
         X = self._check_data(X, reset=True)
         if X.shape[0] < self.n_clusters:
-            raise ValueError(f"n_samples={X.shape[0]} should be >= n_clusters={self.n_clusters}.")
+            raise ValueError(
+                f"n_samples={X.shape[0]} should be >= n_clusters={self.n_clusters}: lower n_clusters or add rows."
+            )
         weights = _check_weights(sample_weight, X)
         taken = np.flatnonzero(weights)
         rows = X if len(taken) == X.shape[0] else X[taken]
@@ -187,7 +194,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
         return distances
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: CSR is taken, and the type of floats kept."""
+        """Return scikit-learn's tags: CSR matrices are accepted, and the float type is preserved."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -213,7 +220,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
             max_iter=self.max_iter,
             tol=self.tol,
             random_state=rng,
-            copy_x=False,  # the features are ours
+            copy_x=False,  # the features are not used afterwards
         )
         return method.fit(features, sample_weight=mass)
 
@@ -221,7 +228,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMix
 def repeat_rows(
     features: NDArray[Any], mass: NDArray[np.float64], n_at_least: int
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Repeat rows, and divide their mass, until there are enough for K-Means to start."""
+    """Repeat rows, and divide their mass, until there are at least as many as K-Means needs."""
     n_rows = len(features)
     if n_rows >= n_at_least:
         return features, mass
@@ -231,6 +238,6 @@ def repeat_rows(
 
 def _check_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     if sample_weight is not None and not np.asarray(sample_weight).any():
-        raise ValueError("All sample weights are zero: give at least one row a positive weight.")
+        raise ValueError("All sample weights are zero: at least one row needs a positive weight.")
     weights: NDArray[np.float64] = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     return weights

@@ -1,7 +1,7 @@
-"""Base methods by their short names, with parameters given as text: for the command line and for searches.
+"""Base methods by their short names, with parameters given as text, for the command line and for searches.
 
-Parameters come from the signature of a class, and what values they take from scikit-learn's parameter constraints
-where it has them.
+Parameters are read from the signature of a class, and their allowed values from scikit-learn's parameter constraints,
+if the class has them.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ class BaseParameter:
     Attributes
     ----------
     name : str
-        Its name.
+        Name of the parameter.
     default : object
-        Its default.
+        Default value.
     types : tuple of type
-        What it can be: of bool, int, float, str and NoneType.
+        Allowed types, among bool, int, float, str and NoneType.
     options : tuple of str
-        The texts it can be; empty if any.
+        Allowed strings; empty if any string is allowed.
     constraints : tuple
-        Scikit-learn's constraints on its value; empty if there are none.
+        Scikit-learn's constraints on the value; empty if there are none.
     """
 
     name: str
@@ -41,7 +41,7 @@ class BaseParameter:
     constraints: tuple[Any, ...] = ()
 
     def parse(self, text: str) -> Any:
-        """Return the value that ``text`` stands for.
+        """Return the value that is written as ``text``; raise ValueError if it is not allowed.
 
         Examples
         --------
@@ -55,7 +55,7 @@ class BaseParameter:
         return value
 
     def expected(self) -> str:
-        """Return in words what the parameter can be."""
+        """Return the allowed values in words."""
         numbers = [text for limit in self.constraints if (text := _in_words(limit)) is not None]
         words = {bool: "true or false", int: "an int", float: "a number", str: "a text", type(None): "none"}
         said: set[type] = ({str} if self.options else set()) | ({int, float} if numbers else set())
@@ -142,7 +142,7 @@ def _describe(parameter: Parameter, constraints: Any) -> BaseParameter:
 
 
 def _in_words(constraint: Any) -> str | None:
-    """Return the numbers that one of scikit-learn's constraints allows, in words; None if it is about no numbers."""
+    """Return in words the numbers that one of scikit-learn's constraints allows; None if it is not an interval."""
     if not isinstance(constraint, Interval):
         return None
     kind = "an int" if constraint.type is Integral else "a number"
@@ -157,7 +157,7 @@ def _in_words(constraint: Any) -> str | None:
 
 
 def _types_of(constraint: Any) -> set[type]:
-    """Return the types of text that satisfy one of scikit-learn's constraints; none for arrays, callables, ..."""
+    """Return the types that satisfy one of scikit-learn's constraints and can be written as text."""
     named: dict[Any, set[type]] = {
         None: {type(None)},
         Integral: {int},

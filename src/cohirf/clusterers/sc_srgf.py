@@ -24,8 +24,8 @@ from cohirf.clusterers.spectral import partition_graph
 class SCSRGF(ClusterMixin, BaseEstimator):
     """Spectral Clustering by Subspace Randomization and Graph Fusion, for data with many features.
 
-    Rows are compared on several random subsets of the features. The affinities found there are fused into one
-    graph, which keeps the connections that many of them support, and the graph is cut by spectral clustering.
+    Affinities of rows are computed in several random subsets of the features. They are fused into one graph, in which
+    connections that occur in many subsets are strong, and spectral clustering partitions this graph.
 
     Parameters
     ----------
@@ -36,15 +36,15 @@ class SCSRGF(ClusterMixin, BaseEstimator):
     sampling_ratio : float, default=0.5
         Fraction of the features in each subspace; always at least one feature.
     n_neighbors : int, default=5
-        Number of nearest neighbours of a row, itself not counted. Lowered to the number of other rows where those
-        are fewer.
+        Number of nearest neighbours of a row, not counting the row itself. If there are fewer other rows, all of them
+        are used.
     n_fusion_iter : int, default=20
         Number of iterations of the fusion.
     random_state : int, RandomState instance or None, default=None
-        Seeds the subspaces and the partition. Pass an int for the same result each time.
+        Seed of the subspaces and of the partition. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Number of threads, among which the affinities are divided. The result does not depend on it. None means 1
-        unless in a :func:`joblib.parallel_config` context.
+        Number of threads. The result does not depend on it. None means 1 unless in a :func:`joblib.parallel_config`
+        context.
 
     Attributes
     ----------
@@ -55,19 +55,23 @@ class SCSRGF(ClusterMixin, BaseEstimator):
     n_features_in_ : int
         Number of features seen by ``fit``.
     feature_names_in_ : array of str, shape (n_features_in_,)
-        Names of the features, where ``X`` has names that are all strings.
+        Names of the features seen by ``fit``; defined only if all names are strings.
+
+    See Also
+    --------
+    sklearn.cluster.SpectralClustering : Spectral clustering of a single affinity.
 
     Notes
     -----
-    The similarity of two rows is a Gaussian of their distance with a local width, as in similarity network fusion:
-    half the mean of that distance and of the mean distances of both rows to their neighbours. So the result does
-    not change when all features are multiplied by the same number.
+    The similarity of two rows is a Gaussian of their distance with a local width, as in similarity network fusion. The
+    width is half the mean of three numbers: this distance, and the mean distance of each of the two rows to its
+    neighbours. The result therefore does not change when all features are multiplied by the same number.
 
     Time grows as ``n_samples ** 2 * n_neighbors * n_affinities * n_fusion_iter``. Memory is about
-    ``4 * n_samples ** 2 * (n_affinities + 2)`` bytes. For more rows than that allows, use it inside
+    ``4 * n_samples ** 2 * (n_affinities + 2)`` bytes. If that is too much, use it as the base method of
     :class:`cohirf.CoHiRF` with ``batch_size``.
 
-    Where there are no more distinct rows than clusters, each distinct row is a cluster.
+    If there are at most ``n_clusters`` distinct rows, each of them is a cluster.
 
     References
     ----------
@@ -127,7 +131,7 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : array, table or CSR matrix, shape (n_samples, n_features)
-            The data. A CSR matrix is not made dense.
+            The data. A CSR matrix is not converted to a dense array.
         y : ignored
             Present by convention.
 
@@ -139,13 +143,13 @@ class SCSRGF(ClusterMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
         X = canonical_csr(X) if sparse.issparse(X) else X
         rng = check_random_state(self.random_state)
-        with threadpool_limits(1):  # several threads add up in another order than one does
+        with threadpool_limits(1):  # with several threads, the order of summation would change the result
             self.affinity_matrix_ = self._fuse(X, rng)
             self.labels_ = self._partition(X, rng)
         return self
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: CSR is taken."""
+        """Return scikit-learn's tags: CSR matrices are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -170,7 +174,7 @@ class SCSRGF(ClusterMixin, BaseEstimator):
 def draw_subspaces(
     n_features: int, n_subspaces: int, sampling_ratio: float, rng: np.random.RandomState
 ) -> list[NDArray[np.intp]]:
-    """Draw sets of features, without repetition within a set."""
+    """Draw random sets of distinct features."""
     size = max(1, round(sampling_ratio * n_features))
     return [np.sort(rng.choice(n_features, size, replace=False)) for _ in range(n_subspaces)]
 

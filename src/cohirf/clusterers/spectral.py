@@ -1,4 +1,4 @@
-"""Partition of a graph by the eigenvectors of its normalised affinity matrix."""
+"""Spectral partition of a graph, by the eigenvectors of its normalised affinity matrix."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from sklearn.cluster import KMeans
 
 from cohirf.clusterers.canonical_rows import find_distinct_rows
 
-DECIMALS = 8  # rows of the embedding that agree so far are the same but for rounding
+DECIMALS = 8  # rows of the embedding that are equal to this many decimals differ only by rounding errors
 
 
 def partition_graph(affinity: NDArray[Any], n_clusters: int, rng: np.random.RandomState) -> NDArray[np.int32]:
-    """Cut a graph into clusters with few connections between them.
+    """Partition a graph into clusters with weak connections between them.
 
-    Each row is described by its entries in the leading eigenvectors of the affinity matrix, which is normalised by
-    the square roots of its row sums; these descriptions, brought to length one, are clustered by K-Means (Ng, Jordan
-    and Weiss, 2001).
+    The embedding of a row is the vector of its entries in the leading eigenvectors of the affinity matrix, which is
+    normalised by the square roots of its row sums. These vectors, scaled to length 1, are clustered by K-Means (Ng,
+    Jordan and Weiss, 2001).
 
     Parameters
     ----------
     affinity : array of float, shape (n_rows, n_rows)
         Symmetric, with positive row sums.
     n_clusters : int
-        Number of clusters, fewer than rows.
+        Number of clusters; must be less than the number of rows.
     rng : RandomState
-        Draws the starts of K-Means.
+        Random numbers for the initial centres of K-Means.
 
     Returns
     -------
     labels : array of int32, shape (n_rows,)
-        Fewer clusters than asked for if fewer rows have different descriptions.
+        Cluster of each row. There are fewer than ``n_clusters`` clusters if fewer rows have distinct embeddings.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def partition_graph(affinity: NDArray[Any], n_clusters: int, rng: np.random.Rand
 
 
 def embed_graph(affinity: NDArray[Any], n_vectors: int) -> NDArray[np.float64]:
-    """Return the entries of each row in the leading eigenvectors, as a vector of length one."""
+    """Return the entries of each row in the leading eigenvectors, as a vector of length 1."""
     normalised = affinity.astype(np.float64)
     inverse_root = normalised.sum(axis=1) ** -0.5
     normalised *= inverse_root[:, None]
@@ -64,10 +64,10 @@ def embed_graph(affinity: NDArray[Any], n_vectors: int) -> NDArray[np.float64]:
 
 
 def leading_eigenvectors(matrix: NDArray[np.float64], n_vectors: int) -> NDArray[np.float64]:
-    """Return the eigenvectors of a symmetric matrix with the largest eigenvalues, as columns; uses the matrix up.
+    """Return the eigenvectors of a symmetric matrix with the largest eigenvalues, as columns; overwrites the matrix.
 
-    By a full decomposition: a graph of more clusters than are asked for has more eigenvalues close to 1, among which an
-    iteration finds the largest ones hundreds of times slower.
+    A full decomposition is used: if the graph has more than ``n_vectors`` clusters, many eigenvalues are close to 1,
+    and iterative methods take hundreds of times longer to find the largest of them.
     """
     n_rows = len(matrix)
     return np.asarray(eigh(matrix, subset_by_index=(n_rows - n_vectors, n_rows - 1), overwrite_a=True)[1])

@@ -1,9 +1,9 @@
-"""Compiled kernels of DBSCAN on a tree of boxes, for data with more features than a grid pays for.
+"""Compiled kernels of DBSCAN on a tree of boxes, for data with too many features for a grid.
 
-Rows are halved along the longest side of the box around them, again and again. Boxes that are farther apart than the
-radius have nothing to do with each other, and boxes whose farthest corners are within it are taken as a whole. A box
-with such a diagonal is a cell: its rows are neighbours of each other. So few rows are compared one by one, and memory
-is linear in the rows, whatever the radius.
+Rows are halved recursively along the longest side of their bounding box. Boxes that are farther apart than the radius
+have no neighbours in each other, and boxes whose farthest corners are within the radius are treated as a whole. A box
+whose diagonal is within the radius is a cell: all its rows are neighbours of each other. So few pairs of rows are
+compared, and memory is linear in the number of rows for any radius.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ MIXED = -1
 class Tree(NamedTuple):
     """Rows sorted by node; the root is node 0, and children come after their parents.
 
-    Node ``v`` has the rows from ``starts[v]`` to ``ends[v]``, of the weight ``weights[v]``, in ``boxes[v]``: their
-    lowest, then their highest values. Its children are ``children[v]`` and the next node; a leaf has 0 there.
+    Node ``v`` has the rows ``starts[v]:ends[v]``, with total weight ``weights[v]`` and bounding box ``boxes[v]``: the
+    lowest, then the highest value of each feature. Its children are ``children[v]`` and the next node; for a leaf,
+    ``children[v]`` is 0.
     """
 
     points: Any
@@ -51,7 +52,7 @@ def cluster(X: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def build_tree(X: Any, rows: Any, weights: Any) -> Any:
-    """Return the tree of some rows of the data."""
+    """Build the tree of the given rows of the data."""
     points, rows = np.empty((len(rows), X.shape[1])), rows.copy()
     for i in range(len(rows)):
         points[i] = X[rows[i]]
@@ -76,7 +77,7 @@ def build_tree(X: Any, rows: Any, weights: Any) -> Any:
 @njit(cache=True, nogil=True)
 def _halve(points: Any, rows: Any) -> Any:
     """Sort rows by node; return the start, the end and the first child of each node."""
-    most = 2 * len(points)  # memory that is not written to is not taken
+    most = 2 * len(points)  # memory that is never written to is not allocated by the system
     starts, ends = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
     children = np.zeros(most, dtype=np.int64)
     starts[0], ends[0] = 0, len(points)
@@ -110,7 +111,7 @@ def _box(points: Any, start: Any, end: Any, boxes: Any, box: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def _split(points: Any, rows: Any, start: Any, end: Any, box: Any) -> Any:
-    """Order rows, those in the lower half of their box first; returns where these end, ``end`` if all are equal."""
+    """Move the rows in the lower half of their box to the front; return their end, or ``end`` if all are equal."""
     d = points.shape[1]
     side = 0
     for j in range(1, d):
@@ -119,7 +120,7 @@ def _split(points: Any, rows: Any, start: Any, end: Any, box: Any) -> Any:
     low, high = box[side], box[d + side]
     if low == high:
         return end
-    middle = low / 2 + high / 2  # where the range is beyond floating point, the mean is not
+    middle = low / 2 + high / 2  # does not overflow, even if high - low does
     if not low <= middle < high:  # between neighbouring floats the mean may round to either side
         middle = low
     i, k = start, end
@@ -177,7 +178,7 @@ def _point_gap2(x: Any, boxes: Any, box: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _find_core(tree: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
-    """Return the rows whose neighbours, themselves included, weigh ``min_weight`` or more, in rising order."""
+    """Return the sorted core rows: rows whose neighbours, themselves included, weigh ``min_weight`` or more."""
     is_core = np.zeros(len(tree.rows), dtype=np.bool_)
     stack = [0]
     while len(stack) > 0:
@@ -197,11 +198,11 @@ def _find_core(tree: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
 def _find_core_of_leaf(tree: Any, leaf: Any, weights: Any, radius2: Any, min_weight: Any, is_core: Any) -> None:
     """Mark the core rows of a leaf.
 
-    Near nodes are found for all its rows together, and only when they are needed: the nearest come first, and most rows
-    need few.
+    Near nodes are collected for all rows of the leaf together, and only when they are needed: the nearest come first,
+    and most rows need few.
     """
-    ahead = [0]  # nodes that may have near ones below them
-    near = [(leaf, False) for _ in range(0)]  # nodes, and whether they are within the radius as a whole
+    ahead = [0]  # nodes that may have near nodes below them
+    near = [(leaf, False) for _ in range(0)]  # near nodes, and whether all their rows are within the radius
     for i in range(tree.starts[leaf], tree.ends[leaf]):
         weight, n_seen = 0.0, 0
         while weight < min_weight and (n_seen < len(near) or len(ahead) > 0):
@@ -229,7 +230,7 @@ def _weight_near(tree: Any, weights: Any, x: Any, leaf: Any, radius2: Any) -> An
 
 @njit(cache=True, nogil=True)
 def _look_ahead(tree: Any, leaf: Any, radius2: Any, ahead: Any, near: Any) -> None:
-    """Take the last of the nodes ahead: it is far, or near, or it has children that are to be looked at."""
+    """Pop a node from ``ahead``: skip it if it is far, add it to ``near`` if it is near, or else push its children."""
     node = ahead.pop()
     if _gap2(tree.boxes, leaf, node) > radius2:
         return
@@ -260,10 +261,10 @@ def _join(parents: Any, i: Any, k: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def connect(tree: Any, radius2: Any) -> Any:
-    """Return a root for each place in the tree, after joining places of rows within the radius of each other.
+    """Join positions in the tree whose rows are within the radius of each other; return the root of each position.
 
-    Nodes are joined from the leaves up, each with its sibling. ``members`` has a place of each node whose rows are
-    known to be joined.
+    Nodes are joined from the leaves up, each with its sibling. ``members`` has, for each node whose rows are known to
+    be joined, the position of one of them.
     """
     parents = np.arange(len(tree.rows))
     members = np.full(len(tree.starts), MIXED)
@@ -286,7 +287,7 @@ def connect(tree: Any, radius2: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _find_member(tree: Any, top: Any, parents: Any, members: Any) -> None:
-    """Note of the nodes from ``top`` down whether all their rows are joined by now."""
+    """Update ``members`` for the nodes below ``top`` whose rows are all joined by now."""
     stack = [(top, False)]
     while len(stack) > 0:
         node, children_done = stack.pop()
@@ -309,7 +310,7 @@ def _find_member(tree: Any, top: Any, parents: Any, members: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def _are_joined(parents: Any, members: Any, a: Any, b: Any) -> Any:
-    """Tell whether all rows of two nodes are known to be joined."""
+    """Return whether all rows of two nodes are known to be joined."""
     if members[a] == MIXED or members[b] == MIXED:
         return False
     return members[a] == members[b] or _root(parents, members[a]) == _root(parents, members[b])
@@ -317,7 +318,7 @@ def _are_joined(parents: Any, members: Any, a: Any, b: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _connect_nodes(tree: Any, a: Any, b: Any, radius2: Any, parents: Any, members: Any) -> None:
-    """Join rows of one node with rows of another; the nearest boxes come first, for what is joined is passed over."""
+    """Join rows of one node with rows of another; the nearest boxes come first, because joined nodes are skipped."""
     stack = [(a, b)]
     while len(stack) > 0:
         a, b = stack.pop()
@@ -339,7 +340,7 @@ def _connect_nodes(tree: Any, a: Any, b: Any, radius2: Any, parents: Any, member
 
 @njit(cache=True, nogil=True)
 def _second_is_to_halve(tree: Any, a: Any, b: Any) -> Any:
-    """Tell whether the second of two nodes is the one to halve: a leaf never is, and else the larger one."""
+    """Return whether to halve the second of two nodes: the larger one, but never a leaf."""
     if tree.children[a] == 0 or tree.children[b] == 0:
         return tree.children[a] == 0
     return _reach2(tree.boxes, a, a) < _reach2(tree.boxes, b, b)
@@ -368,7 +369,7 @@ def _connect_rows(tree: Any, a: Any, b: Any, radius2: Any, parents: Any) -> None
 
 @njit(cache=True, nogil=True)
 def _number_clusters(tree: Any, roots: Any, core_rows: Any, labels: Any) -> None:
-    """Give clusters the numbers that scikit-learn gives: in the order of their first core rows."""
+    """Assign cluster numbers as scikit-learn does: in the order of their first core rows."""
     labels[tree.rows] = roots
     numbers = np.full(len(roots), -1, dtype=np.int64)
     n_clusters = 0
@@ -382,7 +383,7 @@ def _number_clusters(tree: Any, roots: Any, core_rows: Any, labels: Any) -> None
 
 @njit(cache=True, nogil=True)
 def _label_border(tree: Any, X: Any, radius2: Any, labels: Any) -> None:
-    """Give other rows the label of the nearest core row within the radius, the lowest of several."""
+    """Label the other rows: the label of the nearest core row within the radius, the lowest one if there are ties."""
     x = np.empty(X.shape[1])
     for row in range(len(X)):
         if labels[row] < 0:

@@ -1,4 +1,4 @@
-"""Data of the paper's experiments: synthetic ones are drawn, real ones are loaded by name."""
+"""Data sets of the paper's experiments: generators of synthetic data, and a loader of real data."""
 
 from cohirf.datasets.real import load_real
 from cohirf.datasets.synthetic import (

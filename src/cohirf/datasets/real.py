@@ -1,4 +1,4 @@
-"""The real data sets of the paper's experiments, read from a folder or from OpenML and prepared as in the paper."""
+"""The real data sets of the paper's experiments, read from a folder or from OpenML and preprocessed as in the paper."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from cohirf.optional import import_optional
 
 FOLDER_VARIABLE = "COHIRF_DATA"
 LABEL = "label"
-MOST_LEVELS = 10  # a category with as many levels is dropped
+MOST_LEVELS = 10  # categorical features with this many levels or more are dropped
 
 
 @dataclass(frozen=True)
 class RealData:
-    """Where a data set is from, and its shape as it is published."""
+    """The OpenML number of a data set, and its published size."""
 
     openml_id: int | None
     n_rows: int
@@ -39,36 +39,43 @@ REAL_DATA = {
 
 
 def load_real(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return a real data set of the paper, prepared as in the paper.
+    """Load a real data set of the paper, preprocessed as in the paper.
 
-    Rows that are there twice are dropped, and so are features that never change. Numbers are standardised. Categories
-    with fewer than ten levels become a column of 0 and 1 for each level but the first; others are dropped.
+    Duplicated rows and constant features are dropped. Numeric features are standardised. Categorical features with
+    fewer than ten levels are encoded as one 0/1 column for each level except the first; others are dropped.
 
     Parameters
     ----------
-    name : str
-        One of "iris", "alizadeh-2000-v2", "garber-2001", "shuttle", "coil-20" and "nursery".
-    folder : str or path, optional
-        Folder with the file ``NAME.parquet``, which has the classes in its column ``label``; default: the one that the
-        environment variable ``COHIRF_DATA`` names. Iris needs none. Without a folder, or if it
-        lacks the file, the data set is fetched from OpenML.
+    name : {"iris", "alizadeh-2000-v2", "garber-2001", "shuttle", "coil-20", "nursery"}
+        Name of the data set.
+    folder : str or path, default=None
+        Folder with the file ``NAME.parquet``, which has the classes in its column ``label``. By default, the folder
+        that the environment variable ``COHIRF_DATA`` names. If there is no such file, the data set is downloaded from
+        OpenML. Iris is part of scikit-learn and needs neither.
 
     Returns
     -------
-    X : array, shape (n_rows, n_features)
+    X : array of float, shape (n_rows, n_features)
         The features.
     y : array of int, shape (n_rows,)
         The class of each row, from 0.
+
+    Raises
+    ------
+    ValueError
+        If there is no data set of this name.
+    FileNotFoundError
+        If the file does not exist, and the data set cannot be downloaded.
 
     Examples
     --------
     >>> from cohirf.datasets import load_real
     >>> X, y = load_real("iris")
-    >>> X.shape  # of 150 flowers three are like another one
+    >>> X.shape  # three of the 150 rows are duplicates
     (147, 4)
     """
     if name not in REAL_DATA:
-        raise ValueError(f"{name!r} is not a data set of the paper: give one of {', '.join(REAL_DATA)}.")
+        raise ValueError(f"{name!r} is not a data set of the paper: pass one of {', '.join(REAL_DATA)}.")
     frame, classes = _read(name, folder)
     rows = np.flatnonzero(~frame.duplicated().to_numpy())
     y = np.unique(np.asarray(classes)[rows].astype(str), return_inverse=True)[1]
@@ -76,10 +83,10 @@ def load_real(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[
 
 
 def prepare(frame: Any) -> NDArray[np.float64]:
-    """Return the features of a frame as the paper has them: numbers standardised, categories one column per level."""
+    """Return the features of a frame, preprocessed as in the paper: see ``load_real``."""
     columns = [column for name in frame for column in _prepare_column(frame[name])]
     if not columns:
-        raise ValueError("No feature is left: all are constant, or categories of ten levels or more.")
+        raise ValueError("No feature is left: all are constant, or categorical with ten levels or more.")
     return np.column_stack(columns)
 
 
@@ -109,10 +116,10 @@ def _read(name: str, folder: str | os.PathLike[str] | None) -> tuple[Any, Any]:
 
 
 def _read_iris(pandas: Any) -> tuple[Any, Any]:
-    """Return the iris of UCI and OpenML, which the paper used.
+    """Return the version of Iris of UCI and OpenML, which the paper used.
 
-    Scikit-learn has Fisher's, which differs in two flowers. These are equal to a third one in the other copy, so that
-    it has 147 distinct rows; with them the K-Means figures of the paper come out to the last digit.
+    Scikit-learn has Fisher's version, which differs in two rows. In the other version these are equal to a third row,
+    so that it has 147 distinct rows; it reproduces the K-Means scores of the paper exactly.
     """
     bunch = load_iris()
     X = bunch.data.copy()
@@ -124,9 +131,11 @@ def _fetch(name: str, path: Path | None) -> tuple[Any, Any]:
     try:
         bunch = fetch_openml(data_id=REAL_DATA[name].openml_id, as_frame=True, parser="auto")
     except Exception as error:
-        looked = f"{path} is no file" if path is not None else f"no folder was given and {FOLDER_VARIABLE} is not set"
+        looked = (
+            f"{path} does not exist" if path is not None else f"no folder was given and {FOLDER_VARIABLE} is not set"
+        )
         raise FileNotFoundError(
             f"{name} cannot be loaded: {looked}, and OpenML did not answer ({type(error).__name__}). "
-            f"Put {name}.parquet, with the classes in its column {LABEL!r}, into a folder and name it."
+            f"Put {name}.parquet, with the classes in its column {LABEL!r}, into a folder, and pass folder=."
         ) from error
     return bunch.data, bunch.target

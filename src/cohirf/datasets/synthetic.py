@@ -18,8 +18,8 @@ from cohirf.durable.temporary import replacing
 from cohirf.optional import import_optional
 
 FILE_BLOCK_CELLS = 2**24
-EDGE = 6.0  # of the hypercube, in units of the square root of its dimension
-FEW_CORNERS = 2**16  # as many can be listed
+EDGE = 6.0  # length of an edge of the hypercube, divided by the square root of its dimension
+FEW_CORNERS = 2**16  # up to this number, all corners are listed and drawn from
 LABEL = "label"
 TABLES = (".parquet", ".csv")
 
@@ -31,25 +31,29 @@ def make_spheres(
     noise: float = 0.01,
     random_state: Any = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Draw points on concentric spheres in three dimensions.
+    """Draw random points on concentric spheres in three dimensions.
 
     Parameters
     ----------
-    n_samples : int
-        Number of points, shared out equally among the spheres.
-    radii : sequence of float
+    n_samples : int, default=1000
+        Number of points, divided equally among the spheres.
+    radii : sequence of float, default=(0.5, 1.0)
         Radius of each sphere.
-    noise : float
-        Standard deviation of the radius.
-    random_state : int, RandomState instance or None
-        Seeds the draw.
+    noise : float, default=0.01
+        Standard deviation of the distance of points from their sphere.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random numbers. Pass an int for reproducible results.
 
     Returns
     -------
-    X : array, shape (n_samples, 3)
+    X : array of float, shape (n_samples, 3)
         The points, in random order.
     y : array of int, shape (n_samples,)
-        The sphere of each.
+        The sphere of each point: its index in ``radii``.
+
+    See Also
+    --------
+    write_spheres : Writes such data to a file.
 
     Examples
     --------
@@ -74,20 +78,26 @@ def write_spheres(
     noise: float = 0.01,
     random_state: Any = None,
 ) -> Path:
-    """Write points on concentric spheres to a file of float32, block by block, for data beyond memory.
+    """Write random points on concentric spheres to a file, block by block, so that data may be larger than memory.
 
     Parameters
     ----------
     path : str or path
-        The file to write: ``.npy``, ``.parquet`` or ``.csv``.
-    n_samples, radii, noise, random_state
-        As in :func:`make_spheres`. The points are other ones than those it draws.
+        The file to write, with the suffix ``.npy``, ``.parquet`` or ``.csv``. Values are float32.
+    n_samples : int
+        Number of points, divided equally among the spheres.
+    radii : sequence of float, default=(0.5, 1.0)
+        Radius of each sphere.
+    noise : float, default=0.01
+        Standard deviation of the distance of points from their sphere.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random numbers. :func:`make_spheres` draws different points with the same seed.
 
     Returns
     -------
     labels_path : path
-        Where the sphere of each point is: for ``.npy`` a second file beside the first, ``*_labels.npy``, of uint8; in
-        a table the column ``label``.
+        File with the sphere of each point. For ``.npy`` it is a second file, ``*_labels.npy``, of uint8; for
+        ``.parquet`` and ``.csv`` it is ``path``, which has the column ``label``.
 
     Examples
     --------
@@ -113,30 +123,39 @@ def make_hypercube(
     n_noise: int = 10,
     random_state: Any = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Draw points around corners of a hypercube, and append features of noise.
+    """Draw random points around corners of a hypercube, and append noise features.
 
-    The corners are drawn from those of a hypercube with edges of 6 times the square root of ``n_informative``. Around
-    them, and along the features of noise, points have a variance of 1.
+    The corners are drawn at random from those of a hypercube whose edges have length 6 times the square root of
+    ``n_informative``. Points are normally distributed around them with variance 1. Noise features are standard normal.
 
     Parameters
     ----------
-    n_samples : int
-        Number of points, shared out equally among the corners.
-    n_clusters : int
-        Number of corners that have points.
-    n_informative : int
+    n_samples : int, default=1000
+        Number of points, divided equally among the clusters.
+    n_clusters : int, default=5
+        Number of clusters: of corners that have points.
+    n_informative : int, default=3
         Dimension of the hypercube.
-    n_noise : int
-        Number of features that say nothing about the corner.
-    random_state : int, RandomState instance or None
-        Seeds the draw.
+    n_noise : int, default=10
+        Number of features that are independent of the cluster.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random numbers. Pass an int for reproducible results.
 
     Returns
     -------
     X : array of float32, shape (n_samples, n_informative + n_noise)
         The points, in random order.
     y : array of int, shape (n_samples,)
-        The corner of each.
+        The cluster of each point.
+
+    Raises
+    ------
+    ValueError
+        If ``n_clusters`` is above the number of corners, ``2 ** n_informative``.
+
+    See Also
+    --------
+    write_hypercube : Writes such data to a file.
 
     Examples
     --------
@@ -158,19 +177,28 @@ def write_hypercube(
     n_noise: int = 10,
     random_state: Any = None,
 ) -> Path:
-    """Write points around corners of a hypercube to a file of float32, block by block, for data beyond memory.
+    """Write random points around corners of a hypercube to a file, block by block: data may be larger than memory.
 
     Parameters
     ----------
     path : str or path
-        The file to write: ``.npy``, ``.parquet`` or ``.csv``.
-    n_samples, n_clusters, n_informative, n_noise, random_state
-        As in :func:`make_hypercube`. Of data that has more than one block, the points are other ones than it draws.
+        The file to write, with the suffix ``.npy``, ``.parquet`` or ``.csv``. Values are float32.
+    n_samples : int
+        Number of points, divided equally among the clusters.
+    n_clusters : int, default=5
+        Number of clusters: of corners that have points.
+    n_informative : int, default=3
+        Dimension of the hypercube.
+    n_noise : int, default=10
+        Number of features that are independent of the cluster.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random numbers. If the data has more than one block, :func:`make_hypercube` draws different points
+        with the same seed.
 
     Returns
     -------
     labels_path : path
-        Where the corner of each point is, as in :func:`write_spheres`.
+        File with the cluster of each point; see :func:`write_spheres`.
 
     Examples
     --------
@@ -199,27 +227,29 @@ def write_blobs(
     spread: float = 1.0,
     random_state: Any = None,
 ) -> Path:
-    """Write points of round clusters to a file of float32, block by block, for data beyond memory.
+    """Write spherical normal clusters to a file, block by block, so that data may be larger than memory.
 
-    The centres are drawn uniformly between -10 and 10, as :func:`sklearn.datasets.make_blobs` does.
+    The centres are drawn uniformly between -10 and 10, as in :func:`sklearn.datasets.make_blobs`.
 
     Parameters
     ----------
     path : str or path
-        The file to write: ``.npy``, ``.parquet`` or ``.csv``.
+        The file to write, with the suffix ``.npy``, ``.parquet`` or ``.csv``. Values are float32.
     n_samples : int
-        Number of points, shared out equally among the clusters.
-    n_clusters, n_features : int
-        Number of clusters, and of features.
-    spread : float
-        Standard deviation of a cluster.
-    random_state : int, RandomState instance or None
-        Seeds the draw.
+        Number of points, divided equally among the clusters.
+    n_clusters : int, default=3
+        Number of clusters.
+    n_features : int, default=2
+        Number of features.
+    spread : float, default=1.0
+        Standard deviation of each feature within a cluster.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random numbers. Pass an int for reproducible results.
 
     Returns
     -------
     labels_path : path
-        Where the cluster of each point is, as in :func:`write_spheres`.
+        File with the cluster of each point; see :func:`write_spheres`.
 
     Examples
     --------
@@ -241,14 +271,31 @@ def write_blobs(
 
 
 def labels_file(path: str | os.PathLike[str]) -> Path:
-    """Return where the labels of data that is written to ``path`` are."""
+    """Return the path of the labels of data that is written to ``path``.
+
+    Parameters
+    ----------
+    path : str or path
+        The path of the data.
+
+    Returns
+    -------
+    labels_path : path
+        ``*_labels.npy`` for ``.npy``; ``path`` itself for tables, which have the labels as a column.
+
+    Examples
+    --------
+    >>> from cohirf.datasets import labels_file
+    >>> labels_file("spheres.npy").name
+    'spheres_labels.npy'
+    """
     path = Path(path)
     return path if path.suffix.lower() in TABLES else path.with_name(f"{path.stem}_labels.npy")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How many features and labels the data has, and how some rows of it are drawn."""
+    """Number of features and labels of the data, and a function that draws rows of it."""
 
     n_features: int
     n_labels: int
@@ -267,11 +314,11 @@ class Recipe:
 
 
 def _draw_corners(n_clusters: int, n_informative: int, rng: np.random.RandomState) -> NDArray[np.float64]:
-    """Draw distinct corners of a hypercube."""
+    """Draw distinct corners of a hypercube at random."""
     if n_clusters > 2**n_informative:
         raise ValueError(
             f"n_clusters={n_clusters} is above the {2**n_informative} corners of a hypercube with "
-            f"n_informative={n_informative}: raise n_informative, or lower n_clusters."
+            f"n_informative={n_informative}: increase n_informative, or lower n_clusters."
         )
     if 2**n_informative <= FEW_CORNERS:
         numbers = rng.permutation(2**n_informative)[:n_clusters]

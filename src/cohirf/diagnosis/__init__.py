@@ -1,4 +1,4 @@
-"""What a fit is worth: how sure it is, what contraction kept, whether the base method alone does better."""
+"""Diagnosis of a fit: stability, preservation of the base method's clusters, comparison with the base method alone."""
 
 from cohirf.diagnosis.diagnose import Diagnosis
 from cohirf.diagnosis.verdict import Finding

@@ -1,4 +1,4 @@
-"""Which features set a cluster apart: the standardised difference between its mean and that of all other rows."""
+"""Distinguishing features of clusters: the standardised difference between a cluster's mean and that of other rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Spread:
-    """Of each feature, the sum over all rows of a sample, and its standard deviation; 0 if it never changes."""
+    """Sum and standard deviation of each feature over a sample of rows; the deviation of a constant feature is 0."""
 
     total: Floats
     deviation: Floats
@@ -26,16 +26,17 @@ class Spread:
 
 @dataclass(frozen=True)
 class Effects:
-    """What sets clusters apart, one row per cluster and one column per feature.
+    """How clusters differ from other rows: one row per cluster, one column per feature.
 
     Attributes
     ----------
-    n_rows : array of int
-        How many rows of the sample each cluster has.
-    mean, mean_elsewhere : array of float
-        Mean over the rows of the cluster, and over all others.
-    effect : array of float
-        Their difference in standard deviations of all rows; 0 where a side has no rows or a feature never changes.
+    n_rows : array of int, shape (n_clusters,)
+        Number of sampled rows in each cluster.
+    mean, mean_elsewhere : array of float, shape (n_clusters, n_features)
+        Mean over the rows of the cluster, and over all other rows.
+    effect : array of float, shape (n_clusters, n_features)
+        The difference of the two means, in standard deviations of all rows; 0 for constant features, and if the cluster
+        has no rows or all rows.
     """
 
     n_rows: IntArray
@@ -44,7 +45,7 @@ class Effects:
     effect: Floats
 
     def strongest(self, cluster: int, n_features: int) -> IntArray:
-        """Return the features that set a cluster apart the most, the strongest first."""
+        """Return the features with the largest absolute effects, the largest first."""
         strength = np.abs(self.effect[cluster])
         order = np.argsort(-strength, kind="stable")[:n_features]
         chosen: IntArray = order[strength[order] > 0]
@@ -60,28 +61,28 @@ def measure_spread(features: Any) -> Spread:
     else:
         total, variance = features.sum(axis=0), features.var(axis=0)
         low, high = features.min(axis=0), features.max(axis=0)
-    # the variance of equal numbers may be rounded to more than 0
+    # the computed variance of equal numbers may be above 0, because of rounding
     return Spread(total, np.where(high > low, np.sqrt(variance), 0))
 
 
 def measure_effects(features: Any, spread: Spread, labels: IntArray, clusters: IntArray) -> Effects:
-    """Compare each of some clusters with all other rows.
+    """Compare each of ``clusters`` with all other rows.
 
     Parameters
     ----------
     features : array or CSR matrix, shape (n_rows, n_features)
         A sample of rows.
     spread : Spread
-        Of these rows.
+        Sums and standard deviations of the features of these rows.
     labels : array of int, shape (n_rows,)
-        The cluster of each of them.
+        The cluster of each row.
     clusters : array of int
-        The clusters to look at.
+        The clusters to compare with other rows.
 
     Returns
     -------
     effects : Effects
-        One row for each of ``clusters``.
+        Means and effects, one row for each of ``clusters``.
 
     Examples
     --------
@@ -106,7 +107,7 @@ def measure_effects(features: Any, spread: Spread, labels: IntArray, clusters: I
 
 
 def name_strongest(effects: Effects, place: int, n_features: int, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return name, effect and means of the features that set one of the clusters apart the most."""
+    """Return name, effect and means of the features that distinguish the cluster in row ``place`` of ``effects``."""
     return [
         {
             "name": names[feature],
@@ -119,7 +120,7 @@ def name_strongest(effects: Effects, place: int, n_features: int, names: Sequenc
 
 
 def _membership(labels: IntArray, clusters: IntArray) -> Any:
-    """Return a sparse matrix with a row per cluster and a 1 for each of its rows."""
+    """Return a sparse matrix with one row per cluster and one column per row of the data: 1 for members."""
     order = np.argsort(clusters)
     place = np.minimum(np.searchsorted(clusters, labels, sorter=order), len(clusters) - 1)
     cluster = order[place] if len(clusters) else place

@@ -1,4 +1,4 @@
-"""explain: which features set a cluster apart, on all rows, and how far views that held them agreed."""
+"""explain: the distinguishing features of a cluster, and how stable the views were that contained each feature."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.utils.sparsefuncs import min_max_axis
 
 from cohirf.algorithm.grouping import row_blocks
 from cohirf.diagnosis.reading import as_data, check_rows, name_features, read_rows
-from cohirf.diagnosis.witnesses import draw_witnesses
+from cohirf.diagnosis.sample import draw_sample
 from cohirf.hierarchy.export import to_frame
 
 BLOCK_CELLS = 2**22
@@ -21,13 +21,30 @@ Floats = NDArray[np.float64]
 
 
 def explain_cluster(model: Any, cluster: Any, X: Any = None) -> Any:
-    """Return a pandas table of the features that set a final cluster apart, the strongest first.
+    """Return a pandas table of the features that distinguish a final cluster, the strongest first.
 
-    ``X`` is the data of the fit. Without it, the table is made from rows that the fit kept, and leaves out features
-    that were screened out.
+    Parameters
+    ----------
+    model : CoHiRF
+        The fitted model.
+    cluster : int
+        Number of the cluster, as in ``labels_``.
+    X : array, table, sparse matrix or source, optional
+        The data of the fit. By default, the table is computed from the landmarks that the model stores for
+        ``predict``; it then lacks features that were screened out.
+
+    Returns
+    -------
+    table : pandas.DataFrame
+        One row per feature, with the columns described at ``CoHiRF.explain``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such cluster, or if ``X`` is not the data of the fit.
     """
     _check_cluster(cluster, model.n_clusters_)
-    blocks = _kept_rows(model) if X is None else _all_rows(model, as_data(X))
+    blocks = _landmark_rows(model) if X is None else _all_rows(model, as_data(X))
     contrast = Contrast()
     for features, labels in blocks:
         contrast.add(features, labels == cluster)
@@ -49,10 +66,10 @@ def explain_cluster(model: Any, cluster: Any, X: Any = None) -> Any:
 
 
 class Contrast:
-    """Compares the rows of a cluster with all others, in one pass over blocks of rows.
+    """Compares the rows of a cluster with all other rows, in one pass over blocks of rows.
 
-    Sums are taken of differences to the mean of the first block, which are small where values are large; of a sparse
-    matrix, of the values themselves.
+    The mean of the first block is subtracted before values are summed, so that large values lose no precision. Sparse
+    matrices are summed as they are: they would become dense.
     """
 
     def __init__(self) -> None:
@@ -65,7 +82,7 @@ class Contrast:
         self._high: Any = -np.inf
 
     def add(self, features: Any, inside: NDArray[np.bool_]) -> None:
-        """Add rows, of which those ``inside`` belong to the cluster."""
+        """Add a block of rows; ``inside`` is True for rows of the cluster."""
         if sparse.issparse(features):
             low, high = min_max_axis(features, axis=0)
             squares = features.multiply(features).sum(axis=0)
@@ -91,12 +108,12 @@ class Contrast:
         return np.asarray(self._origin + (self._total - self._inside) / max(self._n_outside, 1))
 
     def effect(self) -> Floats:
-        """Return the difference of the means in standard deviations of all rows; 0 where it says nothing."""
+        """Return the difference of the means in standard deviations of all rows; 0 if undefined."""
         n_rows = self._n_inside + self._n_outside
         variance = np.maximum(self._squares / n_rows - (self._total / n_rows) ** 2, 0)
-        says_something = (self._high > self._low) & (variance > 0) & (min(self._n_inside, self._n_outside) > 0)
+        is_defined = (self._high > self._low) & (variance > 0) & (min(self._n_inside, self._n_outside) > 0)
         effect = np.zeros(len(variance))
-        np.divide(self.mean_inside() - self.mean_outside(), np.sqrt(variance), out=effect, where=says_something)
+        np.divide(self.mean_inside() - self.mean_outside(), np.sqrt(variance), out=effect, where=is_defined)
         return effect
 
 
@@ -107,9 +124,9 @@ def _all_rows(model: Any, data: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
         yield read_rows(data, np.arange(block.start, block.stop)), model.labels_[block]
 
 
-def _kept_rows(model: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
-    witnesses = draw_witnesses(model)
-    yield witnesses.features, model.labels_[witnesses.rows]
+def _landmark_rows(model: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
+    sample = draw_sample(model)
+    yield sample.features, model.labels_[sample.rows]
 
 
 def _column_sums(features: Any) -> Floats:
@@ -118,4 +135,4 @@ def _column_sums(features: Any) -> Floats:
 
 def _check_cluster(cluster: Any, n_clusters: int) -> None:
     if not isinstance(cluster, int | np.integer) or not 0 <= cluster < n_clusters:
-        raise ValueError(f"cluster={cluster!r} is not there: give a number from 0 to {n_clusters - 1}.")
+        raise ValueError(f"cluster={cluster!r} is not a cluster of this model: pass an int from 0 to {n_clusters - 1}.")

@@ -1,8 +1,9 @@
-"""Does contraction keep what the base method finds? Its clusters of some rows, held against the levels.
+"""Does contraction preserve the clusters of the base method? Its labels of a sample, compared with each level.
 
-The base method labels a sample of rows directly. At each level the model has labels for the same rows that came to
-them by way of medoids. Pairs of rows tell the difference: of those that have fused, how many does the base method put
-together, and of those it puts together, how many have fused?
+The base method labels a sample of rows directly. At each level the model also has labels of these rows, which they get
+from their medoids. Both partitions are compared as sets of pairs of rows that are in the same cluster. Precision is the
+share of the model's pairs that the base method has, too; recall is the share of the base method's pairs that the model
+has.
 """
 
 from __future__ import annotations
@@ -19,56 +20,58 @@ from cohirf.hierarchy import FusionHierarchy
 
 
 @dataclass(frozen=True)
-class LevelKept:
-    """What is left, after a level, of the clusters that the base method finds in the rows themselves.
+class LevelPreservation:
+    """How well one level preserves the clusters that the base method finds in the rows directly.
 
     Attributes
     ----------
     level : int
-        The level.
+        The level, from 1.
     n_clusters : int
         Number of clusters after it.
-    rightly_fused : float
-        Of the pairs of sampled rows that have fused, the share that the base method puts together; 1 if none have.
-    fused : float
-        Of the pairs that the base method puts together, the share that have fused; 1 if there are none.
+    precision : float
+        Share of the pairs of sampled rows in the same cluster of this level that are also in the same cluster of the
+        base method; 1 if there are no such pairs.
+    recall : float
+        Share of the pairs of sampled rows in the same cluster of the base method that are also in the same cluster of
+        this level; 1 if there are no such pairs.
     agreement : float
         Adjusted Rand index of the two partitions.
     """
 
     level: int
     n_clusters: int
-    rightly_fused: float
-    fused: float
+    precision: float
+    recall: float
     agreement: float
 
 
-def follow_levels(hierarchy: FusionHierarchy, rows: IntArray, alone: IntArray) -> list[LevelKept]:
-    """Hold each level against ``alone``, the labels the base method gives to ``rows`` themselves."""
+def follow_levels(hierarchy: FusionHierarchy, rows: IntArray, alone: IntArray) -> list[LevelPreservation]:
+    """Compare each level with ``alone``, the labels that the base method gives to ``rows`` directly."""
     n_clusters = hierarchy.cluster_counts()
-    kept = []
+    levels = []
     at = rows
     for level in range(1, hierarchy.n_levels + 1):
         at = hierarchy.step_up(at, level)
-        kept.append(compare_pairs(level, int(n_clusters[level]), at, alone))
-    return kept
+        levels.append(compare_pairs(level, int(n_clusters[level]), at, alone))
+    return levels
 
 
-def compare_pairs(level: int, n_clusters: int, labels: IntArray, alone: IntArray) -> LevelKept:
-    """Hold labels against those of the base method alone."""
+def compare_pairs(level: int, n_clusters: int, labels: IntArray, alone: IntArray) -> LevelPreservation:
+    """Compare the labels of a level with those of the base method alone."""
     alone = separate_noise(alone)
-    (_, wrongly), (missing, rightly) = pair_confusion_matrix(alone, labels).astype(float).tolist()
-    return LevelKept(
+    (_, only_model), (only_base, both) = pair_confusion_matrix(alone, labels).astype(float).tolist()
+    return LevelPreservation(
         level=level,
         n_clusters=n_clusters,
-        rightly_fused=_share(rightly, wrongly),
-        fused=_share(rightly, missing),
+        precision=_share(both, only_model),
+        recall=_share(both, only_base),
         agreement=float(adjusted_rand_score(alone, labels)),
     )
 
 
 def separate_noise(labels: IntArray) -> IntArray:
-    """Return labels in which each row of noise is a cluster of its own, as it is within the levels."""
+    """Return labels in which each noise row is a cluster of its own, as it is in the levels of a fit."""
     separate: IntArray = labels.astype(np.int64)
     noise = np.flatnonzero(labels < 0)
     separate[noise] = max(int(labels.max(initial=0)), 0) + 1 + np.arange(len(noise))

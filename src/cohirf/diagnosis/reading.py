@@ -1,4 +1,4 @@
-"""Rows of the data by number, whatever holds it: an array, a table, a sparse matrix or a source; and their names."""
+"""Read rows by number from an array, a table, a sparse matrix or a source; check that it is the data of the fit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.grouping import IntArray
 from cohirf.diagnosis.text import shorten
 
-CHECKED_MEDOIDS = 100  # by which the data of the fit is known again
+CHECKED_MEDOIDS = 100  # number of medoids that are compared with X, to recognise the data of the fit
 
 
 def is_source(data: Any) -> bool:
-    """Tell whether data is read through ``take``."""
+    """Return whether ``data`` is a source, from which rows are read with ``take``."""
     return hasattr(data, "n_rows") and hasattr(data, "take")
 
 
@@ -32,7 +32,7 @@ def count_rows(data: Any) -> int:
 def read_rows(data: Any, rows: IntArray) -> Any:
     """Return rows in the given order, as an array of float64 or a CSR matrix.
 
-    Missing values are the mean of their column over these rows.
+    Missing values are replaced by the mean of their column over these rows.
     """
     distinct, place = np.unique(rows, return_inverse=True)
     chosen = data.take(distinct) if is_source(data) else _safe_indexing(data, distinct)
@@ -42,7 +42,7 @@ def read_rows(data: Any, rows: IntArray) -> Any:
 
 
 def as_data(X: Any) -> Any:
-    """Return data that rows can be read from, or say why it is none."""
+    """Return ``X`` as an array, table, CSR matrix or source; raise if it cannot be one."""
     if is_source(X):
         return X
     validation.refuse_what_is_no_table(X)
@@ -52,7 +52,7 @@ def as_data(X: Any) -> Any:
 
 
 def name_features(model: Any, X: Any, given: Sequence[str] | None = None) -> list[str]:
-    """Return the names of the features: as given, else as seen by the fit, else as the data has them, else numbers."""
+    """Return the names of the features: those given, or those seen by ``fit``, or those of ``X``, or numbers."""
     n_features = model.n_features_in_
     seen = getattr(model, "feature_names_in_", None)
     in_data = None if is_source(X) else _get_feature_names(X)
@@ -60,33 +60,35 @@ def name_features(model: Any, X: Any, given: Sequence[str] | None = None) -> lis
     if names is None:
         return [f"feature {i}" for i in range(n_features)]
     if len(names) != n_features:
-        raise ValueError(f"feature_names has {len(names)} names for {n_features} features: give one for each.")
+        raise ValueError(
+            f"feature_names has {len(names)} names, but there are {n_features} features: pass one for each."
+        )
     return [shorten(name) for name in names]
 
 
 def check_rows(model: Any, X: Any) -> None:
-    """Refuse data that the model was not fitted on: its medoids would not be where they were."""
+    """Raise if ``X`` is not the data of the fit: its size differs, or the medoids are not at their row numbers."""
     n_rows = count_rows(X)
     if n_rows != len(model.labels_):
         raise ValueError(
-            f"X has {n_rows:,} rows, and the model was fitted on {len(model.labels_):,}: give the data of the fit."
+            f"X has {n_rows:,} rows, but the model was fitted on {len(model.labels_):,}: pass the data of the fit."
         )
     found = as_dense(read_rows(X, model.medoid_indices_[:CHECKED_MEDOIDS]))
     medoids = as_dense(model.medoids_[:CHECKED_MEDOIDS])
     if found.shape[1] != model.n_features_in_:
         raise ValueError(
-            f"X has {found.shape[1]} features, and the model was fitted on {model.n_features_in_}: "
-            f"give the data of the fit."
+            f"X has {found.shape[1]} features, but the model was fitted on {model.n_features_in_}: "
+            f"pass the data of the fit."
         )
     differs = ~np.isclose(found, medoids, rtol=1e-4) & ~np.isnan(medoids)
     if differs.any():
         cluster = int(np.flatnonzero(differs.any(axis=1))[0])
         raise ValueError(
-            f"Row {model.medoid_indices_[cluster]} of X is not the medoid of cluster {cluster} any more: give the data "
-            f"of the fit, scaled alike and with its rows in the same order."
+            f"Row {model.medoid_indices_[cluster]} of X differs from the medoid of cluster {cluster}: pass the data "
+            f"of the fit, with the same scaling and the same order of rows."
         )
 
 
 def as_dense(features: Any) -> NDArray[np.float64]:
-    """Return an array, whatever holds the features."""
+    """Return features as a dense array of float64."""
     return np.asarray(features.toarray() if sparse.issparse(features) else features, dtype=np.float64)

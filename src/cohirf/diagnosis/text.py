@@ -1,4 +1,4 @@
-"""Text from users that goes into a page: in characters that can be written, and not too much of it."""
+"""Text from users that goes into a page: made valid UTF-8, and shortened."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ MAX_NAME = 120  # characters
 
 
 def clean(text: Any) -> str:
-    """Return text that can be written to a file, whatever it holds."""
+    """Return text as valid UTF-8; characters that cannot be encoded become question marks."""
     return str(text).encode("utf-8", "replace").decode("utf-8")
 
 
 def shorten(text: Any, length: int = MAX_NAME) -> str:
-    r"""Return text in one line that is not longer than a page can bear.
+    r"""Return text as one line of at most ``length`` characters.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The verdict: what the figures of a fit mean, in plain words."""
+"""The verdict: questions about a fit, answered in words from its figures, and advice."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from cohirf.algorithm.levels import LevelRecord
-from cohirf.diagnosis.alone import Comparison
-from cohirf.diagnosis.preservation import LevelKept
+from cohirf.diagnosis.base_alone import Comparison
+from cohirf.diagnosis.preservation import LevelPreservation
 
-# Adjusted Rand indices from which views agree closely, mostly, in part.
+# Lowest mean adjusted Rand indices at which views agree closely, mostly, in part.
 CLOSELY, MOSTLY, IN_PART = 0.8, 0.5, 0.2
-# Differences of indices with known classes below this are ties.
+# Smaller differences of the adjusted Rand index with known classes are ties.
 TIE = 0.03
-# Below and above how often the base method finds its own clusters again, by which the model counts as worse or better.
-# benchmarks/quality/diagnose.py says how often that is right.
+# The model is worse (better) than the base method if its agreement with runs of the base method is this much below
+# (above) the agreement of the runs with each other. benchmarks/quality/diagnose.py measures how often that is right.
 LOST, GAINED = 0.1, 0.05
-# Shares of pairs that fused rightly, and of rows that are sure.
+# Shares of rows, or of pairs of rows, that count as most and as many.
 MOST, MANY = 0.8, 0.5
-# How far views must confirm a fusion for the row to be sure.
-SURE = 0.5
-# A finer cut has to be this much better before it is named.
+# Lowest stability (mean Jaccard index with the views) of a stable fusion.
+STABLE = 0.5
+# A finer cut is mentioned if its score is this much higher.
 BETTER_CUT = 0.05
-# Shares of rows that have their nearest neighbour in their cluster.
+# Shares of rows that have their nearest neighbour in their own cluster: nearly all, and too few.
 NEIGHBOURS_KEPT, NEIGHBOURS_TORN = 0.9, 0.7
 
 
 @dataclass(frozen=True)
 class CutScore:
-    """How good the partition of one level is."""
+    """Scores of the partition of one level; None if undefined."""
 
     level: int
     n_clusters: int
@@ -39,22 +39,22 @@ class CutScore:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the verdict is based on.
+    """The figures that the verdict is based on.
 
     Attributes
     ----------
     records : sequence of LevelRecord
-        What each level did.
+        The record of each level.
     n_views : int
         Number of views.
     views_differ : bool
-        Whether views can differ: they cannot if all have all features and the base method draws nothing at random.
+        Whether views can differ: they cannot if all have all features and the base method is deterministic.
     consensus : str
-        The rule of consensus.
+        The consensus rule.
     medoid_weights : bool
-        Whether medoids carried their mass.
+        Whether medoids were weighted by the number of rows that they represent.
     cuts : sequence of CutScore
-        Scores of the levels, the last one last.
+        Scores of the levels, first level first.
     neighbours_together : float or None
         Share of sampled rows whose nearest neighbour is in their final cluster.
     n_clusters : int
@@ -62,15 +62,16 @@ class Facts:
     noise_share : float
         Share of rows that are noise.
     comparison : Comparison
-        The base method alone.
+        The model compared with the base method alone.
     feature_screen : bool
         Whether features were screened.
-    kept : sequence of LevelKept
-        What each level left of the clusters that the base method finds in the rows themselves; empty if it did not run.
-    kept_by_rerun : float
-        Of the pairs that another run of the base method puts together, the share that the first one does.
-    share_sure : float
-        Share of sampled rows on whose fusions, up to the last, views agree by ``SURE`` or more.
+    preservation : sequence of LevelPreservation
+        How well each level preserves the base method's clusters; empty if the base method did not run.
+    rerun_precision : float
+        Share of the pairs of rows in the same cluster of another run of the base method that are also in the same
+        cluster of the first run.
+    stable_share : float
+        Share of sampled rows whose stability is at least ``STABLE`` at every fusion.
     """
 
     records: Sequence[LevelRecord]
@@ -84,14 +85,26 @@ class Facts:
     noise_share: float
     comparison: Comparison
     feature_screen: bool
-    kept: Sequence[LevelKept]
-    kept_by_rerun: float
-    share_sure: float
+    preservation: Sequence[LevelPreservation]
+    rerun_precision: float
+    stable_share: float
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A question, a short answer, why, and how good that is: "good", "fair", "poor" or "unknown"."""
+    """A question about a fit, and its answer.
+
+    Attributes
+    ----------
+    question : str
+        The question.
+    answer : str
+        A short answer.
+    reason : str
+        The figures behind the answer, what they mean, and what to do about it.
+    tone : {"good", "fair", "poor", "unknown"}
+        Whether the answer is good news.
+    """
 
     question: str
     answer: str
@@ -100,7 +113,7 @@ class Finding:
 
 
 def verdict(facts: Facts) -> list[Finding]:
-    """Say what the figures of a fit mean.
+    """Answer the questions about a fit.
 
     Parameters
     ----------
@@ -110,15 +123,15 @@ def verdict(facts: Facts) -> list[Finding]:
     Returns
     -------
     findings : list of Finding
-        One per question: do the views agree, does contraction keep what the base method finds and fuse what belongs
-        together, how sure are the fusions, would the base method alone do better; and, where it did not, whether the
-        fit came to an end, and whether much of the data is noise.
+        Five questions: do the views agree, does contraction preserve the base method's clusters, does it fuse rows that
+        belong together, how stable are the fusions, would the base method alone do better? Two more if there is a
+        problem: did the fit end too early, is most of the data noise?
     """
     findings = [
         judge_agreement(facts),
         judge_preservation(facts),
         judge_contraction(facts),
-        judge_certainty(facts),
+        judge_stability(facts),
         judge_base_alone(facts),
     ]
     if facts.records[-1].rows_out < facts.records[-1].rows_in:
@@ -129,26 +142,27 @@ def verdict(facts: Facts) -> list[Finding]:
 
 
 def judge_agreement(facts: Facts) -> Finding:
-    """Say whether the views agree, by the level that saw most rows: the first."""
+    """Answer whether the views agree, at the first level, which sees most rows."""
     question = "Do the views agree?"
     if facts.n_views == 1:
-        return Finding(question, "There is only one.", "So the consensus is what the base method finds.", "unknown")
+        reason = "With one view, the consensus equals the labels of the base method."
+        return Finding(question, "There is only one.", reason, "unknown")
     if not facts.views_differ:
         reason = (
-            "Each has all features, and the base method draws nothing at random. With n_views=1 the result would be "
-            "the same; with max_features below 1 the views would differ."
+            "Every view has all features, and the base method is deterministic. n_views=1 would give the same result; "
+            "with max_features below 1.0 the views would differ."
         )
         return Finding(question, "They are all the same.", reason, "unknown")
     agreement = facts.records[0].agreement
     measured = (
-        f"At the first level two views have an adjusted Rand index of {agreement:.2f} on average "
-        f"(0 is chance, 1 is the same clusters)."
+        f"At the first level, the mean adjusted Rand index of two views is {agreement:.2f} "
+        f"(0: chance, 1: identical clusters)."
     )
     if agreement >= CLOSELY:
-        reason = f"{measured} What fuses there does not depend on which view is asked."
+        reason = f"{measured} The fusions hardly depend on the view."
         return Finding(question, "Yes, closely.", reason, "good")
     if agreement >= MOSTLY:
-        reason = f"{measured} Rows on which the views differ stay apart until a later level."
+        reason = f"{measured} Rows that the views group differently are not fused before a later level."
         return Finding(question, "Mostly.", reason, "good")
     tone = "fair" if agreement >= IN_PART else "poor"
     answer = "Only in part." if agreement >= IN_PART else "Hardly."
@@ -156,86 +170,89 @@ def judge_agreement(facts: Facts) -> Finding:
 
 
 def judge_contraction(facts: Facts) -> Finding:
-    """Say whether clusters that fused belong together: by known classes, else by distances and neighbours."""
-    question = "Does contraction fuse what belongs together?"
+    """Answer whether rows that fused belong together: by known classes, or else by distances and neighbours."""
+    question = "Does contraction fuse rows that belong together?"
     if facts.records[-1].rows_out == facts.records[0].rows_in > 1:
-        reason = "Every row is still by itself. Make the base method merge more, or lower the number of views."
+        reason = "Every row is still a singleton. Use a base method that merges more rows, or fewer views."
         return Finding(question, "Nothing fused.", reason, "poor")
     if facts.n_clusters < 2:
         answer = "Everything fused into one cluster." if facts.n_clusters else "No cluster is left."
         reason = (
-            "So there is nothing to hold against each other at the last level. Look at a finer cut, or make the base "
-            "method merge less."
+            "There is nothing to compare at the last level. Use a finer cut, or a base method that merges fewer rows."
             if facts.n_clusters
-            else "All final clusters are smaller than min_cluster_size: lower it, or look at a finer cut."
+            else "All final clusters are smaller than min_cluster_size: lower it, or use a finer cut."
         )
         return Finding(question, answer, reason, "poor")
     return _judge_by_classes(question, facts.cuts) or _judge_by_distances(question, facts)
 
 
 def judge_preservation(facts: Facts) -> Finding:
-    """Say whether pairs of rows that fused are pairs that the base method puts together, level by level."""
-    question = f"Does contraction keep what {facts.comparison.base} finds?"
-    if not facts.kept:
+    """Answer whether rows that fused are in the same cluster of the base method, level by level."""
+    question = f"Does contraction preserve the clusters of {facts.comparison.base}?"
+    if not facts.preservation:
         reason = facts.comparison.reason or "Nothing fused."
         return Finding(question, "Not measured.", reason, "unknown")
-    first, last = facts.kept[0], facts.kept[-1]
+    first, last = facts.preservation[0], facts.preservation[-1]
     measured = (
-        f"Of the pairs of rows that have fused after level {last.level}, {last.rightly_fused:.0%} are together in what "
-        f"{facts.comparison.base} finds in the rows themselves"
+        f"{last.precision:.0%} of the pairs of rows that have fused after level {last.level} are in the same cluster "
+        f"when {facts.comparison.base} runs on the rows directly"
     )
     if last is not first:
-        measured += f"; after level 1 it was {first.rightly_fused:.0%}"
-    measured += f". Of another run of {facts.comparison.base} it is {facts.kept_by_rerun:.0%}."
-    if last.rightly_fused >= facts.kept_by_rerun - LOST:
+        measured += f"; after level 1 it was {first.precision:.0%}"
+    measured += f". Between two runs of {facts.comparison.base} it is {facts.rerun_precision:.0%}."
+    if last.precision >= facts.rerun_precision - LOST:
         return Finding(question, "Yes.", measured, "good")
     worst = _level_that_lost_most(facts)
-    reason = f"{measured} Level {worst} lost most of it."
-    tone = "fair" if last.rightly_fused >= MANY * facts.kept_by_rerun else "poor"
+    reason = f"{measured} The largest loss is at level {worst}."
+    tone = "fair" if last.precision >= MANY * facts.rerun_precision else "poor"
     return Finding(question, "In part." if tone == "fair" else "No.", reason, tone)
 
 
-def judge_certainty(facts: Facts) -> Finding:
-    """Say on how many rows the views agree all the way."""
-    question = "How sure are the fusions?"
+def judge_stability(facts: Facts) -> Finding:
+    """Answer how many rows have stable fusions on the whole path to their final cluster."""
+    question = "How stable are the fusions?"
     if facts.n_views == 1 or not facts.views_differ:
-        return Finding(question, "The views cannot tell.", "There is only one way they look at a row.", "unknown")
+        return Finding(question, "Not measured.", "All views are the same, so they cannot disagree.", "unknown")
     first = facts.records[0].stability
     reason = (
-        f"On {facts.share_sure:.0%} of the rows the views agree by half or more at every fusion up to the last; at the "
-        f"first level they confirm {first:.0%} of what fuses. stability_ says it row by row."
+        f"{facts.stable_share:.0%} of the rows have a stability (mean Jaccard index between their group and their "
+        f"cluster in each view) of at least {STABLE} at every fusion; the mean stability at the first level is "
+        f"{first:.2f}. See stability_ for each row."
     )
-    if facts.share_sure >= MOST:
-        return Finding(question, "Most are sure.", reason, "good")
-    if facts.share_sure >= MANY:
-        return Finding(question, "Many are sure.", reason, "fair")
-    return Finding(question, "Few are sure.", reason, "poor")
+    if facts.stable_share >= MOST:
+        return Finding(question, "Most are stable.", reason, "good")
+    if facts.stable_share >= MANY:
+        return Finding(question, "Many are stable.", reason, "fair")
+    return Finding(question, "Few are stable.", reason, "poor")
 
 
 def judge_base_alone(facts: Facts) -> Finding:
-    """Say whether the base method alone finds a better partition of the same rows.
+    """Answer whether the base method alone finds a better partition of the same rows.
 
-    By known classes, if there are any. Else by what the base method finds again when it runs anew: a model that
-    agrees with its runs less than they do with each other has lost some of it.
+    Known classes decide, if there are any. Otherwise, a model that agrees with runs of the base method less than these
+    agree with each other is worse.
     """
     comparison = facts.comparison
     question = f"Would {comparison.base} alone do better?"
     if comparison.reason:
         return Finding(question, "Not measured.", comparison.reason, "unknown")
-    found = f"On {comparison.n_rows:,} rows it finds {_count(comparison.n_clusters)}"
+    found = f"In {comparison.n_rows:,} rows it finds {_count(comparison.n_clusters)}"
     model, alone = comparison.ari
     if model is not None and alone is not None:
-        measured = f"{found}, with an index of {alone:.2f} with the known classes; this model has {model:.2f}."
+        measured = (
+            f"{found}; its adjusted Rand index with the known classes is {alone:.2f}, and that of this model is "
+            f"{model:.2f}."
+        )
         return _say_which(question, measured, worse=alone > model + TIE, better=model > alone + TIE)
     measured = (
-        f"{found}. Runs of it agree with each other by {comparison.reproducibility:.2f} (adjusted Rand index), and "
-        f"this model agrees with them by {comparison.agreement:.2f}."
+        f"{found}. The mean adjusted Rand index between its runs is {comparison.reproducibility:.2f}, and between "
+        f"this model and its runs {comparison.agreement:.2f}."
     )
     return _say_which(question, measured, worse=is_lost(facts), better=is_gained(facts))
 
 
 def is_lost(facts: Facts) -> bool:
-    """Tell whether the model agrees with the base method clearly less than that does with itself."""
+    """Return whether the model agrees with runs of the base method clearly less than they do with each other."""
     found = facts.comparison
     if found.agreement is None or found.reproducibility is None:
         return False
@@ -243,7 +260,7 @@ def is_lost(facts: Facts) -> bool:
 
 
 def is_gained(facts: Facts) -> bool:
-    """Tell whether the model agrees with runs of the base method more than they do with each other."""
+    """Return whether the model agrees with runs of the base method more than they do with each other."""
     found = facts.comparison
     if found.agreement is None or found.reproducibility is None:
         return False
@@ -251,45 +268,46 @@ def is_gained(facts: Facts) -> bool:
 
 
 def advise(facts: Facts) -> list[str]:
-    """Return what to try, the most promising first; nothing where the fit gives no reason to try anything."""
+    """Return options to try, the most promising first; an empty list if the fit gives no reason to change anything."""
     if not is_lost(facts) and judge_agreement(facts).tone in ("good", "unknown"):
         return []
     tips = []
     if not facts.medoid_weights:
-        tips.append("medoid_weights=True, so that a medoid counts as many rows as it stands for")
+        tips.append("medoid_weights=True, so that each medoid counts as much as the rows that it represents")
     if facts.views_differ and facts.n_views > 1 and facts.consensus != "majority":
-        tips.append('consensus="majority" with n_views=10, so that one view alone cannot keep rows apart')
+        tips.append('consensus="majority" with n_views=10, so that a single view cannot keep rows apart')
     if facts.views_differ and facts.n_views > 3 and facts.consensus == "strict":
-        tips.append("fewer views: strict consensus fuses only what all of them put together")
+        tips.append("fewer views: strict consensus fuses only rows that all views put into the same cluster")
     if not facts.feature_screen and (facts.comparison.reproducibility or 1) < MANY:
-        tips.append("feature_screen=True, in case many features are noise: the base method itself finds little twice")
-    if facts.kept and is_lost(facts):
+        tips.append("feature_screen=True, if many features may be noise: runs of the base method disagree")
+    if facts.preservation and is_lost(facts):
         tips += _tips_by_level(facts)
-        tips.append(f"{facts.comparison.base} alone, if it can take all rows")
+        tips.append(f"{facts.comparison.base} alone, if it can run on all rows")
     return tips
 
 
 def _tips_by_level(facts: Facts) -> list[str]:
     worst = _level_that_lost_most(facts)
     if worst > 1:
-        return [f"fewer levels: hierarchy_.cut(level={worst - 1}) is the partition before the loss"]
+        return [f"fewer levels: hierarchy_.cut(level={worst - 1}) is the partition before the largest loss"]
     if facts.records[0].n_batches > 1:
-        return ["a larger batch_size: the first level loses most, and it sees one batch at a time"]
+        return ["a larger batch_size: the largest loss is at the first level, which contracts one batch at a time"]
     return []
 
 
 def _level_that_lost_most(facts: Facts) -> int:
-    shares = [1.0, *(kept.rightly_fused for kept in facts.kept)]
+    shares = [1.0, *(level.precision for level in facts.preservation)]
     losses = [before - after for before, after in pairwise(shares)]
     return 1 + losses.index(max(losses))
 
 
 def _say_which(question: str, measured: str, *, worse: bool, better: bool) -> Finding:
     if worse:
-        return Finding(question, "Probably.", f"{measured} Contraction lost some of what it finds.", "poor")
+        reason = f"{measured} Contraction did not preserve all of its clusters."
+        return Finding(question, "Probably.", reason, "poor")
     if better:
         return Finding(question, "No.", measured, "good")
-    reason = f"{measured} That is a tie: the hierarchy and the medoids are what you gain."
+    reason = f"{measured} That is a tie; CoHiRF adds the hierarchy and the medoids."
     return Finding(question, "It would do as well.", reason, "fair")
 
 
@@ -302,13 +320,13 @@ def _judge_by_classes(question: str, cuts: Sequence[CutScore]) -> Finding | None
     measured = f"At the last level the adjusted Rand index with the known classes is {final:.2f}."
     if highest > final + BETTER_CUT:
         reason = (
-            f"{measured} At level {best.level}, with {_count(best.n_clusters)}, it is {highest:.2f}: what fused after "
-            f"that was of different classes. Move the slider there."
+            f"{measured} At level {best.level}, with {_count(best.n_clusters)}, it is {highest:.2f}: later fusions "
+            f"mixed classes. Use that cut."
         )
         return Finding(question, "Not at the last levels.", reason, "poor")
     if final >= MOSTLY:
         return Finding(question, "Yes.", f"{measured} No finer cut is better.", "good")
-    reason = f"{measured} No finer cut is much better, so classes were mixed from the first level on."
+    reason = f"{measured} No finer cut is much better: classes were mixed from the first level on."
     return Finding(question, "Only in part.", reason, "fair" if final >= IN_PART else "poor")
 
 
@@ -318,25 +336,25 @@ def _judge_by_distances(question: str, facts: Facts) -> Finding:
         return Finding(question, "Not measured.", "The sample has too few rows that are not noise.", "unknown")
     measured = f"{together:.0%} of the sampled rows have their nearest neighbour in their own cluster."
     if together < NEIGHBOURS_TORN:
-        reason = f"{measured} The borders of the clusters run through dense regions."
+        reason = f"{measured} The borders between clusters run through dense regions."
         return Finding(question, "Hardly.", reason, "poor")
     better = _better_cut(facts.cuts)
     if better is not None:
         final, best = better
         reason = (
             f"{measured} But at level {best.level}, with {_count(best.n_clusters)}, the silhouette is "
-            f"{best.silhouette:.2f}, and {final.silhouette:.2f} at the last: if your clusters are compact, the last "
-            f"levels fused too much. For long or nested clusters this measure says little."
+            f"{best.silhouette:.2f}, and {final.silhouette:.2f} at the last level: if your clusters are compact, the "
+            f"last levels fused too much. The silhouette is not meaningful for elongated or nested clusters."
         )
         return Finding(question, "Perhaps not at the last levels.", reason, "fair")
     if together < NEIGHBOURS_KEPT:
         reason = f"{measured} Some borders between clusters run through dense regions."
         return Finding(question, "Mostly.", reason, "fair")
-    return Finding(question, "Yes, as far as neighbours tell.", measured, "good")
+    return Finding(question, "Yes, judged by nearest neighbours.", measured, "good")
 
 
 def _better_cut(cuts: Sequence[CutScore]) -> tuple[CutScore, CutScore] | None:
-    """Return the last cut and a finer one that has a clearly higher silhouette, if there is one."""
+    """Return the last cut and the best one, if that has a clearly higher silhouette."""
     final = cuts[-1]
     scored = [(cut.silhouette, cut) for cut in cuts if cut.silhouette is not None]
     if final.silhouette is None or not scored:
@@ -348,20 +366,23 @@ def _better_cut(cuts: Sequence[CutScore]) -> tuple[CutScore, CutScore] | None:
 def _remedy_for_disagreement(facts: Facts) -> str:
     if facts.consensus == "strict":
         return (
-            "Strict consensus fuses only what all views put together, so little fuses at a time. "
+            "Strict consensus fuses only rows that all views put into the same cluster, so each level fuses few rows. "
             'Try consensus="majority", fewer views, or a larger max_features.'
         )
-    return "Try a larger max_features, or a base method that depends less on its start."
+    return "Try a larger max_features, or a base method that depends less on its random initialisation."
 
 
 def _unfinished(record: LevelRecord) -> Finding:
-    reason = f"Level {record.level}, the last one run, still took {record.rows_in:,} rows to {record.rows_out:,}."
-    return Finding("Did the levels come to an end?", "No.", f"{reason} Raise max_iter.", "poor")
+    reason = f"The last level, {record.level}, still reduced {record.rows_in:,} active rows to {record.rows_out:,}."
+    return Finding("Did the fit converge?", "No.", f"{reason} Increase max_iter.", "poor")
 
 
 def _mostly_noise(share: float) -> Finding:
-    reason = f"{share:.0%} of the rows are in clusters below min_cluster_size. Lower it, or make the base merge more."
-    return Finding("Is much of the data noise?", "Yes.", reason, "poor")
+    reason = (
+        f"{share:.0%} of the rows are in clusters smaller than min_cluster_size. Lower it, or use a base method that "
+        f"merges more rows."
+    )
+    return Finding("Is most of the data noise?", "Yes.", reason, "poor")
 
 
 def _count(n_clusters: int) -> str:

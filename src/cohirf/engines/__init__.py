@@ -1,4 +1,4 @@
-"""Where tasks run: implementations of ``cohirf.algorithm.engine.Engine``."""
+"""Engines run tasks, in this process or on a Dask cluster: implementations of ``cohirf.algorithm.engine.Engine``."""
 
 from cohirf.engines.dask import DaskEngine
 from cohirf.engines.local import LocalEngine

@@ -1,7 +1,7 @@
-"""Tasks on Dask: those of the first level where their data is, those of later levels with their rows in their bags.
+"""Run tasks on Dask. First-level tasks run where the data is; later tasks carry their rows.
 
-With a ``distributed.Client`` they run on the workers of its cluster. Without one, Dask runs them here, in threads.
-This is the one file that imports Dask.
+With an active ``distributed.Client``, tasks run on the workers of its cluster. Without one, Dask runs them in threads
+of this process. This is the only file that imports Dask.
 """
 
 from __future__ import annotations
@@ -24,21 +24,25 @@ from cohirf.algorithm.engine import SerialEngine
 from cohirf.engines.local import one_thread
 from cohirf.optional import import_optional
 
-RETRIES = 2  # of a task that fails although its worker lives, such as one that could not read its file
-CALLS_A_THREAD = 8  # into which the batches of a later level are bundled, so that no worker waits long for another
+RETRIES = 2  # of a task that fails on a live worker, for example because it could not read its file
+CALLS_A_THREAD = 8  # bundles of batches per thread at a later level: enough that no worker waits long for another
 
-MAX_BUNDLE = "1TB"  # Dask would advise to scatter rows of some megabytes, but what is scattered is lost with its worker
-BEFORE_SPILLING = 0.6  # of the memory of a worker, as Dask is configured unless that was changed
+# Dask warns about tasks of several megabytes and advises to scatter their data, but scattered data is lost with its
+# worker. With this limit it does not warn.
+MAX_BUNDLE = "1TB"
+BEFORE_SPILLING = (
+    0.6  # share of a worker's memory that Dask uses before it spills to disk, in its default configuration
+)
 OWN_VERSION = "__import__('cohirf').__version__"
 GONE = (
     "The Dask cluster is gone, or has lost data that cannot be computed again, or its client is not the active one: "
-    "use that with client.as_current(), or connect to a cluster and repeat the fit. With checkpoint= it goes on where "
-    "it stood"
+    "activate the client with client.as_current(), or connect to a cluster and repeat the fit. With checkpoint=, the "
+    "fit continues where it stopped"
 )
 FAULTS = {
     "KilledWorker": (
-        "Several workers died of the same batches, perhaps for lack of memory: lower batch_size, or give X smaller "
-        "chunks. The logs of the workers tell more"
+        "Several workers died while they ran the same batches, perhaps because of too little memory: lower batch_size, "
+        "or rechunk X to smaller chunks. See the logs of the workers for the cause"
     ),
     "NoValidWorkerError": GONE,
     "CancelledError": GONE,
@@ -51,94 +55,101 @@ Tasks = Iterable[tuple[Any, ...]]
 
 
 def dask() -> Any:
-    """Return Dask."""
+    """Import and return Dask."""
     return import_optional("dask", "dask", "A fit on Dask")
 
 
 def dask_array() -> Any:
-    """Return Dask's module of arrays."""
+    """Import and return Dask's array module."""
     return import_optional("dask.array", "dask", "A fit on Dask")
 
 
 def find_client() -> Any:
-    """Return the client that Dask would compute with now, or None if that is no cluster."""
+    """Return the client that Dask would use now, or None if Dask would compute in this process."""
     scheduler = getattr(dask().base.get_scheduler(), "__self__", None)
     return scheduler if hasattr(scheduler, "scheduler_info") else None
 
 
 def find_active_client() -> Any:
-    """Return the client of a cluster that this program has, or None; for that, nothing of Dask is imported.
+    """Return the active client of a cluster, or None, without importing Dask.
 
-    A task on a worker is given none: if it waited there for tasks of its own, all workers could come to wait.
+    Tasks on a worker get None: if they waited for tasks of their own, all workers could end up waiting forever.
     """
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None
-    with suppress(ValueError):  # which says that this is no worker
+    with suppress(ValueError):  # raised if this process is not a worker
         distributed.get_worker()
         return None
-    with suppress(ValueError):  # which says that there is no client
+    with suppress(ValueError):  # raised if there is no client
         return find_client() if is_usable(distributed.Client.current()) else None
     return None
 
 
 def is_usable(client: Any) -> bool:
-    """Tell whether a client is connected, and waits for its results."""
+    """Return whether a client is connected and synchronous."""
     return client.status == "running" and not client.asynchronous
 
 
-def new_name(deed: str) -> str:
-    """Return a name for tasks that no others have; Dask's dashboard shows the deed."""
-    return f"cohirf_{deed}-{uuid.uuid4().hex}"
+def new_name(operation: str) -> str:
+    """Return a unique task name that starts with ``operation``, which Dask's dashboard shows."""
+    return f"cohirf_{operation}-{uuid.uuid4().hex}"
 
 
 @dataclass
-class WhereDataIs:
-    """Runs tasks where their data is, and leaves there what becomes of them.
+class DataLocalEngine:
+    """Runs tasks on the workers that hold their data, and keeps the results there.
 
     Attributes
     ----------
-    promised : dask.array.Array
-        The promises of what becomes of each task, one chunk for each, which need not be an array.
-    done : dask.array.Array or None
-        Those of them that were run. They are on the workers as long as this array is in use.
+    lazy : dask.array.Array
+        The tasks: a lazy array with the result of one task per chunk. A result need not be an array.
+    persisted : dask.array.Array or None
+        The results of the tasks that were run. They stay on the workers as long as this array is referenced.
+    is_serial : bool
+        False: tasks run in parallel.
     """
 
-    promised: Any
-    done: Any = None
+    lazy: Any
+    persisted: Any = None
     is_serial: bool = False
 
-    def join_known(self, promised: Any) -> Any:
-        """Return what was run, after promises of what was known and so was not run, taken from an array of all."""
-        n_known = promised.numblocks[0] - (0 if self.done is None else self.done.numblocks[0])
-        if n_known == 0:
-            return self.done
-        return dask_array().concatenate([promised.blocks[:n_known], *([] if self.done is None else [self.done])])
+    def join_restored(self, lazy: Any) -> Any:
+        """Return the persisted results, preceded by lazy chunks for tasks that were restored from a checkpoint.
+
+        ``lazy`` has a chunk for every task; the first ones are those that were not run.
+        """
+        n_restored = lazy.numblocks[0] - (0 if self.persisted is None else self.persisted.numblocks[0])
+        if n_restored == 0:
+            return self.persisted
+        return dask_array().concatenate(
+            [lazy.blocks[:n_restored], *([] if self.persisted is None else [self.persisted])]
+        )
 
     def run(self, function: Function, tasks: Tasks, n_tasks: int) -> Iterator[Any]:
-        """Run the last ``n_tasks`` tasks, call ``function`` there with what became of each, and give the results here.
+        """Run the last ``n_tasks`` tasks, and apply ``function`` to each result on its worker.
 
-        They are in order, and come as they are ready.
+        Yields the values of ``function`` in the order of the tasks, as they become ready.
         """
-        deque(tasks, maxlen=0)  # who watches may count them
+        deque(tasks, maxlen=0)  # a progress bar may count them
         client = find_client()
         if client is not None:
             refuse_other_packages(client)
         with naming_faults():
-            n_known = self.promised.numblocks[0] - n_tasks
-            done = self.done = _persist(client, self.promised.blocks[n_known:])
-            results = done.map_blocks(function, name=new_name("summarize"), dtype=object, meta=np.empty(0, object))
+            n_restored = self.lazy.numblocks[0] - n_tasks
+            computed = self.persisted = _persist(client, self.lazy.blocks[n_restored:])
+            results = computed.map_blocks(function, name=new_name("summarize"), dtype=object, meta=np.empty(0, object))
             results = _persist(client, results)
             try:
                 yield from chunks_of(results)
-            except BaseException:  # of a task, or of whoever takes the results: then nobody wants the rest
-                with suppress(Exception):  # of a cluster that is gone
-                    client.cancel([done, results])
+            except BaseException:  # an error of a task, or of the consumer: cancel the remaining tasks
+                with suppress(Exception):  # the cluster may be gone
+                    client.cancel([computed, results])
                 raise
 
 
 def chunks_of(persisted: Any) -> Iterator[Any]:
-    """Yield the chunks of an array as they arrive here, or as they are here already."""
+    """Yield the chunks of a persisted array; wait for chunks that workers still compute."""
     graph = dict(persisted.__dask_graph__())
     for key in persisted.__dask_keys__():
         chunk = graph[key]
@@ -147,13 +158,13 @@ def chunks_of(persisted: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class DaskEngine:
-    """Sends tasks to the workers of a cluster, with all they need."""
+    """Sends tasks to the workers of a cluster, together with their data."""
 
     client: Any
     is_serial: bool = False
 
     def run(self, function: Function, tasks: Tasks, n_tasks: int) -> Iterator[Any]:
-        """Call ``function`` with each tuple of arguments and give the results back in order, as they are ready."""
+        """Call ``function`` with each tuple of arguments; yield the results in order, as they become ready."""
         if n_tasks == 1:
             return SerialEngine().run(function, tasks, n_tasks)
         return self._in_order(function, iter(tasks), n_tasks)
@@ -169,7 +180,7 @@ class DaskEngine:
                 with dask().config.set({"distributed.admin.large-graph-warning-threshold": MAX_BUNDLE}):
                     sent = self.client.submit(call, bundle, key=f"{name}-{number}", pure=False, retries=RETRIES)
                 waiting.append(sent)
-                if len(waiting) > 2 * n_threads:  # no more rows than that are on their way
+                if len(waiting) > 2 * n_threads:  # limits the number of rows in transit
                     yield from waiting.popleft().result()
             while waiting:
                 yield from waiting.popleft().result()
@@ -177,16 +188,16 @@ class DaskEngine:
 
 @dataclass(frozen=True)
 class Worker:
-    """A process that runs tasks.
+    """A worker process of a cluster.
 
     Attributes
     ----------
     n_threads : int
-        How many tasks at the same time.
+        Number of tasks that it runs at the same time.
     memory_limit : int
-        How much memory it may take.
+        Its memory limit in bytes.
     taken_bytes : int
-        How much it takes already, without results of tasks: these can go to disk.
+        Memory that it uses already, without stored results of tasks, which can be spilled to disk.
     """
 
     n_threads: int
@@ -195,26 +206,26 @@ class Worker:
 
     @classmethod
     def of(cls, told: dict[str, Any]) -> Worker:
-        """Read what the scheduler tells of a worker."""
+        """Return a worker from the information that the scheduler has about it."""
         metrics = told["metrics"]
         results = metrics["managed_bytes"] - metrics["spilled_bytes"]["memory"]
         return cls(told["nthreads"], told["memory_limit"], max(0, metrics["memory"] - results))
 
     @property
     def usable_bytes(self) -> int:
-        """The memory below which Dask neither writes to disk nor pauses."""
+        """Memory that Dask uses before it spills to disk or pauses the worker."""
         return int(BEFORE_SPILLING * self.memory_limit)
 
     @property
     def bytes_per_task(self) -> float:
-        """The memory that is left for each of its tasks."""
+        """Memory that is left for each of its tasks."""
         return (self.usable_bytes - self.taken_bytes) / self.n_threads
 
 
 def find_fullest_worker() -> Worker | None:
-    """Return the worker with the least memory left for a task, or None where there is no cluster, or no limit."""
+    """Return the worker with the least memory per task; None if there is no cluster, or no memory limit."""
     client = find_client()
-    # by default some versions tell of five workers alone
+    # n_workers=-1: by default, some versions return only five workers
     told = [] if client is None else client.scheduler_info(n_workers=-1)["workers"].values()
     limited = [Worker.of(each) for each in told if each["memory_limit"]]
     return min(limited, key=lambda worker: worker.bytes_per_task, default=None)
@@ -223,10 +234,10 @@ def find_fullest_worker() -> Worker | None:
 def refuse_other_packages(client: Any) -> None:
     """Raise if a process of the cluster lacks this package, or has another version of it.
 
-    A worker that cannot import what it is sent would die of it, start again, and die again.
+    A worker that cannot import its task would crash, restart and crash again.
     """
     with naming_faults():
-        # a builtin, which all of them have
+        # eval is a builtin function, which every process has
         found: dict[str, Any] = client.run(eval, OWN_VERSION, on_error="return")
         try:
             found["the scheduler"] = client.run_on_scheduler(eval, OWN_VERSION)
@@ -234,17 +245,19 @@ def refuse_other_packages(client: Any) -> None:
             found["the scheduler"] = error
     own = eval(OWN_VERSION)
     for process, version in found.items():
-        if version != own and isinstance(version, str | ImportError):  # else it died meanwhile, and another takes over
+        if version != own and isinstance(
+            version, str | ImportError
+        ):  # any other error: it died, and another worker takes over
             what = f"has version {version} of cohirf" if isinstance(version, str) else f"lacks a package ({version})"
             raise ModuleNotFoundError(
-                f"Of the Dask cluster, {process} {what}: install cohirf {own} on every worker and on the scheduler, "
-                f"with all that the base method needs."
+                f"In the Dask cluster, {process} {what}: install cohirf {own} and the packages that the base method "
+                f"needs on every worker and on the scheduler."
             )
 
 
 @contextmanager
 def naming_faults() -> Iterator[None]:
-    """Let what Dask raises say what happened to the fit, and what to do."""
+    """Re-raise errors of Dask with a message that says what happened to the fit, and what to do."""
     try:
         yield
     except Exception as error:
@@ -256,16 +269,16 @@ def naming_faults() -> Iterator[None]:
 
 
 def _is_of_dask(error: Exception) -> bool:
-    """Tell whether an error is one of Dask's own, and not what a task raised."""
+    """Return whether an error was raised by Dask itself, and not by a task."""
     own = type(error).__module__.startswith(("distributed.", "concurrent.futures"))
     return own or str(error).startswith("Missing dependency")
 
 
-def _persist(client: Any, promised: Any) -> Any:
-    """Have an array computed, and left where it is."""
+def _persist(client: Any, lazy: Any) -> Any:
+    """Start to compute an array, and keep its chunks on the workers."""
     if client is None:
-        return promised.persist(optimize_graph=False)
-    return client.persist(promised, retries=RETRIES, optimize_graph=False)
+        return lazy.persist(optimize_graph=False)
+    return client.persist(lazy, retries=RETRIES, optimize_graph=False)
 
 
 def call_on_one_thread(function: Function, config: dict[str, Any], *arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The Cluster Fusion Hierarchy: which rows fused at which level, and every partition that follows from it."""
+"""The Cluster Fusion Hierarchy: which clusters fused at which level, and the partition of each level."""
 
 from cohirf.hierarchy.fusion_hierarchy import FusionHierarchy
 

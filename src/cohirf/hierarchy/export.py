@@ -1,4 +1,4 @@
-"""A hierarchy in the formats of others: tables, scipy linkage, networkx, Newick, JSON."""
+"""Export a hierarchy: tables, scipy linkage, networkx, Newick, JSON."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def to_arrow(columns: dict[str, IntArray]) -> Any:
 
 
 def to_linkage(parents: IntArray, absorbed_at: IntArray) -> NDArray[np.float64]:
-    """Return scipy's linkage matrix: one step per absorbed leaf, at the height of its level.
+    """Return scipy's linkage matrix: one step per absorbed leaf; its height is the level.
 
-    The steps of a multi-way fusion follow each other at one height. Final clusters are joined one level above the last.
-    The last column counts leaves.
+    A fusion of more than two clusters becomes several steps of equal height. Final clusters are joined one level above
+    the last level. The last column is the number of leaves.
     """
     n = len(parents)
     absorbed = absorbed_in_order(parents, absorbed_at)
@@ -51,7 +51,7 @@ def to_linkage(parents: IntArray, absorbed_at: IntArray) -> NDArray[np.float64]:
     height = absorbed_at[absorbed].astype(np.float64)
     height[n - len(roots) :] = absorbed_at.max() + 1
     steps = np.arange(len(absorbed))
-    last_step = np.full(n, -1)  # the last step that made each row's cluster: later ones overwrite earlier ones
+    last_step = np.full(n, -1)  # the last step that extended each row's cluster: later ones overwrite earlier ones
     last_step[into] = steps
     previous = _previous_with_equal(into)
     left = np.where(previous >= 0, n + previous, into)
@@ -74,9 +74,10 @@ def to_networkx(columns: dict[str, IntArray]) -> Any:
 
 
 def to_newick(merges: Merges, rows: IntArray, final: IntArray, n_levels: int) -> str:
-    """Return the tree in Newick's notation; a branch is as long as the levels it spans.
+    """Return the tree in Newick format; the length of a branch is the number of levels that it spans.
 
-    Leaves and clusters carry the number of their row. Several final clusters hang on a root without a name.
+    Leaves are named by their row number, and clusters by that of their medoid. If there are several final clusters,
+    they are children of an unnamed root.
     """
     text = {row: str(row) for row in rows.tolist()}
     made_at = dict.fromkeys(text, 0)
@@ -102,18 +103,18 @@ def from_json(text: str) -> dict[str, Any]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"This is not the JSON of a hierarchy: {error}") from error
+        raise ValueError(f"This text is not the JSON of a hierarchy: {error}") from error
     if not isinstance(content, dict) or content.get("format") != JSON_FORMAT:
-        raise ValueError(f'This is not the JSON of a hierarchy: it lacks "format": "{JSON_FORMAT}".')
+        raise ValueError(f'This text is not the JSON of a hierarchy: it lacks "format": "{JSON_FORMAT}".')
     if content.get("version") != JSON_VERSION:
         raise ValueError(
-            f"This JSON has version {content.get('version')}, and this package reads version {JSON_VERSION}: "
-            f"use the version of cohirf that wrote it."
+            f"This JSON of a hierarchy has format version {content.get('version')}, but this version of cohirf reads "
+            f"version {JSON_VERSION}: use the version of cohirf that wrote it."
         )
     vectors = {name: content.get(name) for name in ("parents", "absorbed_at", "rows", "row_sizes")}
     for name in ("parents", "absorbed_at"):
         if vectors[name] is None:
-            raise ValueError(f"This JSON of a hierarchy lacks {name}: it was cut short or edited.")
+            raise ValueError(f"This JSON of a hierarchy lacks {name}: it was truncated or edited. Write it again.")
     return {name: _as_vector(values) for name, values in vectors.items()}
 
 
@@ -122,7 +123,7 @@ def _as_vector(values: Any) -> Any:
 
 
 def _previous_with_equal(keys: IntArray) -> NDArray[np.int64]:
-    """Return, for each position, the last one before it with the same key; -1 if there is none."""
+    """Return, for each position, the last earlier position with the same key; -1 if there is none."""
     previous = np.full(len(keys), -1, dtype=np.int64)
     order = np.argsort(keys, kind="stable")
     same = keys[order][1:] == keys[order][:-1]

@@ -1,4 +1,4 @@
-"""FusionHierarchy: the partitions of all levels, held as two vectors."""
+"""FusionHierarchy: the partitions of all levels, stored as two vectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,17 @@ from cohirf.hierarchy.merges import Merges, find_merges, lifetimes, subtree_size
 
 @dataclass(frozen=True)
 class LineageStep:
-    """The cluster a row is in at one level: its medoid and its number of rows."""
+    """The cluster of a row at one level.
+
+    Attributes
+    ----------
+    level : int
+        The level.
+    medoid : int
+        Row number of the medoid of the cluster.
+    size : int
+        Number of rows in the cluster.
+    """
 
     level: int
     medoid: int
@@ -26,14 +36,14 @@ class LineageStep:
 
 @dataclass(frozen=True, eq=False)
 class Persistence:
-    """How long each fused cluster lasted: one entry per fusion, in the order of ``FusionHierarchy.merges``.
+    """Lifetimes of fused clusters: one entry per fusion, in the order of ``FusionHierarchy.merges``.
 
     Attributes
     ----------
     medoid, level, size : array of int
-        The cluster: its medoid, the level at which it was made, and its number of rows.
+        The cluster: its medoid, the level at which it was formed, and its number of rows.
     lifetime : array of int
-        For how many levels it stayed as it was, until it grew, was absorbed, or the levels ended.
+        Number of levels for which the cluster did not change: until it grew, was absorbed, or the fit ended.
     """
 
     medoid: IntArray
@@ -45,26 +55,41 @@ class Persistence:
 class FusionHierarchy:
     """The Cluster Fusion Hierarchy of a fit.
 
-    At level 0 every row is a cluster of its own. At each further level clusters fuse: one of their medoids goes on
-    to stand for all of them, the others are absorbed. Two vectors hold all of it.
+    At level 0 every row is a cluster of its own. At each further level clusters fuse: one of their medoids becomes the
+    medoid of the fused cluster, and the other medoids are absorbed. Two vectors describe the whole hierarchy.
+
+    A fitted model has it as ``hierarchy_``. A *condensed* hierarchy, which ``condense`` returns, is the top of a larger
+    one: its leaves are clusters instead of rows.
 
     Parameters
     ----------
     parents : array of int, shape (n_rows,)
-        The row that absorbed each row; the row itself if none did.
+        The row that absorbed each row; the row itself if it was never absorbed.
     absorbed_at : array of int, shape (n_rows,)
-        The level at which each row was absorbed; 0 if it never was.
-    rows : array of int, shape (n_rows,), optional
-        For the top of a larger hierarchy: the row of the data that stands for each leaf, in rising order.
-    row_sizes : array of int, shape (n_rows,), optional
-        For the top of a larger hierarchy: how many rows of the data each leaf stands for.
+        The level at which each row was absorbed; 0 if it was never absorbed.
+    rows : array of int, shape (n_rows,), default=None
+        Only for a condensed hierarchy: row number, in the data, of the medoid of each leaf. Sorted and distinct.
+    row_sizes : array of int, shape (n_rows,), default=None
+        Only for a condensed hierarchy: number of rows in each leaf.
 
     Attributes
     ----------
     n_rows : int
-        Number of leaves: of rows, unless this is the top of a larger hierarchy.
+        Number of leaves. In a condensed hierarchy these are clusters, otherwise rows.
     n_levels : int
         Number of the last level at which clusters fused.
+    parents, absorbed_at, rows, row_sizes : array of int
+        As given.
+
+    Raises
+    ------
+    ValueError
+        If the vectors are not those of a hierarchy: of different lengths, or with a row that was absorbed by one that
+        was itself absorbed at the same or an earlier level.
+
+    See Also
+    --------
+    cohirf.plotting : Plots of a hierarchy.
 
     Examples
     --------
@@ -110,88 +135,243 @@ class FusionHierarchy:
         return f"FusionHierarchy({leaves}, clusters by level: {counts})"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
+        """Return HTML for notebooks."""
         sizes = self.sizes(self.n_levels)
         return html.summarize(self.cluster_counts(), sizes, self.medoids(self.n_levels), int(sizes.sum()))
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether another hierarchy has the same fusions."""
+        """Return whether another hierarchy has the same fusions."""
         if not isinstance(other, FusionHierarchy):
             return NotImplemented
         names = ("parents", "absorbed_at", "rows", "row_sizes")
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
-    __hash__ = None  # type: ignore[assignment]  # it holds arrays, which can change
+    __hash__ = None  # type: ignore[assignment]  # arrays can change
 
     def cluster_counts(self) -> IntArray:
-        """Return the number of clusters at each level, from 0 to ``n_levels``."""
+        """Return the number of clusters at each level.
+
+        Returns
+        -------
+        counts : array of int, shape (n_levels + 1,)
+            Number of clusters at levels 0, 1, ..., ``n_levels``.
+
+        Examples
+        --------
+        >>> from cohirf import FusionHierarchy
+        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).cluster_counts()
+        array([4, 3, 2])
+        """
         absorbed = count_by_label(self.absorbed_at, self.n_levels + 1)
         absorbed[0] = 0  # rows that were never absorbed
         return self.n_rows - np.cumsum(absorbed)
 
     def cut(self, *, level: int | None = None, n_clusters: int | None = None) -> IntArray:
-        """Return the label of each row in one partition of the hierarchy.
+        """Return the label of each row in the partition of one level.
+
+        Exactly one of ``level`` and ``n_clusters`` must be given.
 
         Parameters
         ----------
-        level : int, optional
-            The level to cut at: 0 leaves every row by itself, ``n_levels`` is the final partition.
-        n_clusters : int, optional
+        level : int, default=None
+            The level to cut at, from 0 (every row is a cluster) to ``n_levels`` (the final partition).
+        n_clusters : int, default=None
             Cut at the finest level that has at most this many clusters.
 
         Returns
         -------
         labels : array of int, shape (n_rows,)
             Labels 0, 1, ... in order of first appearance.
+
+        Raises
+        ------
+        TypeError
+            If both or neither of the parameters are given.
+        ValueError
+            If there is no such level, or if even the last level has more than ``n_clusters`` clusters.
+
+        See Also
+        --------
+        medoids : The medoids of these clusters.
+        sizes : Their sizes.
+
+        Examples
+        --------
+        >>> from cohirf import FusionHierarchy
+        >>> hierarchy = FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0])
+        >>> hierarchy.cut(level=1)
+        array([0, 0, 1, 2], dtype=int32)
         """
         if (level is None) == (n_clusters is None):
-            raise TypeError("cut takes either level or n_clusters: give exactly one of them.")
+            raise TypeError("cut takes either level or n_clusters: pass exactly one of them.")
         return self._partition(self._level_with(n_clusters) if level is None else level)[0]
 
     def medoids(self, level: int) -> IntArray:
-        """Return the row number of each cluster's medoid at ``level``, in the order of ``cut(level=level)``."""
+        """Return the medoids of the clusters at one level.
+
+        Parameters
+        ----------
+        level : int
+            The level, from 0 to ``n_levels``.
+
+        Returns
+        -------
+        medoids : array of int, shape (n_clusters,)
+            Row number of the medoid of each cluster, in the order of the labels of ``cut(level=level)``.
+
+        Examples
+        --------
+        >>> from cohirf import FusionHierarchy
+        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).medoids(level=1)
+        array([0, 2, 3])
+        """
         return self._data_rows(self._partition(level)[1])
 
     def sizes(self, level: int) -> IntArray:
-        """Return the number of rows of each cluster at ``level``, in the order of ``cut(level=level)``."""
+        """Return the sizes of the clusters at one level.
+
+        Parameters
+        ----------
+        level : int
+            The level, from 0 to ``n_levels``.
+
+        Returns
+        -------
+        sizes : array of int, shape (n_clusters,)
+            Number of rows in each cluster, in the order of the labels of ``cut(level=level)``.
+
+        Examples
+        --------
+        >>> from cohirf import FusionHierarchy
+        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).sizes(level=1)
+        array([2, 1, 1])
+        """
         labels, medoids = self._partition(level)
         if self.row_sizes is None:
             return count_by_label(labels, len(medoids))
         return np.bincount(labels, weights=self.row_sizes).astype(np.int64)
 
     def members(self, medoid: int, level: int) -> IntArray:
-        """Return the rows of the cluster for which ``medoid`` stands at ``level``, in rising order."""
+        """Return the rows of the cluster with a given medoid at one level.
+
+        Parameters
+        ----------
+        medoid : int
+            Row number of the medoid.
+        level : int
+            The level, from 0 to ``n_levels``.
+
+        Returns
+        -------
+        rows : array of int
+            Sorted row numbers. In a condensed hierarchy, those of the medoids of the leaves.
+
+        Raises
+        ------
+        ValueError
+            If ``medoid`` is not a medoid at this level.
+
+        See Also
+        --------
+        lineage : The medoid of a row at each level.
+
+        Examples
+        --------
+        >>> from cohirf import FusionHierarchy
+        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).members(0, level=2)
+        array([0, 1, 2])
+        """
         self._check_level(level)
         leaf = self._leaf(medoid)
         if 0 < self.absorbed_at[leaf] <= level:
             raise ValueError(
-                f"medoid={medoid} stands for no cluster at level {level}: it was absorbed at level "
-                f"{self.absorbed_at[leaf]}. lineage({medoid}) says by which medoid."
+                f"medoid={medoid} is not a medoid at level {level}: it was absorbed at level "
+                f"{self.absorbed_at[leaf]}. lineage({medoid}) returns its medoid at each level."
             )
         return self._data_rows(np.flatnonzero(find_roots(self.parents, self.absorbed_at, level) == leaf))
 
     def lineage(self, row: int) -> list[LineageStep]:
-        """Return the cluster of ``row`` at each level: why it is where it is."""
+        """Return the cluster of a row at each level, from level 0 to the last.
+
+        Parameters
+        ----------
+        row : int
+            Row number. In a condensed hierarchy, that of the medoid of a leaf.
+
+        Returns
+        -------
+        steps : list of LineageStep
+            Level, medoid and size of the cluster, one entry per level.
+
+        Raises
+        ------
+        ValueError
+            If the hierarchy does not have this row.
+
+        Examples
+        --------
+        >>> from cohirf import FusionHierarchy
+        >>> hierarchy = FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0])
+        >>> hierarchy.lineage(2)[-1]
+        LineageStep(level=2, medoid=0, size=3)
+        """
         leaf = self._leaf(row)
         sizes = subtree_sizes(self.parents, self.absorbed_at, self.row_sizes)
         steps = []
         for level in range(self.n_levels + 1):
             while 0 < self.absorbed_at[leaf] <= level:
                 leaf = int(self.parents[leaf])
-            # all rows it ever stands for, less those it absorbs later
+            # the rows that it represents in the end, minus those that it absorbs later
             later = np.flatnonzero((self.parents == leaf) & (self.absorbed_at > level))
             size = int(sizes[leaf] - sizes[later].sum())
             steps.append(LineageStep(level, self._data_row(leaf), size))
         return steps
 
     def step_up(self, rows: IntArray, level: int) -> IntArray:
-        """Return the row that stands for each of ``rows`` after ``level``, if these stood for something before it."""
+        """Return the medoids after ``level`` of clusters whose medoids before it are ``rows``.
+
+        Parameters
+        ----------
+        rows : array of int
+            Medoids that were active before ``level``.
+        level : int
+            The level, from 1 to ``n_levels``.
+
+        Returns
+        -------
+        medoids : array of int
+            For each row, the medoid that absorbed it at this level, or the row itself.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cohirf import FusionHierarchy
+        >>> hierarchy = FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0])
+        >>> hierarchy.step_up(np.array([1, 2]), level=1)
+        array([0, 2])
+        """
         return np.where(self.absorbed_at[rows] == level, self.parents[rows], rows)
 
     def merges(self) -> Merges:
-        """Return all fusions: level, surviving medoid, absorbed medoids, and sizes.
+        """Return all fusions: level, medoid of the fused cluster, absorbed medoids, and sizes.
 
-        A fusion of many clusters is one entry. The result is a sequence of ``Merge`` that is held as arrays.
+        A fusion of more than two clusters is one entry.
+
+        Returns
+        -------
+        merges : Merges
+            A sequence of ``Merge``, ordered by level and then by medoid. Its attributes are arrays with all fusions.
+
+        See Also
+        --------
+        persistence : How long each fused cluster lasted.
+
+        Examples
+        --------
+        >>> from cohirf import FusionHierarchy
+        >>> merges = FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).merges()
+        >>> [(merge.level, merge.medoid, merge.absorbed.tolist(), merge.size) for merge in merges]
+        [(1, 0, [1], 2), (2, 0, [2], 3)]
         """
         merges = find_merges(self.parents, self.absorbed_at, self.row_sizes)
         if self.rows is None:
@@ -200,16 +380,28 @@ class FusionHierarchy:
         return Merges(**parts)
 
     def persistence(self) -> Persistence:
-        """Return for how many levels each fused cluster stayed as it was."""
+        """Return for how many levels each fused cluster did not change.
+
+        Returns
+        -------
+        persistence : Persistence
+            Medoid, level, size and lifetime of each fused cluster, in the order of ``merges()``.
+
+        Examples
+        --------
+        >>> from cohirf import FusionHierarchy
+        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 3, 0]).persistence().lifetime
+        array([2, 1])
+        """
         merges = find_merges(self.parents, self.absorbed_at, self.row_sizes)
         lifetime = lifetimes(merges, self.absorbed_at, self.n_levels)
         return Persistence(self._data_rows(merges.medoid), merges.level, merges.size, lifetime)
 
     def condense(self, max_clusters: int = 50) -> FusionHierarchy:
-        """Return the readable top of the hierarchy.
+        """Return the top of the hierarchy, with few enough leaves to plot or export.
 
-        Its leaves are the clusters of the finest level with at most ``max_clusters`` of them, or of the last level
-        if all have more. Its level 0 is that level; ``rows`` are the medoids of its leaves, ``row_sizes`` their sizes.
+        The leaves are the clusters of the finest level with at most ``max_clusters`` clusters, or of the last level if
+        all have more. That level becomes level 0; ``rows`` are the medoids of the leaves, ``row_sizes`` their sizes.
 
         Parameters
         ----------
@@ -219,7 +411,7 @@ class FusionHierarchy:
         Returns
         -------
         top : FusionHierarchy
-            A hierarchy with one leaf per cluster.
+            A hierarchy whose leaves are clusters.
 
         Examples
         --------
@@ -245,39 +437,145 @@ class FusionHierarchy:
         )
 
     def to_frame(self) -> Any:
-        """Return a pandas table with the parent, level of absorption and final cluster of each row."""
+        """Return the hierarchy as a pandas data frame (extra ``frame``).
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Indexed by ``row``; columns ``parent``, ``absorbed_at`` and ``cluster``, the final cluster of each row. A
+            condensed hierarchy also has ``size``.
+
+        Examples
+        --------
+        >>> from cohirf import FusionHierarchy
+        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).to_frame()
+             parent  absorbed_at  cluster
+        row
+        0         0            0        0
+        1         0            1        0
+        2         0            2        0
+        3         3            0        1
+        """
         return export.to_frame(self._columns())
 
     def to_arrow(self) -> Any:
-        """Return an Arrow table with the row, parent, level of absorption and final cluster of each row."""
+        """Return the hierarchy as an Arrow table (extra ``arrow``).
+
+        Returns
+        -------
+        table : pyarrow.Table
+            Columns ``row``, ``parent``, ``absorbed_at`` and ``cluster``, the final cluster of each row. A condensed
+            hierarchy also has ``size``.
+
+        Examples
+        --------
+        >>> from cohirf import FusionHierarchy
+        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).to_arrow().column_names
+        ['row', 'parent', 'absorbed_at', 'cluster']
+        """
         return export.to_arrow(self._columns())
 
     def to_linkage(self) -> NDArray[np.float64]:
-        """Return the linkage matrix that scipy's hierarchical clustering works with.
+        """Return the linkage matrix of the hierarchy, as used by :mod:`scipy.cluster.hierarchy`.
 
-        Heights are levels: cutting it at the height of a level gives the partition of that level. The steps of a
-        multi-way fusion are ties. Final clusters are joined one level above the last. For large data, take that of
-        ``condense()``.
+        Heights are levels: cutting the linkage at the height of a level gives the partition of that level. A fusion of
+        more than two clusters becomes several steps of equal height. Final clusters are joined one level above the last
+        level. For large data, use ``condense().to_linkage()``.
+
+        Returns
+        -------
+        linkage : array of float, shape (n_rows - 1, 4)
+            The two clusters that each step joins, its height, and the number of leaves in the result.
+
+        Examples
+        --------
+        >>> from cohirf import FusionHierarchy
+        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).to_linkage()
+        array([[0., 1., 1., 2.],
+               [2., 4., 2., 3.],
+               [3., 5., 3., 4.]])
         """
         return export.to_linkage(self.parents, self.absorbed_at)
 
     def to_networkx(self) -> Any:
-        """Return a directed graph in which each absorbed row points to the medoid that absorbed it."""
+        """Return the hierarchy as a directed graph (extra ``networkx``).
+
+        Returns
+        -------
+        graph : networkx.DiGraph
+            One node per row, and an edge from each absorbed row to the medoid that absorbed it, with the attribute
+            ``level``. Nodes have the columns of ``to_frame`` as attributes.
+
+        Examples
+        --------
+        >>> from cohirf import FusionHierarchy
+        >>> graph = FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).to_networkx()
+        >>> list(graph.edges(data="level"))
+        [(1, 0, 1), (2, 0, 2)]
+        """
         return export.to_networkx(self._columns())
 
     def to_newick(self) -> str:
-        """Return the tree in Newick's notation, for programs that draw trees; multi-way fusions stay multi-way."""
+        """Return the hierarchy in Newick format, for programs that draw trees.
+
+        The length of a branch is the number of levels that it spans. A fusion of more than two clusters is one node.
+
+        Returns
+        -------
+        text : str
+            The tree. Leaves are named by their row number, and clusters by that of their medoid. If there are several
+            final clusters, they are children of an unnamed root.
+
+        Examples
+        --------
+        >>> from cohirf import FusionHierarchy
+        >>> FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0]).to_newick()
+        '(((0:1,1:1)0:1,2:2)0:1,3:3);'
+        """
         rows = np.arange(self.n_rows) if self.rows is None else self.rows
         return export.to_newick(self.merges(), rows, self.medoids(self.n_levels), self.n_levels)
 
     def to_json(self) -> str:
-        """Return the hierarchy as JSON text, from which ``from_json`` makes it again."""
+        """Return the hierarchy as JSON text, which ``from_json`` reads.
+
+        Returns
+        -------
+        text : str
+            The vectors of the hierarchy as JSON.
+
+        See Also
+        --------
+        cohirf.CoHiRF.save : Saves the whole model.
+
+        Examples
+        --------
+        >>> from cohirf import FusionHierarchy
+        >>> hierarchy = FusionHierarchy(parents=[0, 0, 0, 3], absorbed_at=[0, 1, 2, 0])
+        >>> FusionHierarchy.from_json(hierarchy.to_json()) == hierarchy
+        True
+        """
         names = ("parents", "absorbed_at", "rows", "row_sizes")
         return export.to_json({name: getattr(self, name) for name in names})
 
     @classmethod
     def from_json(cls, text: str) -> FusionHierarchy:
-        """Return the hierarchy that ``to_json`` wrote."""
+        """Return the hierarchy that ``to_json`` wrote.
+
+        Parameters
+        ----------
+        text : str
+            The return value of ``to_json``.
+
+        Returns
+        -------
+        hierarchy : FusionHierarchy
+            An equal hierarchy.
+
+        Raises
+        ------
+        ValueError
+            If ``text`` is not the JSON of a hierarchy.
+        """
         return cls(**export.from_json(text))
 
     def _columns(self) -> dict[str, IntArray]:
@@ -289,38 +587,42 @@ class FusionHierarchy:
 
     def _check_level(self, level: int) -> None:
         if not 0 <= index(level) <= self.n_levels:
-            raise ValueError(f"level={level} is not in this hierarchy: give a level from 0 to {self.n_levels}.")
+            raise ValueError(f"level={level} does not exist: pass a level from 0 to {self.n_levels}.")
 
     def _level_with(self, n_clusters: Any) -> int:
         counts = self.cluster_counts()
         levels = np.flatnonzero(counts <= n_clusters)
         if len(levels) == 0:
             raise ValueError(
-                f"n_clusters={n_clusters} is not in this hierarchy: its last level has {counts[-1]} clusters. "
-                f"Ask for at least as many, or make the base method merge more."
+                f"n_clusters={n_clusters} is not available: the last level has {counts[-1]} clusters. Pass at least "
+                f"this number, or fit again with a base method that merges more rows."
             )
         return int(levels[0])
 
     def _data_rows(self, leaves: IntArray) -> IntArray:
-        """Return the rows of the data that stand for ``leaves``."""
+        """Return the row numbers, in the data, of ``leaves``."""
         return leaves if self.rows is None else self.rows[leaves]
 
     def _data_row(self, leaf: int) -> int:
         return leaf if self.rows is None else int(self.rows[leaf])
 
     def _leaf(self, row: int) -> int:
-        """Return the leaf for which a row of the data stands."""
+        """Return the leaf of a row of the data."""
         leaf = int(row) if self.rows is None else int(np.searchsorted(self.rows, row))
         if not 0 <= leaf < self.n_rows or self._data_row(leaf) != row:
             raise ValueError(
-                f"row={row} is not in this hierarchy of {self.n_rows} rows: give one of them"
-                f"{'.' if self.rows is None else ', as rows lists them, or ask the whole hierarchy.'}"
+                f"row={row} is not in this hierarchy of {self.n_rows} rows: pass a row number "
+                + (
+                    f"from 0 to {self.n_rows - 1}."
+                    if self.rows is None
+                    else "from its attribute rows, or use the hierarchy that it was condensed from."
+                )
             )
         return leaf
 
 
 def _as_integers(values: ArrayLike, name: str) -> IntArray:
-    """Return signed row numbers, or levels in as few bytes as they have; what is out of range becomes negative."""
+    """Return signed integers. Values that are out of range become -1; checks that follow refuse negative values."""
     array = np.asarray(values)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"{name} must be a one-dimensional array of integers, not {array.dtype} {array.shape}.")
@@ -334,33 +636,33 @@ def _as_integers(values: ArrayLike, name: str) -> IntArray:
 
 
 def _check_forest(parents: IntArray, absorbed_at: IntArray) -> None:
-    """Refuse vectors in which a row was not absorbed by one that outlived it: these alone could hold a cycle."""
+    """Raise unless every absorbed row was absorbed by one that stayed active longer; otherwise there may be cycles."""
     n = len(parents)
     if len(absorbed_at) != n:
-        raise ValueError(f"parents has {n} rows and absorbed_at {len(absorbed_at)}: they must be equally long.")
+        raise ValueError(f"parents has {n} rows and absorbed_at has {len(absorbed_at)}: they must have equal length.")
     if n == 0:
-        raise ValueError("parents has 0 rows: a hierarchy has at least one.")
+        raise ValueError("parents has 0 rows: a hierarchy needs at least one.")
     if not (parents.min() >= 0 and parents.max() < n and absorbed_at.min() >= 0):
         raise ValueError(f"parents must be row numbers from 0 to {n - 1}, and absorbed_at must not be negative.")
-    if absorbed_at.max() > 2 * n:  # a fit has at most one level without a fusion between two that have some
-        raise ValueError(f"absorbed_at goes up to {absorbed_at.max()}: {n} rows cannot have so many levels.")
+    if absorbed_at.max() > 2 * n:  # a fit has at most one level without fusions between two levels with fusions
+        raise ValueError(f"absorbed_at has level {absorbed_at.max()}, but {n} rows have at most {2 * n} levels.")
     for block in row_blocks(n):
         level, until = absorbed_at[block], absorbed_at[parents[block]]
         if ((level > 0) & (until > 0) & (until <= level)).any():
             raise ValueError(
-                "parents is not a fusion hierarchy: a row was absorbed by one that was not active any more."
+                "parents is not a fusion hierarchy: a row was absorbed by a row that was itself already absorbed."
             )
         if ((level == 0) & (parents[block] != np.arange(block.start, block.stop))).any():
-            raise ValueError("parents is not a fusion hierarchy: a row that was never absorbed has another as parent.")
+            raise ValueError("parents is not a fusion hierarchy: a row that was never absorbed must be its own parent.")
 
 
 def _check_leaves(n_rows: int, rows: IntArray | None, row_sizes: IntArray | None) -> None:
     for name, values in (("rows", rows), ("row_sizes", row_sizes)):
         if values is not None and len(values) != n_rows:
-            raise ValueError(f"{name} has {len(values)} entries for {n_rows} leaves: give one for each leaf.")
+            raise ValueError(f"{name} has {len(values)} entries for {n_rows} leaves: pass one for each leaf.")
     if rows is not None and (rows[1:] <= rows[:-1]).any():
-        raise ValueError("rows must be in rising order, without repetition.")
+        raise ValueError("rows must be sorted and distinct.")
     if rows is not None and (rows < 0).any():
-        raise ValueError("rows must not be negative: give row numbers of the data.")
+        raise ValueError("rows must not be negative: pass row numbers of the data.")
     if row_sizes is not None and (row_sizes < 1).any():
-        raise ValueError("row_sizes must be 1 or more: a leaf stands for itself at least.")
+        raise ValueError("row_sizes must be 1 or more: every leaf has at least one row.")

@@ -1,4 +1,4 @@
-"""What a notebook shows of a hierarchy: its levels, and its largest final clusters."""
+"""The display of a hierarchy in notebooks: its levels, and its largest final clusters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BLUE, GREEN = "#0072B2", "#009E73"
 
 
 def summarize(counts: IntArray, sizes: IntArray, medoids: IntArray, n_rows: int) -> str:
-    """Return a small piece of HTML with a bar per level and per large cluster."""
+    """Return HTML with a bar for each level and for each of the largest clusters."""
     levels = [
         _bar(f"level {level}", f"{count:,} clusters", math.log(count + 1) / math.log(counts[0] + 1), BLUE)
         for level, count in enumerate(counts.tolist())

@@ -1,4 +1,4 @@
-"""Fusions: which medoid absorbed which others at which level, and how large the clusters were."""
+"""Fusions of clusters: at each level, which medoid absorbed which others, and the sizes of their clusters."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from cohirf.algorithm.grouping import IntArray, rows_by_label
 
 @dataclass(frozen=True, eq=False)
 class Merge:
-    """One fusion of two clusters or more.
+    """One fusion of two or more clusters.
 
     Attributes
     ----------
     level : int
-        The level at which it happened.
+        The level of the fusion.
     medoid : int
-        The row that goes on to stand for all of them.
+        Medoid of the fused cluster: that of one of the clusters.
     absorbed : array of int
-        The medoids of the other clusters, in rising order.
+        Sorted medoids of the other clusters.
     medoid_size : int
-        Rows of the medoid's own cluster before.
+        Number of rows in the cluster of ``medoid`` before the fusion.
     absorbed_sizes : array of int
-        Rows of the other clusters.
+        Number of rows in each of the other clusters.
     """
 
     level: int
@@ -39,22 +39,22 @@ class Merge:
 
     @property
     def size(self) -> int:
-        """Rows of the fused cluster."""
+        """Number of rows in the fused cluster."""
         return self.medoid_size + int(self.absorbed_sizes.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class Merges(Sequence[Merge]):
-    """All fusions, in order of level and then of medoid: a sequence of ``Merge`` that is held as arrays.
+    """All fusions, ordered by level and then by medoid: a sequence of ``Merge``, stored as arrays.
 
     Attributes
     ----------
     level, medoid, medoid_size, size : array of int
-        One entry per fusion: as in ``Merge``.
+        As in ``Merge``, one entry per fusion.
     absorbed, absorbed_sizes : array of int
-        Absorbed medoids and the rows of their clusters, those of all fusions one after the other.
+        Absorbed medoids and the sizes of their clusters, concatenated over all fusions.
     starts : array of int
-        Fusion i has the entries from ``starts[i]`` to ``starts[i + 1]`` of the two arrays above.
+        Fusion i has the entries ``starts[i]:starts[i + 1]`` of the two arrays above.
     """
 
     level: IntArray
@@ -75,7 +75,7 @@ class Merges(Sequence[Merge]):
     def __getitem__(self, index: int | slice) -> Merge | list[Merge]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        i = range(len(self))[index]  # negative and out-of-range indices as in a list
+        i = range(len(self))[index]  # treats negative and out-of-range indices as a list does
         part = slice(self.starts[i], self.starts[i + 1])
         return Merge(
             level=int(self.level[i]),
@@ -87,14 +87,14 @@ class Merges(Sequence[Merge]):
 
 
 def absorbed_in_order(parents: IntArray, absorbed_at: IntArray) -> IntArray:
-    """Return the absorbed rows in order of level, then of the medoid that absorbed them, then of their number."""
+    """Return the absorbed rows, sorted by level, then by the medoid that absorbed them, then by row number."""
     _, by_parent = rows_by_label(parents, len(parents))
     by_level = by_parent[np.argsort(absorbed_at[by_parent], kind="stable")]  # linear: levels are small integers
     return by_level[np.count_nonzero(absorbed_at == 0) :]
 
 
 def subtree_sizes(parents: IntArray, absorbed_at: IntArray, row_sizes: IntArray | None) -> NDArray[np.int64]:
-    """Return how many rows each row stood for when it was absorbed, or stands for in the end."""
+    """Return the size of each row's cluster when the row was absorbed, or at the end if it never was."""
     sizes = np.ones(len(parents), dtype=np.int64) if row_sizes is None else row_sizes.astype(np.int64)
     by_level = np.argsort(absorbed_at, kind="stable")
     bounds = np.cumsum(np.bincount(absorbed_at))
@@ -120,7 +120,7 @@ def find_merges(parents: IntArray, absorbed_at: IntArray, row_sizes: IntArray | 
 
 
 def running_sum(values: NDArray[np.int64], groups: IntArray) -> NDArray[np.int64]:
-    """Return, for each entry, the sum of the values of its group up to and including it."""
+    """Return, for each entry, the sum of the values of its group up to and including this entry."""
     order = np.argsort(groups, kind="stable")
     sums = np.cumsum(values[order])
     sorted_groups = groups[order]
@@ -134,10 +134,10 @@ def running_sum(values: NDArray[np.int64], groups: IntArray) -> NDArray[np.int64
 
 
 def lifetimes(merges: Merges, absorbed_at: IntArray, n_levels: int) -> IntArray:
-    """Return for how many levels each fused cluster stayed as it was: until it grew, was absorbed, or the end."""
+    """Return for how many levels each fused cluster did not change: until it grew, was absorbed, or the fit ended."""
     ends = absorbed_at[merges.medoid].astype(np.int64)
     ends[ends == 0] = n_levels + 1
     order = np.argsort(merges.medoid, kind="stable")
     same = merges.medoid[order][1:] == merges.medoid[order][:-1]
-    ends[order[:-1][same]] = merges.level[order[1:][same]]  # it grew before that
+    ends[order[:-1][same]] = merges.level[order[1:][same]]  # the next fusion with the same medoid
     return ends - merges.level

@@ -1,8 +1,8 @@
-"""Fits of data that is on Dask: what such data is, and how the first level of a fit runs where it is."""
+"""Fits of Dask arrays and data frames: their input types, and the first level of a fit, which runs on the workers."""
 
 from cohirf.on_dask.data import (
     DaskTable,
-    GatheredSource,
+    LazyDaskSource,
     align_vectors,
     check_weights,
     gather_vectors,
@@ -17,7 +17,7 @@ __all__ = [
     "DaskPopulation",
     "DaskTable",
     "FirstLevel",
-    "GatheredSource",
+    "LazyDaskSource",
     "align_vectors",
     "check_weights",
     "gather_vectors",

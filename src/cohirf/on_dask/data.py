@@ -1,4 +1,4 @@
-"""Arrays and tables of Dask as the data of a fit, and any source as an array of Dask."""
+"""Dask arrays and data frames as the data of a fit, and any source as a Dask array."""
 
 from __future__ import annotations
 
@@ -16,39 +16,48 @@ from cohirf.engines.dask import chunks_of, dask, dask_array, naming_faults
 from cohirf.sources import ArraySource, Source
 from cohirf.sources.dask import NAME, DaskSource, refuse_unknown_chunks
 
-MANY_CHUNKS = 64  # into which a source is cut, if it has as many batches; it does not depend on the cluster
+MANY_CHUNKS = 64  # number of chunks of a source, if it has at least as many batches; independent of the cluster
 
 
 def is_dask(X: Any) -> bool:
-    """Tell whether ``X`` is an array or table of Dask."""
+    """Return whether ``X`` is a Dask collection."""
     return type(X).__module__.startswith(("dask.", "dask_expr."))
 
 
 def refuse_other_collections(X: Any) -> None:
-    """Raise for what is of Dask, and neither an array nor a table."""
+    """Raise for Dask collections that are neither arrays nor data frames."""
     is_table = hasattr(type(X), "to_dask_array") and hasattr(type(X), "columns")
     if not (is_table or type(X).__module__.startswith("dask.array")):
-        raise TypeError(f"A {type(X).__name__} of Dask is no table: give a Dask array or data frame.")
+        raise TypeError(f"X is a Dask {type(X).__name__}: pass a Dask array or data frame.")
 
 
 def to_dask_array(source: Source, chunks: int | str | tuple[int, ...] = "auto") -> Any:
-    """Return a Dask array of the rows of a source, which are read by whoever computes it.
+    """Return a lazy Dask array of the rows of a source; each chunk is read by the worker that computes it.
 
-    So a fit of a file runs on the workers of a cluster, if they find the file under the same path.
+    A fit of this array runs on the workers of a cluster. They must be able to read the file under the same path.
 
     Parameters
     ----------
     source : Source
-        What :func:`cohirf.open_source` returned.
+        A source from :func:`cohirf.open_source`.
     chunks : int, tuple of int or str, default="auto"
-        Rows of a chunk, rows of each chunk, or the size of one, such as "64MiB". Each chunk is one task of a fit, so
-        there should be several for each thread. "auto" takes the size that Dask is configured for, 128 MiB unless it
-        was changed.
+        Number of rows per chunk, number of rows of each chunk, or size of a chunk such as "64MiB". Each chunk is one
+        task of a fit, so there should be several chunks for each thread. "auto" uses the chunk size in Dask's
+        configuration, which is 128 MiB by default.
 
     Returns
     -------
     array : dask.array.Array
         An array with one row per row of the source.
+
+    Raises
+    ------
+    ImportError
+        If Dask is not installed.
+
+    See Also
+    --------
+    cohirf.open_source : Opens a file as a source.
 
     Examples
     --------
@@ -60,15 +69,15 @@ def to_dask_array(source: Source, chunks: int | str | tuple[int, ...] = "auto") 
     if isinstance(source, DaskSource):
         return source.array
     da, whole = dask_array(), _whole_rows(source, chunks)
-    if isinstance(source, ArraySource):  # it is sent to the workers, chunk by chunk
+    if isinstance(source, ArraySource):  # in memory: it is sent to the workers, chunk by chunk
         return da.from_array(source.take(np.arange(source.n_rows)), chunks=whole)
     return da.map_blocks(_read_rows, source=source, chunks=whole, meta=np.empty((0, 0), source.dtype))
 
 
 def spread_source(source: Source, batch_size: int | None) -> Any:
-    """Return a Dask array of a source in many chunks, none above what Dask finds not too large.
+    """Return a source as a Dask array of many chunks, none larger than Dask's configured chunk size.
 
-    Where batches are known, chunks are of whole batches: the first level then moves no rows between workers.
+    If the batch size is known, chunks consist of whole batches: the first level then moves no rows between workers.
     """
     if isinstance(source, DaskSource):
         return source.array
@@ -84,90 +93,94 @@ def spread_source(source: Source, batch_size: int | None) -> Any:
 
 @dataclass(frozen=True)
 class DaskTable:
-    """An array or table of Dask as an array, with the names of its columns where it has some."""
+    """A Dask array or data frame as an array, with the names of its columns, or None if it has none."""
 
     array: Any
     names: Sequence[str] | None
 
     @classmethod
     def of(cls, X: Any, *, known_rows: bool) -> DaskTable:
-        """Return ``X`` as an array; with ``known_rows``, the rows of a table are counted, which computes its chunks."""
+        """Return ``X`` as an array; ``known_rows`` counts the rows of a data frame, which computes its partitions."""
         if type(X).__module__.startswith("dask.array"):
             return cls(X, None)
         names = [name for name in X.columns if isinstance(name, str)]
         if names and len(names) < len(X.columns):
-            raise TypeError(f"Only some column names of X are text, such as {names[0]!r}: rename the columns.")
+            raise TypeError(
+                f"Only some column names of X are strings, such as {names[0]!r}: convert all column names to strings."
+            )
         with naming_faults():
             return cls(X.to_dask_array(lengths=True if known_rows else None), names or None)
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
-        """Return the array of what ``function`` makes of each chunk: some columns, or None for a vector."""
+        """Apply ``function`` to each chunk; the result has ``n_columns`` columns, or is a vector if that is None."""
         array = self.array.rechunk({1: -1}) if self.array.numblocks[1] > 1 else self.array
         shape = {"drop_axis": 1} if n_columns is None else {"chunks": (array.chunks[0], (n_columns,))}
         empty = np.empty((0,) if n_columns is None else (0, n_columns), dtype=dtype)
-        # a task of its own, so that it is sent to each worker once
-        on_rows = dask().delayed(_OnRows(function, empty), pure=False, traverse=False)
-        return array.map_blocks(_apply, on_rows=on_rows, dtype=dtype, meta=empty, token="cohirf_predict", **shape)
+        # a separate task, so that the function is sent to each worker only once
+        call_validated = dask().delayed(_ValidatedChunk(function, empty), pure=False, traverse=False)
+        return array.map_blocks(
+            _apply, call_validated=call_validated, dtype=dtype, meta=empty, token="cohirf_predict", **shape
+        )
 
 
-class GatheredSource(Source):
-    """Rows of a Dask array that are gathered from where they are, by whatever Dask computes with."""
+class LazyDaskSource(Source):
+    """A lazy source: reads rows of a Dask array, which the active scheduler of Dask computes when they are needed."""
 
     def __init__(self, array: Any) -> None:
         refuse_unknown_chunks(array)
         if not isinstance(array._meta, np.ndarray):
             kind = type(array._meta).__name__
-            raise TypeError(f"{NAME} has chunks of type {kind}: turn them into arrays of NumPy with X.map_blocks.")
+            raise TypeError(f"{NAME} has chunks of type {kind}: convert them to NumPy arrays with X.map_blocks.")
         super().__init__(NAME, array.shape, array.dtype)
         self.array = array
 
     @property
     def chunk_bytes(self) -> int:
-        """Memory of the largest chunk."""
+        """Size of the largest chunk in bytes."""
         return int(max(self.array.chunks[0])) * self.n_features * self.dtype.itemsize
 
     def _fill(self, start: int, out: NDArray[Any]) -> None:
-        (out[...],) = compute_as_is(self.array[start : start + len(out)])
+        (out[...],) = compute_unoptimised(self.array[start : start + len(out)])
 
     def _pick(self, rows: IntArray, out: NDArray[Any]) -> None:
-        (out[...],) = compute_as_is(self.array[rows])
+        (out[...],) = compute_unoptimised(self.array[rows])
 
     def _content(self) -> Iterator[Any]:
-        """Yield some rows, gathered together."""
-        yield from compute_as_is(*(self.array[sample].astype(self.dtype) for sample in self._samples()))
+        """Yield samples of rows, computed together."""
+        yield from compute_unoptimised(*(self.array[sample].astype(self.dtype) for sample in self._samples()))
 
 
-def compute_as_is(*promises: Any) -> Any:
-    """Return what Dask computes, without a change to its tasks.
+def compute_unoptimised(*collections: Any) -> Any:
+    """Compute Dask collections without optimising their graphs.
 
-    Dask would fuse tasks before it runs them. While a fit holds on to what it left on the workers, the scheduler knows
-    the same tasks as they were, and warns of two tasks of one name.
+    Dask would fuse tasks first. The scheduler would then see two different tasks of one name, because the fit still
+    holds results of the tasks that were not fused, and would warn.
     """
     with naming_faults():
-        return dask().compute(*promises, optimize_graph=False)
+        return dask().compute(*collections, optimize_graph=False)
 
 
-def check_weights(sample_weight: Any, rows: GatheredSource) -> GatheredSource:
-    """Return the weights of rows, with the chunks of the rows; refuse what no row can weigh here."""
+def check_weights(sample_weight: Any, rows: LazyDaskSource) -> LazyDaskSource:
+    """Return sample weights with the chunks of the rows; raise unless all are positive and finite."""
     da = dask_array()
     if hasattr(sample_weight, "to_dask_array"):
         sample_weight = sample_weight.to_dask_array(lengths=True)
     weights = sample_weight if is_dask(sample_weight) else da.from_array(np.asarray(sample_weight))
     if weights.shape != (rows.n_rows,):
-        raise ValueError(f"sample_weight has shape {weights.shape}, and X has {rows.n_rows} rows: give one per row.")
+        raise ValueError(f"sample_weight has shape {weights.shape}, but X has {rows.n_rows} rows: pass one per row.")
     weights = weights.rechunk((rows.array.chunks[0],)).astype(np.float64)
-    lowest, total = compute_as_is(weights.min(), weights.sum())
+    lowest, total = compute_unoptimised(weights.min(), weights.sum())
     if not (lowest > 0 and np.isfinite(total)):
         raise ValueError(
-            f"sample_weight has the smallest value {lowest:g} and the sum {total:g}: on Dask, all weights are positive "
-            f"and finite. Leave rows of weight 0 out, X[sample_weight > 0].compute_chunk_sizes(); or fit a source in "
-            f'this process, with dask.config.set(scheduler="threads").'
+            f"sample_weight has minimum {lowest:g} and sum {total:g}: on Dask, all weights must be positive and "
+            f"finite. Leave out rows of weight 0 with X[sample_weight > 0].compute_chunk_sizes(), or fit a source in "
+            f'this process with dask.config.set(scheduler="threads").'
         )
-    return GatheredSource(weights[:, None])
+    return LazyDaskSource(weights[:, None])
 
 
 def gather_vectors(vectors: Sequence[Any], storage: Storage) -> list[NDArray[Any]]:
-    """Bring Dask vectors with the same chunks here, chunk by chunk."""
+    """Compute Dask vectors that have the same chunks, and load them into this process chunk by chunk."""
     here = [storage.vector(len(vector), vector.dtype) for vector in vectors]
     with naming_faults():
         computed = dask().persist(*vectors, optimize_graph=False)
@@ -179,14 +192,14 @@ def gather_vectors(vectors: Sequence[Any], storage: Storage) -> list[NDArray[Any
     return here
 
 
-def align_vectors(model: Any, rows: GatheredSource) -> None:
-    """Turn what a fit in memory has for each row into Dask arrays with the chunks of ``rows``."""
+def align_vectors(model: Any, rows: LazyDaskSource) -> None:
+    """Turn the fitted vectors of a model, which are in memory, into Dask arrays with the chunks of ``rows``."""
     for name in ("labels_", "parents_", "stability_"):
         setattr(model, name, dask_array().from_array(getattr(model, name), chunks=(rows.array.chunks[0],)))
 
 
 def _whole_rows(source: Source, chunks: Any) -> tuple[tuple[int, ...], ...]:
-    """Return the chunks of an array of whole rows, as Dask has them."""
+    """Return the chunks of the rows of a source in Dask's format; every chunk has all columns."""
     shape = (source.n_rows, source.n_features)
     found: tuple[tuple[int, ...], ...] = dask_array().core.normalize_chunks(
         (chunks, source.n_features), shape=shape, dtype=source.dtype
@@ -201,8 +214,8 @@ def _read_rows(source: Source, block_info: Any = None) -> NDArray[Any]:
 
 
 @dataclass(frozen=True)
-class _OnRows:
-    """Calls a function with the checked rows of a chunk."""
+class _ValidatedChunk:
+    """Validates the rows of a chunk, then calls a function with them; an empty chunk gives ``empty``."""
 
     function: Callable[[Any], Any]
     empty: NDArray[Any]
@@ -213,5 +226,5 @@ class _OnRows:
         return self.function(ArraySource(chunk).take(np.arange(len(chunk))))
 
 
-def _apply(chunk: Any, on_rows: _OnRows) -> Any:
-    return on_rows(chunk)
+def _apply(chunk: Any, call_validated: _ValidatedChunk) -> Any:
+    return call_validated(chunk)

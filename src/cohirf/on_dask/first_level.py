@@ -1,10 +1,11 @@
-"""The first level of a fit on Dask: it runs where the data is, and labels stay there.
+"""The first level of a fit on Dask: it runs on the workers, and the labels stay there.
 
-Batches are a rechunk: runs of blocks are the chunks of an array, each of which becomes one task. What comes here are
-the survivors of each run. When the fit is done, the label of a row is looked up where the row is, in the small table of
-the labels of its run's survivors.
+The data is rechunked so that each run of blocks is one chunk, and the contraction of a run is one task. Only the
+survivors of each run are sent to the client. After the fit, each row's label is looked up on its worker, in a small
+table with one label per survivor.
 
-Several arrays of Dask here have chunks that are no arrays, but a run or what became of it. Dask need not know.
+Some Dask arrays in this file hold one Python object per chunk (a run, or a contracted run) instead of an array block;
+Dask does not look inside chunks.
 """
 
 from __future__ import annotations
@@ -25,18 +26,30 @@ from cohirf.algorithm.levels import BatchTask, Contraction, FitState
 from cohirf.algorithm.parents import find_roots, get_final_labels, hide_small_clusters, number_by_first_row
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.storage import ArrayRows, RowsReadOnce, Storage
-from cohirf.engines.dask import WhereDataIs, call_on_one_thread, dask_array, new_name
-from cohirf.on_dask.data import GatheredSource, compute_as_is
+from cohirf.engines.dask import DataLocalEngine, call_on_one_thread, dask_array, new_name
+from cohirf.on_dask.data import LazyDaskSource, compute_unoptimised
 from cohirf.sources.dask import ChunkSource
 
-Around = Callable[[Engine], Engine]
+WrapEngine = Callable[[Engine], Engine]
 
 
 @dataclass(frozen=True)
 class FirstLevel:
-    """The first level of a fit: its runs, what became of them, as an array with a chunk for each, and the survivors."""
+    """The first level of a fit.
 
-    rows: GatheredSource
+    Attributes
+    ----------
+    rows : LazyDaskSource
+        The data.
+    runs : list of Run
+        The runs of blocks.
+    outcomes : dask.array.Array
+        The contracted runs, one per chunk. They are on the workers.
+    survivors : Survivors
+        The rows that stay active after the first level.
+    """
+
+    rows: LazyDaskSource
     runs: list[Run]
     outcomes: Any
     survivors: Survivors
@@ -44,21 +57,21 @@ class FirstLevel:
     @classmethod
     def contract(
         cls,
-        rows: GatheredSource,
-        weights: GatheredSource | None,
+        rows: LazyDaskSource,
+        weights: LazyDaskSource | None,
         contraction: Contraction,
-        around: Around,
+        wrap_engine: WrapEngine,
         storage: Storage,
     ) -> FirstLevel:
-        """Contract the runs where their rows are, and gather the survivors."""
+        """Contract the runs on the workers that hold their rows, and load the survivors into this process."""
         runs = plan_runs(rows.n_rows, contraction, np.cumsum((0, *rows.array.chunks[0][:-1])))
-        where = WhereDataIs(_promise(rows, weights, runs, contraction))
-        parts = around(where).run(_without_labels, ((run,) for run in runs), len(runs))
+        engine = DataLocalEngine(_lazy_runs(rows, weights, runs, contraction))
+        parts = wrap_engine(engine).run(_without_labels, ((run,) for run in runs), len(runs))
         survivors = gather_survivors(parts, storage)
-        return cls(rows, runs, where.join_known(_promise(rows, weights, runs, contraction)), survivors)
+        return cls(rows, runs, engine.join_restored(_lazy_runs(rows, weights, runs, contraction)), survivors)
 
     def spread(self, values: NDArray[Any]) -> Any:
-        """Return the Dask array that has for each row what ``values`` have for the survivor that stands for it."""
+        """Look up each row's survivor in ``values``, which has one entry per survivor; return a Dask array."""
         starts = np.searchsorted(self.survivors.rows, [*(run.start for run in self.runs), self.rows.n_rows])
         table = dask_array().from_array(np.asarray(values), chunks=(tuple(np.diff(starts).tolist()),), name=False)
         lengths = tuple(run.length for run in self.runs)
@@ -67,7 +80,7 @@ class FirstLevel:
         return found.rechunk((self.rows.array.chunks[0],), method="tasks")
 
     def label(self, state: FitState, min_cluster_size: float) -> tuple[IntArray, IntArray]:
-        """Return the final label of each survivor, and which survivor is the medoid of each label."""
+        """Return the final label of each survivor, and the survivor that is the medoid of each label."""
         found = self.survivors
         roots = find_roots(state.parents, state.absorbed_at, state.level).astype(index_dtype(self.rows.n_rows))
         labels, medoids = number_by_first_row(*get_final_labels(roots), found.first_rows)
@@ -75,16 +88,19 @@ class FirstLevel:
         return hide_small_clusters(labels, medoids, sizes, min_cluster_size)
 
     def parents(self, state: FitState) -> Any:
-        """Return the Dask array of the row that absorbed each row, or of the row itself."""
+        """Return a Dask array with the row that absorbed each row, or the row itself if it was never absorbed."""
         rows = self.survivors.rows
         return self._where_survivor(self.spread(rows[state.parents]), self.spread(rows))
 
     def stability(self, state: FitState) -> Any:
-        """Return the Dask array of how far views confirmed the group of each row at the last level that saw it."""
+        """Return a Dask array with the stability of each row at the last level at which it was active.
+
+        That is the mean over views of the Jaccard index between the row's group and its cluster in that view.
+        """
         return self._where_survivor(self.spread(state.stability), self._at_first_level())
 
     def _where_survivor(self, values: Any, elsewhere: Any) -> Any:
-        """Return the Dask array with ``values`` where a row survived the first level, and others where it did not."""
+        """Return a Dask array with ``values`` for survivors of the first level, and ``elsewhere`` for other rows."""
         da, survivor = dask_array(), self.spread(self.survivors.rows)
         row = da.arange(self.rows.n_rows, chunks=survivor.chunks, dtype=survivor.dtype)
         return da.where(row == survivor, values, elsewhere)
@@ -97,40 +113,40 @@ class FirstLevel:
 
 @dataclass(frozen=True, kw_only=True)
 class DaskPopulation(Population):
-    """The rows of a Dask array, all of which take part in a fit; samples of them are gathered here."""
+    """The rows of a Dask array, all of which take part in the fit; samples of them are loaded into this process."""
 
     first_level: FirstLevel
-    weights_there: GatheredSource | None = None
+    weights_there: LazyDaskSource | None = None
 
     def task(self, rows: IntArray, place: tuple[int, int]) -> BatchTask:
-        """Return the task to contract rows as one batch, with their values; their numbers are rising."""
+        """Return the task that contracts ``rows``, which must be sorted, as one batch; the task holds their values."""
         everything = np.arange(len(rows))
         task = self.gather(rows).task(everything, place)
         return replace(task, values=ArrayRows(task.values.take(everything)))
 
     def gather(self, rows: IntArray) -> Population:
-        """Return a population of the given rows alone, which are gathered once; their numbers are rising."""
+        """Return a population of the given rows only, which must be sorted; they are loaded once."""
         weights = None if self.weights_there is None else self.weights_there.take(rows)[:, 0]
         return Population(RowsReadOnce(self.values, rows), weights)
 
     def leaves(self, rows: IntArray) -> IntArray:
-        """Return which survivor stands for each row: the leaves of the hierarchy are the survivors."""
+        """Return the leaf of the hierarchy for each row: the survivor that represents it."""
         survivor = self.first_level.spread(np.arange(len(self.first_level.survivors.rows)))
-        (leaves,) = compute_as_is(survivor[rows])
+        (leaves,) = compute_unoptimised(survivor[rows])
         return np.asarray(leaves)
 
     def row_numbers(self, leaves: IntArray) -> IntArray:
-        """Return the row number of survivors."""
+        """Return the row numbers of survivors."""
         return self.first_level.survivors.rows[leaves]
 
 
-def _promise(rows: GatheredSource, weights: GatheredSource | None, runs: list[Run], contraction: Contraction) -> Any:
-    """Return the array of what will become of each run, in a chunk of its own; each call gives its tasks new names."""
+def _lazy_runs(rows: LazyDaskSource, weights: LazyDaskSource | None, runs: list[Run], contraction: Contraction) -> Any:
+    """Return a lazy array with one contracted run per chunk; every call uses new task names."""
     lengths = tuple(run.length for run in runs)
     given = [_one_chunk_each(runs), "i"]
     for array in (rows.array,) if weights is None else (rows.array, weights.array):
         named = array.map_blocks(_as_is, name=new_name("rows"), dtype=array.dtype, meta=array._meta)
-        # "p2p" would write all of the data to the disks of the workers, and begin anew where one of them is lost
+        # the "p2p" method would write all data to the disks of the workers, and start over when a worker is lost
         given += [named.rechunk((lengths, -1), method="tasks"), "ij"]
     contract = partial(call_on_one_thread, partial(_contract_chunk, contraction), get_config())
     return _map_chunks(contract, given, tuple(1 for _ in runs), new_name("contract_batches"), object)
@@ -141,14 +157,14 @@ def _as_is(chunk: Any) -> Any:
 
 
 def _one_chunk_each(things: list[Any]) -> Any:
-    """Return an array of Dask with one of ``things`` in each chunk."""
+    """Return a Dask array with one of ``things`` in each chunk."""
     name = new_name("run")
     graph = {(name, number): thing for number, thing in enumerate(things)}
     return dask_array().Array(graph, name, chunks=((1,) * len(things),), dtype=object)
 
 
 def _map_chunks(function: Any, given: list[Any], lengths: tuple[int, ...], name: str, dtype: Any) -> Any:
-    """Return the array of what ``function`` makes of the chunks that arrays have at the same place."""
+    """Apply ``function`` to the chunks at the same position of several arrays; return a lazy array of the results."""
     meta, chunks = np.empty(0, dtype=dtype), {"i": lengths}
     return dask_array().blockwise(
         function, "i", *given, name=name, adjust_chunks=chunks, align_arrays=False, dtype=dtype, meta=meta
@@ -156,7 +172,7 @@ def _map_chunks(function: Any, given: list[Any], lengths: tuple[int, ...], name:
 
 
 def _contract_chunk(contraction: Contraction, run: Run, columns: list[Any], weights: Any = None) -> ContractedRun:
-    """Contract a run; on the worker that has its rows. The only chunk along the columns comes in a list."""
+    """Contract a run on the worker that holds its rows. Dask passes the single chunk along the columns in a list."""
     of_rows = None if weights is None else np.asarray(weights[0])[:, 0]
     return contract_run(run, ChunkSource(columns[0], run.start, run.n_rows), of_rows, contraction)
 

@@ -1,4 +1,4 @@
-"""Pictures of a fit and its hierarchy: matplotlib draws static ones, plotly interactive ones."""
+"""Plots of a fit and its hierarchy: static ones with matplotlib, interactive ones with plotly."""
 
 from cohirf.plotting.interactive import plot_sunburst
 from cohirf.plotting.static import plot_dendrogram, plot_icicle, plot_levels, plot_medoids, plot_scatter

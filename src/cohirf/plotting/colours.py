@@ -1,4 +1,4 @@
-"""Colours of clusters: few hues that the colour-blind tell apart, lighter and darker where there are more clusters."""
+"""Colours of clusters: eight hues that colour-blind readers can distinguish, then lighter and darker shades of them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 Colours = NDArray[np.float64]
 
-# In this order every hue differs from the next one, also without red, green or blue cones.
+# Consecutive hues remain distinguishable with any type of colour blindness.
 HUES = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#332288", "#56B4E9", "#999933")
-# Each round through the hues is mixed with black (negative) or white (positive) by such a share.
+# Share of black (negative) or white (positive) that is mixed into the hues in each round through them.
 ROUNDS = (0.0, -0.35, 0.4, -0.2, 0.2)
 
 NOISE = "#B3B3B3"
@@ -24,8 +24,8 @@ ACCENT, SECOND_ACCENT = HUES[0], HUES[3]
 def cluster_colours(clusters: ArrayLike) -> Colours:
     """Return red, green and blue from 0 to 1 for each cluster number; grey for -1.
 
-    The colour of a cluster depends on its number alone, so that it is the same in all pictures. Colours repeat after
-    40 clusters.
+    The colour of a cluster depends only on its number, so that it is the same in all plots. Colours repeat after 40
+    clusters.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def readable_on_white(colours: Colours) -> Colours:
 
 
 def for_dark_page(colours: Colours) -> Colours:
-    """Return the colours, all lighter by the same share: so the dark ones can be seen, and no two become alike."""
+    """Return the colours, all lighter by the same share: dark ones become visible, and all stay different."""
     return mix(colours, 1 / 3)
 
 

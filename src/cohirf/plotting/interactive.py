@@ -1,4 +1,4 @@
-"""Interactive pictures, drawn with plotly from the numbers of ``layout``."""
+"""Interactive plots, drawn with plotly from the coordinates that ``layout`` computes."""
 
 from __future__ import annotations
 
@@ -13,29 +13,42 @@ from cohirf.plotting import layout
 from cohirf.plotting.colours import PAPER, cluster_colours, mix, readable_on, to_hex
 from cohirf.plotting.subject import find_subject
 
-RINGS = 4  # with the disc in the middle
+RINGS = 4  # shown at a time, counting the disc in the middle
 HEIGHT = 600  # pixels
 HOVER = "<b>%{customdata[0]}</b>%{customdata[1]}<br>%{value:,} rows (%{percentRoot:.1%})<extra></extra>"
 
 
 def plot_sunburst(hierarchy_or_model: Any, *, max_clusters: int = 300) -> Any:
-    """Draw the top of a hierarchy as rings: final clusters inside, around them what they were made of.
+    """Plot the top of a hierarchy as rings: final clusters inside, and around each the clusters that fused into it.
 
-    An angle is a number of rows, and a colour a final cluster; noise is grey. Point at a cluster to see its medoid, its
-    size and the level at which it was made. Click it to see what it was made of, and click the middle to go back.
+    The angle of a sector is proportional to the number of rows; the colour is that of the final cluster; noise is grey.
+    Hover over a cluster to see its medoid, its size and the level at which it was formed. Click a cluster to zoom in,
+    and click the middle to go back.
 
     Parameters
     ----------
     hierarchy_or_model : FusionHierarchy or fitted CoHiRF
-        What to draw.
+        The hierarchy to plot.
     max_clusters : int, default=300
-        Largest number of clusters on the outside. They are those of the finest level with at most so many. If even the
-        last level has more, its largest ones are drawn, and the others are left blank.
+        Largest number of clusters in the outermost ring. The finest level with at most this many clusters is used. If
+        even the last level has more, its largest clusters are drawn, and the place of the others is left blank.
 
     Returns
     -------
     figure : plotly.graph_objects.Figure
-        The figure.
+        The figure; ``figure.show()`` displays it, ``figure.write_html(path)`` writes it.
+
+    Raises
+    ------
+    ValueError
+        If ``max_clusters`` is below 1.
+    ImportError
+        If plotly is not installed.
+
+    See Also
+    --------
+    plot_icicle : The same hierarchy as a static plot.
+    cohirf.report.write_report : A page with an interactive hierarchy.
 
     Examples
     --------
@@ -70,20 +83,20 @@ def plot_sunburst(hierarchy_or_model: Any, *, max_clusters: int = 300) -> Any:
         hovertemplate=HOVER,
     )
     figure = graph_objects.Figure(sunburst)
-    # text that does not fit is left out, not shrunk until nobody can read it
+    # hide text that does not fit, instead of shrinking it
     margin = dict.fromkeys("tlrb", 10)
     figure.update_layout(height=HEIGHT, margin=margin, uniformtext={"minsize": 10, "mode": "hide"})
     return figure
 
 
 def _labels(tree: layout.FusionTree, order: IntArray, is_final: NDArray[np.bool_]) -> list[str]:
-    """Return what stands on each sector: the number of a final cluster, the medoid of the others."""
+    """Return the text on each sector: the number of a final cluster, the medoid of other clusters."""
     parts = zip(is_final.tolist(), tree.cluster[order].tolist(), tree.medoid[order].tolist(), strict=True)
     return [_name(cluster) if final else f"row {medoid}" for final, cluster, medoid in parts]
 
 
 def _hovers(tree: layout.FusionTree, order: IntArray, is_final: NDArray[np.bool_]) -> list[tuple[str, str]]:
-    """Return what a sector tells when pointed at: what it is, and the row of its medoid."""
+    """Return the two texts shown when hovering over a sector: its cluster and level, and its medoid."""
     levels, clusters, medoids = (values[order].tolist() for values in (tree.level, tree.cluster, tree.medoid))
     return [
         (f"{_name(cluster) if final else 'part of ' + _name(cluster)}, level {level}", f"<br>medoid: row {medoid}")

@@ -1,4 +1,4 @@
-"""Where things go in a picture, as plain numbers: nothing here draws."""
+"""Coordinates of everything in a plot, as arrays; nothing is drawn here."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from cohirf.plotting.subject import Subject
 
 Floats = NDArray[np.float64]
 
-GAP = 0.6  # between leaves of different final clusters, in distances of leaves
-WEDGE = 0.72  # width of the wedge below a leaf, likewise
+GAP = 0.6  # additional distance between leaves of different final clusters; neighbouring leaves have distance 1
+WEDGE = 0.72  # width of the wedge below a leaf, in the same unit
 
-IMAGE_STEP = 1.15  # from one image to the next, in widths of an image
+IMAGE_STEP = 1.15  # horizontal distance of images, in widths of an image
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class Top:
     hierarchy : FusionHierarchy
         The top: one leaf per cluster of its finest level.
     first_level : int
-        The level of the whole hierarchy that is the finest one here.
+        The level of the whole hierarchy that is the finest level of the top.
     order : array of int
-        The leaf at each place.
+        The leaves from left to right.
     cluster : array of int
         The final cluster of each leaf, -1 for noise.
     n_clusters : int
-        Number of final clusters of the whole hierarchy, which may be more than are here.
+        Number of final clusters of the whole hierarchy; the top may have fewer.
     """
 
     hierarchy: FusionHierarchy
@@ -52,7 +52,7 @@ class Top:
 
     @property
     def n_final(self) -> int:
-        """Number of final clusters that are here."""
+        """Number of final clusters in the top."""
         return int(self.hierarchy.cluster_counts()[-1])
 
 
@@ -63,13 +63,13 @@ class FusionTree:
     Attributes
     ----------
     parent : array of int
-        The node that each one fused into; -1 for final clusters.
+        The node that each node fused into; -1 for final clusters.
     level : array of int
-        The level at which each one was made; for leaves, the finest level drawn.
+        The level at which each node was formed; for leaves, the finest level drawn.
     medoid, size, cluster : array of int
-        The row that stands for each one, its number of rows, and its final cluster (-1 for noise).
+        Medoid of each node, its number of rows, and its final cluster (-1 for noise).
     n_leaves : int
-        The first so many nodes are leaves.
+        Number of leaves; they are the first nodes.
     """
 
     parent: IntArray
@@ -82,16 +82,16 @@ class FusionTree:
 
 @dataclass(frozen=True)
 class Dendrogram:
-    """Lines of a dendrogram, for each node of its tree: a stem upwards, and a bar over the parts of each fusion.
+    """Lines of a dendrogram: a vertical stem for each node of its tree, and a horizontal bar for each fusion.
 
     Attributes
     ----------
     x : array of float
-        Where each node's stem stands.
+        Horizontal position of each node's stem.
     stem_start, stem_end : array of float
-        Heights from and to which it goes.
+        Heights of the lower and upper end of each stem.
     bar_start, bar_end, bar_height : array of float
-        One entry per fusion: the bar that joins the stems of all its parts.
+        One entry per fusion: ends and height of the bar that joins the stems of the fused clusters.
     top : float
         Height at which final clusters end.
     """
@@ -107,16 +107,16 @@ class Dendrogram:
 
 @dataclass(frozen=True)
 class Wedges:
-    """Triangles below the leaves of a dendrogram that stand for more than one row.
+    """Triangles below those leaves of a dendrogram that contain more than one row.
 
     Attributes
     ----------
     leaf : array of int
-        The leaf of each one.
+        The leaf of each triangle.
     corners : array of float, shape (n_wedges, 3, 2)
-        The corners of each one.
+        The corners of each triangle.
     bottom : float
-        The lowest height that any of them may have.
+        The lower limit of the axis: no triangle reaches below it.
     """
 
     leaf: IntArray
@@ -126,14 +126,14 @@ class Wedges:
 
 @dataclass(frozen=True)
 class Rectangles:
-    """Clusters of all levels, each as wide as its rows: those of a level lie side by side.
+    """The clusters of all levels as rectangles whose width is their number of rows; those of a level are side by side.
 
     Attributes
     ----------
     level, medoid, size, cluster : array of int
-        What each rectangle stands for; ``cluster`` is the final one, -1 for noise.
+        Level, medoid, number of rows and final cluster of each rectangle; -1 for noise.
     start, end : array of int
-        From where to where it goes, in rows.
+        Left and right end of each rectangle, in rows.
     """
 
     level: IntArray
@@ -144,22 +144,22 @@ class Rectangles:
     end: IntArray
 
     def where(self, chosen: NDArray[np.bool_]) -> Rectangles:
-        """Return the chosen ones, where they are."""
+        """Return the chosen rectangles, at the same positions."""
         return Rectangles(**{name: values[chosen] for name, values in vars(self).items()})
 
 
 @dataclass(frozen=True)
 class LevelCurves:
-    """What the levels of a fit did.
+    """The curves of ``plot_levels``.
 
     Attributes
     ----------
     rows : array of int
-        Active rows before the first level, and after each one.
+        Number of active rows before the first level, and after each level.
     level : array of int
         Number of each level, from 1.
     agreement : array of float
-        Agreement of the views at each level; NaN where there is none to measure.
+        Mean adjusted Rand index between pairs of views at each level; NaN with a single view.
     kept : array of float
         Share of the views that took part in the consensus.
     """
@@ -172,7 +172,7 @@ class LevelCurves:
 
 @dataclass(frozen=True)
 class Grid:
-    """Images in lines and columns: the lower left corner of each, and the size of the whole."""
+    """A grid of images: the lower left corner of each image, and the size of the grid."""
 
     left: Floats
     bottom: Floats
@@ -181,7 +181,7 @@ class Grid:
 
 
 def readable_top(subject: Subject, max_clusters: int, *, largest_only: bool) -> Top:
-    """Return the top of a hierarchy that a person can take in.
+    """Return the top of a hierarchy, small enough to read.
 
     Parameters
     ----------
@@ -190,15 +190,15 @@ def readable_top(subject: Subject, max_clusters: int, *, largest_only: bool) -> 
     max_clusters : int
         Largest number of leaves.
     largest_only : bool
-        Where even the last level has more clusters than that: whether to keep the largest of them only.
+        If even the last level has more clusters: whether to return only the largest of them, instead of all.
 
     Returns
     -------
     top : Top
-        The top, with its leaves in order.
+        The top, with its leaves from left to right.
     """
     if max_clusters < 1:
-        raise ValueError(f"max_clusters={max_clusters} is not valid: give an int >= 1.")
+        raise ValueError(f"max_clusters={max_clusters} is not valid: pass an int >= 1.")
     whole = subject.hierarchy
     top = whole.condense(max_clusters)
     n_clusters = int(top.cluster_counts()[-1])
@@ -209,7 +209,7 @@ def readable_top(subject: Subject, max_clusters: int, *, largest_only: bool) -> 
 
 
 def keep_largest(hierarchy: FusionHierarchy, n_clusters: int) -> FusionHierarchy:
-    """Return a hierarchy with the largest final clusters only."""
+    """Return the part of a hierarchy below its largest final clusters."""
     final = hierarchy.cut(level=hierarchy.n_levels)
     largest = np.argsort(-hierarchy.sizes(hierarchy.n_levels), kind="stable")[:n_clusters]
     kept = np.flatnonzero(np.isin(final, largest))
@@ -222,9 +222,9 @@ def keep_largest(hierarchy: FusionHierarchy, n_clusters: int) -> FusionHierarchy
 
 
 def leaf_order(hierarchy: FusionHierarchy, cluster: IntArray) -> IntArray:
-    """Return leaves from left to right, so that every cluster of every level is in one piece.
+    """Return leaves from left to right, so that every cluster of every level is contiguous.
 
-    Final clusters come in the order of their numbers, noise last; what a cluster was made of, from large to small.
+    Final clusters are ordered by number, noise last; the clusters that fused into one are ordered by decreasing size.
     """
     keys: list[IntArray] = []
     for level in range(hierarchy.n_levels):
@@ -238,7 +238,7 @@ def leaf_order(hierarchy: FusionHierarchy, cluster: IntArray) -> IntArray:
 
 
 def fusion_tree(top: Top) -> FusionTree:
-    """Return the clusters of a top as the nodes of a tree."""
+    """Return the clusters of the top of a hierarchy as the nodes of a tree."""
     hierarchy = top.hierarchy
     n_leaves, merges = hierarchy.n_rows, hierarchy.merges()
     n_nodes = n_leaves + len(merges)
@@ -248,7 +248,7 @@ def fusion_tree(top: Top) -> FusionTree:
     medoid, absorbed = np.searchsorted(rows, merges.medoid), np.searchsorted(rows, merges.absorbed)
     fusion_of_absorbed = np.repeat(np.arange(len(merges)), np.diff(merges.starts))
     parent = np.full(n_nodes, -1, dtype=np.int64)
-    node = place.copy()  # the node for which each leaf stands so far
+    node = place.copy()  # the latest node whose medoid is this leaf
     for level in range(1, hierarchy.n_levels + 1):
         fusions = np.flatnonzero(merges.level == level)
         leaving = np.flatnonzero(np.isin(fusion_of_absorbed, fusions))
@@ -266,7 +266,7 @@ def fusion_tree(top: Top) -> FusionTree:
 
 
 def dendrogram(tree: FusionTree, last_level: int) -> Dendrogram:
-    """Return the lines of a dendrogram: the height of a fusion is its level, and final clusters end above the last."""
+    """Return the lines of a dendrogram: the height of a fusion is its level; final stems end above the last level."""
     n_leaves, n_nodes = tree.n_leaves, len(tree.parent)
     x = np.full(n_nodes, np.nan)
     x[:n_leaves] = leaf_places(final_nodes(tree)[:n_leaves])
@@ -285,7 +285,7 @@ def dendrogram(tree: FusionTree, last_level: int) -> Dendrogram:
 
 
 def leaf_wedges(tree: FusionTree, lines: Dendrogram) -> Wedges:
-    """Return a triangle below each leaf of several rows, as deep as the logarithm of their number."""
+    """Return a triangle below each leaf of several rows; its depth is proportional to the logarithm of their number."""
     first_level = int(tree.level.min())
     deepest = 0.3 * (lines.top - first_level) if len(lines.bar_height) else 0.5
     size = tree.size[: tree.n_leaves]
@@ -298,7 +298,7 @@ def leaf_wedges(tree: FusionTree, lines: Dendrogram) -> Wedges:
 
 
 def final_nodes(tree: FusionTree) -> IntArray:
-    """Return the node of the final cluster of each node."""
+    """Return, for each node, the node of its final cluster."""
     final: IntArray = np.where(tree.parent < 0, np.arange(len(tree.parent)), tree.parent)
     while (final != final[final]).any():
         final = final[final]
@@ -306,7 +306,7 @@ def final_nodes(tree: FusionTree) -> IntArray:
 
 
 def preorder(tree: FusionTree) -> IntArray:
-    """Return the nodes from left to right, each one before those it was made of."""
+    """Return the nodes in preorder: from left to right, each node before its children."""
     first_leaf = np.full(len(tree.parent), tree.n_leaves)
     first_leaf[: tree.n_leaves] = np.arange(tree.n_leaves)
     for level in np.unique(tree.level):
@@ -316,7 +316,7 @@ def preorder(tree: FusionTree) -> IntArray:
 
 
 def rings(tree: FusionTree) -> IntArray:
-    """Return how many fusions lie between each node and its final cluster."""
+    """Return the number of fusions between each node and its final cluster."""
     n_fusions = np.zeros(len(tree.parent), dtype=np.int64)
     for level in np.unique(tree.level)[::-1]:
         made = np.flatnonzero((tree.level == level) & (tree.parent >= 0))
@@ -325,16 +325,16 @@ def rings(tree: FusionTree) -> IntArray:
 
 
 def leaf_places(final: IntArray) -> Floats:
-    """Return where leaves stand, given the final cluster of each: one apart, and somewhat more between clusters."""
+    """Return positions of leaves, given their final clusters: distance 1, and ``GAP`` more between clusters."""
     is_new = np.zeros(len(final), dtype=np.int64)
     is_new[1:] = final[1:] != final[:-1]
     return np.arange(len(final)) + GAP * np.cumsum(is_new)
 
 
 def icicle(top: Top) -> Rectangles:
-    """Return the clusters of each level of a top, from the finest to the last, as rectangles side by side.
+    """Return the clusters of each level as rectangles side by side, from the finest level to the last.
 
-    A level at which every row is by itself says nothing, and is left out unless there is no other.
+    The level of single rows is left out, unless there is no other level.
     """
     hierarchy = top.hierarchy
     sizes = _row_sizes(hierarchy)[top.order]
@@ -362,7 +362,7 @@ def _level_rectangles(top: Top, level: int, leaf_ends: IntArray) -> Rectangles:
 
 
 def level_curves(records: Sequence[LevelRecord], n_views: int) -> LevelCurves:
-    """Return what to draw of the records of a fit."""
+    """Return the curves to plot from the level records of a fit."""
     return LevelCurves(
         rows=np.array([records[0].rows_in, *(record.rows_out for record in records)]),
         level=np.array([record.level for record in records]),
@@ -372,32 +372,32 @@ def level_curves(records: Sequence[LevelRecord], n_views: int) -> LevelCurves:
 
 
 def limits_with_room(values: IntArray, share: float, *, log: bool) -> tuple[float, float]:
-    """Return limits of an axis so that the values take the lower ``share`` of it."""
+    """Return limits of an axis such that the values occupy the lower ``share`` of it."""
     low, high = (float(values.min()) / 2, float(values.max())) if log else (0.0, float(max(values.max(), 1)))
     return (low, low * (high / low) ** (1 / share)) if log else (low, high / share)
 
 
 def needs_log_scale(values: IntArray) -> bool:
-    """Tell whether small values would be lost beside the large ones on a plain scale."""
+    """Return whether small values could not be distinguished on a linear scale."""
     return bool(values.min() > 0 and values.max() > 20 * values.min())
 
 
 def choose_apart(places: Floats, priority: IntArray, gap: float) -> IntArray:
-    """Return which points to label so that no two labels are nearer than ``gap`` in every direction.
+    """Choose points to label such that any two of them are at least ``gap`` apart along some axis.
 
     Parameters
     ----------
     places : array of float, shape (n,) or (n, n_dimensions)
-        Where the points are.
+        Positions of the points.
     priority : array of int, shape (n,)
-        Points with higher values go first.
+        Points with higher values are chosen first.
     gap : float
-        Smallest distance.
+        Smallest distance between labels.
 
     Returns
     -------
     chosen : array of int
-        Numbers of the chosen points, in rising order.
+        Sorted numbers of the chosen points.
 
     Examples
     --------
@@ -417,21 +417,21 @@ def choose_apart(places: Floats, priority: IntArray, gap: float) -> IntArray:
 
 
 def count_columns(n_images: int, shape: float, aspect: float) -> int:
-    """Return in how many columns to put images, so that the whole is about ``aspect`` times as wide as high.
+    """Return the number of columns for a grid of images whose width is about ``aspect`` times its height.
 
     Parameters
     ----------
     n_images : int
-        How many there are.
+        Number of images.
     shape : float
-        How many times as wide as high the room of one is.
+        Width of one image, with its caption, divided by its height.
     aspect : float
-        The same for the whole.
+        Width of the grid divided by its height.
 
     Returns
     -------
     n_columns : int
-        Number of columns, such that the last line is as full as it can be with as many lines.
+        The smallest number of columns that needs no more lines than the best fitting one.
     """
     n_columns = min(max(round(float(np.sqrt(aspect * n_images / shape))), 1), n_images)
     n_lines = -(-n_images // n_columns)
@@ -439,21 +439,21 @@ def count_columns(n_images: int, shape: float, aspect: float) -> int:
 
 
 def image_grid(n_images: int, n_columns: int, *, height: float, width: float, caption: float) -> Grid:
-    """Place images of one size in lines and columns, the first at the upper left, with room for captions below.
+    """Place images of equal size in a grid, the first at the upper left, with room for captions below.
 
     Parameters
     ----------
     n_images, n_columns : int
-        How many there are, and how many stand side by side.
+        Number of images, and of columns.
     height, width : float
-        The size of one.
+        Size of one image.
     caption : float
-        The height of the room below each.
+        Height of the caption below each image.
 
     Returns
     -------
     grid : Grid
-        Where each image is.
+        Position of each image.
     """
     line, column = np.divmod(np.arange(n_images), n_columns)
     step_x, step_y = IMAGE_STEP * width, height + caption
@@ -467,7 +467,7 @@ def image_grid(n_images: int, n_columns: int, *, height: float, width: float, ca
 
 
 def largest_clusters(sizes: IntArray, max_clusters: int) -> IntArray:
-    """Return the numbers of the largest clusters, in rising order."""
+    """Return the sorted numbers of the largest clusters."""
     return np.sort(np.argsort(-sizes, kind="stable")[:max_clusters])
 
 
@@ -485,5 +485,5 @@ def _row_sizes(hierarchy: FusionHierarchy) -> IntArray:
 
 
 def _leaf_numbers(hierarchy: FusionHierarchy, rows: IntArray) -> IntArray:
-    """Return the leaves for which rows of the data stand."""
+    """Return the leaves of a hierarchy for rows of the data."""
     return rows if hierarchy.rows is None else np.searchsorted(hierarchy.rows, rows)

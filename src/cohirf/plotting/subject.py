@@ -1,4 +1,4 @@
-"""What a picture is drawn of: a fitted model or a hierarchy, and what is refused."""
+"""Check what a plot is asked to show: a fitted model or a hierarchy."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from cohirf.hierarchy import FusionHierarchy
 
 @dataclass(frozen=True)
 class Subject:
-    """A hierarchy, and the final cluster of each of its leaves: -1 for those that the model calls noise."""
+    """A hierarchy, and the final cluster of each of its leaves: -1 for noise."""
 
     hierarchy: FusionHierarchy
     labels: IntArray
 
 
 def find_subject(given: Any) -> Subject:
-    """Return the hierarchy of a fitted model, or the hierarchy itself, with its final clusters."""
+    """Return the hierarchy of ``given``, a fitted model or a hierarchy, with its final clusters."""
     if isinstance(given, FusionHierarchy):
         return Subject(given, given.cut(level=given.n_levels))
     if isinstance(given, CoHiRF):
         check_is_fitted(given)
         return Subject(given.hierarchy_, given.labels_)
-    raise TypeError(f"{_describe(given)} has no hierarchy to draw: give a fitted CoHiRF or a FusionHierarchy.")
+    raise TypeError(f"{_describe(given)} cannot be plotted: pass a fitted CoHiRF or a FusionHierarchy.")
 
 
 def check_model(given: Any) -> CoHiRF:
@@ -37,14 +37,14 @@ def check_model(given: Any) -> CoHiRF:
     if isinstance(given, CoHiRF):
         check_is_fitted(given)
         return given
-    raise TypeError(f"{_describe(given)} does not hold what this picture shows: give a fitted CoHiRF.")
+    raise TypeError(f"{_describe(given)} cannot be plotted: pass a fitted CoHiRF.")
 
 
 def check_image_shape(shape: tuple[int, ...], n_features: int) -> None:
-    """Refuse a shape that is not that of a grey image or one in three colours with so many values."""
+    """Raise unless ``shape`` is that of a grey image or a three-colour image with ``n_features`` values."""
     if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] != 3) or np.prod(shape) != n_features:
         raise ValueError(
-            f"image_shape={shape} does not fit {n_features} features: give (height, width) or (height, width, 3) "
+            f"image_shape={shape} does not fit {n_features} features: pass (height, width) or (height, width, 3) "
             f"whose product is {n_features}."
         )
 

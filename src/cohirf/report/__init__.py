@@ -1,4 +1,4 @@
-"""The report: a fitted model and its data as one HTML page that needs nothing else."""
+"""The report: a fitted model and its data as one self-contained HTML page."""
 
 from cohirf.report.write import write_report
 

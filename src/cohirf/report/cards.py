@@ -1,4 +1,4 @@
-"""Cards of the largest final clusters: size, medoid, what sets them apart, and the class of most of their rows."""
+"""Cards of the largest final clusters: size, medoid, distinguishing features, and the most frequent class."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from cohirf.report.sample import Sample
 from cohirf.report.study import Study
 
 MAX_CARDS = 12
-N_FEATURES = 5  # on a card
+N_FEATURES = 5  # per card
 
 
 def make_cards(study: Study, sample: Sample, image_shape: tuple[int, ...] | None) -> dict[str, Any]:
-    """Return a card for each of the largest final clusters, and how many clusters and rows have none."""
+    """Return a card for each of the largest final clusters, and the numbers of clusters and rows without a card."""
     cut = make_cut(study.model, study.model.hierarchy_.n_levels)
     chosen = cut.largest(MAX_CARDS)
     effects = measure_effects(sample.features, sample.spread, cut.labels[sample.rows], chosen)
@@ -46,17 +46,20 @@ def make_cards(study: Study, sample: Sample, image_shape: tuple[int, ...] | None
 
 
 def _name_features(study: Study, effects: Effects, place: int) -> list[dict[str, Any]]:
-    """Return what sets a cluster apart, and how far views that held a feature agreed, if that tells them apart."""
+    """Return the features that distinguish a cluster, with the stability of the views that contained each of them.
+
+    The stability is left out if it is the same for all features.
+    """
     agreement = study.model.feature_agreement_
-    tells = np.nanmax(agreement) > np.nanmin(agreement)
+    differs = np.nanmax(agreement) > np.nanmin(agreement)
     features = name_strongest(effects, place, N_FEATURES, study.feature_names)
     for entry, feature in zip(features, effects.strongest(place, N_FEATURES).tolist(), strict=True):
-        entry["views_agree"] = float(agreement[feature]) if tells and not np.isnan(agreement[feature]) else None
+        entry["views_agree"] = float(agreement[feature]) if differs and not np.isnan(agreement[feature]) else None
     return features
 
 
 def _main_class(study: Study, members: NDArray[np.bool_]) -> dict[str, Any] | None:
-    """Return the class that most rows of a cluster have, and their share, if classes are known."""
+    """Return the most frequent class of the rows of a cluster, and its share; None if classes are not known."""
     if study.classes is None:
         return None
     counts = np.bincount(study.classes.code[members])

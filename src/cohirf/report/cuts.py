@@ -1,4 +1,4 @@
-"""The cuts that a reader can choose from: their clusters, and a colour that each cluster keeps while it grows."""
+"""The cuts that a reader can choose from: their clusters, with colours that do not change from cut to cut."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_CUTS = 30
 
 @dataclass(frozen=True)
 class Cut:
-    """The partition of one level; that of the last one is the model's own, with its noise.
+    """The partition of one level; at the last level, the labels of the model, with noise.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Cut:
 
 
 def shown_levels(hierarchy: FusionHierarchy) -> range:
-    """Return the levels to choose from: all at which something has fused, or the last of very many."""
+    """Return the levels to choose from: all levels that fused clusters, or the last ``MAX_CUTS`` of them."""
     last = hierarchy.n_levels
     return range(max(min(1, last), last + 1 - MAX_CUTS), last + 1)
 
@@ -59,10 +59,10 @@ def make_cut(model: CoHiRF, level: int) -> Cut:
 
 
 def coloured_cuts(model: CoHiRF, levels: range) -> Iterator[tuple[Cut, IntArray]]:
-    """Yield the cuts from the last to the finest, and with each the number of the colour of its clusters.
+    """Yield the cuts from the last level to the finest, each with the colour numbers of its clusters.
 
-    Final clusters have the colours of their numbers. At finer levels a cluster has the colour that its medoid has
-    later, and those that were absorbed take the next colours, the largest first.
+    The colour number of a final cluster is its label. At a finer level, a cluster whose medoid is also a medoid at the
+    next level has the same colour there; other clusters get new colours, the largest cluster first.
     """
     colour_of_row = np.full(len(model.labels_), -1, dtype=np.int64)
     n_colours = 0

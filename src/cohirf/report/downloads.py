@@ -1,4 +1,4 @@
-"""Labels of every row at every cut, small enough for a page: those of one level, and how they go on from there."""
+"""Labels of all rows at all cuts, packed for a page: labels of the finest level, and mappings to the later levels."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from cohirf.estimator import CoHiRF
 from cohirf.report.cuts import make_cut
 from cohirf.report.packing import pack
 
-MAX_ROWS = 5_000_000  # more lines than a browser can be asked to write
-MAX_CHARACTERS = 3_000_000
+MAX_ROWS = 5_000_000  # a browser could not write a CSV file with more lines
+MAX_CHARACTERS = 3_000_000  # of the page
 
 
 def pack_labels(model: CoHiRF, levels: range, max_characters: int = MAX_CHARACTERS) -> dict[str, Any] | None:
-    """Return the labels of all rows from the finest level on that fits, or None if none does.
+    """Return the labels of all rows, from the finest level whose labels fit into the page.
 
     Parameters
     ----------
@@ -22,13 +22,13 @@ def pack_labels(model: CoHiRF, levels: range, max_characters: int = MAX_CHARACTE
     levels : range
         The levels to choose from.
     max_characters : int
-        How much of the page they may take.
+        Largest number of characters that the packed labels may have.
 
     Returns
     -------
     packed : dict or None
-        ``level``, the finest level; ``labels``, of all rows at this level; and ``steps``: for each level after it, the
-        label there of each cluster of the level before.
+        ``level`` is the finest level; ``labels`` are the labels of all rows at this level; ``steps`` has an array for
+        each later level: the label at that level of each cluster of the level before. None if no level fits.
     """
     if len(model.labels_) > MAX_ROWS:
         return None

@@ -1,4 +1,4 @@
-"""What a reader explores cut by cut: the clusters in a list, and rows as points that change their colour."""
+"""Data of the section in which a reader chooses a cut: a table of clusters, and a scatter plot of rows, per cut."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from cohirf.report.packing import pack
 from cohirf.report.sample import Sample
 from cohirf.report.study import Classes, Study
 
-MAX_LISTED = 50  # clusters of a level
-N_FEATURES = 2  # beside each of them
+MAX_LISTED = 50  # clusters in the table of a level
+N_FEATURES = 2  # distinguishing features in each line of the table
 
 
 def describe_cuts(study: Study, sample: Sample, levels: range) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return the cuts from the finest to the last, and the points with their label and colour at each of them."""
+    """Return the cuts from the finest level to the last, and the points with their label and colour at each cut."""
     rows = sample.point_rows
     cuts: list[dict[str, Any]] = []
     labels, colours = np.empty((2, len(rows), len(levels)), dtype=np.int64)
     for cut, colour in coloured_cuts(study.model, levels):
         place = cut.level - levels.start
         labels[:, place] = cut.labels[rows]
-        colours[:, place] = np.append(colour, -1)[labels[:, place]]  # noise, which is -1, finds the last one
+        colours[:, place] = np.append(colour, -1)[labels[:, place]]  # label -1, noise, selects the last entry, -1
         cuts.insert(0, _describe_cut(study, sample, cut, colour))
     medoids = np.unique([cluster["medoid"] for cut in cuts for cluster in cut["clusters"]]).astype(np.int64)
     return cuts, _place_points(study, sample, medoids) | {"label": pack(labels), "colour": pack(colours)}
@@ -54,14 +54,14 @@ def _describe_cut(study: Study, sample: Sample, cut: Cut, colour: IntArray) -> d
         "level": cut.level,
         "n_clusters": cut.n_clusters,
         "n_noise": study.n_rows - int(cut.size.sum()),
-        "silhouette": sample.yardstick.silhouette(cut.labels[sample.scored_rows]),
+        "silhouette": sample.distances.silhouette(cut.labels[sample.scored_rows]),
         "ari": agreement_with_classes(cut.labels, study.class_codes),
         "clusters": clusters,
     }
 
 
 def _place_points(study: Study, sample: Sample, medoids: IntArray) -> dict[str, Any]:
-    """Return where the drawn rows and some medoids are in the plane."""
+    """Return the coordinates of the plotted rows and of some medoids in the plane."""
     rows = sample.point_rows
     parts = [sample.features[sample.points], read_rows(study.data, medoids)]
     features = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
@@ -76,12 +76,12 @@ def _place_points(study: Study, sample: Sample, medoids: IntArray) -> dict[str, 
         "medoid_x": pack(medoid_points[:, 0]),
         "medoid_y": pack(medoid_points[:, 1]),
         "axes": projection.names,
-        "same_unit": study.model.n_features_in_ > 2,  # as principal components have
+        "same_unit": study.model.n_features_in_ > 2,  # principal components share a unit, features need not
         "class": None if study.classes is None else _pack_classes(study.classes, rows),
     }
 
 
 def _pack_classes(classes: Classes, rows: IntArray) -> dict[str, Any]:
-    """Return the names of the classes that occur, and the number of each row's."""
+    """Return the names of the classes that occur in ``rows``, and the class number of each row."""
     used, number = np.unique(classes.code[rows], return_inverse=True)
     return {"names": [classes.names[code] for code in used.tolist()], "number": pack(number)}

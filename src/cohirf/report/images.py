@@ -1,4 +1,4 @@
-"""Medoids as images: PNG files that a page carries inside itself."""
+"""Medoids as images: PNG files that are embedded in the page."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
 
-MAX_SIDE = 160  # pixels: larger images are made smaller
+MAX_SIDE = 160  # pixels; larger images are scaled down
 
 
 def make_images(features: NDArray[np.float64], shape: tuple[int, ...]) -> list[str]:
-    """Return each row as an image in a data URL: grey ones dark on light, all on one scale.
+    """Return each row as an image in a data URL. All images share one scale; in grey images, large values are dark.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How long arrays travel inside a page: compressed, as text, one plane of bytes after the other."""
+"""How long arrays are embedded in a page: split into planes of bytes, compressed, and encoded as text."""
 
 from __future__ import annotations
 
@@ -11,10 +11,20 @@ from numpy.typing import NDArray
 
 
 def pack(values: NDArray[Any]) -> dict[str, str]:
-    """Return an array of numbers as text that a page can unpack.
+    """Return an array of numbers as text that the script of the page can unpack.
 
-    Integers take as few bytes as they need. The bytes of each number are set apart, all first ones before all second
-    ones, since they compress better so.
+    Integers are stored in the smallest type that holds them. All first bytes of the numbers are stored before all
+    second bytes, and so on, because this compresses better.
+
+    Parameters
+    ----------
+    values : array of int or float
+        The numbers; floats are rounded to four bytes.
+
+    Returns
+    -------
+    packed : dict
+        ``type``, the JavaScript type of the numbers such as "Int8"; and ``data``, the compressed bytes as base64.
 
     Examples
     --------
@@ -30,12 +40,12 @@ def pack(values: NDArray[Any]) -> dict[str, str]:
 
 
 def compress_to_text(content: bytes) -> str:
-    """Return bytes as text, compressed in a way that browsers undo."""
+    """Return bytes as base64 text, compressed with zlib, which browsers can decompress."""
     return base64.b64encode(zlib.compress(content)).decode("ascii")
 
 
 def _narrow(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the numbers in little-endian order and as few bytes as they need; of floats, four are enough."""
+    """Return the numbers in the smallest little-endian type that holds them; floats become float32."""
     if values.dtype.kind == "f":
         return np.ascontiguousarray(values, dtype="<f4")
     low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)

@@ -1,8 +1,8 @@
-"""From the dict of ``summarize`` to one HTML page that holds its style, its script, its data and its chart library.
+"""Turn the dict of ``summarize`` into one HTML page that contains its style, script, data and chart library.
 
-What the summary holds is text from users and is treated as such: Jinja escapes what it puts into the page, and
-``embed_json`` what the script reads. Should any of it get through, the page's policy lets only the two scripts run
-whose hashes it names, and lets nothing reach the network.
+The summary contains text from users, which must not be executed: Jinja escapes text in the page, and ``embed_json``
+escapes the data of the script. Even if some text were not escaped, the page's content security policy allows only the
+two scripts whose hashes it names, and no network access.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from cohirf.plotting.colours import HUES, NOISE, ROUNDS, cluster_colours, for_da
 from cohirf.report.packing import compress_to_text
 
 HERE = Path(__file__).parent
-FOR_SCRIPT = ("figures", "tree", "cuts", "points", "labels", "contraction")  # what the charts are drawn from
-N_COLOURS = len(HUES) * len(ROUNDS)  # then they repeat
+FOR_SCRIPT = ("figures", "tree", "cuts", "points", "labels", "contraction")  # parts of the summary that charts need
+N_COLOURS = len(HUES) * len(ROUNDS)  # with more clusters, colours repeat
 ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 MINUS = "\N{MINUS SIGN}"
 
@@ -33,7 +33,7 @@ def render(summary: dict[str, Any]) -> str:
     Parameters
     ----------
     summary : dict
-        What ``summarize`` returns.
+        The return value of ``summarize``.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def render(summary: dict[str, Any]) -> str:
 
 
 def embed_json(content: Any) -> str:
-    r"""Return JSON that can end neither the element that it stands in nor a line of a script.
+    r"""Return JSON in which characters are escaped that could end a script element or a line of a script.
 
     Examples
     --------
@@ -70,34 +70,34 @@ def embed_json(content: Any) -> str:
 
 @cache
 def chart_library() -> tuple[str, str]:
-    """Return plotly.js, compressed to text, and the hash by which the page's policy knows it."""
+    """Return plotly.js, compressed to text, and its hash for the content security policy."""
     library: str = import_optional("plotly.offline", "report", "A report").get_plotlyjs()
     return compress_to_text(library.encode()), _hash(library)
 
 
 def make_palette() -> dict[str, list[str]]:
-    """Return the colours of clusters on light and on dark paper; the last one is that of noise."""
+    """Return the colours of clusters in light and in dark mode; the last colour is that of noise."""
     light = np.vstack([cluster_colours(np.arange(N_COLOURS)), to_rgb(NOISE)])
     return {"light": to_hex(light), "dark": to_hex(for_dark_page(light))}
 
 
 def thousands(value: int) -> str:
-    """Return a count as people write it."""
+    """Return a count with commas between groups of three digits."""
     return f"{value:,}"
 
 
 def percent(share: float) -> str:
-    """Return a share in percent, with a decimal where it is small."""
+    """Return a share in percent, with one decimal if it is below 10%."""
     return f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}"
 
 
 def decimal(value: float | None, digits: int = 2) -> str:
-    """Return a number with so many decimals, or a dash where there is none."""
+    """Return a number with ``digits`` decimals, or a dash for None."""
     return "\N{EN DASH}" if value is None else f"{value:.{digits}f}".replace("-", MINUS)
 
 
 def significant(value: float) -> str:
-    """Return a number with three significant digits, or more where it is large."""
+    """Return a number with three significant digits, or as an integer from 1,000 on."""
     return (f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}").replace("-", MINUS)
 
 
@@ -107,7 +107,7 @@ def signed(value: float) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Return a count with its noun."""
+    """Return a count with its noun in the singular or plural."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
@@ -141,7 +141,7 @@ def _hash(script: str) -> str:
 
 
 def _colour_rules(palette: dict[str, list[str]]) -> str:
-    """Return a style rule for the colour of each cluster, and one for noise."""
+    """Return one CSS rule for the colour of each cluster, and one for noise."""
     names = [*map(str, range(N_COLOURS)), "noise"]
     rules = zip(names, palette["light"], palette["dark"], strict=True)
     return "".join(f".c-{name}{{--on-light:{light};--on-dark:{dark}}}\n" for name, light, dark in rules)

@@ -1,13 +1,13 @@
 "use strict";
 
-/* What moves in a report: the hierarchy, the cuts with their scatter plot, table and download, and the theme.
- * Text goes into the page as text nodes only, and into charts through chartText, since plotly reads some HTML. */
+/* The interactive parts of a report: hierarchy, cuts with their scatter plot, table and download, and the theme.
+ * Text is added to the page as text nodes only, and to charts with chartText, because plotly interprets some HTML. */
 
 (async () => {
   const find = (id) => document.getElementById(id);
   const root = document.documentElement;
   const data = JSON.parse(find("report-data").textContent);
-  const nColours = data.palette.light.length - 1; // the last one is that of noise
+  const nColours = data.palette.light.length - 1; // the last colour is that of noise
   const state = { cut: data.cuts.length - 1, alone: null, node: -1, printing: false };
   const count = (n) => n.toLocaleString("en-US");
   const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
@@ -71,7 +71,7 @@
 
   const narrow = () => find("main").clientWidth < 600;
   const config = { displayModeBar: false, responsive: true, showTips: false };
-  const draw = (id, traces, about) => globalThis.Plotly?.react(id, traces, about, config); // nothing until it is there
+  const draw = (id, traces, about) => globalThis.Plotly?.react(id, traces, about, config); // does nothing before plotly is loaded
 
   const PRINTED = { "tree-chart": 680, scatter: 560, "rows-chart": 320, "agreement-chart": 320 }; // pixels on A4
   const widthOf = (id) => (state.printing ? PRINTED[id] : find(id).clientWidth);
@@ -113,9 +113,9 @@
   function aboutNode(node) {
     const share = percent(nodeSize(node) / data.figures.n_rows);
     const size = `${plural(nodeSize(node), "row")} (${share})`;
-    if (tree.medoid[node] === null) return [size, "in clusters below min_cluster_size"];
+    if (tree.medoid[node] === null) return [size, "in clusters smaller than min_cluster_size"];
     const known = tree.class === null ? "" : ` (${tree.class[node]})`;
-    const made = tree.level[node] === 0 ? "a single row" : `made at level ${tree.level[node]}`;
+    const made = tree.level[node] === 0 ? "a single row" : `formed at level ${tree.level[node]}`;
     return [size, `medoid: row ${tree.medoid[node]}${known}`, made];
   }
 
@@ -166,9 +166,10 @@
     }));
     const parts = [...(partsOf.get(state.node) ?? [])].sort((a, b) => tree.size[b] - tree.size[a]);
     const more = parts.length - MAX_PARTS;
-    const made = state.node < 0 ? "Final clusters:" : parts.length ? "Made of:" : "What it was made of is not drawn.";
+    const ofCluster = parts.length ? "Formed from:" : "The clusters that fused into it are not shown.";
+    const made = state.node < 0 ? "Final clusters:" : ofCluster;
     const about = state.node < 0 ? "" : `${aboutNode(state.node).join(" \u00b7 ")}. `;
-    const which = more > 0 ? ` the ${MAX_PARTS} largest of the ${count(parts.length)} drawn.` : "";
+    const which = more > 0 ? ` the ${MAX_PARTS} largest of the ${count(parts.length)} shown.` : "";
     find("tree-about").textContent = about + made + which;
     find("tree-parts").replaceChildren(...parts.slice(0, MAX_PARTS).map((node) => {
       const button = go(node, swatch(tree.cluster[node]), nodeName(node), element("small", {}, count(tree.size[node])));
@@ -179,7 +180,7 @@
   function descend(node) {
     state.node = node;
     listParts();
-    if (document.activeElement === document.body) { // the button that was pressed is gone
+    if (document.activeElement === document.body) { // the button that had the focus was removed
       find("tree-path").querySelector("[aria-current]").focus({ preventScroll: true });
     }
     drawTree();
@@ -187,8 +188,8 @@
 
   // ---- cuts
 
-  const placeOf = new Map(); // from the row of a medoid to its place in points.medoid_x
-  let points; // columns of the drawn rows; label and colour hold one entry per cut, row by row
+  const placeOf = new Map(); // from the row number of a medoid to its position in points.medoid_x
+  let points; // columns of the plotted rows; label and colour have one entry per row and cut, row by row
 
   async function unpackPoints() {
     const packed = data.points;
@@ -211,7 +212,7 @@
     const labels = atCut(points.label);
     const colours = atCut(points.colour);
     const shown = (label) => state.alone === null || label === state.alone;
-    const rank = (label) => 2 * shown(label) + (label >= 0); // what matters less is drawn first, and lies below
+    const rank = (label) => 2 * shown(label) + (label >= 0); // points with a lower rank are drawn first, below the others
     const order = [...labels.keys()].sort((a, b) => rank(labels[a]) - rank(labels[b]));
     const pick = (values) => order.map((i) => values[i]);
     const size = Math.max(3.5, Math.min(8, 260 / Math.sqrt(order.length)));
@@ -278,9 +279,9 @@
     find("cut").setAttribute("aria-valuetext", `level ${cut.level}, ${clusters}`);
     const nRows = data.figures.n_rows;
     find("download-note").textContent = hasAllLabels()
-      ? `Of ${nRows === 1 ? "the" : "all"} ${plural(nRows, "row")}.`
-      : `Of the ${count(points.row.length)} rows drawn: all ${count(nRows)} would make this page too large. `
-        + `model.hierarchy_.cut(level=${cut.level}) gives them in Python.`;
+      ? `The file has ${nRows === 1 ? "the" : "all"} ${plural(nRows, "row")}.`
+      : `The file has the ${count(points.row.length)} plotted rows: all ${count(nRows)} would make this page too large. `
+        + `In Python, model.hierarchy_.cut(level=${cut.level}) returns the labels of all rows.`;
   }
 
   function listClusters() {
@@ -325,7 +326,7 @@
     drawScatter();
   }
 
-  let drawing = 0; // a slider that is dragged asks for more pictures than can be drawn
+  let drawing = 0; // a dragged slider requests more frames than can be drawn
 
   function chooseCut(place) {
     state.cut = place;
@@ -395,14 +396,14 @@
   // ---- together
 
   function drawAll() {
-    if (!points) return; // the theme may change before they are there
+    if (!points) return; // the theme may change before the points are unpacked
     drawTree();
     drawScatter();
     drawLevels();
   }
 
   if (!globalThis.DecompressionStream) {
-    find("trouble").textContent = "This browser is too old for the charts and the slider. Any from 2023 on shows them.";
+    find("trouble").textContent = "This browser is too old for the charts and the slider. Use a browser from 2023 or later.";
     find("trouble").hidden = false;
     return;
   }

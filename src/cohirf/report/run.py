@@ -1,4 +1,4 @@
-"""What was run: the parameters, the versions, and code that repeats the fit."""
+"""How the model was fitted: parameters, versions, and code that repeats the fit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_CODE = 10_000
 
 
 def describe_run(study: Study, data_name: str | None, command: str | None) -> dict[str, Any]:
-    """Return what was run, as text."""
+    """Return how the model was fitted, as text: data, parameters, seed, versions, command and code."""
     model = study.model
     base = study.base_method
     return {
@@ -36,7 +36,7 @@ def describe_run(study: Study, data_name: str | None, command: str | None) -> di
 
 
 def write_code(model: CoHiRF) -> str:
-    """Return code that fits such a model again, to data called X.
+    """Return Python code that fits a model with the same parameters to data called ``X``.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def write_code(model: CoHiRF) -> str:
 
 
 def _public_module(estimator: Any) -> str:
-    """Return the module that people import an estimator from: the one above private and internal ones."""
+    """Return the module that users import an estimator from: the part of its path before the first private module."""
     if type(estimator) is CoHiRF:
         return "cohirf"
     parts = type(estimator).__module__.split(".")
@@ -65,7 +65,7 @@ def _public_module(estimator: Any) -> str:
 
 
 def _parameters(estimator: Any, skip: str | None = None) -> list[dict[str, Any]]:
-    """Return name and value of each parameter, and whether it is other than its default."""
+    """Return name and value of each parameter, and whether it differs from the default."""
     if not hasattr(estimator, "get_params"):
         return []
     defaults = {

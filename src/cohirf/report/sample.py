@@ -1,4 +1,4 @@
-"""The rows that a report reads, all or a part of them, and what is measured on them once."""
+"""The rows that a report reads: all rows or a sample, with the statistics that several sections use."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from scipy import sparse
 from cohirf.algorithm.grouping import IntArray
 from cohirf.diagnosis.effects import Spread, measure_spread
 from cohirf.diagnosis.reading import read_rows
-from cohirf.diagnosis.scores import Yardstick
-from cohirf.diagnosis.witnesses import SEED, relevant_part
+from cohirf.diagnosis.sample import SEED, relevant_part
+from cohirf.diagnosis.scores import SampleDistances
 from cohirf.plotting.projection import draw_rows
 from cohirf.report.study import Study
 
-MAX_CELLS = 5_000_000  # 40 MB
-MIN_ROWS = 500  # are read, however wide they are
-SCORED_ROWS = 2000  # between which all distances are measured
+MAX_CELLS = 5_000_000  # cells that are read: 40 MB
+MIN_ROWS = 500  # rows that are read even if they have more cells
+SCORED_ROWS = 2000  # rows whose pairwise distances are computed
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows of the data, and what is measured on them.
+    """A sample of the rows of the data.
 
     Attributes
     ----------
     rows : array of int
-        Their numbers, in rising order.
+        Sorted row numbers.
     features : array or CSR matrix
-        Their features, as float64 and without missing values.
+        Features of these rows, as float64 and without missing values.
     spread : Spread
-        Of each feature.
+        Sum and standard deviation of each feature.
     points : array of int
-        Positions in the sample of the rows that are drawn.
+        Positions in the sample of the rows that are plotted.
     scored : array of int
         Positions in the sample of the rows that scores are computed on.
-    yardstick : Yardstick
-        Of these, by the features that the model measures distances on.
+    distances : SampleDistances
+        Pairwise distances of the scored rows, in the features that the model uses for distances.
     """
 
     rows: IntArray
@@ -46,21 +46,21 @@ class Sample:
     spread: Spread
     points: IntArray
     scored: IntArray
-    yardstick: Yardstick
+    distances: SampleDistances
 
     @property
     def point_rows(self) -> IntArray:
-        """Numbers of the rows that are drawn."""
+        """Row numbers of the plotted rows."""
         return self.rows[self.points]
 
     @property
     def scored_rows(self) -> IntArray:
-        """Numbers of the rows that scores are computed on."""
+        """Row numbers of the rows that scores are computed on."""
         return self.rows[self.scored]
 
 
 def draw_sample(study: Study, max_points: int) -> Sample:
-    """Read all rows of small data, and of large data as many as have a limited number of cells."""
+    """Read all rows, or a sample of about ``MAX_CELLS`` cells if there are more."""
     rows = _draw(study.n_rows, max(MAX_CELLS // _cells_per_row(study), MIN_ROWS))
     features = read_rows(study.data, rows)
     scored = _draw(len(rows), SCORED_ROWS)
@@ -70,7 +70,7 @@ def draw_sample(study: Study, max_points: int) -> Sample:
         spread=measure_spread(features),
         points=_draw(len(rows), max_points),
         scored=scored,
-        yardstick=Yardstick.of(relevant_part(study.model, features[scored])),
+        distances=SampleDistances.of(relevant_part(study.model, features[scored])),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a report is about: a fitted model, the data of its fit, and names for both; and what is refused."""
+"""The subject of a report: a fitted model, the data of its fit, and names of features and classes; all are checked."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from cohirf.estimator import CoHiRF
 
 @dataclass(frozen=True)
 class Classes:
-    """Known classes of the rows: their names, and the number of each row's class."""
+    """Known classes of the rows: names of the classes, and the class number of each row."""
 
     names: list[str]
     code: IntArray
 
     def names_of(self, rows: IntArray) -> list[str]:
-        """Return the name of the class of each of some rows."""
+        """Return the class name of each of the given rows."""
         return [self.names[code] for code in self.code[rows].tolist()]
 
 
 @dataclass(frozen=True)
 class Study:
-    """A fitted model, the data of its fit, and what its columns and rows are called."""
+    """A fitted model, the data of its fit, the names of its features, and the classes of its rows, if known."""
 
     model: CoHiRF
     data: Any
@@ -44,7 +44,7 @@ class Study:
 
     @property
     def n_noise(self) -> int:
-        """Number of rows that are in no cluster."""
+        """Number of noise rows."""
         return int((self.model.labels_ < 0).sum())
 
     @property
@@ -54,16 +54,14 @@ class Study:
 
     @property
     def class_codes(self) -> IntArray | None:
-        """The number of each row's class, if classes are known."""
+        """The class number of each row; None if classes are not known."""
         return None if self.classes is None else self.classes.code
 
 
 def check_study(model: Any, X: Any, y: Any, feature_names: Sequence[str] | None) -> Study:
-    """Return what a report is about, or say what does not fit."""
+    """Return the subject of a report; raise if model, data and names do not fit together."""
     if not isinstance(model, CoHiRF):
-        raise TypeError(
-            f"{reprlib.repr(model)} of type {type(model).__name__} is not what a report is about: give a fitted CoHiRF."
-        )
+        raise TypeError(f"{reprlib.repr(model)} of type {type(model).__name__} is not a CoHiRF: pass a fitted CoHiRF.")
     model._check_labels_are_here()
     X = as_data(X)
     names = name_features(model, X, feature_names)
@@ -74,8 +72,8 @@ def check_study(model: Any, X: Any, y: Any, feature_names: Sequence[str] | None)
 def _name_classes(y: Any, n_rows: int) -> Classes:
     values = np.asarray(y)
     if values.shape != (n_rows,):
-        raise ValueError(f"y has shape {values.shape}, and the data has {n_rows:,} rows: give one class for each row.")
-    if values.dtype.kind == "O":  # mixed types have no order
+        raise ValueError(f"y has shape {values.shape}, but the data has {n_rows:,} rows: pass one class for each row.")
+    if values.dtype.kind == "O":  # values of mixed types cannot be sorted
         values = np.array([str(value) for value in values.tolist()])
     distinct, code = np.unique(values, return_inverse=True)
     return Classes([shorten(name) for name in distinct.tolist()], code)

@@ -1,4 +1,4 @@
-"""From a fitted model and its data to what a report says: a plain dict that JSON can hold."""
+"""Collect the content of a report from a fitted model and its data, as a dict that JSON can represent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from math import isnan
 from typing import Any
 
-from cohirf.diagnosis.alone import Alone, Comparison, compare_with_base, run_alone
+from cohirf.diagnosis.base_alone import BaseResult, Comparison, compare_with_base, run_alone
 from cohirf.diagnosis.diagnose import gather_facts
 from cohirf.diagnosis.scores import agreement_with_classes, calinski_harabasz
 from cohirf.diagnosis.text import shorten
@@ -24,7 +24,7 @@ from cohirf.report.tree import describe_tree
 
 @dataclass(frozen=True)
 class Options:
-    """What a report may be told besides the model and its data; ``written`` is the day."""
+    """Options of a report; ``written`` is the date that it shows."""
 
     title: str
     data_name: str | None = None
@@ -35,26 +35,26 @@ class Options:
 
 
 def summarize(study: Study, options: Options) -> dict[str, Any]:
-    """Return all that a report says about a model.
+    """Return the content of a report.
 
     Parameters
     ----------
     study : Study
         The model and its data.
     options : Options
-        Title, names, and what to draw.
+        Title, names, and options of the plots.
 
     Returns
     -------
     summary : dict
-        Text, numbers, lists and dicts; long arrays are packed.
+        Texts, numbers, lists and dicts; long arrays are packed.
     """
     if options.image_shape is not None:
         check_image_shape(options.image_shape, study.model.n_features_in_)
     sample = draw_sample(study, options.max_points)
     levels = shown_levels(study.model.hierarchy_)
     cuts, points = describe_cuts(study, sample, levels)
-    alone = run_alone(study.base_method, sample.yardstick.features, study.n_rows)
+    alone = run_alone(study.base_method, sample.distances.features, study.n_rows)
     comparison = _compare_with_base(study, sample, alone)
     facts = _facts(study, sample, cuts, alone, comparison)
     return {
@@ -86,31 +86,33 @@ def _figures(study: Study, sample: Sample) -> dict[str, int]:
 
 
 def _contraction(study: Study) -> list[dict[str, Any]]:
-    """Return what each level did."""
+    """Return the record of each level."""
     return [
         asdict(record) | {"agreement": None if isnan(record.agreement) else record.agreement}
         for record in study.model.diagnostics_
     ]
 
 
-def _compare_with_base(study: Study, sample: Sample, alone: Alone) -> Comparison:
+def _compare_with_base(study: Study, sample: Sample, alone: BaseResult) -> Comparison:
     rows = sample.scored_rows
     classes = None if study.classes is None else study.classes.code[rows]
-    return compare_with_base(alone, sample.yardstick, study.model.labels_[rows], classes)
+    return compare_with_base(alone, sample.distances, study.model.labels_[rows], classes)
 
 
 def _scores(study: Study, sample: Sample, comparison: Comparison) -> dict[str, Any]:
     labels = study.model.labels_
     return {
-        "silhouette": sample.yardstick.silhouette(labels[sample.scored_rows]),
+        "silhouette": sample.distances.silhouette(labels[sample.scored_rows]),
         "calinski_harabasz": calinski_harabasz(sample.features, labels[sample.rows]),
         "ari": agreement_with_classes(labels, study.class_codes),
-        "neighbours_together": sample.yardstick.neighbours_together(labels[sample.scored_rows]),
+        "neighbours_together": sample.distances.neighbours_together(labels[sample.scored_rows]),
         "n_scored": len(sample.scored),
         "comparison": asdict(comparison) | {"silhouette": [*comparison.silhouette], "ari": [*comparison.ari]},
     }
 
 
-def _facts(study: Study, sample: Sample, cuts: list[dict[str, Any]], alone: Alone, comparison: Comparison) -> Facts:
+def _facts(
+    study: Study, sample: Sample, cuts: list[dict[str, Any]], alone: BaseResult, comparison: Comparison
+) -> Facts:
     scores = [CutScore(cut["level"], cut["n_clusters"], cut["silhouette"], cut["ari"]) for cut in cuts]
-    return gather_facts(study.model, sample.scored_rows, sample.yardstick, scores, alone, comparison)
+    return gather_facts(study.model, sample.scored_rows, sample.distances, scores, alone, comparison)

@@ -1,4 +1,4 @@
-"""The top of a hierarchy that a reader can walk through: few enough clusters, and how they were made."""
+"""The top of a hierarchy as a tree that a reader can explore."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from cohirf.plotting import layout
 from cohirf.plotting.subject import Subject, find_subject
 from cohirf.report.study import Study
 
-MAX_LEAVES = 300  # clusters on the fine side
+MAX_LEAVES = 300  # clusters of the finest level drawn
 
 
 def describe_tree(study: Study) -> dict[str, Any]:
-    """Return the top of the hierarchy as nodes, each cluster before those it was made of, and noise in one node.
+    """Return the top of the hierarchy as nodes in preorder; noise is one node.
 
     Returns
     -------
     tree : dict
-        ``parent``, ``level``, ``medoid``, ``size``, ``cluster``, ``depth`` and ``class`` have an entry per node;
-        ``class`` is None if classes are not known. The parent of a final cluster is -1, or the node of noise, which is
-        the last one and has no level, medoid or class. ``n_hidden`` is how many clusters of the finest level drawn,
-        ``first_level``, have no node.
+        ``parent``, ``level``, ``medoid``, ``size``, ``cluster``, ``depth`` and ``class`` have one entry per node;
+        ``class`` is None if classes are not known. The parent of a final cluster is -1; that of a final cluster that is
+        noise is the noise node, which is the last node and has no level, medoid or class. ``n_hidden`` is the number of
+        clusters of the finest level drawn, ``first_level``, that have no node.
     """
     subject = find_subject(study.model)
     top = layout.readable_top(subject, MAX_LEAVES, largest_only=True)
-    # what fused at the first level are single rows, which say nothing
+    # a tree of final clusters alone shows no fusion; the clusters before the last fusions are more informative
     if top.hierarchy.n_levels == 0 and subject.hierarchy.n_levels > 1 and top.n_final == top.n_clusters:
         top = _last_fusions(subject, MAX_LEAVES)
     tree = layout.fusion_tree(top)
@@ -60,7 +60,7 @@ def describe_tree(study: Study) -> dict[str, Any]:
 
 
 def _last_fusions(subject: Subject, max_leaves: int) -> layout.Top:
-    """Return the last fusions of a hierarchy: the final clusters, and the largest ones they were made of."""
+    """Return the last fusions of a hierarchy: the final clusters, and the largest clusters that fused into them."""
     whole = subject.hierarchy
     level = whole.n_levels - 1
     finer = whole.condense(int(whole.cluster_counts()[level]))
@@ -69,7 +69,7 @@ def _last_fusions(subject: Subject, max_leaves: int) -> layout.Top:
     assert sizes is not None
     stays = finer.absorbed_at == 0
     largest = np.argsort(np.where(stays, -np.inf, -sizes), kind="stable")
-    kept = np.sort(largest[: max(max_leaves, np.count_nonzero(stays))])  # what absorbed the others comes first
+    kept = np.sort(largest[: max(max_leaves, np.count_nonzero(stays))])  # final medoids are the first of ``largest``
     top = FusionHierarchy(
         np.searchsorted(kept, finer.parents[kept]),
         finer.absorbed_at[kept],
@@ -82,7 +82,7 @@ def _last_fusions(subject: Subject, max_leaves: int) -> layout.Top:
 
 
 def _true_sizes(tree: layout.FusionTree, whole: FusionHierarchy) -> IntArray:
-    """Return how many rows each node has, those of parts that have no node included."""
+    """Return the number of rows of each node, including rows of clusters that have no node of their own."""
     sizes = tree.size.copy()
     for level in np.unique(tree.level[tree.n_leaves :]).tolist():
         nodes = np.flatnonzero((tree.level == level) & (np.arange(len(sizes)) >= tree.n_leaves))

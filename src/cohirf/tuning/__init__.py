@@ -1,4 +1,4 @@
-"""Search for good parameters of a clustering method or of CoHiRF around it, on Optuna (extra ``tune``)."""
+"""Search for good parameters of a clustering method, or of CoHiRF with a base method, with Optuna (extra ``tune``)."""
 
 from cohirf.tuning.search_space import paper_space, wide_space
 from cohirf.tuning.tune import Tuned, tune

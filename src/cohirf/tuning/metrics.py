@@ -1,4 +1,4 @@
-"""How good labels are: the three measures of the paper, or a function of the user's."""
+"""Scores of labels: the three scores of the paper, or a function of the user."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ SILHOUETTE_ROWS = 10_000
 
 @dataclass(frozen=True)
 class Metric:
-    """A measure that is the higher the better.
+    """A score to maximise.
 
     Attributes
     ----------
     score : callable
-        Maps data, labels and true classes, or None, to a number.
+        Function of data, labels and true classes (or None) that returns a number.
     worst : float
-        What labels get that have no score, and fits that fail.
+        Score of labels for which the score is undefined, and of failed fits.
     needs_classes : bool
-        Whether it compares with true classes. Only then do labels of one cluster, or of a cluster per row, have a
-        score.
+        Whether the score compares labels with true classes. Only such a score is defined for a single cluster, or for
+        singletons only.
     remark : str
-        What users should know of it with these data, if anything.
+        Message for users about the score with these data; empty if there is none.
     """
 
     score: Callable[[Any, IntArray, Any], float]
@@ -38,7 +38,7 @@ class Metric:
     remark: str = ""
 
     def __call__(self, X: Any, labels: IntArray, y: Any) -> float:
-        """Return the score, or the worst one if the labels have none."""
+        """Return the score, or ``worst`` if it is undefined for these labels."""
         if not (self.needs_classes or _has_clusters(labels)):
             return self.worst
         value = float(self.score(X, labels, y))
@@ -50,9 +50,9 @@ def _has_clusters(labels: IntArray) -> bool:
 
 
 class Silhouettes:
-    """Mean silhouettes of partitions of the same data: distances are measured once.
+    """Mean silhouettes of partitions of the same data; distances are computed once.
 
-    They are those of 10,000 random rows where there are more, always the same rows of the same data.
+    If there are more than 10,000 rows, a random sample of 10,000 is used, always the same one.
     """
 
     def __init__(self, X: Any):
@@ -63,7 +63,7 @@ class Silhouettes:
         self.distances = pairwise_distances(X[self.rows]).astype(np.float32)
 
     def __call__(self, X: Any, labels: IntArray, y: Any) -> float:
-        """Return the mean silhouette, or the worst one if the rows are of one cluster."""
+        """Return the mean silhouette, or -1 if it is undefined for the sampled rows."""
         labels = np.asarray(labels)[self.rows]
         return mean_silhouette(self.distances, labels) if _has_clusters(labels) else -1.0
 
@@ -73,7 +73,7 @@ def _silhouette_of(X: Any) -> Metric:
     return Metric(Silhouettes(X), worst=-1.0, remark=some if X.shape[0] > SILHOUETTE_ROWS else "")
 
 
-# names: from data to a measure of their partitions
+# name of a metric -> function of the data that returns the metric
 METRICS: dict[str, Callable[[Any], Metric]] = {
     "silhouette": _silhouette_of,
     "calinski_harabasz": lambda X: Metric(lambda X, labels, _: calinski_harabasz_score(X, labels), worst=0.0),
@@ -82,7 +82,7 @@ METRICS: dict[str, Callable[[Any], Metric]] = {
 
 
 def find_metric(metric: str | Metric | Callable[..., float], X: Any, y: Any) -> Metric:
-    """Return a metric by name, or that of a function of data and labels, or of data, labels and classes if given."""
+    """Return a metric by its name, or for a function of data and labels (and classes, if ``y`` is given)."""
     if isinstance(metric, Metric):
         return metric
     if callable(metric):
@@ -90,8 +90,8 @@ def find_metric(metric: str | Metric | Callable[..., float], X: Any, y: Any) -> 
         score = (lambda X, labels, _: function(X, labels)) if y is None else function
         return Metric(score, worst=-np.inf)
     if metric not in METRICS:
-        raise ValueError(f"metric={metric!r} is not valid: give one of {', '.join(METRICS)}, or a function.")
+        raise ValueError(f"metric={metric!r} is not valid: pass one of {', '.join(METRICS)}, or a function.")
     found = METRICS[metric](X)
     if found.needs_classes and y is None:
-        raise ValueError(f"metric={metric!r} compares with true classes: give them as y, or choose another metric.")
+        raise ValueError(f"metric={metric!r} compares with true classes: pass them as y, or choose another metric.")
     return found

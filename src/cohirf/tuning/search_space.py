@@ -1,7 +1,7 @@
-"""Where to look: ranges of the parameters of base methods and of CoHiRF, as Optuna's distributions.
+"""Search spaces: ranges of the parameters of base methods and of CoHiRF, as Optuna distributions.
 
-A space is a dict from the name of a parameter, as ``set_params`` knows it, to a distribution. So it is extended and
-changed as any dict.
+A search space is a dict from the name of a parameter, as in ``set_params``, to a distribution. It can be edited like
+any dict.
 """
 
 from __future__ import annotations
@@ -16,19 +16,31 @@ SearchSpace = dict[str, Any]
 
 
 def paper_space(estimator: Any) -> SearchSpace:
-    """Return the ranges of the paper for a base method, or for CoHiRF around one.
+    """Return the search space of the paper for a base method, or for CoHiRF with a base method.
 
-    Methods that the paper does not use have a range in the same manner where one suggests itself.
+    Methods that the paper does not use have a similar space if their main parameter is the number of clusters, a radius
+    or a cluster size.
 
     Parameters
     ----------
     estimator : estimator
-        A clustering method, or :class:`~cohirf.CoHiRF` around one.
+        A clustering method, or a :class:`~cohirf.CoHiRF` with a base method.
 
     Returns
     -------
-    space : dict of str to distribution
-        Names of parameters, with ``estimator__`` before those of a base method inside CoHiRF.
+    space : dict of str to optuna distribution
+        A range for each parameter. Names of parameters of a base method inside CoHiRF start with ``estimator__``.
+
+    Raises
+    ------
+    ValueError
+        If there is no default search space for the method.
+    ImportError
+        If optuna is not installed.
+
+    See Also
+    --------
+    wide_space : Also searches options that are not part of the paper.
 
     Examples
     --------
@@ -49,17 +61,31 @@ def paper_space(estimator: Any) -> SearchSpace:
 
 
 def wide_space(estimator: CoHiRF) -> SearchSpace:
-    """Return the ranges of the paper, and the options that are not part of it.
+    """Return the search space of the paper, and options of CoHiRF that are not part of the paper.
 
     Parameters
     ----------
     estimator : CoHiRF
-        The model whose options are searched.
+        The model whose parameters are searched.
 
     Returns
     -------
-    space : dict of str to distribution
-        As from :func:`paper_space`.
+    space : dict of str to optuna distribution
+        The space of :func:`paper_space`, and ``consensus``, ``medoid_weights``, ``feature_screen`` and ``scale_views``.
+
+    See Also
+    --------
+    paper_space : The space of the paper.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from cohirf import CoHiRF
+    >>> from cohirf.tuning import wide_space
+    >>> space = wide_space(CoHiRF(KMeans()))
+    >>> del space["max_features"]  # do not search this parameter
+    >>> sorted(space)
+    ['consensus', 'estimator__n_clusters', 'feature_screen', 'medoid_weights', 'n_views', 'scale_views']
     """
     choose = _distributions().CategoricalDistribution
     switch = choose((False, True))
@@ -72,18 +98,18 @@ def wide_space(estimator: CoHiRF) -> SearchSpace:
 
 
 def _base_space(estimator: Any) -> SearchSpace:
-    """Return the ranges of the nearest class of ``estimator`` that has some."""
+    """Return the search space of the class of ``estimator``, or of its nearest base class that has one."""
     for cls in type(estimator).__mro__:
         if cls.__name__ in SPACES:
             return SPACES[cls.__name__]()
     raise ValueError(
-        f"There is no search space for {type(estimator).__name__}: give one as search_space, a dict from names of "
-        f"parameters to Optuna distributions, for instance {{'n_clusters': IntDistribution(2, 30)}}."
+        f"There is no default search space for {type(estimator).__name__}: pass search_space, a dict from parameter "
+        f"names to Optuna distributions, for instance {{'n_clusters': IntDistribution(2, 30)}}."
     )
 
 
 def _takes_views(base: Any) -> bool:
-    """Tell whether CoHiRF is to draw features: a method that draws some itself gets all of them (paper, section 3)."""
+    """Return whether views have a sample of the features; SC-SRGF samples features itself (paper, section 3)."""
     return type(base).__name__ != "SCSRGF"
 
 
@@ -126,7 +152,7 @@ def _sc_srgf() -> SearchSpace:
     }
 
 
-# By the name of the class; subclasses inherit it. The first four are the paper's.
+# By class name; subclasses inherit the space. The first four are those of the paper.
 SPACES: dict[str, Callable[[], SearchSpace]] = {
     "KMeans": _clusters,
     "KernelKMeans": _kernel_kmeans,

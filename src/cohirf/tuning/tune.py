@@ -1,4 +1,4 @@
-"""The search: ask Optuna for parameters, fit, score, tell it."""
+"""The search loop: Optuna proposes parameters; they are fitted and scored, and Optuna is told the score."""
 
 from __future__ import annotations
 
@@ -24,28 +24,34 @@ from cohirf.progress import Advance, Work, say, showing
 from cohirf.tuning.metrics import Metric, find_metric
 from cohirf.tuning.search_space import SearchSpace, paper_space
 
-DESCRIPTION = "cohirf"  # where a study keeps what it is about
-ERROR = "error"  # where a trial keeps why it failed
-SEEDS = "seeds"  # where a trial keeps the seeds of its fits
-WITHOUT_EFFECT = {"checkpoint", "n_jobs", "random_state", "verbose"}  # on scores; seeds are set for each fit
+DESCRIPTION = "cohirf"  # attribute of a study: description of the search
+ERROR = "error"  # attribute of a trial: why it failed
+SEEDS = "seeds"  # attribute of a trial: the seeds of its fits
+WITHOUT_EFFECT = {"checkpoint", "n_jobs", "random_state", "verbose"}  # do not affect scores; each fit gets its seed
 
 Seeds = Sequence[int]
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a search found.
+    """The result of a search.
 
     Attributes
     ----------
     best_estimator : estimator
-        Fitted with the best parameters and the first seed of their trial.
+        A clone of the estimator, fitted with the best parameters and the first seed of their trial.
     best_params : dict
         The best parameters.
     best_score : float
-        Their score, the mean over seeds.
+        The score of the best parameters: the mean over seeds.
     study : optuna.Study
-        All trials, for Optuna's own plots and analyses.
+        All trials, for Optuna's plots and analyses.
+    table : pandas.DataFrame
+        All finished trials, the best first.
+
+    See Also
+    --------
+    tune : Runs a search.
     """
 
     best_estimator: Any
@@ -55,7 +61,11 @@ class Tuned:
 
     @property
     def table(self) -> Any:
-        """All trials that were finished as a pandas frame, the best first: parameters, score, seconds, error."""
+        """All finished trials as a pandas data frame, the best first.
+
+        The columns are ``trial``, ``score``, one for each parameter, ``seconds``, and ``error``, which is empty unless
+        the trial failed.
+        """
         pandas = import_optional("pandas", "tune", "The table of trials")
         rows = [
             {
@@ -86,51 +96,64 @@ def tune(
     random_state: int = 0,
     verbose: int = 0,
 ) -> Tuned:
-    """Search for the parameters that score best.
+    """Search for the parameters with the best score.
 
-    Optuna's TPE proposes parameters. Each trial is a fit for every seed. Parameters that were tried before with the
-    same seeds are not fitted again. A trial that fails gets the worst score, and keeps its error; if all fail, so does
-    the search.
+    Optuna's TPE sampler proposes parameters. Each trial fits the estimator once per seed. Parameters that were already
+    tried with the same seeds are not fitted again. A failed trial gets the worst score and records its error; if all
+    trials fail, an error is raised.
 
     Parameters
     ----------
     estimator : estimator
-        A clustering method, or :class:`~cohirf.CoHiRF` around one. It is not changed.
-    X : array, CSR matrix or data frame
+        A clustering method, or a :class:`~cohirf.CoHiRF` with a base method. It is cloned, not changed.
+    X : array, CSR matrix or data frame, shape (n_samples, n_features)
         The data.
-    y : array, optional
-        True classes: needed for the metric "ari", and passed on to a function. Nothing is fitted to them.
-    metric : {"silhouette", "calinski_harabasz", "ari"} or callable
-        What is to be high. Noise counts as one cluster. Beyond 10,000 rows the silhouette is that of 10,000 of them,
-        the same ones in each trial. A function is called with data and labels, and with classes if ``y`` is given.
-        Labels of one cluster, or of a cluster per row, get the worst score, except for "ari", which has a value for
-        them.
-    n_trials : int
-        Number of trials, with those that ``storage`` has.
-    search_space : dict of str to optuna distribution, optional
-        Where to look; default: :func:`paper_space`.
-    seeds : sequence of int or None
-        Values of ``random_state`` for the fits of a trial; its score is their mean. None gives each trial a seed of its
-        own: the best score is then the luckiest one, too.
-    storage : str or path, optional
-        Where trials are kept, so that the same call goes on where it was stopped: the path of an SQLite file, or the
-        address of a database as Optuna takes it.
-    study_name : str
-        Name of the study in ``storage``. A study of other data, parameters or metric is refused.
-    n_jobs : int, optional
-        How many trials run at the same time, as in joblib. They are proposed without knowing of each other, so results
-        depend on it.
-    timeout : float, optional
-        Seconds after which no trial is begun.
-    random_state : int
-        Seeds the proposals, and the trials if ``seeds`` is None.
-    verbose : int
-        Whether to show progress, and to say if the silhouette is that of some rows.
+    y : array, shape (n_samples,), default=None
+        True classes. Needed for the metric "ari", and passed to a callable metric. They are not used in fits.
+    metric : {"silhouette", "calinski_harabasz", "ari"} or callable, default="silhouette"
+        Score to maximise. Noise counts as one cluster. If there are more than 10,000 rows, the silhouette is computed
+        on a sample of 10,000 rows, the same one in each trial. A callable is called with data and labels, and also with
+        classes if ``y`` is given; higher values must be better. Labels with a single cluster, or with singletons only,
+        get the worst score, except for "ari", which is defined for them.
+    n_trials : int, default=60
+        Number of trials, including those already in ``storage``.
+    search_space : dict of str to optuna distribution, default=None
+        Range of each parameter that is searched. By default, that of :func:`paper_space`.
+    seeds : sequence of int or None, default=(0,)
+        Values of ``random_state`` for the fits of each trial, whose score is the mean over them. If None, each trial
+        has one seed of its own; the best score then also benefits from the luckiest seed.
+    storage : str or path, default=None
+        Where trials are stored, so that the same call can resume a search: the path of an SQLite file, or the URL of a
+        database in Optuna's format. By default, trials are kept in memory.
+    study_name : str, default="cohirf"
+        Name of the study in ``storage``.
+    n_jobs : int, default=None
+        Number of trials that run in parallel, as in joblib. Trials that run in parallel are proposed independently of
+        each other, so results depend on this number.
+    timeout : float, default=None
+        Seconds after which no further trial starts.
+    random_state : int, default=0
+        Seed of the proposals, and of the trials if ``seeds`` is None.
+    verbose : int, default=0
+        If not 0, show progress, and a message if the silhouette is computed on a sample of rows.
 
     Returns
     -------
     tuned : Tuned
-        The best model, fitted; its parameters and score; the study; and a table of all trials.
+        The best estimator, fitted; its parameters and score; the study; and a table of all trials.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not valid, all trials fail, or ``storage`` has a study of this name with other data,
+        parameters, search space, metric or seeds.
+    ImportError
+        If optuna is not installed.
+
+    See Also
+    --------
+    paper_space : The default search space.
+    wide_space : A larger one.
 
     Examples
     --------
@@ -143,7 +166,7 @@ def tune(
     """
     optuna = import_optional("optuna", "tune", "tune")
     if isinstance(estimator, CoHiRF):
-        estimator = clone(estimator).set_params(estimator=estimator._base_method())  # which may stand for a default
+        estimator = clone(estimator).set_params(estimator=estimator._base_method())  # replaces None by the default
     space = paper_space(estimator) if search_space is None else dict(search_space)
     _check(estimator, X, space, n_trials, seeds)
     values = X.tocsr() if sparse.issparse(X) else np.asarray(X)
@@ -165,7 +188,7 @@ def tune(
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a trial scored, and why it failed if it did."""
+    """Score of a trial, and its error message, empty unless it failed."""
 
     score: float
     error: str = ""
@@ -183,11 +206,11 @@ def _search(
     parallel: Parallel,
     advance: Advance,
 ) -> None:
-    """Run rounds of as many trials as there are jobs, until there are enough or time is up."""
+    """Run trials in rounds of ``n_jobs``, until there are ``n_trials`` or time is up."""
     known = {_key(trial): _outcome(trial) for trial in _finished(study)}
     advance(len(_finished(study)), _best_so_far(study))
     while (n_done := len(_finished(study))) < n_trials and (time.monotonic() < ends or not n_done):
-        # seeded by how many trials there are, so that a search that is resumed proposes what it would have proposed
+        # seeded by the number of trials, so that a resumed search makes the same proposals
         seed = _derived_seed(random_state, n_done)
         n_at_once = min(parallel._effective_n_jobs(), n_trials - n_done)
         study.sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=n_at_once > 1)
@@ -208,13 +231,13 @@ def _search(
 def _evaluate(
     estimator: Any, X: Any, values: Any, y: Any, metric: Metric, params: dict[str, Any], seeds: Seeds
 ) -> Outcome:
-    """Return the mean score of fits with ``params``, or the worst one and the error if a fit or its score fails."""
+    """Return the mean score of fits with ``params``; the worst score and the error if a fit or its score fails."""
     scores = []
     for seed in seeds:
         model = _seeded(clone(estimator).set_params(**params), seed)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of bad parameters, of which a search tries many
+                warnings.simplefilter("ignore")  # a search tries many parameters that cause warnings
                 scores.append(metric(values, model.fit_predict(X), y))
         except Exception as error:
             return Outcome(metric.worst, f"{type(error).__name__}: {error}")
@@ -222,7 +245,7 @@ def _evaluate(
 
 
 def _seeds_of_trial(seeds: Seeds | None, random_state: int, number: int) -> Seeds:
-    """Return the seeds of a trial: the given ones, or one of its own."""
+    """Return the seeds of a trial: the given seeds or, if None, one seed that depends on its number."""
     return [_derived_seed(random_state, number, 1)] if seeds is None else [int(seed) for seed in seeds]
 
 
@@ -241,27 +264,27 @@ def _seeded(model: Any, seed: int) -> Any:
 def _check(estimator: Any, X: Any, space: SearchSpace, n_trials: int, seeds: Seeds | None) -> None:
     if not hasattr(X, "shape"):
         raise TypeError(
-            f"X is a {type(X).__name__}: give an array, a CSR matrix or a data frame; scores need the rows."
+            f"X is a {type(X).__name__}: pass an array, a CSR matrix or a data frame; scores need all rows in memory."
         )
     parameters = estimator.get_params()
     unknown = [name for name in space if name not in parameters]
     if unknown:
         raise ValueError(
-            f"search_space has {unknown[0]!r}, which is no parameter of {type(estimator).__name__}: give some of "
+            f"search_space has {unknown[0]!r}, which is not a parameter of {type(estimator).__name__}: choose among "
             f"{', '.join(parameters)}."
         )
     if not space:
         raise ValueError("search_space is empty: name at least one parameter.")
     if n_trials < 1:
-        raise ValueError(f"n_trials={n_trials} is not valid: give 1 or more.")
+        raise ValueError(f"n_trials={n_trials} is not valid: pass an int >= 1.")
     if seeds is not None and len(seeds) == 0:
-        raise ValueError("seeds is empty: give at least one.")
+        raise ValueError("seeds is empty: pass at least one seed, or None.")
 
 
 def _describe_search(
     estimator: Any, values: Any, y: Any, metric: Any, space: SearchSpace, seeds: Seeds | None
 ) -> dict[str, str]:
-    """Return what the score of a trial depends on, as text."""
+    """Describe everything that the score of a trial depends on, apart from its parameters, as text."""
     facts = {
         "data": values,
         "classes": y,
@@ -276,11 +299,11 @@ def _describe_search(
 
 
 def _open_study(optuna: Any, storage: Any, study_name: str, about: dict[str, str]) -> Any:
-    """Return a new study, or the one in ``storage`` if it is about the same."""
+    """Return a new study, or the one in ``storage``; raise if that belongs to a different search."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = _create_study(optuna, storage, study_name)
     for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
-        study.tell(trial.number, state=optuna.trial.TrialState.FAIL)  # cut off before it had a score
+        study.tell(trial.number, state=optuna.trial.TrialState.FAIL)  # interrupted before it had a score
     before = study.user_attrs.get(DESCRIPTION)
     if before is None:
         study.set_user_attr(DESCRIPTION, about)
@@ -312,7 +335,7 @@ def _without_password(storage: Any) -> str:
 
 
 def _finished(study: Any) -> list[Any]:
-    """Return the trials that have a score; one that was cut off has none."""
+    """Return the trials that have a score; interrupted trials do not."""
     return [trial for trial in study.get_trials(deepcopy=False) if trial.value is not None]
 
 
@@ -322,7 +345,7 @@ def _best_so_far(study: Any) -> str:
 
 
 def _best_trial(study: Any, metric: Metric) -> Any:
-    """Return the first of the best trials, unless all failed."""
+    """Return the best trial, the first one if several are equal; raise if all trials failed."""
     finished = _finished(study)
     worked = [trial for trial in finished if ERROR not in trial.user_attrs]
     if not worked:
@@ -339,7 +362,7 @@ def _best_trial(study: Any, metric: Metric) -> Any:
 
 
 def _key(trial: Any) -> tuple[Any, ...]:
-    """Return what the outcome of a trial depends on."""
+    """Return what the outcome of a trial depends on: its seeds and parameters."""
     return (*trial.user_attrs.get(SEEDS, ()), *sorted(trial.params.items()))
 
 

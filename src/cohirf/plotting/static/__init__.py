@@ -1,4 +1,4 @@
-"""Static pictures, drawn with matplotlib from the numbers of ``layout``: one file per picture."""
+"""Static plots, drawn with matplotlib from the coordinates that ``layout`` computes: one file per plot."""
 
 from cohirf.plotting.static.dendrogram import plot_dendrogram
 from cohirf.plotting.static.icicle import plot_icicle

@@ -1,4 +1,4 @@
-"""Axes to draw on: made where none are given, and measured so that text fits."""
+"""Axes, and labels that fit into them: what all static plots share."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 POINTS_PER_INCH = 72
 FONT = 8.0  # points
 LETTER = 0.6  # width of a letter, in font sizes
-MAX_ARRANGED = 4  # axes
+MAX_ARRANGED = 4  # number of axes above which the layout engine is too slow to run early
 LINE = 1.4  # height of a line, in font sizes
 
 
 def make_axes(ax: Axes | None, width: float, height: float, **options: Any) -> Axes:
-    """Return ``ax``, or new axes in a figure of so many inches."""
+    """Return ``ax`` or, if it is None, new axes in a figure of ``width`` by ``height`` inches."""
     pyplot = import_optional("matplotlib.pyplot", "plotting", "A plot")
     if ax is not None:
         return ax
@@ -33,25 +33,25 @@ def make_axes(ax: Axes | None, width: float, height: float, **options: Any) -> A
 
 
 def settle(ax: Axes) -> None:
-    """Let the figure arrange its axes, so that they have the size that they will be drawn in.
+    """Run the layout engine of the figure now, so that the axes have their final size.
 
-    Where there are many axes this takes long, and their sizes are taken as they are.
+    This is slow in figures with many axes; their sizes are then used as they are.
     """
-    figure: Any = ax.figure.figure  # the whole one, if the axes are in a part of it
+    figure: Any = ax.figure.figure  # the whole figure, if the axes are in a subfigure
     engine = figure.get_layout_engine()
     if engine is not None and len(figure.axes) <= MAX_ARRANGED:
         engine.execute(figure)
 
 
 def inches(ax: Axes) -> tuple[float, float]:
-    """Return the width and height of the axes."""
+    """Return the width and height of the axes in inches."""
     box = ax.get_window_extent()
     dpi = ax.figure.dpi
     return box.width / dpi, box.height / dpi
 
 
 def text_width(texts: Sequence[str]) -> float:
-    """Return the width of the longest line among the texts in inches, nearly."""
+    """Return the approximate width in inches of the longest line of the texts."""
     longest = max((len(line) for text in texts for line in text.split("\n")), default=0)
     return longest * LETTER * FONT / POINTS_PER_INCH
 
@@ -62,13 +62,13 @@ def line_height() -> float:
 
 
 def units_per_inch(ax: Axes) -> float:
-    """Return how much of the x axis an inch takes."""
+    """Return the number of units of the x axis per inch."""
     start, end = ax.get_xlim()
     return abs(end - start) / inches(ax)[0]
 
 
 def label_x(ax: Axes, places: Floats, texts: Sequence[str], priority: IntArray) -> None:
-    """Label places on the x axis: along it if all fit, upright otherwise, the foremost only if these do not fit."""
+    """Label positions on the x axis: horizontally if all texts fit, else rotated, by priority if not all fit."""
     unit = units_per_inch(ax)
     slot = np.diff(np.sort(places)).min(initial=np.inf)
     upright = text_width(texts) * unit > 0.95 * slot
@@ -78,7 +78,7 @@ def label_x(ax: Axes, places: Floats, texts: Sequence[str], priority: IntArray) 
 
 
 def number_clusters(ax: Axes, places: Floats, height: float, clusters: IntArray, priority: IntArray) -> None:
-    """Write the numbers of clusters side by side, leaving out noise and those that would meet one before them."""
+    """Write the numbers of clusters side by side; leave out noise, and numbers that would overlap others."""
     known = np.flatnonzero(clusters >= 0)
     texts = [str(cluster) for cluster in clusters[known].tolist()]
     gap = 1.5 * text_width(texts) * units_per_inch(ax)
@@ -97,14 +97,14 @@ def number_clusters(ax: Axes, places: Floats, height: float, clusters: IntArray,
 
 
 def add_lines(ax: Axes, x: Floats, y: Floats, colours: Colours) -> None:
-    """Draw lines, each from and to a place in a row of ``x`` and ``y``; thinner where one unit of x is little."""
+    """Draw one line per row of ``x`` and ``y``, which hold its two ends; thinner if the x axis is dense."""
     collections = import_optional("matplotlib.collections", "plotting", "A plot")
     width = float(np.clip(0.3 * POINTS_PER_INCH / units_per_inch(ax), 0.3, 1.6))
     ax.add_collection(collections.LineCollection(np.stack([x, y], axis=2), colors=colours, linewidths=width))
 
 
 def add_polygons(ax: Axes, corners: Floats, colours: Colours, edges: Floats | float = 0.0) -> None:
-    """Draw filled polygons, with white edges of some width."""
+    """Draw filled polygons with white edges; ``edges`` is their width in points."""
     collections = import_optional("matplotlib.collections", "plotting", "A plot")
     ax.add_collection(collections.PolyCollection(corners, facecolors=colours, edgecolors="white", linewidths=edges))
 

@@ -1,4 +1,4 @@
-"""The dendrogram: fusions as bars over the clusters that they join."""
+"""The dendrogram: each fusion is a bar above the clusters that it fuses."""
 
 from __future__ import annotations
 
@@ -35,30 +35,42 @@ def plot_dendrogram(
     leaf_labels: LeafLabels = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the top of a hierarchy as a tree.
+    """Plot the top of a hierarchy as a dendrogram.
 
-    The height of a fusion is its level. A fusion of several clusters is one bar over all of them. A colour is a final
-    cluster, whose number stands on top; noise is grey. Below, wedges stand for the rows that the leaves already hold:
-    the more there are, the longer the wedge, on a logarithmic scale.
+    The height of a fusion is its level. A fusion of several clusters is one bar above all of them. Colours are those of
+    the final clusters, whose numbers are written at the top; noise is grey. The wedges below the leaves show how many
+    rows each leaf contains: their length is proportional to the logarithm of the number of rows.
 
     Parameters
     ----------
     hierarchy_or_model : FusionHierarchy or fitted CoHiRF
-        What to draw.
+        The hierarchy to plot.
     max_clusters : int, default=50
-        Largest number of leaves. They are the clusters of the finest level with at most so many. If even the last
-        level has more, its largest ones are drawn.
-    leaf_labels : callable or sequence of str, optional
-        What to write below the leaves. By default, the row of the medoid and the number of rows. A sequence has a name
-        for each row of the data, which replaces the number of the medoid. A callable gets the medoid's row and the
-        number of rows, and returns a text.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes by default.
+        Largest number of leaves. The leaves are the clusters of the finest level with at most this many clusters. If
+        even the last level has more, its largest clusters are drawn.
+    leaf_labels : callable or sequence of str, default=None
+        Texts below the leaves. By default, the row number of the medoid, and the number of rows in the leaf. A sequence
+        must have one name for each row of the data; the name of the medoid then replaces its row number. A callable is
+        called with the row number of the medoid and the number of rows, and returns the text.
+    ax : matplotlib.axes.Axes, default=None
+        The axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib.axes.Axes
-        The axes.
+        The axes; ``ax.figure`` is the figure.
+
+    Raises
+    ------
+    ValueError
+        If ``max_clusters`` is below 1, or ``leaf_labels`` is a sequence with fewer names than the data has rows.
+    ImportError
+        If matplotlib is not installed.
+
+    See Also
+    --------
+    plot_icicle : Shows many more clusters, and their sizes to scale.
+    cohirf.FusionHierarchy.to_linkage : The input of scipy's own dendrogram.
 
     Examples
     --------
@@ -118,8 +130,8 @@ def _leaf_texts(tree: layout.FusionTree, leaf_labels: LeafLabels) -> list[str]:
         return [str(leaf_labels(row, size)) for row, size in leaves]
     if leaf_labels is not None and len(leaf_labels) <= tree.medoid.max():
         raise ValueError(
-            f"leaf_labels has {len(leaf_labels):,} names, and there is a row {tree.medoid.max():,}: "
-            f"give one for each row of the data."
+            f"leaf_labels has {len(leaf_labels):,} names, but there is a row {tree.medoid.max():,}: "
+            f"pass one name for each row of the data."
         )
     has_sizes = tree.size[: tree.n_leaves].max() > 1
     names = "row {}".format if leaf_labels is None else leaf_labels.__getitem__

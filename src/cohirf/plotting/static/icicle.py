@@ -1,4 +1,4 @@
-"""The icicle: clusters as wide as their rows, each above those it was made of."""
+"""The icicle plot: clusters as rectangles, each above the clusters that fused into it."""
 
 from __future__ import annotations
 
@@ -29,28 +29,41 @@ if TYPE_CHECKING:
 
 PIXELS_PER_INCH = 100
 MIN_PIXELS = 0.5  # thinner rectangles cannot be seen
-HALF = 0.46  # of the height of a rectangle, in levels
+HALF = 0.46  # half of the height of a rectangle, in levels
 
 
 def plot_icicle(hierarchy_or_model: Any, *, max_clusters: int = 5000, ax: Axes | None = None) -> Axes:
-    """Draw each level as a row of clusters, each as wide as it has rows, above the clusters it was made of.
+    """Plot each level as a row of rectangles, each above the clusters that fused into it.
 
-    A colour is a final cluster, whose number stands on top; noise is grey. Finer levels are paler. Wide rectangles
-    carry the row of their medoid. Where clusters are too thin to see, only the pale ground shows.
+    The width of a rectangle is the number of rows in its cluster. Colours are those of the final clusters, whose
+    numbers are written at the top; noise is grey; finer levels are paler. Wide rectangles show the row number of their
+    medoid. Clusters that are too thin to be seen are drawn as a pale background.
 
     Parameters
     ----------
     hierarchy_or_model : FusionHierarchy or fitted CoHiRF
-        What to draw.
+        The hierarchy to plot.
     max_clusters : int, default=5000
-        The finest level drawn is the first with at most so many clusters, or the last one if all have more.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes by default.
+        The finest level drawn is the first with at most this many clusters, or the last level if all have more.
+    ax : matplotlib.axes.Axes, default=None
+        The axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib.axes.Axes
-        The axes.
+        The axes; ``ax.figure`` is the figure.
+
+    Raises
+    ------
+    ValueError
+        If ``max_clusters`` is below 1.
+    ImportError
+        If matplotlib is not installed.
+
+    See Also
+    --------
+    plot_dendrogram : The same hierarchy as a tree.
+    plot_sunburst : An interactive plot of it.
 
     Examples
     --------
@@ -82,7 +95,7 @@ def plot_icicle(hierarchy_or_model: Any, *, max_clusters: int = 5000, ax: Axes |
 def _draw_rectangles(ax: Axes, seen: Rectangles, pixel: float) -> None:
     depth = seen.level.max() - seen.level
     colours = mix(cluster_colours(seen.cluster), 0.4 * depth / max(depth.max(), 1))
-    edges = np.clip(seen.size / pixel / 10, 0, 0.8)  # edges must not hide what is thin
+    edges = np.clip(seen.size / pixel / 10, 0, 0.8)  # edges must not hide thin rectangles
     add_polygons(ax, _corners(seen.start, seen.end, seen.level - HALF, seen.level + HALF), colours, edges)
     inks = readable_on(colours)
     unit = units_per_inch(ax)
@@ -94,7 +107,7 @@ def _draw_rectangles(ax: Axes, seen: Rectangles, pixel: float) -> None:
 
 
 def _draw_ground(ax: Axes, final: Rectangles, first_level: int, last_level: int) -> None:
-    """Draw what shows where clusters are too thin: grey, and the pale colours of the final clusters below them."""
+    """Draw the background that represents thin clusters: grey, and pale colours below each final cluster."""
     levels = np.arange(first_level, last_level + 1)
     x_end = np.full(len(levels), ax.get_xlim()[1])
     grey = np.broadcast_to(mix(to_rgb(NOISE), 0.6), (len(levels), 3))
@@ -116,7 +129,7 @@ def _frame(ax: Axes, top: layout.Top, first_level: int) -> None:
     ax.set_yticks(levels, [_describe_level(level, counts[level - top.first_level]) for level in levels.tolist()])
     ax.tick_params(length=0, labelsize=FONT + 1)
     ax.xaxis.set_major_formatter("{x:,.0f}")
-    ax.set_xlabel("rows, ordered so that each cluster stands above those it was made of", color=FAINT)
+    ax.set_xlabel("rows, ordered so that each cluster is above the clusters that fused into it", color=FAINT)
     hide_spines(ax, "top", "right", "bottom", "left")
 
 

@@ -1,4 +1,4 @@
-"""The levels of a fit: how many rows each one left active, and how much its views agreed."""
+"""The levels of a fit: active rows after each level, and agreement of its views."""
 
 from __future__ import annotations
 
@@ -17,27 +17,39 @@ from cohirf.plotting.subject import check_model
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ROWS_SHARE = 0.5  # of the height, where the agreement needs room above
+ROWS_SHARE = 0.5  # of the height is for the rows, if the agreement is drawn above them
 
 
 def plot_levels(model: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw how many rows are active after each level, and how much the views agreed there.
+    """Plot the number of active rows after each level, and the agreement of the views at each level.
 
-    The number of rows has a logarithmic scale where it spans much. The agreement is the mean adjusted Rand index
-    between pairs of views; a single view has none, and then this part is left out. Relaxed consensus may drop views:
-    the grey bars are the share that it kept.
+    The number of rows has a logarithmic scale if it spans a large range. The agreement is the mean adjusted Rand index
+    between pairs of views; it is left out if there is a single view. Relaxed consensus may drop views: grey bars show
+    the share of views that it kept.
 
     Parameters
     ----------
     model : fitted CoHiRF
-        The model, of whose ``diagnostics_`` this is a picture.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes by default. The agreement is drawn into its upper third.
+        The model whose ``diagnostics_`` to plot.
+    ax : matplotlib.axes.Axes, default=None
+        The axes to draw into. By default, a new figure is created. The agreement is drawn into an inset in the upper
+        third of the axes.
 
     Returns
     -------
     ax : matplotlib.axes.Axes
-        The axes.
+        The axes; ``ax.figure`` is the figure.
+
+    Raises
+    ------
+    TypeError
+        If ``model`` is not a CoHiRF.
+    ImportError
+        If matplotlib is not installed.
+
+    See Also
+    --------
+    cohirf.CoHiRF.diagnose : Explains these figures in words.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The medoids: the rows that stand for the clusters, as images, lines or a heat map."""
+"""The medoids of the clusters, as images, lines or a heat map."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from cohirf.plotting.subject import check_image_shape, check_model
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_LINES = 6  # more profiles than this are told apart more easily in a heat map
-MAX_CRISP = 400  # more cells than this share pixels: then these show their mean
+MAX_LINES = 6  # more medoids are easier to distinguish in a heat map
+MAX_CRISP = 400  # cells per axis; with more, several cells share a pixel, which shows their mean
 
 
 @dataclass(frozen=True)
 class Medoids:
-    """The medoids of the largest clusters: number, size and features of each, and the number of all clusters."""
+    """The medoids of the largest clusters: cluster number, size and features, and the number of all clusters."""
 
     cluster: IntArray
     size: IntArray
@@ -43,25 +43,41 @@ def plot_medoids(
     max_clusters: int = 50,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the rows that stand for the clusters: as images, as lines if they are few, as a heat map otherwise.
+    """Plot the medoids of the final clusters: as images, as lines (up to six medoids) or as a heat map.
 
     Parameters
     ----------
     model : fitted CoHiRF
-        The model whose medoids to draw.
-    image_shape : tuple of int, optional
-        Draw each medoid as an image of this height and width, or of this height, width and 3 colour channels.
-    feature_names : sequence of str, optional
-        Names of the features; those seen by ``fit`` by default.
+        The model whose medoids to plot.
+    image_shape : tuple of int, default=None
+        Draw each medoid as an image of this shape: (height, width), or (height, width, 3) for colours. By default,
+        medoids are drawn as lines or as a heat map.
+    feature_names : sequence of str, default=None
+        Names of the features. By default, the names seen by ``fit``, or numbers.
     max_clusters : int, default=50
-        Draw the largest so many clusters.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes by default.
+        Largest number of medoids; if there are more clusters, those of the largest clusters are drawn.
+    ax : matplotlib.axes.Axes, default=None
+        The axes to draw into. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib.axes.Axes
-        The axes.
+        The axes; ``ax.figure`` is the figure.
+
+    Raises
+    ------
+    TypeError
+        If ``model`` is not a CoHiRF.
+    ValueError
+        If ``max_clusters`` is below 1, ``image_shape`` or ``feature_names`` do not fit the number of features, or all
+        rows are noise.
+    ImportError
+        If matplotlib is not installed.
+
+    See Also
+    --------
+    plot_scatter : All rows, with the medoids marked.
+    cohirf.CoHiRF.explain : The features that distinguish a cluster.
 
     Examples
     --------
@@ -84,9 +100,9 @@ def plot_medoids(
 
 def _largest_medoids(model: CoHiRF, max_clusters: int) -> Medoids:
     if max_clusters < 1:
-        raise ValueError(f"max_clusters={max_clusters} is not valid: give an int >= 1.")
+        raise ValueError(f"max_clusters={max_clusters} is not valid: pass an int >= 1.")
     if model.n_clusters_ == 0:
-        raise ValueError(f"The model has no clusters to draw: lower min_cluster_size={model.min_cluster_size}.")
+        raise ValueError(f"The model has no clusters to plot: lower min_cluster_size={model.min_cluster_size}.")
     sizes = np.bincount(model.labels_[model.labels_ >= 0])
     chosen = layout.largest_clusters(sizes, max_clusters)
     features = model.medoids_[chosen]
@@ -98,7 +114,9 @@ def _largest_medoids(model: CoHiRF, max_clusters: int) -> Medoids:
 def _feature_names(model: CoHiRF, given: Sequence[str] | None) -> list[str]:
     n_features = model.n_features_in_
     if given is not None and len(given) != n_features:
-        raise ValueError(f"feature_names has {len(given)} names for {n_features} features: give one for each.")
+        raise ValueError(
+            f"feature_names has {len(given)} names, but there are {n_features} features: pass one for each."
+        )
     names = getattr(model, "feature_names_in_", range(n_features)) if given is None else given
     return [str(name) for name in names]
 
@@ -149,7 +167,7 @@ def _draw_heat_map(ax: Axes | None, medoids: Medoids, names: list[str]) -> Axes:
 
 
 def _colour_scale(features: Floats) -> tuple[str, float, float]:
-    """Return a colour map and the values at its ends: if there are both signs, its middle is 0."""
+    """Return a colour map and the values at its ends; it is centred at 0 if there are values of both signs."""
     low, high = float(np.nanmin(features)), float(np.nanmax(features))
     if low < 0 < high:
         limit = max(-low, high)
@@ -158,7 +176,7 @@ def _colour_scale(features: Floats) -> tuple[str, float, float]:
 
 
 def _label_clusters(ax: Axes, medoids: Medoids) -> None:
-    """Name the clusters on the y axis, with a patch of the colour that each has in the other pictures."""
+    """Name the clusters on the y axis, each with a patch of its colour in the other plots."""
     n_clusters = len(medoids.cluster)
     places = np.arange(n_clusters, dtype=np.float64)
     gap = 0.9 * line_height() * n_clusters / inches(ax)[1]
@@ -176,7 +194,7 @@ def _shift(ax: Axes, x: float) -> Any:
 
 
 def _label_features(ax: Axes, names: list[str]) -> None:
-    # the first feature goes before the others, and so on: where not all fit, every so many are named
+    # earlier features have priority, so that every k-th feature is named if not all names fit
     places = np.arange(len(names), dtype=np.float64)
     label_x(ax, places, names, -np.arange(len(names)))
 
@@ -204,7 +222,7 @@ def _draw_images(ax: Axes | None, medoids: Medoids, shape: tuple[int, ...]) -> A
 
 
 def _image_axes(ax: Axes | None, n_images: int, shape: float) -> tuple[Axes, int]:
-    """Return axes for images that are ``shape`` times as high as wide, and the number of columns."""
+    """Return axes for images whose height is ``shape`` times their width, and the number of columns."""
     if ax is not None:
         settle(ax)
         wide, high = inches(ax)
@@ -219,7 +237,7 @@ def _image_axes(ax: Axes | None, n_images: int, shape: float) -> tuple[Axes, int
 
 
 def _as_images(medoids: Medoids, shape: tuple[int, ...]) -> Floats:
-    """Return the medoids as images: grey ones as they are, those in colour from 0 to 1."""
+    """Return the medoids as images: grey values unchanged, colours scaled to the range from 0 to 1."""
     check_image_shape(shape, medoids.features.shape[1])
     images = medoids.features.reshape(-1, *shape)
     if len(shape) == 2:
@@ -229,7 +247,7 @@ def _as_images(medoids: Medoids, shape: tuple[int, ...]) -> Floats:
 
 
 def _captions(medoids: Medoids, room: float) -> list[str]:
-    """Return as much about each medoid as has room below its image."""
+    """Return the longest captions that fit below the images."""
     clusters, sizes = medoids.cluster.tolist(), medoids.size.tolist()
     both = [
         f"cluster {cluster}\n{size:,} row{'' if size == 1 else 's'}"

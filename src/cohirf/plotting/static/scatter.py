@@ -19,9 +19,9 @@ from cohirf.plotting.subject import find_subject
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_NUMBERED = 40  # medoids that carry the number of their cluster
-DISC = 11.0  # points: the diameter of a medoid with a number
-MAX_MEDOIDS = 300
+MAX_NUMBERED = 40  # with more medoids, none shows the number of its cluster
+DISC = 11.0  # diameter of a medoid with a number, in points
+MAX_MEDOIDS = 300  # medoids drawn: those of the largest clusters
 
 
 @dataclass(frozen=True)
@@ -43,30 +43,45 @@ def plot_scatter(
     random_state: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw rows as points coloured by cluster, and mark the medoids.
+    """Plot rows as points coloured by cluster, and mark the medoids.
 
-    Two features are drawn as they are, and so are three, in space. More are projected on their first principal
-    components. Rows of noise are grey. Medoids have a dark rim, and the number of their cluster where there is room.
+    Data with two features is plotted as it is, and data with three features in 3D. With more features, the first
+    principal components are plotted. Noise is grey. Medoids have a dark rim, and show the number of their cluster where
+    there is room.
 
     Parameters
     ----------
     model : fitted CoHiRF or FusionHierarchy
-        What gives each row its cluster.
+        The model or hierarchy that gives each row its cluster.
     X : array, table or sparse matrix, shape (n_samples, n_features)
         The data of the fit.
-    level : int, optional
-        Colour by the clusters of this level; by the final ones by default.
+    level : int, default=None
+        Colour rows by the clusters of this level. By default, by the final clusters.
     max_points : int, default=10000
-        Of larger data, draw so many rows at random. The medoids of the 300 largest clusters are always drawn.
+        Largest number of rows that are plotted; more rows are sampled at random. The medoids of the 300 largest
+        clusters are always plotted.
     random_state : int, RandomState instance or None, default=None
-        Seeds the draw.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw, flat or with ``projection="3d"``; new axes by default.
+        Seed of the sampling.
+    ax : matplotlib.axes.Axes, default=None
+        The axes to draw into, 2D or with ``projection="3d"``. By default, a new figure is created.
 
     Returns
     -------
     ax : matplotlib.axes.Axes
-        The axes.
+        The axes; ``ax.figure`` is the figure.
+
+    Raises
+    ------
+    TypeError
+        If ``model`` is neither a CoHiRF nor a FusionHierarchy.
+    ValueError
+        If ``X`` does not have as many rows as the hierarchy, or has fewer than three features for 3D axes.
+    ImportError
+        If matplotlib is not installed.
+
+    See Also
+    --------
+    plot_medoids : The medoids, feature by feature.
 
     Examples
     --------
@@ -102,14 +117,14 @@ def _clusters(given: Any, X: Any, level: int | None) -> Clusters:
     subject = find_subject(given)
     hierarchy = subject.hierarchy
     if hierarchy.rows is not None:
-        raise ValueError(f"{hierarchy!r} is the top of a larger one: give the hierarchy of all rows of X.")
+        raise ValueError(f"{hierarchy!r} is a condensed hierarchy: pass the hierarchy of all rows of X.")
     if _num_samples(X) != hierarchy.n_rows:
         raise ValueError(
-            f"X has {_num_samples(X):,} rows, and the hierarchy has {hierarchy.n_rows:,}: give the data of the fit."
+            f"X has {_num_samples(X):,} rows, but the hierarchy has {hierarchy.n_rows:,}: pass the data of the fit."
         )
     labels = subject.labels if level is None else hierarchy.cut(level=level)
     medoids = hierarchy.medoids(hierarchy.n_levels if level is None else level)
-    medoids = medoids[labels[medoids] >= 0]  # these are in the order of their labels
+    medoids = medoids[labels[medoids] >= 0]  # in the order of their labels
     sizes = np.bincount(labels[labels >= 0])
     largest = largest_clusters(sizes, MAX_MEDOIDS)
     return Clusters(labels, largest, medoids[largest], sizes[largest])
@@ -134,7 +149,7 @@ def _frame(ax: Any, projection: Projection) -> None:
 
 
 def _draw_medoids(ax: Any, points: Floats, clusters: Clusters) -> None:
-    """Draw the medoids, those that carry a number larger than the others."""
+    """Draw the medoids; those with a number are larger."""
     numbered = np.zeros(len(points), dtype=bool)
     if len(points) <= MAX_NUMBERED:
         settle(ax)
@@ -151,7 +166,7 @@ def _draw_medoids(ax: Any, points: Floats, clusters: Clusters) -> None:
 
 
 def _on_screen(ax: Any, points: Floats) -> Floats:
-    """Return where points are on the screen, in typographic points."""
+    """Return the position of points on the screen, in typographic points."""
     if points.shape[1] == 3:
         proj3d = import_optional("mpl_toolkits.mplot3d.proj3d", "plotting", "A plot")
         x, y, _ = proj3d.proj_transform(*points.T, ax.get_proj())

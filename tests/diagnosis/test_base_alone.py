@@ -10,8 +10,8 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 
-from cohirf.diagnosis.alone import LEFT_OUT, N_RUNS, compare_with_base, run_alone
-from cohirf.diagnosis.scores import Yardstick
+from cohirf.diagnosis.base_alone import LEFT_OUT, N_RUNS, compare_with_base, run_alone
+from cohirf.diagnosis.scores import SampleDistances
 
 
 class Failing(KMeans):
@@ -25,13 +25,13 @@ class Complaining(KMeans):
         return super().fit_predict(X)
 
 
-def compare(method, yardstick, labels, classes, n_rows):
-    return compare_with_base(run_alone(method, yardstick.features, n_rows), yardstick, labels, classes)
+def compare(method, distances, labels, classes, n_rows):
+    return compare_with_base(run_alone(method, distances.features, n_rows), distances, labels, classes)
 
 
 def test_the_base_method_alone_is_scored_on_the_same_rows(blobs):
     X, y = blobs
-    found = compare(KMeans(4), Yardstick.of(X), y // 2, y, 300)
+    found = compare(KMeans(4), SampleDistances.of(X), y // 2, y, 300)
     assert (found.base, found.n_rows, found.n_clusters, found.reason) == ("KMeans", 300, 4, "")
     assert found.ari == (adjusted_rand_score(y, y // 2), 1.0)
     assert found.silhouette == pytest.approx((silhouette_score(X, y // 2), silhouette_score(X, y)))
@@ -44,7 +44,7 @@ def test_the_base_method_alone_is_scored_on_the_same_rows(blobs):
 )
 def test_a_method_that_knows_the_number_of_clusters_runs_on_a_part_of_the_data(blobs, method):
     X, y = blobs
-    assert compare(method, Yardstick.of(X), y, None, 1_000_000).n_rows == 300
+    assert compare(method, SampleDistances.of(X), y, None, 1_000_000).n_rows == 300
 
 
 @pytest.mark.parametrize(
@@ -54,24 +54,24 @@ def test_a_method_that_knows_the_number_of_clusters_runs_on_a_part_of_the_data(b
 )
 def test_a_method_that_goes_by_density_runs_on_all_rows_or_not_at_all(blobs, method):
     X, y = blobs
-    assert compare(method, Yardstick.of(X), y, None, 300).n_rows == 300
-    left_out = compare(method, Yardstick.of(X), y, None, 1_000_000)
+    assert compare(method, SampleDistances.of(X), y, None, 300).n_rows == 300
+    left_out = compare(method, SampleDistances.of(X), y, None, 1_000_000)
     assert left_out.n_rows == 0
-    assert "On 300 of 1,000,000 rows it would find others" in left_out.reason
+    assert "in a sample of 300 rows than in all 1,000,000 rows" in left_out.reason
 
 
 def test_a_base_method_that_fails_alone_does_not_stop_the_report(blobs):
-    found = compare(Failing(4), Yardstick.of(blobs[0]), blobs[1], None, 300)
-    assert found.reason == "Failing could not be run alone here: out of luck"
+    found = compare(Failing(4), SampleDistances.of(blobs[0]), blobs[1], None, 300)
+    assert found.reason == "Failing failed when it ran alone: out of luck"
 
 
 def test_warnings_of_the_base_method_alone_are_not_the_users(blobs):
-    assert compare(Complaining(4), Yardstick.of(blobs[0]), blobs[1], None, 300).n_clusters == 4
+    assert compare(Complaining(4), SampleDistances.of(blobs[0]), blobs[1], None, 300).n_clusters == 4
 
 
 def test_the_comparison_is_the_same_each_time(blobs):
     X, y = blobs
-    first, second = (compare(KMeans(7, n_init=1), Yardstick.of(X), y, y, 300) for _ in range(2))
+    first, second = (compare(KMeans(7, n_init=1), SampleDistances.of(X), y, y, 300) for _ in range(2))
     assert first == second
 
 
