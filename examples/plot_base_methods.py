@@ -2,8 +2,8 @@
 Four base methods
 =================
 
-CoHiRF brings no notion of a cluster of its own. It takes over what its base method can see, and what it cannot. Here
-four base methods run inside CoHiRF on three kinds of data, in batches of about 1,000 rows.
+CoHiRF does not define clusters itself. The shapes that it can find depend on its base method. Here four base methods
+run inside CoHiRF on three kinds of data, in batches of about 1,000 rows.
 """
 
 import matplotlib.pyplot as plt
@@ -41,13 +41,13 @@ data = {
 # The methods
 # -----------
 #
-# Two features are too few to leave one out, so every view has both. K-Means and the mixture start at random, and three
-# views have to agree. The other two are not random: one view is enough. Any object with ``fit_predict`` will do, and
-# so will one with ``fit`` and either ``labels_`` or ``predict``.
+# Two features are too few to leave one out, so every view has both. K-Means and the mixture have a random
+# initialisation, and three views have to agree. The other two are deterministic: one view is enough. A base method is
+# any object with ``fit_predict``, or with ``fit`` and either ``labels_`` or ``predict``.
 
 
 def base_methods(n_clusters):
-    """Return a name, a base method and a number of views for each column of the picture."""
+    """Return a name, a base method and a number of views for each column of the plot."""
     return [
         ("K-Means", KMeans(n_clusters, n_init=1), 3),
         ("Gaussian mixture", GaussianMixture(n_clusters), 3),
@@ -74,12 +74,12 @@ def fit(X, method, n_views):
 
 
 # %%
-# The picture
-# -----------
+# The plot
+# --------
 #
-# Below each panel stands the adjusted Rand index against the groups the data was drawn from: 1 is perfect, and 0 is no
-# better than chance. In brackets, the same for the base method alone on all rows at once. Grey rows are in clusters of
-# fewer than 20 rows and have the label -1. A disc is the medoid of its cluster.
+# Below each panel is the adjusted Rand index with the groups that the data was drawn from: 1 is perfect, and 0 is
+# chance. The index of the base method alone on all rows at once is in brackets. Grey rows are in clusters of fewer than
+# 20 rows and have the label -1. A disc is the medoid of its cluster.
 
 figure, axes = plt.subplots(3, 4, figsize=(10, 7.4), layout="constrained")
 for row, (data_name, (X, y)) in zip(axes, data.items(), strict=True):
@@ -99,6 +99,6 @@ for row, (data_name, (X, y)) in zip(axes, data.items(), strict=True):
 plt.show()
 
 # %%
-# No method wins everywhere. Only DBSCAN follows the moons, and only the mixture tells the long clouds apart. Where a
-# method suits the data, batches cost it little. Where colours mix within a cloud, the method split the batches in
-# different ways. Later levels cannot undo that, since rows that have fused stay together.
+# No method is best on all data. Only DBSCAN finds the moons, and only the mixture separates the long clouds. If a
+# method suits the data, batches lower its score only a little. Where colours mix within a cloud, the method split the
+# batches in different ways. Later levels cannot undo that, since rows that have fused stay together.

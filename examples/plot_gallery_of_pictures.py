@@ -1,9 +1,9 @@
 """
-A gallery of pictures
-=====================
+A gallery of plots
+==================
 
-Everything that :mod:`cohirf.plotting` draws with matplotlib, of one fit: 1,797 handwritten digits, each an image of
-8 by 8 pixels. Each function makes axes of its own, or draws into those that you give it.
+All matplotlib plots of :mod:`cohirf.plotting`, for one fit: 1,797 handwritten digits, each an image of 8 by 8 pixels.
+Each function creates its own axes, or draws into axes that you pass.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +17,8 @@ from cohirf.plotting import plot_dendrogram, plot_icicle, plot_levels, plot_medo
 # The fit
 # -------
 #
-# Each view has 60 % of the pixels. Rows fuse where all three views put them together. Single rows that are left over
-# in the end are no cluster of interest, and get the label -1.
+# Each view has 60 % of the pixels. Two rows fuse if they are in the same cluster in all three views. Final clusters of
+# fewer than five rows get the label -1.
 
 X, _ = load_digits(return_X_y=True)
 model = CoHiRF(
@@ -33,8 +33,8 @@ model.fit(X)
 print(model.hierarchy_)
 
 # %%
-# Who stands for the clusters
-# ---------------------------
+# Medoids
+# -------
 #
 # A medoid is a row of the data. Here it is an image.
 
@@ -42,47 +42,47 @@ plot_medoids(model, image_shape=(8, 8))
 plt.show()
 
 # %%
-# Rows that are no images are drawn as lines if they are few, and as a heat map otherwise. The patches beside the names
-# are the colours that the clusters have in all pictures.
+# Rows that are not images are drawn as lines if there are few features, and as a heat map otherwise. The patches beside
+# the names are the colours of the clusters in all plots.
 
 plot_medoids(model)
 plt.show()
 
 # %%
-# Which cluster was made of which
-# -------------------------------
+# Hierarchy plots
+# ---------------
 #
-# In the icicle, a cluster is as wide as it has rows, and stands above the clusters it was made of. The number on it is
-# the row of its medoid, so you can see which one goes on at each fusion.
+# In the icicle plot, the width of a cluster is its number of rows, and it lies above the clusters that fused into it.
+# The number on it is the row number of its medoid, so you can see which medoid stays active at each fusion.
 
 plot_icicle(model)
 plt.show()
 
 # %%
-# In the dendrogram, all clusters are equally wide, and single rows can be seen as well. It shows the finest level with
-# at most 50 clusters, and those above it.
+# In the dendrogram, all clusters are equally wide, so singletons are visible, too. It shows the finest level with at
+# most 50 clusters, and the levels above it.
 
 plot_dendrogram(model)
 plt.show()
 
 # %%
-# What the levels did
-# -------------------
+# Diagnostics of the levels
+# -------------------------
 #
-# The views agree little on the digits at first: they look at different pixels. So a level fuses only part of the rows.
+# At first, the views agree little, because they contain different pixels. So a level fuses only part of the rows.
 
 plot_levels(model)
 plt.show()
 
 # %%
-# Where the rows are
-# ------------------
+# Scatter plots
+# -------------
 #
-# Sixty-four features are too many to draw. These are the first two principal components, and the axes say so. They show
-# less than a third of the variance, so clusters that overlap here may lie apart.
+# Sixty-four features are too many to draw. The plot shows the first two principal components, as the axis labels say.
+# They explain less than a third of the variance, so clusters that overlap here may be separate.
 
 plot_scatter(model, X)
 plt.show()
 
 # %%
-# There is one more, :func:`~cohirf.plotting.plot_sunburst`, which is interactive: see :doc:`/user_guide/plotting`.
+# Another plot, :func:`~cohirf.plotting.plot_sunburst`, is interactive: see :doc:`/user_guide/plotting`.

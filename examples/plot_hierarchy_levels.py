@@ -2,8 +2,8 @@
 How clusters fuse from level to level
 =====================================
 
-A fit gives more than one partition. It keeps the partition of every level, and you can cut the hierarchy where it
-suits you.
+A fit gives more than one partition. It stores the partition of every level, and you can cut the hierarchy at any of
+them.
 """
 
 import matplotlib.pyplot as plt
@@ -19,9 +19,9 @@ from cohirf.plotting.colours import cluster_colours
 # Fit
 # ---
 #
-# K-Means with random starts does not always find the same clusters. The views differ by these starts alone, since each
-# of them has both features. Rows on which all five agree fuse, and then the next level looks at the medoids that are
-# left. The seeds are chosen so that there are several levels to look at.
+# K-Means with a random initialisation does not always find the same clusters. The views differ only by the
+# initialisation, since each of them has both features. Rows that are in the same cluster in all five views fuse, and
+# the next level clusters the medoids. The seeds are chosen so that there are several levels.
 
 X, _ = make_blobs(600, centers=6, cluster_std=0.9, random_state=0)
 model = CoHiRF(
@@ -37,11 +37,11 @@ hierarchy = model.hierarchy_
 print(hierarchy)
 
 # %%
-# Look at every level
-# -------------------
+# The partition of every level
+# ----------------------------
 #
-# Dots of one shade are one cluster of that level, and the large dot is its medoid. The colour tells to which *final*
-# cluster it will belong. A line leads from each medoid that the next level absorbs to the one that takes it in.
+# Dots of one shade are one cluster of that level, and the large dot is its medoid. The hue shows the *final* cluster. A
+# line connects each medoid that the next level absorbs with its parent.
 
 PALETTE = cluster_colours(range(model.n_clusters_))
 
@@ -80,27 +80,27 @@ plt.show()
 # The same as a tree
 # ------------------
 #
-# Without coordinates, the fusions make a tree. A bar is a fusion, and its height is its level. The wedges below stand
-# for the rows that were fused before: the first level turns 600 rows into a few groups.
+# The fusions form a tree. A bar is a fusion, and its height is its level. The wedges below represent the rows that were
+# fused before: the first level contracts 600 rows to a few groups.
 
 plot_dendrogram(hierarchy)
 plt.show()
 
 # %%
-# What each level did
-# -------------------
+# Diagnostics of each level
+# -------------------------
 #
-# Below, the rows that are still active; above, how much the views agreed on them. As long as they disagree, only part
-# of the rows fuses. The last level fused nothing, and that is how a fit ends.
+# The lower panel shows the number of active rows, the upper panel the agreement of the views. While the views disagree,
+# only part of the rows fuses. The last level fused nothing, so the fit ended.
 
 plot_levels(model)
 plt.show()
 
 # %%
-# Cut where it suits you
-# ----------------------
+# Cuts
+# ----
 #
-# Ask for a level, or for the finest level that has at most so many clusters.
+# Cut at a level, or at the finest level with at most ``n_clusters`` clusters.
 
 print(np.bincount(hierarchy.cut(level=2)))
 print(np.bincount(hierarchy.cut(n_clusters=10)))

@@ -3,8 +3,8 @@ The hierarchy of the Iris flowers
 =================================
 
 The paper shows the Cluster Fusion Hierarchy of the Iris data, made by CoHiRF with relaxed consensus and kernel K-Means
-as base method. *Setosa* forms a stable cluster early in it, while *versicolor* and *virginica*, which overlap, fuse
-step by step. This script draws such a hierarchy and counts whether that is so.
+as base method. In it, *setosa* forms a stable cluster early, while *versicolor* and *virginica*, which overlap, fuse
+step by step. This script draws such a hierarchy and checks this with ten seeds.
 """
 
 import matplotlib.pyplot as plt
@@ -22,9 +22,9 @@ from cohirf.plotting import plot_dendrogram, plot_scatter
 # ---
 #
 # :class:`~cohirf.clusterers.KernelKMeans` is K-Means on 500 random Fourier features of an RBF kernel, as in the paper.
-# Its ``gamma`` is not tuned: one over the number of features is what scikit-learn's kernel methods take for
-# standardised data. Ten views leave more pieces after the first level than five would, and so a hierarchy with more to
-# look at.
+# Its ``gamma`` is not tuned: one over the number of features is the default of scikit-learn's kernel methods for
+# standardised data. Ten views leave more clusters after the first level than five would, so the hierarchy shows more
+# fusions.
 
 iris = load_iris()
 X = StandardScaler().fit_transform(iris.data)
@@ -36,11 +36,11 @@ def fit(seed):
 
 
 # %%
-# Is it so for any seed?
-# ----------------------
+# Does this hold for any seed?
+# ----------------------------
 #
-# Before looking at one picture, look at ten seeds. Over how many clusters is each species spread, after the first
-# level and after the second? And does any cluster of any level hold a setosa and another species?
+# First, we count with ten seeds. Over how many clusters is each species spread, after the first level and after the
+# second? And does any cluster of any level contain both a setosa and another species?
 
 
 def count_pieces(labels):
@@ -62,20 +62,21 @@ for seed, model in enumerate(models):
     print(f"seed {seed}: level 1 {first}, level 2 {second}, last level {last}; setosa {verdict}")
 
 # %%
-# It is so for all ten. No cluster of any level holds a setosa together with another species, and one level is enough
-# to gather the setosas in at most four clusters. The other two species are spread over four clusters or more by then,
-# and some of these hold both.
+# It holds for all ten. No cluster of any level contains a setosa together with another species, and after one level the
+# setosas are in at most four clusters. The other two species are then spread over four clusters or more, and some of
+# these contain both.
 #
-# The end is another matter. The base method is asked for three clusters, and it depends on the seed what it makes of
-# the few medoids that are left. For eight of the ten it keeps some unusual setosas apart, and fuses all of *versicolor*
+# The final clusters are different. The base method has ``n_clusters=3``, and how it clusters the few remaining medoids
+# depends on the seed. For eight of the ten seeds it keeps some unusual setosas separate, and fuses all of *versicolor*
 # and *virginica* instead.
 #
 # The hierarchy
 # -------------
 #
-# Seed 9 ends with all setosas together, so its tree is not typical of the end, but small enough to read. Leaves are the
-# clusters of the first level, and below them stands which flowers they hold. The setosas fuse at the second level. The
-# other two species have one large cluster each, and small ones of flowers that lie between; these fuse step by step.
+# Seed 9 ends with all setosas in one cluster, so its final clusters are not typical, but its tree is small enough to
+# read. Leaves are the clusters of the first level; their labels list the flowers that they contain. The setosas fuse at
+# the second level. The other two species have one large cluster each, and small clusters of flowers between them; these
+# fuse step by step.
 
 model = models[9]
 hierarchy = model.hierarchy_
@@ -98,8 +99,8 @@ plt.show()
 # Where the fusions happen
 # ------------------------
 #
-# On the left, the clusters of the first level; on the right, the final ones. *Setosa* is the cloud that lies by itself.
-# The views disagree, and small clusters are left, where the other two species overlap.
+# The clusters of the first level are on the left, the final ones on the right. *Setosa* is the separate cloud. Where
+# the other two species overlap, the views disagree, and small clusters remain.
 
 figure, axes = plt.subplots(1, 2, figsize=(8.5, 4), layout="constrained", sharex=True, sharey=True)
 plot_scatter(model, X, level=1, ax=axes[0])
@@ -110,5 +111,5 @@ axes[1].set_ylabel("")
 plt.show()
 
 # %%
-# The paper reports an adjusted Rand index of 0.90 for this method on this data, with its options searched for; here
-# none of them is. The shape of the hierarchy is what this page is about.
+# The paper reports an adjusted Rand index of 0.90 for this method on this data, with tuned options; here nothing is
+# tuned. This page is about the shape of the hierarchy.

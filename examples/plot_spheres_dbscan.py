@@ -2,9 +2,9 @@
 Two spheres, one inside the other
 =================================
 
-K-Means cannot tell a sphere from a larger one around it. DBSCAN can, but it gets slow and large as rows are added.
-Here DBSCAN runs inside CoHiRF and never sees more than about 2,000 rows at a time. Fresh rows get their label from
-:meth:`~cohirf.CoHiRF.predict`.
+K-Means cannot separate a sphere from a larger one around it. DBSCAN can, but its time and memory grow quickly with the
+number of rows. Here DBSCAN runs inside CoHiRF, on about 2,000 rows at a time. :meth:`~cohirf.CoHiRF.predict` labels new
+rows.
 """
 
 import matplotlib.pyplot as plt
@@ -20,9 +20,9 @@ from cohirf.datasets import make_spheres
 # Fit in batches
 # --------------
 #
-# DBSCAN is not random, and three features are too few to leave some out. So one view with all features is enough:
-# more views would only repeat the same labels. Rows that DBSCAN leaves over as noise end up as very small clusters,
-# and ``min_cluster_size`` labels these -1. On this data there are none.
+# DBSCAN is deterministic, and three features are too few to leave some out. So one view with all features is enough:
+# more views would give the same labels. Rows that DBSCAN labels as noise end as very small clusters, and
+# ``min_cluster_size`` gives these the label -1. On this data there are none.
 
 X, y = make_spheres(20_000, random_state=0)
 model = CoHiRF(
@@ -38,7 +38,7 @@ print(model.hierarchy_)
 print(f"{model.n_clusters_} clusters, adjusted Rand index {adjusted_rand_score(y, model.labels_):.2f}")
 
 # %%
-# This is what each level did. The first one had ten batches and held one of them aside. What was left of the other
+# The diagnostics of each level: the first level had ten batches and held one of them aside. The medoids of the other
 # nine, together with that one, fitted into a single batch. The third level fused nothing, so it was the last.
 
 for record in model.diagnostics_:
@@ -48,24 +48,24 @@ for record in model.diagnostics_:
     )
 
 # %%
-# Label fresh rows
-# ----------------
+# Label new rows
+# --------------
 #
-# The two final medoids are two single points, and no use for telling the spheres apart. So a fit keeps more rows, the
-# landmarks, and a fresh row takes the label of the nearest one.
+# The two final medoids are two single points, which cannot separate the spheres. So a fit stores more rows, the
+# landmarks, and a new row gets the label of the nearest landmark.
 
 X_fresh, y_fresh = make_spheres(4_000, random_state=1)
 labels_fresh = model.predict(X_fresh)
-print(f"fresh rows: adjusted Rand index {adjusted_rand_score(y_fresh, labels_fresh):.2f}")
+print(f"new rows: adjusted Rand index {adjusted_rand_score(y_fresh, labels_fresh):.2f}")
 
 # %%
-# Left, the fitted rows. The side of the outer sphere that faces us is cut away, so that the inner one can be seen.
-# Right, a slice through the middle. The dots are fresh rows, and the tint behind them is the label that a row would
-# get there.
+# The left plot shows the fitted rows. The front of the outer sphere is cut away, so that the inner one is visible. The
+# right plot shows a slice through the middle. The dots are new rows, and the background colour is the label that a row
+# would get there.
 
 INNER, OUTER = "#D55E00", "#0072B2"
 
-# clusters are numbered in order of first appearance; the one whose medoid is nearer to the middle is the inner one
+# clusters are numbered in order of first appearance; the inner one has the medoid nearer to the middle
 is_inner = np.linalg.norm(model.medoids_, axis=1) < 0.75
 colors = np.where(is_inner, INNER, OUTER)
 
@@ -97,7 +97,7 @@ right = figure.add_axes((0.53, 0.13, 0.43, 0.75))
 draw_spheres(left, X, model.labels_)
 draw_slice(right, X_fresh, labels_fresh)
 figure.text(0.25, 0.93, "Fitted: 20,000 rows, about 2,000 at a time", ha="center", fontsize=12)
-figure.text(0.745, 0.93, "Predicted: a slice of 4,000 fresh rows", ha="center", fontsize=12)
+figure.text(0.745, 0.93, "Predicted: a slice of 4,000 new rows", ha="center", fontsize=12)
 handles = [
     plt.Line2D([], [], linestyle="", marker="o", color=color, label=label)
     for color, label in ((INNER, "inner cluster"), (OUTER, "outer cluster"))
