@@ -1,6 +1,7 @@
 """The level loop."""
 
 import pickle
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import ClassVar
@@ -321,3 +322,28 @@ def test_rows_that_were_contracted_have_a_stability_and_the_choice_of_medoids_a_
     after = contract_level(first_state(8), contraction(Pairs()), Resources())
     assert after.stability.tolist() == [1.0] * 8
     assert 0 < after.record.medoid_seconds < perf_counter() - started
+
+
+class Asked:
+    """Keeps what it is asked for, as companions or as a tally of features."""
+
+    def __init__(self):
+        self.calls = []
+
+    def draw(self, medoids, place):
+        self.calls.append((medoids.tolist(), place))
+
+    def add(self, place, n_rows, of_view):
+        self.calls.append((place, n_rows, of_view.tolist()))
+
+
+def test_companions_are_drawn_for_the_medoids_and_the_place_of_a_batch():
+    companions = Asked()
+    list(contract_levels(first_state(8), contraction_seen_by([], Pairs()), 3, Resources(companions=companions)))
+    assert companions.calls == [([0, 2, 4, 6], (2, 0)), ([0, 4], (3, 0))]
+
+
+def test_each_batch_is_told_to_the_tally_of_features():
+    tally = Asked()
+    contract_level(replace(first_state(40), tally=tally), contraction(Pairs(), batch_size=10), Resources())
+    assert tally.calls == [((1, batch), 10, [1.0]) for batch in range(3)]
