@@ -1,6 +1,7 @@
 """The level loop."""
 
 import pickle
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import ClassVar
@@ -18,7 +19,15 @@ from cohirf.algorithm.companions import Companions
 from cohirf.algorithm.consensus import strict_consensus
 from cohirf.algorithm.engine import SerialEngine
 from cohirf.algorithm.get_clusters import Views
-from cohirf.algorithm.levels import Contraction, FitState, Resources, RowsAtHand, contract_level, contract_levels
+from cohirf.algorithm.levels import (
+    Contraction,
+    FitState,
+    Resources,
+    RowsAtHand,
+    contract_level,
+    contract_levels,
+    record_level,
+)
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage
 
@@ -321,3 +330,43 @@ def test_rows_that_were_contracted_have_a_stability_and_the_choice_of_medoids_a_
     after = contract_level(first_state(8), contraction(Pairs()), Resources())
     assert after.stability.tolist() == [1.0] * 8
     assert 0 < after.record.medoid_seconds < perf_counter() - started
+
+
+class Asked:
+    """Keeps what it is asked for, as companions or as a tally of features."""
+
+    def __init__(self):
+        self.calls = []
+
+    def draw(self, medoids, place):
+        self.calls.append((medoids.tolist(), place))
+
+    def add(self, place, n_rows, of_view):
+        self.calls.append((place, n_rows, of_view.tolist()))
+
+
+def test_companions_are_drawn_for_the_medoids_and_the_place_of_a_batch():
+    companions = Asked()
+    list(contract_levels(first_state(8), contraction_seen_by([], Pairs()), 3, Resources(companions=companions)))
+    assert companions.calls == [([0, 2, 4, 6], (2, 0)), ([0, 4], (3, 0))]
+
+
+def test_each_batch_is_told_to_the_tally_of_features():
+    tally = Asked()
+    after = contract_level(replace(first_state(40), tally=tally), contraction(Pairs(), batch_size=10), Resources())
+    assert after.tally is tally
+    assert tally.calls == [((1, batch), 10, [1.0]) for batch in range(3)]
+
+
+def test_a_record_has_means_over_rows_and_sums_of_seconds():
+    costs = [(2, 0.2, 0.4, 1.0, 2.0, 3.0), (4, 0.6, 0.8, 10.0, 20.0, 30.0)]
+    record = record_level(3, 50, 12, [30, 10], costs)
+    assert (record.level, record.n_batches, record.rows_in, record.rows_held_aside, record.rows_out) == (
+        3,
+        2,
+        50,
+        10,
+        12,
+    )
+    assert (record.views_kept, record.agreement, record.stability) == pytest.approx((2.5, 0.3, 0.5))
+    assert (record.base_seconds, record.consensus_seconds, record.medoid_seconds) == (11, 22, 33)
