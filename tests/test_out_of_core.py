@@ -233,9 +233,9 @@ def test_a_parameter_that_is_refused_does_not_begin_a_checkpoint(blobs, tmp_path
     assert not (tmp_path / "checkpoint").exists()
 
 
-def test_a_model_with_a_path_as_checkpoint_can_be_saved(blobs, tmp_path):
+def test_a_saved_model_does_not_name_the_checkpoint_of_its_fit(blobs, tmp_path):
     fit(blobs[0], checkpoint=tmp_path / "checkpoint").save(tmp_path / "model")
-    assert cohirf.load(tmp_path / "model").checkpoint == str(tmp_path / "checkpoint")
+    assert cohirf.load(tmp_path / "model").checkpoint is None
 
 
 def test_a_memory_limit_that_cannot_be_read_is_refused(blobs):

@@ -103,7 +103,7 @@ class Settled:
 
 
 # More would run for ever or fill the memory; a model that somebody else saved is held to them, too.
-MAX_VIEWS, MAX_LEVELS = 100_000, 1_000_000
+MAX_VIEWS, MAX_LEVELS = 100_000, 100_000  # beyond any use; a saved model may not ask for more work than that
 FIT_CALLER = 6  # stack frames out of the levels, fit and scikit-learn's wrapper, to the line that called it
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}

@@ -264,8 +264,8 @@ OPTIONS_REFUSED = {
         "--drop 0 --drop 1 --drop 2",
         "x.npy has no columns left to cluster: keep fewer of them apart.",
     ),
-    "no views": ("--views 0", "--views '0' is not valid: give an int >= 1."),
-    "views in words": ("--views many", "--views 'many' is not valid: give an int >= 1."),
+    "no views": ("--views 0", "--views '0' is not valid: give an int in [1, 100000]."),
+    "views in words": ("--views many", "--views 'many' is not valid: give an int in [1, 100000]."),
     "too many features": (
         "--max-features 7",
         "--max-features 7 is above the 3 features of the data: give an int from 1 to 3 or a fraction in (0, 1].",
@@ -280,7 +280,7 @@ OPTIONS_REFUSED = {
     ),
     "threshold": ("--agreement-threshold 2", "--agreement-threshold '2' is not valid: give a number in [0, 1]."),
     "batch size": ("--batch-size 1", "--batch-size '1' is not valid: give an int >= 2 or none or 'auto'."),
-    "levels": ("--max-iter 0", "--max-iter '0' is not valid: give an int >= 1."),
+    "levels": ("--max-iter 0", "--max-iter '0' is not valid: give an int in [1, 100000]."),
     "jobs": ("--n-jobs 0", "--n-jobs 0 is not valid: give 1 or more, or -1 for all cores."),
     "memory in words": (
         "--memory-limit lots",
