@@ -43,6 +43,7 @@ MODELS = {
     ),
     "redraws": CoHiRF(DBSCAN(eps=1.2), n_views=1, redraws=1, max_iter=3, min_cluster_size=5),
 }
+FAST_MODELS = ("k-means", "dbscan", "medoid weights in other words")
 CHUNKS = ((700, 50, 50, 1100, 1100), (3, 2))
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -113,7 +114,9 @@ def assert_same(on_dask, here):
         assert there.stability == pytest.approx(local.stability)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [name if name in FAST_MODELS else pytest.param(name, marks=pytest.mark.slow) for name in MODELS]
+)
 def test_a_fit_on_the_cluster_is_the_fit_on_one_machine(name, client, X):
     array = da.from_array(X, chunks=CHUNKS)
     on_dask = model_of(MODELS[name]).fit(array)
@@ -121,7 +124,9 @@ def test_a_fit_on_the_cluster_is_the_fit_on_one_machine(name, client, X):
     assert_same(on_dask, fit_here(model_of(MODELS[name]), X))
 
 
-@pytest.mark.parametrize("name", ["dbscan", "medoid weights", "redraws"])
+@pytest.mark.parametrize(
+    "name", ["dbscan", *(pytest.param(name, marks=pytest.mark.slow) for name in ("medoid weights", "redraws"))]
+)
 def test_weights_on_the_cluster_count_as_they_do_on_one_machine(name, client, X, weights):
     options = {"min_cluster_size": 30}
     on_dask = model_of(MODELS[name], **options)
@@ -290,6 +295,7 @@ def test_one_batch_of_a_dask_array_is_fitted_like_an_array(client, X, weights):
     assert there.hierarchy_ == here.hierarchy_
 
 
+@pytest.mark.slow
 def test_auto_plans_with_the_memory_of_a_worker(client, X, capsys):
     model = model_of(MODELS["k-means"], batch_size="auto", verbose=1).fit(da.from_array(X, chunks=CHUNKS))
     assert "of 1.29 GB memory" in capsys.readouterr().out  # 60 % of 2 GiB
@@ -411,6 +417,7 @@ def _labels_of_a_source(path):
     return np.array(labels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [300, 2500])
 def test_what_is_gathered_is_the_fit_on_one_machine(batch_size, client, X, tmp_path):
     options = {"batch_size": batch_size}

@@ -52,7 +52,14 @@ def serial():
 # All models with one configuration after the other: a change of it starts new processes. With max_nbytes, the data
 # reach them as memory maps.
 @pytest.mark.parametrize(
-    "config", [{}, {"backend": "threading"}, {"backend": "loky"}, {"backend": "loky", "max_nbytes": 1000}], ids=str
+    "config",
+    [
+        pytest.param({}, marks=pytest.mark.slow),
+        {"backend": "threading"},
+        {"backend": "loky"},
+        pytest.param({"backend": "loky", "max_nbytes": 1000}, marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def test_jobs_and_backends_do_not_matter(config, serial):
     with joblib.parallel_config(**config):
@@ -108,7 +115,7 @@ class CountThreads(ClusterMixin, BaseEstimator):
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-@pytest.mark.parametrize("batch_size", [None, 150])
+@pytest.mark.parametrize("batch_size", [pytest.param(None, marks=pytest.mark.slow), 150])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_base_method_runs_on_one_thread_everywhere(backend, batch_size, n_jobs):
     model = CoHiRF(CountThreads(), max_features=0.5, batch_size=batch_size, n_jobs=n_jobs, random_state=0)

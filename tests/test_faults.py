@@ -172,7 +172,7 @@ def check_that_it_goes_on(path, whole, n_before):
     return n_after
 
 
-@pytest.mark.parametrize("resumed", [False, True])
+@pytest.mark.parametrize("resumed", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("end", [None, crash])
 def test_a_fit_goes_on_after_any_fault(end, resumed, stopped, tmp_path, whole):
     for fail_at in itertools.count(1):

@@ -243,6 +243,7 @@ def test_a_memory_limit_that_cannot_be_read_is_refused(blobs):
         fit(blobs[0], memory_limit="banana")
 
 
+@pytest.mark.slow
 def test_the_batch_size_can_be_left_to_measurement(blobs, tmp_path, capsys):
     X, y = blobs
     model = fit(open_source(save_as("npy", X, tmp_path)), batch_size="auto", memory_limit="3GB", verbose=1)

@@ -474,6 +474,7 @@ def test_new_files_have_the_permissions_that_others_get(path):
 # ---- damage
 
 
+@pytest.mark.slow
 def test_every_one_of_1000_bit_flips_is_noticed(path):
     rng = np.random.default_rng(0)
     files = sorted(path.iterdir())

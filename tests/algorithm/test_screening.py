@@ -99,7 +99,7 @@ def test_the_scale_of_features_does_not_matter(factor):
     assert (screen_features(X * scales, (0,)).relevant == screen_features(X, (0,)).relevant).all()
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 def test_csr_rows_are_screened_as_arrays_are(dtype):
     rng = np.random.default_rng(0)
     topic = rng.integers(0, 3, 300)

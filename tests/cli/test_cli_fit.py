@@ -209,6 +209,7 @@ def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypat
     assert (read_labels() == expected_labels(source, KMeans(3), n_views=2, batch_size=40)).all()
 
 
+@pytest.mark.slow
 def test_from_many_rows_on_the_batch_size_is_measured(cohirf, folder, iris, monkeypatch):
     monkeypatch.setattr("cohirf.cli.estimators.MANY_ROWS", 100)
     outcome = cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species")

@@ -83,10 +83,10 @@ def test_it_says_what_it_searches_and_what_came_out(cohirf, folder):
     "options",
     [
         "",
-        "--seed 3 --metric calinski_harabasz --space wide --n-jobs 1",
+        pytest.param("--seed 3 --metric calinski_harabasz --space wide --n-jobs 1", marks=pytest.mark.slow),
         "--estimator dbscan --param min_samples=3 --scale minmax --metric ari --consensus relaxed --majority 0.7",
         "--estimator gmm --views 2 --batch-size 60 --medoid-weights --impute median --header",
-        "--estimator kmeans --param n_init=2 --max-features 2 --batch-size none",
+        pytest.param("--estimator kmeans --param n_init=2 --max-features 2 --batch-size none", marks=pytest.mark.slow),
     ],
 )
 def test_the_printed_command_gives_the_same_clusters(cohirf, folder, options):
@@ -223,6 +223,7 @@ def test_a_silhouette_of_some_rows_is_said_to_be_so(cohirf, folder, monkeypatch)
     assert line not in cohirf("tune", "iris.csv", *SPECIES, "--trials", 1, "--metric", "calinski_harabasz").err
 
 
+@pytest.mark.slow
 def test_where_a_fit_could_give_other_clusters_it_is_said(cohirf, folder, monkeypatch):
     monkeypatch.setattr("cohirf.cli.estimators.MANY_ROWS", 100)
     outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 1)
@@ -283,6 +284,7 @@ def test_without_storage_a_search_that_is_stopped_is_lost(cohirf, folder, monkey
     )
 
 
+@pytest.mark.slow
 def test_storage_of_another_search_is_refused(cohirf, folder):
     command = ("tune", "iris.csv", *SPECIES, "--trials", 2, "--storage", "trials.db", "--quiet")
     assert cohirf(*command).code == 0

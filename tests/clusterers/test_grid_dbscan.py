@@ -132,6 +132,7 @@ def test_spheres_are_told_apart_at_every_radius_below_their_distance(eps):
     assert adjusted_rand_score(model.labels_, y) == 1
 
 
+@pytest.mark.slow
 def test_dense_cells_across_a_gap_are_told_apart_without_comparing_all_rows():
     """Two facing planes, a little too far apart: a box test cannot tell, comparing all pairs would take minutes."""
     rng = np.random.default_rng(0)

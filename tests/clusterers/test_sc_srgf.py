@@ -26,6 +26,7 @@ def hypercube(n, n_noise, seed=0):
     return X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_clusters_among_a_hundred_times_as_many_features_of_noise_are_found(seed):
     X, y = hypercube(500, 1000, seed)

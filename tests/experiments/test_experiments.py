@@ -206,6 +206,7 @@ def test_a_table_of_a_figure_has_a_row_for_each_size():
     assert lines == ["| rows | a | b |", "| --- | --- | --- |", "| 10 | 0.600 ± 0.141 |  |", "| 2,000 |  | 1.000 |"]
 
 
+@pytest.mark.slow
 def test_a_table_is_written_by_one_command_and_goes_on_with_what_it_has(tmp_path):
     command = [sys.executable, "-m", "experiments", "iris", "--bases", "K-Means", "--metrics", "silhouette"]
     run = [subprocess.run([*command, "--out", tmp_path], cwd=ROOT, capture_output=True, text=True) for _ in range(2)]
@@ -239,6 +240,7 @@ def test_a_base_method_that_takes_long_may_have_more_trials_for_one_metric():
     assert {cell.seed for cell in cells} == {0, 1, 2}
 
 
+@pytest.mark.slow
 def test_searches_of_a_row_with_more_trials_for_one_metric_share_their_first_ones(tmp_path):
     cells = [Cell("iris", "K-Means", "CoHiRF", "ari", 0, 6), Cell("iris", "K-Means", "CoHiRF", "silhouette", 0, 4)]
     run_cells(cells, tmp_path, 1, lambda _: None)

@@ -69,6 +69,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(blobs, fitted, tmp_
     assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("a.html", "old")]
 
 
+@pytest.mark.slow
 def test_a_million_rows_stay_below_six_megabytes(tmp_path):
     X = np.random.default_rng(0).random((1_000_000, 2)).astype(np.float32)
     model = CoHiRF(Cells(), n_views=1, random_state=0).fit(X)

@@ -50,6 +50,7 @@ def test_the_number_of_clusters_is_found_by_every_metric(metric):
     assert found.best_score == pytest.approx(METRICS[metric](X)(X, found.best_estimator.labels_, y))
 
 
+@pytest.mark.slow
 def test_parameters_of_cohirf_and_of_its_base_method_are_searched_together():
     model = CoHiRF(KMeans(n_init=1), medoid_weights=True)
     found = tune(model, X, y, metric="ari", n_trials=15)
@@ -210,6 +211,7 @@ def test_a_study_of_another_search_is_refused_and_what_differs_is_named(tmp_path
     tune(**given | change, study_name="other")
 
 
+@pytest.mark.slow
 def test_a_trial_that_was_cut_off_does_not_count(tmp_path):
     script = (
         "import os, sys; sys.path.insert(0, 'tests/tuning'); import numpy as np\n"
@@ -227,6 +229,7 @@ def test_a_trial_that_was_cut_off_does_not_count(tmp_path):
     assert any(trial.value is None for trial in study.trials)
 
 
+@pytest.mark.slow
 def test_a_search_that_was_cut_off_in_a_trial_proposes_what_it_would_have_proposed(tmp_path):
     space = {"eps": FloatDistribution(0.1, 3), "min_samples": IntDistribution(2, 9)}
     whole = tune(DBSCAN(), X, n_trials=14, search_space=space).table
