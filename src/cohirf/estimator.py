@@ -65,7 +65,7 @@ from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entrop
 from cohirf.algorithm.redraw import redraw_rounds
 from cohirf.algorithm.repeated_warnings import showing_warnings_once
 from cohirf.algorithm.screening import sample_size, screen_features
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, SelectedRows, Storage
+from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, RowsWithFeatures, Storage
 from cohirf.algorithm.thin_batches import ThinBatchesWarning, judge_first_level
 from cohirf.checkpoint import ResumableEngine, open_checkpoint
 from cohirf.describe import describe_fit
@@ -656,7 +656,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             lambda size: rows.take(draw_rows(rows.n_rows, size, entropy)),
             rows.n_rows,
             self._contraction(Settled(entropy, None), weighted=weighted),
-            **self._room(at_hand),
+            **self._memory_budget(at_hand),
         )
         if self.verbose:
             progress.say(plan.describe())
@@ -679,7 +679,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             return RowsAtHand(LazyDaskSource(data.values.array[:, found.relevant]), in_order=True)
         if isinstance(data.values, ArrayRows):
             return RowsAtHand(ArrayRows(self._select(data.values.X)))
-        return RowsAtHand(SelectedRows(data.values, found.relevant), in_order=True)
+        return RowsAtHand(RowsWithFeatures(data.values, found.relevant), in_order=True)
 
     def _select(self, X: Any) -> Any:
         """Return the columns that distances are measured on."""
@@ -718,7 +718,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         of_all[self.relevant_features_] = of_relevant
         return of_all
 
-    def _room(self, at_hand: RowsAtHand) -> dict[str, Any]:
+    def _memory_budget(self, at_hand: RowsAtHand) -> dict[str, Any]:
         """Return the memory limit of whoever runs batches, how many of them at a time, and what is held beside them."""
         limit, rows = resolve_memory_limit(self.memory_limit), at_hand.values
         worker = find_fullest_worker() if isinstance(rows, LazyDaskSource) else None

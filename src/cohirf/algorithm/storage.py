@@ -69,7 +69,7 @@ class ArrayRows:
 
 
 @dataclass(frozen=True)
-class SelectedRows:
+class RowsWithFeatures:
     """Some of the features of rows: those that are read at a time have all of them for a moment."""
 
     rows: Rows

@@ -26,7 +26,7 @@ def resident_bytes() -> int:
 
 
 def peak_bytes() -> int:
-    """Return the most memory this process has taken, since :func:`forget_peak` where that works.
+    """Return the most memory this process has taken, since :func:`reset_peak` where that works.
 
     On Linux this is not what ``getrusage`` says: a process inherits that figure from the one that started it.
     """
@@ -41,7 +41,7 @@ def peak_bytes() -> int:
     return int(peak if sys.platform == "darwin" else peak * 1024)
 
 
-def forget_peak() -> None:
+def reset_peak() -> None:
     """Hand unused memory back to the system and begin a new peak; where that is impossible the old peak stays.
 
     Memory that the allocator keeps after it was freed would hide what is taken next.

@@ -35,7 +35,7 @@ from cohirf.planning.byte_sizes import format_bytes
 from cohirf.planning.forecast import BatchCost, Levels, forecast_levels
 from cohirf.planning.memory import resident_bytes
 from cohirf.planning.probe import Call, Probe, fresh_process, probe_batch
-from cohirf.planning.rising_probes import probe_rising_sizes
+from cohirf.planning.probe_sizes import probe_increasing_sizes
 from cohirf.planning.round_sizes import coarse_sizes, fine_sizes
 
 # In smaller batches most methods have nothing to find, and calls cost more than what is done in them. A method that
@@ -211,7 +211,7 @@ def plan_batches(
         loaded, n_features = trial.first_call(smallest)
         room = Room(memory_limit, room.taken + loaded, call(resident_bytes) if in_processes else 0)
         bytes_per_batch = room.for_batch(n_jobs)
-        probes = probe_rising_sizes(trial.measure, smallest, n_rows, bytes_per_batch=bytes_per_batch, n_jobs=n_jobs)
+        probes = probe_increasing_sizes(trial.measure, smallest, n_rows, bytes_per_batch=bytes_per_batch, n_jobs=n_jobs)
     task = Task(n_rows, contraction.views.n_runs(n_features), n_jobs, smallest, room)
     candidates = list_candidates(task, BatchCost.learn(probes))
     chosen = choose(candidates, memory_limit)

@@ -23,7 +23,7 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import BatchTask, ContractedBatch, Contraction, contract_batch
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
 from cohirf.engines.local import one_thread
-from cohirf.planning.memory import forget_peak, peak_bytes, resident_bytes
+from cohirf.planning.memory import reset_peak, peak_bytes, resident_bytes
 
 LEVEL = 0  # those of a fit count from 1, so what is drawn here is drawn nowhere in it
 # no memory or semaphores, a daemon (which has no children), processes nested too deep or dead at once
@@ -60,7 +60,7 @@ def draw_rows(n_rows: int, size: int, entropy: Entropy) -> IntArray:
 
 def probe_batch(X: Any, contraction: Contraction) -> Probe:
     """Contract the rows of ``X`` as one batch and measure it."""
-    forget_peak()
+    reset_peak()
     before, started = resident_bytes(), process_time()
     with one_thread(), warnings.catch_warnings(action="ignore"):  # the fit gives the same ones, to the user
         contracted = contract_sample(X, contraction)

@@ -17,7 +17,7 @@ TIME_SHARE = 0.02  # of what the fit takes, where that is more
 TRUSTED_PROBES = 3  # laws of three or four powers that are fitted to fewer say nothing
 
 
-def probe_rising_sizes(
+def probe_increasing_sizes(
     measure: Callable[[int], Probe], smallest: int, n_rows: int, *, bytes_per_batch: float, n_jobs: int
 ) -> list[Probe]:
     """Measure batches of ``smallest`` rows and more, up to what is worth it or all ``n_rows``."""
