@@ -24,7 +24,7 @@ from cohirf.algorithm.choose_medoids import choose_central_medoids, cosine_centr
 from cohirf.algorithm.consensus import strict_consensus
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.levels import Contraction
-from cohirf.planning.memory import reset_peak, peak_bytes
+from cohirf.planning.memory import peak_bytes, reset_peak
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -24,7 +24,7 @@ from cohirf import CoHiRF, open_source
 from cohirf.clusterers import SCSRGF
 from cohirf.datasets import make_spheres
 from cohirf.planning import draw_rows, parse_bytes, plan_batches
-from cohirf.planning.memory import reset_peak, peak_bytes, resident_bytes
+from cohirf.planning.memory import peak_bytes, reset_peak, resident_bytes
 from cohirf.sources import ArraySource
 
 LIMITS = {

@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF
 from cohirf.planning import memory
-from cohirf.planning.memory import available_bytes, reset_peak, peak_bytes, resident_bytes, resolve_memory_limit
+from cohirf.planning.memory import available_bytes, peak_bytes, reset_peak, resident_bytes, resolve_memory_limit
 from other_systems import OTHER_SYSTEMS, as_on
 
 HUNDRED_MB = 10**8

@@ -23,7 +23,7 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import BatchTask, ContractedBatch, Contraction, contract_batch
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
 from cohirf.engines.local import one_thread
-from cohirf.planning.memory import reset_peak, peak_bytes, resident_bytes
+from cohirf.planning.memory import peak_bytes, reset_peak, resident_bytes
 
 LEVEL = 0  # those of a fit count from 1, so what is drawn here is drawn nowhere in it
 # no memory or semaphores, a daemon (which has no children), processes nested too deep or dead at once
