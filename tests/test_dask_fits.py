@@ -231,7 +231,7 @@ def test_a_table_of_dask_is_fitted_with_the_names_of_its_columns(client, parquet
     assert_same(model, fit_here(model_of(MODELS["k-means"]), parquet))
     assert labels.npartitions == frame.npartitions
     assert (model.predict(frame).compute() == model.predict(frame.compute())).all()
-    with pytest.raises(ValueError, match="stands where the fit had 'f0'"):
+    with pytest.raises(ValueError, match="in the place of column 'f0' of the fit"):
         model.predict(frame[["f1", "f0", "f2", "f3", "f4"]])
 
 
@@ -274,7 +274,7 @@ def test_predict_takes_chunks_of_unknown_and_of_no_length(X):
 
 def test_predict_refuses_another_number_of_columns(X):
     model = fit_here(model_of(MODELS["k-means"]), X)
-    with pytest.raises(ValueError, match="has 4 columns, and the fit had 5"):
+    with pytest.raises(ValueError, match="has 4 columns, but the fit had 5"):
         model.predict(da.from_array(X[:, :4], chunks=(500, 4)))
 
 

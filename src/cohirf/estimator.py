@@ -181,7 +181,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         what is available.
     redraws : int, default=0
         Largest number of extra rounds after the last level. Each round samples new rows of the data, and fuses
-        clusters if the base method puts rows of theirs together. The rounds end early after two that fuse nothing.
+        clusters if the base method puts some of their rows together. The rounds end early after two that fuse nothing.
         They merge clusters that small batches left apart, and are meant for base methods that connect rows within a
         radius, such as DBSCAN. They cannot be combined with a base method that has ``n_clusters``. This is not part of
         the paper.
@@ -740,7 +740,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return of_all
 
     def _memory_budget(self, at_hand: RowsAtHand) -> dict[str, Any]:
-        """Return the memory limit of the process that runs batches, how many run at once, and the bytes held beside."""
+        """Return the memory limit of the process that runs batches, how many run at once, and other bytes it holds."""
         limit, rows = resolve_memory_limit(self.memory_limit), at_hand.values
         worker = find_fullest_worker() if isinstance(rows, LazyDaskSource) else None
         if worker is None or not isinstance(rows, LazyDaskSource):

@@ -100,7 +100,7 @@ def test_warnings_of_a_probe_are_not_shown():
 def test_a_process_that_dies_is_reported():
     with (
         fresh_process() as call,
-        pytest.raises(RuntimeError, match="broke down, perhaps for lack of memory: give batch_size"),
+        pytest.raises(RuntimeError, match="crashed, perhaps because memory ran out: set batch_size"),
     ):
         call(os._exit, 1)
 

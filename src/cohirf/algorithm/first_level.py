@@ -145,7 +145,7 @@ class Survivors:
 
 @dataclass(frozen=True)
 class ContractedRun:
-    """The result of a run: its survivors, the number of the survivor that represents each row, and each row's stability."""
+    """The result of a run: survivors, the number of the survivor that represents each row, and each row's stability."""
 
     survivors: Survivors
     survivor_of: IntArray
@@ -157,7 +157,7 @@ class ContractedRun:
 
 
 def plan_runs(n_rows: int, contraction: Contraction, chunk_starts: IntArray) -> list[Run]:
-    """Return the runs of a first level with several batches: for each chunk of the data, the blocks that start in it."""
+    """Return the runs of a first level with several batches: for each chunk of data, the blocks that start in it."""
     rng = generator_at(contraction.views.entropy, Draw.SPLIT, LEVEL)
     batches = split_into_batches(n_rows, contraction.batch_size, rng, in_order=True)
     assert isinstance(batches, BlocksInOrder)  # the caller runs this for several batches only

@@ -36,7 +36,7 @@ class Views:
     scaled: bool = False
 
     def n_runs(self, n_features: int) -> int:
-        """Return how often the base method must run on rows with ``n_features`` features: once if all views are equal."""
+        """Return how often the base method runs on rows with ``n_features`` features: once if all views are equal."""
         return 1 if self.method.is_deterministic and self.n_features == n_features else self.n_views
 
     def scale(self, n_features: int) -> float:

@@ -25,7 +25,7 @@ def table_limit(n_rows: int) -> int:
 
 
 def compress(keys: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
-    """Number the distinct ``keys`` (all in ``range(n_keys)``) in sorted order.
+    """Assign numbers to the distinct ``keys`` (all in ``range(n_keys)``) in sorted order.
 
     Returns the sorted distinct keys and, for each key, its number. A direct-address table takes linear time; if it
     would be much longer than the keys, sorting is cheaper.

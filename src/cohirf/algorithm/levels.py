@@ -86,8 +86,9 @@ class RowsAtHand:
     def take(self, numbers: IntArray) -> Any:
         """Return the values of the rows with the given row numbers, in their order."""
         order = np.argsort(numbers)
-        in_order = numbers[order]
-        values = self.values.take(in_order if self.numbers is None else np.searchsorted(self.numbers, in_order))
+        sorted_numbers = numbers[order]
+        index = sorted_numbers if self.numbers is None else np.searchsorted(self.numbers, sorted_numbers)
+        values = self.values.take(index)
         return values[np.argsort(order)]
 
 
@@ -448,7 +449,7 @@ def record_level(level: int, rows_in: int, rows_out: int, sizes: ArrayLike, cost
 
 
 def _read(task: BatchTask) -> tuple[Any, Any]:
-    """Return copies of the rows to contract and of the held-aside rows, so that the block that was read can be freed."""
+    """Return the values of the rows to contract and of the held-aside rows; nothing else stays in memory."""
     if len(task.held_aside) == 0:
         return task.values.take(task.contracted), None
     together = _merge(task.contracted, task.held_aside)
