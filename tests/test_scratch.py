@@ -182,7 +182,7 @@ def test_an_error_names_the_directory_and_a_remedy(name, code, reason, storage, 
 
 def test_a_missing_directory_is_named(tmp_path):
     missing = tmp_path / "missing"
-    with pytest.raises(FileNotFoundError, match=rf"{missing}, where .* cannot be written to \(No such file"):
+    with pytest.raises(FileNotFoundError, match=rf"{missing}, the directory .* cannot be written to \(No such file"):
         ScratchStorage(missing).vector(10, np.int32)
 
 
