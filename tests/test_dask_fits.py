@@ -373,9 +373,9 @@ def test_a_client_may_be_chosen(client, parquet, X):
 def test_a_client_that_has_nothing_to_do_is_refused(client, X):
     with pytest.raises(TypeError, match=r"X is in memory \(ndarray\): give open_source\(X\), or leave client out"):
         model_of(MODELS["k-means"]).fit(X, client=client)
-    with pytest.raises(ValueError, match="give batch_size a number"):
+    with pytest.raises(ValueError, match="set batch_size to a number"):
         model_of(MODELS["k-means"], batch_size=None).fit(open_source(X), client=client)
-    with pytest.raises(TypeError, match="client='tcp://somewhere' is no"):
+    with pytest.raises(TypeError, match="client='tcp://somewhere' is not a connected"):
         model_of(MODELS["k-means"]).fit(open_source(X), client="tcp://somewhere")
 
 
@@ -439,7 +439,7 @@ def test_unknown_chunk_sizes_are_refused(X):
 
 def test_no_batch_size_is_refused(X):
     with pytest.raises(
-        ValueError, match=r'batch_size=None contracts all rows together.*give batch_size a number or "auto"'
+        ValueError, match=r'batch_size=None contracts all rows together.*set batch_size to a number or to "auto"'
     ):
         CoHiRF().fit(da.from_array(X))
 
