@@ -366,7 +366,7 @@ def test_a_client_may_be_chosen(client, parquet, X):
         with other.as_current():
             there.gather()
     assert (there.labels_ == fit_here(model_of(MODELS["k-means"]), X).labels_).all()
-    with pytest.raises(TypeError, match="is not a connected, synchronous distributed.Client"):
+    with pytest.raises(TypeError, match=r"is not a connected, synchronous distributed\.Client"):
         model_of(MODELS["k-means"]).fit(open_source(X), client=other)
 
 
