@@ -24,7 +24,7 @@ from cohirf.algorithm.choose_medoids import choose_central_medoids, cosine_centr
 from cohirf.algorithm.consensus import strict_consensus
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.levels import Contraction
-from cohirf.planning.memory import forget_peak, peak_bytes
+from cohirf.planning.memory import peak_bytes, reset_peak
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -100,7 +100,7 @@ def in_fresh_process(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def peak_rise(function: Callable[[], Any]) -> tuple[int, Any]:
     """Return by how many bytes a call raises the peak resident size of this process, and the result of the call."""
-    forget_peak()
+    reset_peak()
     before = peak_bytes()
     result = function()
     return peak_bytes() - before, result

@@ -191,7 +191,7 @@ def test_the_users_estimator_is_never_touched(blobs):
     assert not hasattr(base[-1], "labels_")
 
 
-@pytest.mark.filterwarnings("ignore:n_clusters=8 of KMeans is at or above")
+@pytest.mark.filterwarnings("ignore:n_clusters=8 of KMeans is at least")
 @pytest.mark.parametrize("n_features", [1, 20])
 @pytest.mark.parametrize(
     ("size", "dtype"), [(1e-310, "f8"), (1e-200, "f8"), (1e150, "f8"), (1e-40, "f4"), (1e-25, "f4"), (1e15, "f4")]

@@ -26,7 +26,7 @@ DATA = {
     "0 columns": (np.empty((3, 0)), ValueError, r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required"),
     "1-D": (np.arange(4.0), ValueError, "Expected 2D array, got 1D array instead"),
     "3-D": (np.zeros((2, 2, 2)), ValueError, "Found array with dim 3"),
-    "None": (None, TypeError, "X=None is no data: give an array or table with one row per sample"),
+    "None": (None, TypeError, "X is None: give an array or table with one row per sample"),
     "NaN": (
         np.array([[1.0], [np.nan]]),
         ValueError,
@@ -68,7 +68,7 @@ DATA = {
         ValueError,
         r"X holds values of type datetime64\[D\]: .* days since",
     ),
-    "ragged": ([[1, 2], [3]], ValueError, "The rows of X differ in length: give equally many values for each row"),
+    "ragged": ([[1, 2], [3]], ValueError, "The rows of X differ in length: give the same number of values in each row"),
     "dict": ({"a": [1]}, TypeError, r"X is a dict: give an array or table.*such as pandas.DataFrame\(X\)"),
     "masked": (
         np.ma.masked_array([[1.0, 2.0]], mask=[[False, True]]),
@@ -153,9 +153,9 @@ class FitlessBase:
         (
             FitlessBase(),
             TypeError,
-            r"estimator=FitlessBase\(\) is no clustering method: give an instance with",
+            r"estimator=FitlessBase\(\) is not a clustering estimator: give an instance with",
         ),
-        ("kmeans", TypeError, "estimator='kmeans' is no clustering method"),
+        ("kmeans", TypeError, "estimator='kmeans' is not a clustering estimator"),
         (KMeans, TypeError, r"estimator=KMeans is a class: give an instance, such as KMeans\(\)"),
         (
             DBSCAN(metric="precomputed"),
@@ -166,11 +166,11 @@ class FitlessBase:
         (
             LogisticRegression(),
             TypeError,
-            r"estimator=LogisticRegression\(\) is a classifier: it learns from labels, .* such as KMeans or DBSCAN",
+            r"estimator=LogisticRegression\(\) is a classifier: it needs labels to learn from, .* such as KMeans",
         ),
         (make_pipeline(StandardScaler(), LogisticRegression()), TypeError, "is a classifier"),
         (LinearRegression(), TypeError, r"estimator=LinearRegression\(\) is a regressor"),
-        (NeighborhoodComponentsAnalysis(), TypeError, "is a supervised method: it learns from labels"),
+        (NeighborhoodComponentsAnalysis(), TypeError, "is a supervised method: it needs labels to learn from"),
     ],
 )
 def test_a_base_method_is_refused(base, error, message):
@@ -180,7 +180,7 @@ def test_a_base_method_is_refused(base, error, message):
 
 def test_sparse_missing_values_are_refused_for_every_base():
     X = sparse.csr_array([[1.0, np.nan], [2.0, 3.0]])
-    with pytest.raises(ValueError, match="CoHiRF passes missing values on only in arrays and tables"):
+    with pytest.raises(ValueError, match="Missing values are allowed only in dense arrays and tables in memory"):
         CoHiRF(make_pipeline(SimpleImputer(), KMeans(2))).fit(X)
 
 

@@ -167,7 +167,7 @@ def test_weights_may_be_a_column_of_a_table(client, X, weights):
 def test_what_needs_the_labels_here_is_refused(client, X, tmp_path):
     model = model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS))
     for ask in (model.diagnose, lambda: model.explain(0), lambda: write_report(model, X, tmp_path / "page.html")):
-        with pytest.raises(ValueError, match="The labels of a fit on Dask are no arrays of this process"):
+        with pytest.raises(ValueError, match="labels_ is a Dask array"):
             ask()
 
 
@@ -236,7 +236,7 @@ def test_a_table_of_dask_is_fitted_with_the_names_of_its_columns(client, parquet
     assert_same(model, fit_here(model_of(MODELS["k-means"]), parquet))
     assert labels.npartitions == frame.npartitions
     assert (model.predict(frame).compute() == model.predict(frame.compute())).all()
-    with pytest.raises(ValueError, match="stands where the fit had 'f0'"):
+    with pytest.raises(ValueError, match="in the place of column 'f0' of the fit"):
         model.predict(frame[["f1", "f0", "f2", "f3", "f4"]])
 
 
@@ -279,7 +279,7 @@ def test_predict_takes_chunks_of_unknown_and_of_no_length(X):
 
 def test_predict_refuses_another_number_of_columns(X):
     model = fit_here(model_of(MODELS["k-means"]), X)
-    with pytest.raises(ValueError, match="has 4 columns, and the fit had 5"):
+    with pytest.raises(ValueError, match="has 4 columns, but the fit had 5"):
         model.predict(da.from_array(X[:, :4], chunks=(500, 4)))
 
 
@@ -372,16 +372,16 @@ def test_a_client_may_be_chosen(client, parquet, X):
         with other.as_current():
             there.gather()
     assert (there.labels_ == fit_here(model_of(MODELS["k-means"]), X).labels_).all()
-    with pytest.raises(TypeError, match="that is connected and not asynchronous"):
+    with pytest.raises(TypeError, match=r"is not a connected, synchronous distributed\.Client"):
         model_of(MODELS["k-means"]).fit(open_source(X), client=other)
 
 
 def test_a_client_that_has_nothing_to_do_is_refused(client, X):
     with pytest.raises(TypeError, match=r"X is in memory \(ndarray\): give open_source\(X\), or leave client out"):
         model_of(MODELS["k-means"]).fit(X, client=client)
-    with pytest.raises(ValueError, match="give batch_size a number"):
+    with pytest.raises(ValueError, match="set batch_size to a number"):
         model_of(MODELS["k-means"], batch_size=None).fit(open_source(X), client=client)
-    with pytest.raises(TypeError, match="client='tcp://somewhere' is no"):
+    with pytest.raises(TypeError, match="client='tcp://somewhere' is not a connected"):
         model_of(MODELS["k-means"]).fit(open_source(X), client="tcp://somewhere")
 
 
@@ -446,7 +446,7 @@ def test_unknown_chunk_sizes_are_refused(X):
 
 def test_no_batch_size_is_refused(X):
     with pytest.raises(
-        ValueError, match=r'batch_size=None contracts all rows together.*give batch_size a number or "auto"'
+        ValueError, match=r'batch_size=None contracts all rows together.*set batch_size to a number or to "auto"'
     ):
         CoHiRF().fit(da.from_array(X))
 

@@ -213,7 +213,7 @@ def test_a_mixture_is_a_base_like_any_other(blobs):
 
 def test_stopping_early_is_said():
     X = np.random.default_rng(0).normal(size=(200, 4))
-    with pytest.warns(ConvergenceWarning, match="still merged clusters when max_iter=1 was reached: raise it"):
+    with pytest.warns(ConvergenceWarning, match="still merged clusters when max_iter=1 was reached: raise max_iter"):
         model = CoHiRF(KMeans(3), max_iter=1, random_state=0).fit(X)
     assert model.n_iter_ == 1
     assert model.hierarchy_.n_levels == 1
@@ -221,7 +221,9 @@ def test_stopping_early_is_said():
 
 def test_batches_that_merge_nothing_are_said():
     X = np.random.default_rng(0).normal(size=(100, 3))
-    with pytest.warns(ConvergenceWarning, match="merged nothing in any batch, twice: 100 .*Raise batch_size above 20"):
+    with pytest.warns(
+        ConvergenceWarning, match="Levels 1 and 2 merged nothing in any batch: 100 .*Raise batch_size above 20"
+    ):
         CoHiRF(DBSCAN(eps=1e-9), batch_size=20, random_state=0).fit(X)
 
 
@@ -254,15 +256,13 @@ def test_importing_the_package_loads_no_optional_part():
 
 
 def test_more_clusters_than_rows_are_warned_of(blobs):
-    message = r"n_clusters=500 of KMeans is at or above the number of rows \(150\), so only equal rows fuse: lower"
+    message = r"n_clusters=500 of KMeans is at least the number of rows \(150\), so only identical rows fuse: lower"
     with pytest.warns(ConvergenceWarning, match=message) as warned:
         model = CoHiRF(KMeans(500), random_state=0).fit(blobs[0][:150])
     assert model.n_clusters_ == 150
     assert warned[0].filename == __file__
     weights = np.r_[np.ones(100), np.zeros(50)]
-    with pytest.warns(
-        ConvergenceWarning, match=r"n_clusters=100 of Pipeline is at or above the number of rows \(100\)"
-    ):
+    with pytest.warns(ConvergenceWarning, match=r"n_clusters=100 of Pipeline is at least the number of rows \(100\)"):
         CoHiRF(make_pipeline(StandardScaler(), KMeans(100)), random_state=0).fit(blobs[0][:150], sample_weight=weights)
 
 

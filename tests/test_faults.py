@@ -147,7 +147,7 @@ def is_clear(error, path):
     if isinstance(error, Crash):
         return True
     of_checkpoint = str(error.filename).startswith(str(path.parent)) and "The checkpoint was not " in str(error)
-    return of_checkpoint or f"{tempfile.gettempdir()}, where the fit keeps what grows" in str(error)
+    return of_checkpoint or f"{tempfile.gettempdir()}, the directory for temporary files" in str(error)
 
 
 @pytest.fixture(scope="module")
@@ -227,8 +227,8 @@ def not_written(path, reason):
 
 def no_room(directory, reason):
     message = (
-        f"{directory}, where the fit keeps what grows with the data, {reason}: make room, or name another directory in "
-        f"the environment variable TMPDIR"
+        f"{directory}, the directory for temporary files of the fit, {reason}: free some space, or set the environment "
+        f"variable TMPDIR to another directory"
     )
     return pytest.raises(OSError, match=rf"^\[Errno \d+\] {re.escape(message)}$")
 

@@ -138,7 +138,7 @@ def test_transform_reads_a_source_block_by_block(blobs, tmp_path, monkeypatch):
     distances = model.transform(source)
     assert distances.shape == (len(blobs[0]), model.n_clusters_)
     assert distances == pytest.approx(model.transform(blobs[0]), abs=1e-6)
-    with pytest.raises(ValueError, match="The source has 2 columns, and the fit had"):
+    with pytest.raises(ValueError, match="The source has 2 columns, but the fit had"):
         model.transform(open_source(blobs[0][:, :2]))
 
 
@@ -207,9 +207,9 @@ def test_a_value_that_is_not_finite_is_reported_with_its_rows(blobs, tmp_path):
 def test_a_source_with_other_columns_is_refused_in_words(blobs, tmp_path):
     source = open_source(save_as("parquet", blobs[0], tmp_path))
     model = fit(source)
-    with pytest.raises(ValueError, match="The source has 4 columns, and the fit had 5: select the same ones"):
+    with pytest.raises(ValueError, match="The source has 4 columns, but the fit had 5: select the same columns"):
         model.predict(open_source(tmp_path / "data.parquet", columns=["f0", "f1", "f2", "f3"]))
-    with pytest.raises(ValueError, match="Column 'f1' of the source stands where the fit had 'f0'"):
+    with pytest.raises(ValueError, match="The source has column 'f1' in the place of column 'f0' of the fit"):
         model.predict(open_source(tmp_path / "data.parquet", columns=["f1", "f0", "f2", "f3", "f4"]))
 
 

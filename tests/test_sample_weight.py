@@ -71,7 +71,7 @@ def test_medoid_weights_pass_the_absorbed_mass_to_the_base():
 
 
 def test_weights_are_refused_where_the_base_does_not_take_them():
-    with pytest.raises(ValueError, match=r"^sample_weight needs a base method whose fit takes it, and that of Agg"):
+    with pytest.raises(ValueError, match=r"^sample_weight needs a base method whose fit takes it, but Agg"):
         CoHiRF(AgglomerativeClustering()).fit(np.eye(10), sample_weight=np.ones(10))
 
 

@@ -856,7 +856,10 @@ HOSTILE_MANIFESTS = {
     "numpy value": ({"model__parameters__n_views": {"numpy": ["int8", 300]}}, "out of bounds for int8"),
     "type": ({"model__parameters__n_views": {"type": "os"}}, "'os' is not a type of NumPy"),
     "deep parameter": ({"model__parameters__n_views": deep(300)}, "nested too deeply|cannot be used"),
-    "estimator string": ({"model__parameters__estimator": "KMeans"}, "estimator='KMeans' is no clustering method"),
+    "estimator string": (
+        {"model__parameters__estimator": "KMeans"},
+        "estimator='KMeans' is not a clustering estimator",
+    ),
     "module": ({"model__parameters__estimator": base_named("os.system")}, "'os.system' is not an estimator"),
     "class": ({"model__parameters__estimator": base_named("Popen", args="ls")}, "'Popen' is not an estimator"),
     "name type": ({"model__parameters__estimator": base_named([])}, r"\[\] is not an estimator"),

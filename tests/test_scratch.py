@@ -172,8 +172,8 @@ def test_an_error_names_the_directory_and_a_remedy(name, code, reason, storage, 
 
     monkeypatch.setattr(os, name, fail)
     message = (
-        f"[Errno {code}] {tmp_path}, where the fit keeps what grows with the data, {reason}: "
-        f"make room, or name another directory in the environment variable TMPDIR"
+        f"[Errno {code}] {tmp_path}, the directory for temporary files of the fit, {reason}: "
+        f"free some space, or set the environment variable TMPDIR to another directory"
     )
     with pytest.raises(OSError, match=f"^{re.escape(message)}$") as caught:
         gather(storage, [np.ones((5, 2))])
@@ -182,7 +182,7 @@ def test_an_error_names_the_directory_and_a_remedy(name, code, reason, storage, 
 
 def test_a_missing_directory_is_named(tmp_path):
     missing = tmp_path / "missing"
-    with pytest.raises(FileNotFoundError, match=rf"{missing}, where .* cannot be written to \(No such file"):
+    with pytest.raises(FileNotFoundError, match=rf"{missing}, the directory .* cannot be written to \(No such file"):
         ScratchStorage(missing).vector(10, np.int32)
 
 

@@ -29,7 +29,7 @@ from cohirf.datasets import make_spheres
 from cohirf.planning import draw_rows
 from cohirf.planning.forecast import BatchCost, forecast_levels
 from cohirf.planning.probe import fresh_process, probe_batch
-from cohirf.planning.rising_probes import probe_rising_sizes
+from cohirf.planning.probe_sizes import probe_increasing_sizes
 from cohirf.validation import count_view_features
 
 
@@ -80,7 +80,7 @@ def learn_cost(case: Case) -> BatchCost:
     )
     with fresh_process() as call:
         call(probe_batch, case.X[:100], contraction)
-        probes = probe_rising_sizes(
+        probes = probe_increasing_sizes(
             lambda size: call(probe_batch, case.X[draw_rows(n_rows, size, (0,))], contraction),
             100,
             n_rows,

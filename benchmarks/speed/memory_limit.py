@@ -24,7 +24,7 @@ from cohirf import CoHiRF, open_source
 from cohirf.clusterers import SCSRGF
 from cohirf.datasets import make_spheres
 from cohirf.planning import draw_rows, parse_bytes, plan_batches
-from cohirf.planning.memory import forget_peak, peak_bytes, resident_bytes
+from cohirf.planning.memory import peak_bytes, reset_peak, resident_bytes
 from cohirf.sources import ArraySource
 
 LIMITS = {
@@ -52,7 +52,7 @@ def measure(name: str, limit: str, n_jobs: int, path: Path | None) -> list[Any]:
         del X
     data = X if path is None else open_source(path)
     rows = ArraySource(X) if path is None else data
-    forget_peak()
+    reset_peak()
     before = resident_bytes()
     plan = plan_batches(
         lambda size: rows.take(draw_rows(n_rows, size, (0,))),
@@ -62,7 +62,7 @@ def measure(name: str, limit: str, n_jobs: int, path: Path | None) -> list[Any]:
         n_jobs=n_jobs,
         held_bytes=None if path is None else 0,
     )
-    forget_peak()
+    reset_peak()
     model = CoHiRF(base, n_views=n_views, batch_size=plan.batch_size, n_jobs=n_jobs, random_state=0)
     seconds, _ = timed(lambda: model.fit(data))
     peak = peak_bytes()

@@ -65,7 +65,7 @@ from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entrop
 from cohirf.algorithm.redraw import redraw_rounds
 from cohirf.algorithm.repeated_warnings import showing_warnings_once
 from cohirf.algorithm.screening import sample_size, screen_features
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, SelectedRows, Storage
+from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, RowsWithFeatures, Storage
 from cohirf.algorithm.thin_batches import ThinBatchesWarning, judge_first_level
 from cohirf.checkpoint import ResumableEngine, open_checkpoint
 from cohirf.describe import describe_fit
@@ -96,145 +96,158 @@ from cohirf.sources import ArraySource, Source
 
 @dataclass(frozen=True)
 class Settled:
-    """What the parameters leave open: the entropy of the fit, and the batch size."""
+    """Settings that the parameters may leave open, resolved: the entropy of the fit, and the batch size."""
 
     entropy: Entropy
     batch_size: int | None
 
 
-# More would run for ever or fill the memory; a model that somebody else saved is held to them, too.
-MAX_VIEWS, MAX_LEVELS = 100_000, 100_000  # beyond any use; a saved model may not ask for more work than that
-FIT_CALLER = 6  # stack frames out of the levels, fit and scikit-learn's wrapper, to the line that called it
+# Larger values would run for ever or fill the memory. The limits also apply to models that are loaded from disk.
+MAX_VIEWS, MAX_LEVELS = 100_000, 100_000
+FIT_CALLER = 6  # stacklevel of warnings: from the levels, through fit and scikit-learn's wrapper, to the user's call
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
 
 
 class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
-    """Consensus Hierarchical Random Features: any clustering method, at sizes where it cannot run alone.
+    """Consensus Hierarchical Random Features: scales any clustering method to data too large for the method alone.
 
-    At each level the base method labels the active rows on several random feature views. Rows on whose labels the
-    views agree fuse: the most central one goes on, the others are absorbed. The levels end when nothing fuses any
-    more. The result is a flat partition and the hierarchy of all fusions.
+    At each level, the base method labels the active rows on several random subsets of the features (*views*). Rows
+    on which the views agree fuse into a group: its most central row, the *medoid*, stays active for the next level,
+    and absorbs the other rows. The fit ends when a level fuses nothing. The result is a flat partition and the
+    hierarchy of all fusions.
 
     Parameters
     ----------
     estimator : object, default=None
         The base clustering method: an instance with ``fit_predict``, or with ``fit`` and either ``labels_`` or
-        ``predict``. It is cloned for each view and never changed; every ``random_state`` of the clone, nested ones
-        included, is seeded anew. Sizes that a small level cannot satisfy (``n_components``, ``n_neighbors``,
-        ``min_samples``, ``min_cluster_size``) are lowered for a call that fails without it; with ``n_clusters`` at or
-        above the number of rows, only equal rows are put together. Negative labels are noise.
-        None means :class:`sklearn.cluster.KMeans` with its defaults.
+        ``predict``. It is cloned for each view and never changed. Every ``random_state`` of the clone, nested ones
+        included, gets a new seed. A call that fails because there are few rows is repeated with lower values of
+        ``n_components``, ``n_neighbors``, ``min_samples`` and ``min_cluster_size``. If ``n_clusters`` is at least the
+        number of rows, only identical rows get the same label. Negative labels are noise.
+        None means :class:`sklearn.cluster.KMeans` with its default parameters.
     n_views : int, default=5
-        Number of random feature views at each level (R in the paper). For a base method without
-        randomness, views that have all features are the same, and it runs once.
+        Number of random feature views at each level (R in the paper). If the base method is deterministic and every
+        view has all features, all views are the same, and the method runs only once.
     max_features : int or float, default=1.0
-        Number of features of a view, or their fraction (q in the paper); with ``feature_screen=True``, of the
-        relevant ones. With 1.0 every view has all features, and views differ only by the randomness of the base
-        method. Fractions of 0.2 to 0.5 make sense where there are many features.
+        Number (int) or fraction (float) of features in each view (q in the paper). With ``feature_screen=True``, the
+        fraction is that of the relevant features. With 1.0, every view has all features, and views differ only by
+        the randomness of the base method. With many features, try fractions from 0.2 to 0.5.
     consensus : {"strict", "relaxed", "majority"}, default="strict"
-        "strict" fuses rows that all views put together. "relaxed" first drops views that disagree with the others.
-        "majority" fuses groups of rows that most views put together; it is not part of the paper.
+        Which rows fuse. "strict" fuses rows that have the same label in every view. "relaxed" does the same after it
+        has dropped views that disagree with the others. "majority" fuses groups of rows that have the same label in
+        most views; it is not part of the paper.
     agreement_threshold : float, default=0.8
-        Relaxed consensus drops the view with the lowest leave-one-out agreement while that is below this value (h
-        in the paper).
+        For ``consensus="relaxed"`` (h in the paper): the view with the lowest agreement is dropped, repeatedly, while
+        that agreement is below this value. The agreement of a view is the adjusted Rand index between the consensus
+        with and without it.
     majority : float, default=0.5
-        Majority consensus fuses two groups while the share of views in which their rows have the same label, on
-        average over all pairs of rows, is at least this value. With 1 it is the strict consensus.
+        For ``consensus="majority"``: two groups fuse while the share of views in which two of their rows have the
+        same label, averaged over all pairs of rows, is at least this value. With 1.0 the result is the strict
+        consensus.
     medoid : {"cosine", "euclidean", "rbf", "laplacian"} or callable, default="cosine"
-        What the most central row of a cluster is: the one with the highest summed similarity to the others.
-        "cosine" and "euclidean" (squared distance) are exact. "rbf" and "laplacian" fall to 1/e at the mean (squared
-        Euclidean or Manhattan) distance within the cluster. A callable maps a matrix of rows to the matrix of their
-        similarities.
+        Similarity that defines the medoid of a cluster: the row with the highest sum of similarities to the other
+        rows. "cosine" and "euclidean" (negative squared distance) are computed exactly. "rbf" (squared Euclidean
+        distance) and "laplacian" (Manhattan distance) decay to 1/e at the mean distance within the cluster. A callable
+        takes a matrix of rows and returns the square matrix of their similarities.
     max_candidates : int, default=1000
-        Of larger clusters, only so many rows are drawn and compared; for "rbf", "laplacian" and callables.
+        For "rbf", "laplacian" and callables: in a cluster with more rows, the medoid is chosen from a random sample
+        of this size.
     candidate_fraction : float, default=None
-        Draw at most this share of each cluster's rows, rounded up; for "rbf", "laplacian" and callables.
+        For "rbf", "laplacian" and callables: the medoid is chosen from a random sample of at most this fraction of
+        the cluster's rows, rounded up. None sets no such limit.
     medoid_weights : bool, default=False
-        Let medoids count with their mass, the number of rows they stand for. It is passed to the base method as
-        ``sample_weight``. A method that does not take it sees some other rows of the data beside the medoids instead,
-        so that heavy ones stand among many. This is not part of the paper.
+        Whether a medoid counts with its mass, the number (or total weight) of the rows that it represents. The mass
+        is passed to the base method as ``sample_weight``. If the base method does not support sample weights, it
+        instead clusters the medoids together with a random sample of the data, so that medoids with a large mass
+        have many neighbours. This is not part of the paper.
     feature_screen : bool, default=False
-        Before the first level, find the features that depend on other features, on a random sample of at most 2,000
-        rows, and leave the others out of views, medoids and distances. Where fewer than two do, all stay. Sample
-        weights play no part in it, except that rows of weight 0 are not looked at. This is not part of the paper.
+        Whether to search for irrelevant features before the first level, on a random sample of at most 2,000 rows.
+        Features that do not depend on any other feature are then left out of views, medoids and distances. If fewer
+        than two features depend on others, all are kept. Sample weights are ignored, except that rows of weight 0 are
+        not sampled. This is not part of the paper.
     scale_views : bool, default=False
-        Multiply a view of q of p features by sqrt(p / q). Distances in a view then have the size they have on all
-        features, and a radius, such as ``eps`` of DBSCAN, keeps its meaning. This is not part of the paper.
+        Whether to multiply a view of q of p features by sqrt(p / q). Distances in a view are then about as large as
+        distances on all features, so that a radius such as ``eps`` of DBSCAN keeps its meaning. This is not part of
+        the paper.
     batch_size : int or "auto", default=None
-        Contract about this many rows together, so that the base method never sees more than one and a half times
-        as many. None contracts all of them together. "auto" tries the base method on small samples and takes the
-        largest batch that ``memory_limit`` and a reasonable time allow; ``verbose=1`` says which.
+        Approximate number of rows that are clustered together. The base method never sees more than 1.5 times as
+        many. None means all rows in one batch. "auto" measures the base method on small samples and chooses the
+        largest batch size that stays below ``memory_limit`` and takes a reasonable time; ``verbose=1`` prints it.
     memory_limit : int or str, default=None
-        How much memory the process may take with ``batch_size="auto"``, all that it holds already included: a number
-        of bytes, or text such as "2GB". None means what it takes now and half of what is available.
+        For ``batch_size="auto"``: the most memory that the process may use, including what it uses already, as a
+        number of bytes or as text such as "2GB". None means the memory that the process uses already, plus half of
+        what is available.
     redraws : int, default=0
-        After the levels, up to this many rounds in which rows are drawn anew from the data, and clusters fuse that
-        the base method puts together by rows of theirs. Rounds end after two that fuse nothing. They mend what thin
-        batches left apart. They are for base methods that connect rows within a radius, such as DBSCAN, and not
-        part of the paper.
+        Largest number of extra rounds after the last level. Each round samples new rows of the data, and fuses
+        clusters if the base method puts some of their rows together. The rounds end early after two that fuse nothing.
+        They merge clusters that small batches left apart, and are meant for base methods that connect rows within a
+        radius, such as DBSCAN. They cannot be combined with a base method that has ``n_clusters``. This is not part of
+        the paper.
     min_cluster_size : int, default=1
-        Final clusters with fewer rows, or with a smaller sum of ``sample_weight``, are labelled -1. The hierarchy
-        keeps them.
+        Final clusters with fewer rows (or a smaller sum of ``sample_weight``) get the label -1. The hierarchy keeps
+        them.
     max_iter : int, default=100
         Largest number of levels.
     checkpoint : str or path, default=None
-        A directory in which the fit writes down what became of each batch. The same fit, called again after it was
-        killed, goes on where it stood, and gives the labels it would have given. A checkpoint of other data, another
-        seed or other parameters is refused; only ``n_jobs``, ``verbose``, ``memory_limit``, ``min_cluster_size`` and,
-        without ``redraws``, ``max_iter`` may change.
+        Directory in which the fit stores the result of each batch. If the fit is killed, run the same call again: it
+        resumes where it stopped, and returns the same labels as without the interruption. A checkpoint of other data,
+        another seed or other parameters raises an error; only ``n_jobs``, ``verbose``, ``memory_limit``,
+        ``min_cluster_size`` and, without ``redraws``, ``max_iter`` may differ.
     n_jobs : int, default=None
-        Number of views or batches that run at the same time. Each of them uses one thread, so that labels do not
-        depend on the number of cores. None means 1 unless in a :func:`joblib.parallel_config` context.
+        Number of views or batches that run at the same time. Each uses one thread, so that labels do not depend on
+        the number of cores. None means 1, unless in a :func:`joblib.parallel_config` context; -1 means all cores.
     random_state : int, RandomState instance or None, default=None
-        Seeds views, batches, the base method and the draw of candidates. Pass an int for the same result each time.
+        Seed of views, batches, base methods and samples. Pass an int to get the same result in every call.
     verbose : int, default=0
-        If positive, show a bar while the batches of a level are contracted, and print a line after each level.
+        If positive, show a progress bar for the batches of each level, and print a line after each level.
 
     Attributes
     ----------
     labels_ : array of int, shape (n_samples,)
-        Cluster of each row, numbered in order of first appearance; -1 for clusters below ``min_cluster_size``.
+        Cluster of each row. Clusters are numbered by their first row. Rows of clusters smaller than
+        ``min_cluster_size`` have the label -1.
     n_clusters_ : int
         Number of clusters, not counting -1.
     hierarchy_ : FusionHierarchy
         All fusions, level by level.
     parents_ : array of int, shape (n_samples,)
-        The row that absorbed each row, or the row itself.
+        For each row, the number of the row that absorbed it, or its own number if it was not absorbed.
     medoid_indices_ : array of int, shape (n_clusters_,)
         Row number of each cluster's medoid.
     medoids_ : array or CSR matrix, shape (n_clusters_, n_features)
-        The medoids.
+        Values of each cluster's medoid.
     n_iter_ : int
-        Number of levels run, the last one, which fuses nothing, included.
+        Number of levels that were run, including the last one, which fuses nothing, and redraws.
     diagnostics_ : list of LevelRecord
-        What each level did and how long it took; ``pandas.DataFrame(model.diagnostics_)`` makes a table of it.
+        Sizes, agreement and times of each level; ``pandas.DataFrame(model.diagnostics_)`` shows them as a table.
     relevant_features_ : array of int or None
-        The features that ``feature_screen=True`` left in, rising; None without it.
+        Sorted indices of the features that ``feature_screen=True`` kept; None without it.
     feature_statistics_ : array of float, shape (n_features_in_,), or None
-        How much each feature depends on others: the largest F statistic of its means across clusters that were found
-        without it, over the largest value that chance allows. Features above 1 are relevant, unless they belong to a
-        block of correlated features that depends on nothing else. None without ``feature_screen=True``.
+        How much each feature depends on other features: the largest F statistic of its means across clusters that
+        were found without it, divided by the critical value. Features above 1 are relevant, unless they belong to a
+        block of correlated features that does not depend on other features. None without ``feature_screen=True``.
     stability_ : array of float32, shape (n_samples,)
-        How far the views agreed on the fusion of each row into ``parents_``, from 0 to 1: the share of the rows in its
-        group or in its cluster of a view that are in both, as a mean over views. Of a row that stands for a final
-        cluster, at the last level. 1 where views cannot differ, NaN for rows that took no part. Redraws, which fuse
-        clusters by rows drawn anew, leave it as it is.
+        Mean over views of the Jaccard index between the row's group and its cluster in that view: the number of rows
+        in both, divided by the number of rows in either. It is 1 if all views agree with the group, and is measured
+        at the level at which the row was absorbed into its parent; for medoids of final clusters, at the last level.
+        NaN for rows of weight 0, and for rows that no level clustered. Redraws do not change it.
     feature_agreement_ : array of float, shape (n_features_in_,)
-        How far the views that held each feature agreed with the fusions, as in ``stability_``: the mean over all rows
-        and levels. NaN for features that no view held.
+        For each feature, the mean Jaccard index, as in ``stability_``, of the views that contained it, over all rows
+        and levels. NaN for features that were in no view.
     n_features_in_ : int
         Number of features seen by ``fit``.
     feature_names_in_ : array of str, shape (n_features_in_,)
-        Names of the features, where ``X`` has names that are all strings.
+        Names of the features. Only set if all column names of ``X`` are strings.
 
     Notes
     -----
-    With ``sample_weight``, rows count with their weight in the base method, which must take it, and in the choice
-    of medoids, as if they were repeated. From its second level on, a row counts as one, or with the mass it stands for
-    if ``medoid_weights=True``. Rows of weight 0 take no part: in the end they join the cluster of the nearest of the
-    rows that ``predict`` uses. The agreement of the relaxed consensus counts rows, whatever their weight.
+    ``sample_weight`` requires a base method that supports it. At the first level, the base method and the choice of
+    medoids use the weights as if rows were repeated. From the second level on, each medoid has weight 1, or with
+    ``medoid_weights=True`` the total weight of the rows that it represents. Rows of weight 0 do not take part in the
+    fit; at the end, each joins the cluster of its nearest landmark, as in ``predict``. The relaxed consensus counts
+    rows without weights.
 
     Examples
     --------
@@ -249,13 +262,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     FusionHierarchy(1,000 rows, clusters by level: 1,000 > 4)
     """
 
-    labels_: Any  # these are arrays here, or on Dask
+    labels_: Any  # this one and the next two: NumPy arrays, or Dask arrays after a fit on Dask
     parents_: Any
     stability_: Any
     hierarchy_: FusionHierarchy
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "estimator": "no_validation",  # check_base_method has better words
+        "estimator": "no_validation",  # check_base_method has clearer messages
         "n_views": [Interval(Integral, 1, MAX_VIEWS, closed="both")],
         "max_features": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
         "consensus": [StrOptions({"strict", "relaxed", "majority"})],
@@ -332,19 +345,20 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         Parameters
         ----------
         X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
-            The data. float32 stays float32. CSR where the base method takes it. What :func:`cohirf.open_source`
-            returns is read once, in order, batch by batch; what grows with the number of rows is then kept on disk,
-            and ``labels_`` and ``parents_`` are memory-maps. Batches of a Dask array or table run where its chunks
-            are; ``labels_`` and ``parents_`` are then Dask arrays with the same chunks, and ``hierarchy_`` begins at
-            the first level. So it is with a source while a ``distributed.Client`` is active and ``batch_size`` is
-            set: workers read it. What is in memory stays here.
+            The data. float32 stays float32; other types become float64. CSR matrices need a base method that supports
+            them. A source (see :func:`cohirf.open_source`) is read once, in order, batch by batch; arrays that grow
+            with the number of rows are then kept on disk, and ``labels_``, ``parents_`` and ``stability_`` are memory
+            maps. The batches of a Dask array or data frame run on the workers that hold its chunks; ``labels_``,
+            ``parents_`` and ``stability_`` are then Dask arrays with the same chunks, and ``hierarchy_`` starts at
+            the clusters of the first level. A source is also fitted on the cluster if a ``distributed.Client`` is
+            active and ``batch_size`` is set; workers then read it. In-memory data is always fitted locally.
         y : ignored
-            Present by convention.
+            Not used; present for scikit-learn's conventions.
         sample_weight : array, shape (n_samples,), optional
-            Weight of each row, for base methods that take it; may be a Dask array where ``X`` is.
+            Weight of each row, for base methods that support it. It may be a Dask array if ``X`` is one.
         client : distributed.Client, optional
-            Whose cluster runs the batches of a source, or of a Dask array or table; by default, that of the active
-            one, if there is one.
+            Client of the cluster that runs the batches of a source, Dask array or Dask data frame. By default, the
+            active client, if there is one.
 
         Returns
         -------
@@ -357,7 +371,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             data = self._open(X, on_cluster=client is not None)
             weights = self._check_weights(sample_weight, data.values)
             screen = cache(partial(self._screen, data, weights))  # for the choice of the batch size, and for the fit
-            settled, around = self._begin(data, weights, screen, stack)
+            settled, wrap_engine = self._begin(data, weights, screen, stack)
             at_hand = screen(settled.entropy)
             if self.feature_screen and self.verbose:
                 progress.say(f"{self._count_relevant():,} of {self.n_features_in_:,} features are relevant")
@@ -370,29 +384,29 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             stack.enter_context(one_thread())
             stack.enter_context(showing_warnings_once())
             if isinstance(rows, LazyDaskSource) and not one_batch:
-                self._fit_on_dask(rows, weights, contraction, around, tally)
+                self._fit_on_dask(rows, weights, contraction, wrap_engine, tally)
             else:
-                if at_hand.in_order and one_batch:  # which sees all rows at once anyway
+                if at_hand.in_order and one_batch:  # a single batch needs all rows in memory anyway
                     at_hand = RowsAtHand(ArrayRows(rows.take(np.arange(rows.n_rows))))
                     weights = weights.take(np.arange(rows.n_rows))[:, 0] if isinstance(weights, Source) else weights
-                self._fit_here(at_hand, weights, contraction, around, tally)
+                self._fit_here(at_hand, weights, contraction, wrap_engine, tally)
                 if isinstance(rows, LazyDaskSource):
                     align_vectors(self, rows)
             self.feature_agreement_ = self._spread_out(tally.mean())
             if self._count_relevant() < self.n_features_in_:
-                # Medoids are whole rows, of which the levels saw a part.
+                # medoids_ has all features, but the levels saw only the relevant ones
                 self.medoids_ = data.take(self.medoid_indices_)
         return self
 
     def predict(self, X: Any) -> Any:
-        """Return the cluster of the nearest of the rows that the fit kept as landmarks.
+        """Return, for each row, the cluster of its nearest landmark.
 
-        Landmarks are all rows of small data, else at most about 10,000 of them, drawn so that every cluster has some.
-        A row that is a landmark gets its own label back, unless an identical row has another one. So, after a fit of
-        at most 10,000 rows in memory, ``predict`` of them gives ``labels_``. Beyond, a row near the border of two
-        clusters can be nearer to a landmark of the other cluster. Of 50,000 rows that was hardly any where clusters
-        are apart, 4 to 7 % where they touch, and 17 to 18 % where one cloud of points is cut into pieces; the user
-        guide has the table.
+        Landmarks are rows of the fit: all of them if there are at most 10,000, otherwise a sample of about 10,000 that
+        contains rows of every cluster. A landmark gets its own label, unless an identical row has another one. So,
+        after a fit of at most 10,000 rows in memory, ``predict`` of these rows returns ``labels_``. With more rows, a
+        row near the border between two clusters can be nearer to a landmark of the other cluster. Of 50,000 rows, this
+        concerned hardly any if the clusters were well separated, 4 to 7 % if they touched, and 17 to 18 % if a single
+        cloud of points was cut into pieces; the user guide has the table.
 
         Parameters
         ----------
@@ -402,7 +416,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         Returns
         -------
         labels : array of int, shape (n_samples,)
-            Cluster of each row, or -1 as in ``labels_``; a Dask array with the chunks of ``X`` where that is of Dask.
+            Cluster of each row, or -1 as in ``labels_``; a Dask array with the chunks of ``X`` if ``X`` is a Dask array
+            or data frame.
         """
         check_is_fitted(self, "hierarchy_")
         if is_dask(X):
@@ -424,7 +439,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         Returns
         -------
         distances : array of float, shape (n_samples, n_clusters_)
-            Distances, in the order of the labels; a Dask array where ``X`` is of Dask.
+            Column k has the distances to the medoid of cluster k; a Dask array if ``X`` is a Dask array or data frame.
         """
         check_is_fitted(self, "hierarchy_")
         medoids = fill_missing(self.medoids_, self._column_means)
@@ -437,17 +452,16 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return measure(fill_missing(self._check_data(X, reset=False), self._column_means))
 
     def diagnose(self, X: Any = None) -> Diagnosis:
-        """Say what the fit is worth: how sure it is, what contraction kept, whether the base method alone does better.
+        """Diagnose the fit: its stability, what contraction preserved, and whether the base method alone does better.
 
-        The base method is run alone, a few times, on at most 2,000 rows, without sample weights, and on the features
-        that distances are measured on. One that is not told how many clusters to find runs only where these are all
-        rows.
+        The base method runs alone, a few times, on at most 2,000 rows, without sample weights, and on the features
+        that the fit used. A base method without a fixed number of clusters runs only if these are all rows of the data.
 
         Parameters
         ----------
         X : array, table, CSR matrix or source, shape (n_samples, n_features), optional
-            The data of the fit, to draw rows from. Without it, rows are drawn from those that the fit kept for
-            ``predict``: all of small data, else about 10,000.
+            The data of the fit, from which rows are sampled. Without it, rows are sampled from the landmarks that the
+            fit kept for ``predict``: all rows if there are at most 10,000, otherwise about 10,000 of them.
 
         Returns
         -------
@@ -467,23 +481,24 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return diagnose_model(self, X)
 
     def explain(self, cluster: int, X: Any = None) -> Any:
-        """Return which features set a final cluster apart, the strongest first.
+        """Return the features that distinguish a final cluster from the others, strongest first.
 
         Parameters
         ----------
         cluster : int
             The label of the cluster.
         X : array, table, CSR matrix or source, shape (n_samples, n_features), optional
-            The data of the fit, all of which is read, block by block. Without it, the table is made from at most 2,000
-            of the rows that the fit kept for ``predict``, and leaves out features that were screened out.
+            The data of the fit, which is read completely, block by block. Without it, the table is computed from at
+            most 2,000 of the landmarks that the fit kept for ``predict``, and lacks features that were screened out.
 
         Returns
         -------
         table : pandas.DataFrame
-            A row for each feature, by its name. ``effect`` is the mean of the cluster minus that of all other rows,
-            in standard deviations of all rows; ``mean`` and ``mean_elsewhere`` are the two. ``views_agree`` says how
-            far views that held the feature agreed with the fusions (``feature_agreement_``). With
-            ``feature_screen=True``, ``statistic`` says how much the feature depends on others.
+            One row for each feature, with its name as the index. ``mean`` is the mean in the cluster,
+            ``mean_elsewhere`` the mean of all other rows, and ``effect`` their difference in standard deviations of
+            all rows. ``views_agree`` is ``feature_agreement_``: how well the views that contained the feature agreed
+            with the fusions. With ``feature_screen=True``, ``statistic`` is ``feature_statistics_``: how much the
+            feature depends on others.
 
         Examples
         --------
@@ -502,16 +517,16 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return explain_cluster(self, cluster, X)
 
     def gather(self) -> Self:
-        """Bring here what a fit left on Dask, so that all that needs it works, such as ``save`` and ``diagnose``.
+        """Load the results of a fit on Dask into this process, as ``save``, ``diagnose`` and other methods need them.
 
-        ``labels_``, ``parents_`` and ``stability_`` become memory-maps, and ``hierarchy_`` has all rows as its leaves,
-        as after a fit on one machine. That takes 13 bytes of disk for each row, 21 beyond two billion rows, in the
-        directory for temporary files. The client of the fit has to be the active one.
+        ``labels_``, ``parents_`` and ``stability_`` become memory maps, and ``hierarchy_`` has all rows as its leaves,
+        as after a local fit. This takes 13 bytes of disk space per row (21 with more than two billion rows) in the
+        directory for temporary files. The client of the fit must be the active one.
 
         Returns
         -------
         self : CoHiRF
-            The fitted estimator, changed. One whose labels are here is left as it is.
+            The fitted estimator, changed in place. If its labels are already in this process, nothing is done.
         """
         check_is_fitted(self, "hierarchy_")
         if not is_dask(self.labels_):
@@ -519,9 +534,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         storage, top = ScratchStorage(), self.hierarchy_
         vectors = gather_vectors((self.labels_, self.parents_, self.stability_), storage)
         self.labels_, self.parents_, self.stability_ = vectors
-        if top.rows is not None:  # else there was one batch, and all of it is here
+        if top.rows is not None:  # otherwise there was a single batch, and the hierarchy already has all rows
             absorbed_at = storage.vector(len(self.parents_), top.absorbed_at.dtype)
-            absorbed_at[:] = 1  # the level at which all but its leaves were absorbed
+            absorbed_at[:] = 1  # rows that are not leaves of `top` were absorbed at the first level
             absorbed_at[top.rows] = np.where(top.absorbed_at > 0, top.absorbed_at + 1, 0)
             self.hierarchy_ = FusionHierarchy(self.parents_, absorbed_at)
         return self
@@ -532,14 +547,14 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         Parameters
         ----------
         path : str or path
-            The directory to make.
+            The directory to create.
         overwrite : bool, default=False
-            Replace a model that is there already.
+            Whether to replace a saved model that exists at ``path``.
         """
         save_model(self, path, overwrite=overwrite)
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: sparse and missing values are taken where the base method takes them."""
+        """Return scikit-learn's tags: sparse and missing values are allowed if the base method allows them."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = validation.takes_sparse(self._base_method())
         tags.input_tags.allow_nan = validation.takes_nan(self._base_method())
@@ -554,15 +569,18 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         check_is_fitted(self, "hierarchy_")
         if is_dask(self.labels_):
             raise ValueError(
-                "The labels of a fit on Dask are no arrays of this process, and this needs them: call gather(), which "
-                "brings 13 bytes for each row here."
+                "labels_ is a Dask array, and this method needs the labels in this process: call gather() first, which "
+                "loads 13 bytes per row."
             )
 
     def _base_method(self) -> Any:
         return KMeans() if self.estimator is None else self.estimator
 
     def _open(self, X: Any, *, on_cluster: bool) -> RowsAtHand:
-        """Check the data; what a source holds is checked as it is read, on a cluster if that is meant or at hand."""
+        """Validate parameters and data; sources are validated while they are read.
+
+        A source is read on the cluster if ``on_cluster`` is set, or if a client is active and ``batch_size`` is set.
+        """
         validation.check_base_method(self._base_method())
         validation.check_jobs(self.n_jobs)
         if self.memory_limit is not None:
@@ -573,14 +591,15 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         if is_dask(X):
             if self.batch_size is None:
                 raise ValueError(
-                    "batch_size=None contracts all rows together, and those of a Dask array stay where they are: give "
-                    'batch_size a number or "auto", or fit X.compute().'
+                    "batch_size=None contracts all rows together, but the rows of a Dask array stay on its workers: "
+                    'set batch_size to a number or to "auto", or fit X.compute().'
                 )
             return RowsAtHand(LazyDaskSource(self._open_dask(X, reset=True).array), in_order=True)
         if isinstance(X, Source):
             validation.set_columns(self, X.n_features, X.feature_names)
-            at_hand = self.batch_size is not None and not isinstance(X, ArraySource) and find_active_client()
-            if on_cluster or at_hand:
+            may_be_spread = self.batch_size is not None and not isinstance(X, ArraySource)
+            active_client = find_active_client() if may_be_spread else None
+            if on_cluster or active_client is not None:
                 batch_size = int(self.batch_size) if isinstance(self.batch_size, Integral) else None
                 return RowsAtHand(LazyDaskSource(spread_source(X, batch_size)), in_order=True)
             return RowsAtHand(X, in_order=True)
@@ -589,22 +608,24 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return RowsAtHand(ArrayRows(X))
 
     def _choose_client(self, client: Any, X: Any) -> AbstractContextManager[Any]:
-        """Make a client of Dask the active one."""
+        """Return a context in which ``client`` is the active Dask client."""
         if not hasattr(client, "as_current") or not is_usable(client):
             raise TypeError(
-                f"client={client!r} is no distributed.Client that is connected and not asynchronous: give one that is."
+                f"client={client!r} is not a connected, synchronous distributed.Client: give one, or leave client out."
             )
         if not (is_dask(X) or isinstance(X, Source)):
             raise TypeError(
-                f"client= is for a source or for what is on Dask, and X is in memory ({type(X).__name__}): give "
+                f"client= is for sources and Dask arrays or data frames, but X is in memory ({type(X).__name__}): give "
                 f"open_source(X), or leave client out."
             )
         if self.batch_size is None:
-            raise ValueError('client= has batches to run only if there are some: give batch_size a number or "auto".')
+            raise ValueError(
+                'client= needs batches to run, but batch_size=None: set batch_size to a number or to "auto".'
+            )
         return cast("AbstractContextManager[Any]", client.as_current())
 
     def _open_dask(self, X: Any, *, reset: bool) -> DaskTable:
-        """Check what an array or table of Dask tells of itself, without a look at its rows."""
+        """Validate the metadata of a Dask array or data frame, without computing its rows."""
         refuse_other_collections(X)
         validation.refuse_what_is_no_table(X)
         table = DaskTable.of(X, known_rows=reset)
@@ -618,14 +639,14 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _begin(
         self, at_hand: RowsAtHand, weights: Any, screen: Callable[[Entropy], RowsAtHand], stack: ExitStack
     ) -> tuple[Settled, Callable[[Engine], Engine]]:
-        """Settle what the parameters leave open, or take it over from a checkpoint.
+        """Resolve settings that the parameters leave open, or restore them from a checkpoint.
 
-        Also returns what goes around the engines that run batches: the journal of a checkpoint, and the bar.
+        Also returns a function that wraps an engine, so that it records batches in the checkpoint and shows progress.
         """
-        self._contraction(Settled((), None), weighted=False)  # what it refuses must not begin a checkpoint
+        self._contraction(Settled((), None), weighted=False)  # invalid options raise before a checkpoint is created
         entropy = root_entropy(self.random_state)
         settle = partial(self._settle, screen, entropy, weighted=weights is not None or self.medoid_weights)
-        around: list[Callable[[Engine], Engine]] = []
+        wrappers: list[Callable[[Engine], Engine]] = []
         if self.checkpoint is None:
             settled = settle()
         else:
@@ -640,14 +661,14 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             )
             checkpoint = stack.enter_context(open_checkpoint(self.checkpoint, fit, lambda: asdict(settle())))
             settled = Settled(tuple(checkpoint.settled["entropy"]), checkpoint.settled["batch_size"])
-            # features are counted when an engine is wrapped, which is after the screening
-            around.append(lambda engine: ResumableEngine(engine, checkpoint.journal, self._count_relevant()))
+            # features are counted when an engine is wrapped, which happens after the screening
+            wrappers.append(lambda engine: ResumableEngine(engine, checkpoint.journal, self._count_relevant()))
         if self.verbose:
-            around.append(progress.WatchedEngine)
-        return settled, lambda engine: reduce(lambda inner, wrap: wrap(inner), around, engine)
+            wrappers.append(progress.WatchedEngine)
+        return settled, lambda engine: reduce(lambda inner, wrap: wrap(inner), wrappers, engine)
 
     def _settle(self, screen: Callable[[Entropy], RowsAtHand], entropy: Entropy, *, weighted: bool) -> Settled:
-        """Choose the batch size, by measurement if the user leaves it open."""
+        """Return the entropy and the batch size, which is measured if ``batch_size="auto"``."""
         if not isinstance(self.batch_size, str):
             return Settled(entropy, None if self.batch_size is None else int(self.batch_size))
         at_hand = screen(entropy)
@@ -656,17 +677,17 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             lambda size: rows.take(draw_rows(rows.n_rows, size, entropy)),
             rows.n_rows,
             self._contraction(Settled(entropy, None), weighted=weighted),
-            **self._room(at_hand),
+            **self._memory_budget(at_hand),
         )
         if self.verbose:
             progress.say(plan.describe())
         return Settled(entropy, plan.batch_size)
 
     def _screen(self, data: RowsAtHand, weights: Any, entropy: Entropy) -> RowsAtHand:
-        """Find the relevant features where asked, and return the rows with these alone."""
+        """Return the rows with the relevant features only, if ``feature_screen=True``."""
         if not self.feature_screen:
             return data
-        # zeros among weights are left out; on Dask there are none
+        # rows of weight 0 are not sampled; weights on Dask are all positive
         population = Population(data.values, None if isinstance(weights, Source) else weights)
         size = sample_size(population.n_rows, self.batch_size if isinstance(self.batch_size, Integral) else None)
         rows = np.sort(population.draw(size, generator_at(entropy, Draw.SCREEN)))
@@ -679,10 +700,10 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             return RowsAtHand(LazyDaskSource(data.values.array[:, found.relevant]), in_order=True)
         if isinstance(data.values, ArrayRows):
             return RowsAtHand(ArrayRows(self._select(data.values.X)))
-        return RowsAtHand(SelectedRows(data.values, found.relevant), in_order=True)
+        return RowsAtHand(RowsWithFeatures(data.values, found.relevant), in_order=True)
 
     def _select(self, X: Any) -> Any:
-        """Return the columns that distances are measured on."""
+        """Return the columns of the relevant features, which distances are computed on."""
         return _take_relevant(X, self.relevant_features_)
 
     def _read(self, source: Source) -> Iterator[Any]:
@@ -696,30 +717,30 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return self._landmarks.nearest(self._select(X))
 
     def _selected_means(self) -> NDArray[np.floating[Any]] | None:
-        """Return what a missing cell counts as, of the columns that distances are measured on."""
+        """Return the fill value for missing cells in each relevant feature; None if no cell can be missing."""
         return None if self._column_means is None else self._select(self._column_means[None])[0]
 
     def _count_view_features(self) -> int:
-        """Return how many features a view has, of those that distances are measured on."""
+        """Return the number of relevant features in each view."""
         n_features = validation.count_view_features(self.max_features, self.n_features_in_)
         if isinstance(self.max_features, Integral):
             return min(n_features, self._count_relevant())
         return validation.count_view_features(self.max_features, self._count_relevant())
 
     def _count_relevant(self) -> int:
-        """Return how many features distances are measured on."""
+        """Return the number of relevant features; without a screening, all features are relevant."""
         return self.n_features_in_ if self.relevant_features_ is None else len(self.relevant_features_)
 
     def _spread_out(self, of_relevant: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return figures of the features that distances are measured on with NaN for the others."""
+        """Return the values of the relevant features at their indices, with NaN for all other features."""
         if self.relevant_features_ is None:
             return of_relevant
         of_all = np.full(self.n_features_in_, np.nan)
         of_all[self.relevant_features_] = of_relevant
         return of_all
 
-    def _room(self, at_hand: RowsAtHand) -> dict[str, Any]:
-        """Return the memory limit of whoever runs batches, how many of them at a time, and what is held beside them."""
+    def _memory_budget(self, at_hand: RowsAtHand) -> dict[str, Any]:
+        """Return the memory limit of the process that runs batches, how many run at once, and other bytes it holds."""
         limit, rows = resolve_memory_limit(self.memory_limit), at_hand.values
         worker = find_fullest_worker() if isinstance(rows, LazyDaskSource) else None
         if worker is None or not isinstance(rows, LazyDaskSource):
@@ -728,7 +749,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return {
             "memory_limit": worker.usable_bytes if self.memory_limit is None else limit,
             "n_jobs": worker.n_threads,
-            "held_bytes": 2 * worker.n_threads * rows.chunk_bytes,  # while one is contracted, the next one is read
+            "held_bytes": 2 * worker.n_threads * rows.chunk_bytes,  # the next chunk is read while one is contracted
             "taken_bytes": worker.taken_bytes,
         }
 
@@ -751,26 +772,26 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 order="C",
                 ensure_all_finite=False,
             )
-        # A fit from a source has no means to put in the place of missing values.
+        # After a fit from a source there are no column means to fill missing cells with.
         allow_nan = validation.takes_nan(estimator) and (reset or self._column_means is not None)
         validation.check_finite(X, getattr(self, "feature_names_in_", None), allow_nan=allow_nan)
         return validation.narrow_indices(X) if sparse.issparse(X) else X
 
     def _means_for_missing(self, X: Any) -> NDArray[np.floating[Any]] | None:
-        """Return what a missing cell counts as when distances are measured, or None where none can be missing."""
+        """Return the fill value for missing cells in each column; None if the base method allows no missing cells."""
         if sparse.issparse(X) or not validation.takes_nan(self._base_method()):
             return None
         return validation.column_means(X)
 
     def _check_weights(self, sample_weight: Any, rows: Rows) -> Any:
-        """Return the sample weights as an array, on Dask where the rows are; or None if there are none."""
+        """Return the sample weights as an array, or as a Dask source if the rows are on Dask; None without weights."""
         if sample_weight is None:
             return None
         if find_weight_argument(self._base_method()) is None:
             name = type(self._base_method()).__name__
             raise ValueError(
-                f"sample_weight needs a base method whose fit takes it, and that of {name} does not: "
-                f"choose another base method, such as KMeans or DBSCAN, or do without weights."
+                f"sample_weight needs a base method whose fit takes it, but {name}.fit does not: "
+                f"choose another base method, such as KMeans or DBSCAN, or leave sample_weight out."
             )
         if isinstance(rows, LazyDaskSource):
             return check_weights(sample_weight, rows)
@@ -783,19 +804,20 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _companions(
         self, values: Rows, entropy: Entropy, batch_size: int | None, numbers: IntArray | None = None
     ) -> Companions | None:
-        """Return what stands in for medoid weights where the base method takes none."""
+        """Return the companions that replace medoid weights if the base method does not support weights."""
         if not self.medoid_weights or find_weight_argument(self._base_method()) is not None:
             return None
         n_shown = count_shown(BaseMethod.of(self._base_method()), batch_size)
         return Companions(values, entropy, n_shown, numbers)
 
     def _contraction(self, settled: Settled, *, weighted: bool) -> Contraction:
-        """Turn the options into the functions they stand for."""
+        """Turn option strings into functions."""
         method = BaseMethod.of(self._base_method())
         if self.redraws and method.n_clusters is not None:
             raise ValueError(
-                f"redraws={self.redraws} needs a base method that finds the number of clusters by itself, such as "
-                f"DBSCAN, and {type(method.prototype).__name__} is told it: neighbours would all fuse. Set redraws=0."
+                f"redraws={self.redraws} cannot be combined with a fixed number of clusters, and "
+                f"{type(method.prototype).__name__} has n_clusters={method.n_clusters}: set redraws=0, or choose a "
+                f"base method that finds the number of clusters itself, such as DBSCAN."
             )
         return Contraction(
             views=Views(method, self.n_views, self._count_view_features(), settled.entropy, self.scale_views),
@@ -829,14 +851,14 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         at_hand: RowsAtHand,
         weights: NDArray[np.float64] | None,
         contraction: Contraction,
-        around: Callable[[Engine], Engine],
+        wrap_engine: Callable[[Engine], Engine],
         tally: FeatureTally,
     ) -> None:
-        """Run all levels in this process; what grows with the data is kept on disk, if the data is."""
+        """Run all levels in this process. If the data is read in order, arrays that grow with it are kept on disk."""
         engine, entropy = LocalEngine(self.n_jobs), contraction.views.entropy
         storage = ScratchStorage() if at_hand.in_order else MemoryStorage()
         resources = Resources(
-            around(engine), engine, storage, self._companions(at_hand.values, entropy, contraction.batch_size)
+            wrap_engine(engine), engine, storage, self._companions(at_hand.values, entropy, contraction.batch_size)
         )
         state = FitState.initial(at_hand, weights, self.max_iter + self.redraws, storage, tally)
         for after in self._levels(Population(at_hand.values, weights), state, contraction, resources):
@@ -849,16 +871,16 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         rows: LazyDaskSource,
         weights: LazyDaskSource | None,
         contraction: Contraction,
-        around: Callable[[Engine], Engine],
+        wrap_engine: Callable[[Engine], Engine],
         tally: FeatureTally,
     ) -> None:
-        """Run the first level where the rows are, and the others on those that it leaves."""
+        """Run the first level on the workers that hold the rows, and later levels on the rows that it leaves active."""
         storage, entropy = ScratchStorage(), contraction.views.entropy
-        first_level = FirstLevel.contract(rows, weights, contraction, around, storage)
+        first_level = FirstLevel.contract(rows, weights, contraction, wrap_engine, storage)
         here = LocalEngine(self.n_jobs)
         client = find_client()
         companions = self._companions(rows, entropy, contraction.batch_size, first_level.survivors.rows)
-        resources = Resources(around(here if client is None else DaskEngine(client)), here, storage, companions)
+        resources = Resources(wrap_engine(here if client is None else DaskEngine(client)), here, storage, companions)
         max_level = self.max_iter + self.redraws
         state = state_after(first_level.survivors, rows.n_rows, contraction, max_level, storage, tally)
         population = DaskPopulation(values=rows, first_level=first_level, weights_there=weights)
@@ -870,8 +892,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _levels(
         self, population: Population, state: FitState, contraction: Contraction, resources: Resources
     ) -> Iterator[FitState]:
-        """Yield the state after each level and each redraw, and warn of what may have gone wrong."""
-        done = [] if state.record is None else [state]  # a first level that ran elsewhere
+        """Yield the state after each level and each redraw; warn if batches are too thin or the fit is unfinished."""
+        done = [] if state.record is None else [state]  # on Dask, the first level has been run already
         for after in chain(done, contract_levels(state, contraction, self.max_iter, resources)):
             state = after
             yield state
@@ -884,19 +906,19 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _is_hopeless(
         self, population: Population, state: FitState, contraction: Contraction, resources: Resources
     ) -> bool:
-        """Warn if batches are too thin, and tell whether further levels would be of no use."""
-        assert state.record is not None  # a state that comes out of a level has its record
+        """Warn if batches are too thin; return whether further levels are pointless."""
+        assert state.record is not None  # every level sets its record
         verdict = judge_first_level(population, state.record, contraction, resources)
         if verdict is None:
             return False
-        if verdict.is_hopeless or not self.redraws:  # which mend what is not hopeless
+        if verdict.is_hopeless or not self.redraws:  # redraws can repair cases that are not hopeless
             warnings.warn(verdict.message, ThinBatchesWarning, stacklevel=FIT_CALLER)
         return verdict.is_hopeless
 
     def _consume(self, state: FitState) -> None:
-        """Keep the record of a level, and print it where asked."""
+        """Store the record of a level, and print it if ``verbose`` is set."""
         record = state.record
-        assert record is not None  # a state that comes out of a level has its record
+        assert record is not None  # every level sets its record
         self.diagnostics_.append(record)
         if self.verbose:
             progress.say(progress.describe_level(record, self.n_views))
@@ -906,24 +928,24 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         n_rows = np.count_nonzero(weights) if isinstance(weights, np.ndarray) else rows.n_rows
         if n_clusters is not None and n_clusters >= n_rows > 1:
             warnings.warn(
-                f"n_clusters={n_clusters} of {type(self._base_method()).__name__} is at or above the number of rows "
-                f"({n_rows}), so only equal rows fuse: lower n_clusters.",
+                f"n_clusters={n_clusters} of {type(self._base_method()).__name__} is at least the number of rows "
+                f"({n_rows}), so only identical rows fuse: lower n_clusters.",
                 ConvergenceWarning,
-                stacklevel=FIT_CALLER - 2,  # which fit calls itself
+                stacklevel=FIT_CALLER - 2,  # called by fit itself, two frames fewer
             )
 
     def _warn_if_unfinished(self, state: FitState, batch_size: int | None) -> None:
         if state.stalled:
             warnings.warn(
-                f"Level {state.level} merged nothing in any batch, twice: {state.n_active} clusters are left. "
-                f"Raise batch_size above {batch_size}, or make the base method merge more.",
+                f"Levels {state.level - 1} and {state.level} merged nothing in any batch: {state.n_active} clusters "
+                f"are left. Raise batch_size above {batch_size}, or choose a base method that merges more.",
                 ConvergenceWarning,
                 stacklevel=FIT_CALLER,
             )
         elif state.idle_levels == 0:
             warnings.warn(
                 f"The last level still merged clusters when max_iter={self.max_iter} was reached: "
-                f"raise it, unless you mean to stop there.",
+                f"raise max_iter, or ignore this warning if the fit is meant to stop there.",
                 ConvergenceWarning,
                 stacklevel=FIT_CALLER,
             )
@@ -939,7 +961,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         taken = None if weights is None or weights.all() else np.flatnonzero(weights)
         labels = storage.vector(len(state.parents), state.parents.dtype)
         medoids = self._label_rows(state, weights, labels)
-        # Values are at hand of all rows or, where they were read once and in order, of those the first level left.
+        # Values can be read of all rows or, if rows were read once in order, of those that the first level left active.
         candidates = state.at_hand.numbers if state.at_hand.numbers is not None else taken
         landmark_rows = sample_landmarks(labels, medoids, generator_at(entropy, Draw.LANDMARKS), candidates=candidates)
         self._landmarks = Landmarks.build(fill_missing(state.at_hand.take(landmark_rows), self._selected_means()))
@@ -969,7 +991,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.medoids_ = state.at_hand.take(medoids)
         self.hierarchy_ = FusionHierarchy(
             state.parents,
-            np.maximum(state.absorbed_at, 1) - 1,  # its level 0 is the first level of the fit
+            np.maximum(state.absorbed_at, 1) - 1,  # level 0 of this hierarchy is the first level of the fit
             rows=survivors.rows,
             row_sizes=survivors.sizes,
         )
@@ -984,7 +1006,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return hide_small_clusters(*get_final_labels(roots), weights, self.min_cluster_size)[1]
 
     def _join_left_out(self, values: Rows, left_out: IntArray, state: FitState, landmark_rows: IntArray) -> None:
-        """Let the first-level cluster of the nearest landmark absorb each row that took no part in the fit."""
+        """Let each row of weight 0 join the first-level cluster of its nearest landmark."""
         medoids = roots_after_first_level(state.parents, state.absorbed_at, landmark_rows)
         for block in row_blocks(len(left_out)):
             rows = left_out[block]
@@ -993,14 +1015,14 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
 
 def _describe_reading(at_hand: RowsAtHand) -> Any:
-    """Return how rows are dealt into the batches of the first level, besides what parameters say."""
+    """Describe how rows are assigned to the batches of the first level, beyond what the parameters say."""
     if isinstance(at_hand.values, LazyDaskSource):
         return "by chunks", np.array(at_hand.values.array.chunks[0])
     return "in order" if at_hand.in_order else "at random"
 
 
 def _take_relevant(X: Any, relevant: IntArray | None) -> Any:
-    """Return the columns that distances are measured on; None stands for all."""
+    """Return the columns of the relevant features; None means all."""
     return X if relevant is None else take_features(X, relevant)
 
 
@@ -1010,7 +1032,7 @@ def _label_rows(landmarks: Landmarks, labels: IntArray, relevant: IntArray | Non
 
 
 def _measure(X: Any, medoids: Any, relevant: IntArray | None) -> Any:
-    """Return the Euclidean distance of each row to each medoid, which has the relevant features alone."""
+    """Return the Euclidean distance of each row to each medoid; ``medoids`` has only the relevant features."""
     if medoids.shape[0] == 0:
         return np.empty((X.shape[0], 0), dtype=X.dtype)
     return measure_distances(_take_relevant(X, relevant), medoids)

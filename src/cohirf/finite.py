@@ -1,4 +1,4 @@
-"""Which values a fit can compute with: finite ones whose squares do not overflow."""
+"""Checks that values are finite, and that their squares do not overflow."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ COLUMNS_TOLD = 3
 
 
 def find_fault(X: Any, *, allow_nan: bool) -> str | None:
-    """Say what is wrong with the values of ``X`` and what to do about it; None if nothing is.
+    """Describe what is wrong with the values of ``X``, and the remedy; return None if nothing is wrong.
 
-    NaN (unless allowed), infinities, and values whose squares overflow are wrong. One pass over the data in the
-    ordinary case: no square is above the sum of all. What is said of a table is said of one of its blocks of rows.
+    NaN (unless allowed), infinities, and values whose squares overflow are wrong. Valid data needs a single pass: if
+    the sum of all squares does not overflow, no square does. For a source, ``X`` is one block of its rows.
     """
     values = X.data if sparse.issparse(X) else X
     largest_square = np.finfo(values.dtype).max / (4 * X.shape[1])  # differences are up to twice as large
@@ -26,8 +26,8 @@ def find_fault(X: Any, *, allow_nan: bool) -> str | None:
         allow_nan = False
     if np.isnan(values).any() and not allow_nan:
         return (
-            "contains NaN. CoHiRF passes missing values on only in arrays and tables, to a base method that "
-            "takes them: "
+            "contains NaN. Missing values are allowed only in dense arrays and tables in memory, with a base method "
+            "that supports them: "
             "impute them, for instance with sklearn.impute.SimpleImputer, or leave their rows out."
         )
     if np.isinf(values).any():
@@ -39,14 +39,14 @@ def find_fault(X: Any, *, allow_nan: bool) -> str | None:
 
 
 def locate_fault(X: Any, names: Sequence[str] | None = None) -> str:
-    """Say which columns of ``X`` hold NaN or, if none does, infinity, how often, and where first.
+    """Describe which columns of ``X`` contain NaN (or, if there is none, infinity), how often, and in which row first.
 
     Parameters
     ----------
     X : array or CSR matrix
-        Values of which some are not finite.
+        Values, some of which are not finite.
     names : sequence of str, optional
-        Names of the columns, which are told by their number without it.
+        Names of the columns. Without them, columns are described by their number.
 
     Examples
     --------

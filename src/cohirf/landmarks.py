@@ -1,7 +1,7 @@
 """Landmarks: rows of the data from which new rows take their label.
 
-A final medoid is a poor stand-in for a cluster that is not round: on two concentric spheres the two medoids are two
-single points. So a fit keeps a bounded number of its rows, drawn so that every final cluster has some.
+A medoid represents a non-spherical cluster poorly: the medoids of two concentric spheres are just two points. So a fit
+keeps a bounded number of its rows, sampled so that every final cluster has some.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def sample_landmarks(
     candidates: IntArray | None = None,
     max_landmarks: int = MAX_LANDMARKS,
 ) -> IntArray:
-    """Return rows in rising order: all ``candidates``, or a sample of them in which every cluster has some.
+    """Return sorted row numbers: all ``candidates``, or a sample of them that contains rows of every cluster.
 
-    Half of the sample is shared out equally among clusters, half in proportion to their size; rows labelled -1 count
-    as one cluster. Every medoid is part of it, even where there are more clusters than ``max_landmarks``. Without
-    ``candidates``, any row can be drawn.
+    One half of the sample is divided equally among clusters, the other half in proportion to their size; rows labelled
+    -1 count as one cluster. Every medoid is in the sample, even if there are more clusters than ``max_landmarks``.
+    Without ``candidates``, all rows are candidates.
     """
     if candidates is not None:
         among_candidates = np.searchsorted(candidates, medoids)
@@ -52,15 +52,15 @@ def sample_landmarks(
 
 @dataclass(frozen=True)
 class Landmarks:
-    """Points that can be searched for the one nearest to a row."""
+    """Points, and a search for the point nearest to a row."""
 
     points: Any
     tree: KDTree | None
-    lift: float | None  # what faint values are multiplied by; None where points are not faint
+    lift: float | None  # factor for faint values (see faint_values.py); None if the points are not faint
 
     @classmethod
     def build(cls, points: Any) -> Landmarks:
-        """Put the points into a tree where they have few features; elsewhere a tree does not help."""
+        """Put the points into a k-d tree if they have few features; with many features, a tree does not help."""
         few_features = not sparse.issparse(points) and points.shape[1] <= MAX_TREE_FEATURES
         lift = find_lift(points)
         return cls(points, KDTree(_lift(points, lift)) if few_features else None, lift)
@@ -79,10 +79,10 @@ def _lift(X: Any, lift: float | None) -> Any:
 
 
 def _nearest_of_all(X: Any, points: Any) -> IntArray:
-    """Compare each row with all points.
+    """Return the number of the point nearest to each row, by comparison with all points.
 
-    That expands the square and loses digits. Shifted to the origin it loses few, and a few close points are compared
-    again, exactly.
+    The search expands the squared distance, which loses digits. So the data is first shifted to the origin, where it
+    loses few digits, and the few closest points are then compared again, exactly.
     """
     shifted_rows, shifted_points = X, points
     if not (sparse.issparse(points) or sparse.issparse(X)):

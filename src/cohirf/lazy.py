@@ -1,4 +1,4 @@
-"""Public names of a package that are imported when they are first asked for, so that the package itself is light."""
+"""Lazy imports: public names of a package that are imported on first use, so that the package itself loads quickly."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def lazy_names(package: str, places: Mapping[str, str]) -> tuple[Callable[[str],
     Parameters
     ----------
     package : str
-        Its ``__name__``.
+        The ``__name__`` of the package.
     places : mapping
-        Where each public name is defined: ``"module:name"``.
+        For each public name, the place of its definition: ``"module:name"``.
     """
 
     def get(name: str) -> Any:
@@ -24,7 +24,7 @@ def lazy_names(package: str, places: Mapping[str, str]) -> tuple[Callable[[str],
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, _, attribute = places[name].partition(":")
         found = getattr(import_module(module), attribute)
-        setattr(sys.modules[package], name, found)  # the next time it is there
+        setattr(sys.modules[package], name, found)  # so that this function is not called for it again
         return found
 
     def names() -> list[str]:

@@ -1,8 +1,8 @@
-"""What ``verbose`` shows: how far a piece of work is, and a line after each level.
+"""Output of ``verbose``: progress of work in steps, and a line after each level.
 
-Work in steps (the batches of a level, the trials of a search) is a :class:`Work`. A display draws it: tqdm's bar where
-somebody watches, a line every few seconds in a log, where a bar would leave thousands of lines. A program that has a
-screen of its own brings its own display: ``shown_by``.
+Work in steps (the batches of a level, the trials of a search) is a :class:`Work`. A display shows it: with a progress
+bar of tqdm on a terminal or in a notebook; elsewhere with a line every few seconds, because a bar would fill a log with
+thousands of lines. A program with its own display can redirect the output with ``shown_by``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cohirf.optional import import_optional, is_installed
 LOG_SECONDS = 10.0
 PREFIX = "[CoHiRF] "
 
-Advance = Callable[[int, str], None]  # so many more steps are done, and how the work stands
+Advance = Callable[[int, str], None]  # takes the number of steps that were just done, and a note on the progress
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Work:
     Attributes
     ----------
     name : str
-        What the work is called.
+        Name of the work.
     n_steps : int
-        How many steps it has.
+        Number of steps.
     steps : str
-        What the steps are called, in the plural.
+        Name of the steps, in the plural.
     stays : bool
-        Whether its last state stays to be read; of a level, a line of its own tells more.
+        Whether the final state stays visible. That of a level does not: a separate line describes the level.
     """
 
     name: str
@@ -51,13 +51,13 @@ class Work:
 
 
 class Bar(Protocol):
-    """The picture of some work."""
+    """Shows the progress of some work."""
 
     def advance(self, n_steps: int, note: str) -> None:
-        """Show that so many more steps are done, and how the work stands."""
+        """Show that ``n_steps`` more steps are done, with a note on the progress."""
 
     def close(self) -> None:
-        """Show nothing more."""
+        """End the display of the work."""
 
 
 class Display(Protocol):
@@ -67,12 +67,12 @@ class Display(Protocol):
         """Return a bar for some work, or None if there is nothing to show."""
 
     def say(self, line: str) -> None:
-        """Show a line that stays."""
+        """Print a permanent line."""
 
 
 @contextmanager
 def shown_by(display: Display) -> Iterator[None]:
-    """Show progress on another display, in fits with ``verbose`` that are called inside."""
+    """Redirect the output of fits with ``verbose`` to another display, within this context."""
     token = _display.set(display)
     try:
         yield
@@ -82,7 +82,7 @@ def shown_by(display: Display) -> Iterator[None]:
 
 @contextmanager
 def showing(work: Work, *, shown: bool = True) -> Iterator[Advance]:
-    """Yield a function that takes the number of steps that were just done, and a note on how the work stands."""
+    """Yield a function that takes the number of steps that were just done, and a note on the progress."""
     bar = _display.get().open(work) if shown else None
     try:
         yield _ignore if bar is None else bar.advance
@@ -92,15 +92,15 @@ def showing(work: Work, *, shown: bool = True) -> Iterator[Advance]:
 
 
 def say(line: str) -> None:
-    """Show a line that stays."""
+    """Print a permanent line."""
     _display.get().say(line)
 
 
 def describe_level(record: LevelRecord, n_views: int) -> str:
-    """Return the line that is shown after a level."""
+    """Return the line that is printed after a level."""
     seconds = record.base_seconds + record.consensus_seconds + record.medoid_seconds
     batches = "1 batch" if record.n_batches == 1 else f"{record.n_batches:,} batches"
-    agreement = "" if isnan(record.agreement) else f"agreement {record.agreement:.2f}, "  # one view has none
+    agreement = "" if isnan(record.agreement) else f"agreement {record.agreement:.2f}, "  # NaN for a single view
     return (
         f"level {record.level}: {record.rows_in:,} -> {record.rows_out:,} rows in {batches}, "
         f"{record.views_kept:.3g} of {n_views} views kept, {agreement}{seconds:.2f} s"
@@ -109,22 +109,22 @@ def describe_level(record: LevelRecord, n_views: int) -> str:
 
 @dataclass(frozen=True)
 class WatchedEngine:
-    """Runs the batches of a level on another engine and shows how far it is."""
+    """Runs the batches of a level on another engine, and shows the progress."""
 
     engine: Engine
 
     @property
     def is_serial(self) -> bool:
-        """Whether there is one task at a time."""
+        """Whether only one task runs at a time."""
         return self.engine.is_serial
 
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
-        """Call ``function`` with each tuple of arguments and give the results back in order."""
+        """Call ``function`` with each tuple of arguments, and yield the results in order."""
         tasks = iter(tasks)
         first = next(tasks)
         level = first[0].place[0] % BEYOND_LEVELS
         outcomes = self.engine.run(function, chain([first], tasks), n_tasks)
-        # at level 0, samples are tried out
+        # level 0 means samples that are clustered to check the batches, without a bar
         return _show(outcomes, Work(f"level {level}", n_tasks, "batches")) if level else outcomes
 
 
@@ -142,35 +142,35 @@ def _ignore(n_steps: int, note: str) -> None:
 
 
 class Streams:
-    """Lines on the standard output; bars on that for errors, unless a single step is all there is."""
+    """Prints lines to standard output, and bars to standard error unless the work has a single step."""
 
     def open(self, work: Work) -> Bar | None:
-        """Return tqdm's bar where somebody watches, and lines for a log elsewhere."""
+        """Return a bar of tqdm on a terminal or in a notebook, and lines for a log elsewhere."""
         if is_single(work):
             return None
         return LiveBar(work) if somebody_watches() else LogBar(work)
 
     def say(self, line: str) -> None:
         """Print a line."""
-        print(f"{PREFIX}{line}", flush=True)  # noqa: T201 - what verbose asks for
+        print(f"{PREFIX}{line}", flush=True)  # noqa: T201 - output that verbose requests
 
 
 _display: ContextVar[Display] = ContextVar("display", default=Streams())  # noqa: B039 - it has no state
 
 
 class LiveBar:
-    """A bar of tqdm, which knows terminals and notebooks."""
+    """A progress bar of tqdm, for terminals and notebooks."""
 
     def __init__(self, work: Work) -> None:
         tqdm = import_optional("tqdm.auto", "progress", "A progress bar").tqdm
         self._bar = tqdm(total=work.n_steps, desc=f"{PREFIX}{work.name}", unit=f" {work.steps}", leave=work.stays)
 
     def close(self) -> None:
-        """Take the bar away, unless its work stays."""
+        """Remove the bar, unless its final state stays visible."""
         self._bar.close()
 
     def advance(self, n_steps: int, note: str) -> None:
-        """Show that so many more steps are done."""
+        """Show that ``n_steps`` more steps are done."""
         self._bar.set_postfix_str(note, refresh=False)
         self._bar.update(n_steps)
 
@@ -187,7 +187,7 @@ class LogBar:
         """Do nothing: lines stay."""
 
     def advance(self, n_steps: int, note: str) -> None:
-        """Write a line, if it is time to."""
+        """Write a line if the last one was written long enough ago, or if the work is done."""
         self._done += n_steps
         seconds = time.monotonic() - self._written
         is_last = self._work.stays and self._done >= self._work.n_steps
@@ -195,7 +195,7 @@ class LogBar:
             return
         pace = "" if is_last else self._pace(seconds)
         self._written, self._done_before = self._written + seconds, self._done
-        print(  # noqa: T201 - what verbose asks for
+        print(  # noqa: T201 - output that verbose requests
             f"{self._prefix}{self._work.name}: {self._done:,} of {self._work.n_steps:,} {self._work.steps}, "
             f"{note}{pace}",
             file=sys.stderr,
@@ -203,7 +203,7 @@ class LogBar:
         )
 
     def _pace(self, seconds: float) -> str:
-        # since the line before: at the start of a level, batches may have come from a checkpoint, in no time
+        # measured since the previous line: the first batches of a level may have come from a checkpoint, at once
         n_steps = self._done - self._done_before
         if n_steps == 0 or seconds == 0:
             return ""
@@ -212,17 +212,17 @@ class LogBar:
 
 
 def is_single(work: Work) -> bool:
-    """Tell whether all there is to show is the end of a single step, which is said elsewhere."""
+    """Return whether the work has a single step and does not stay visible, so that a bar would show nothing."""
     return work.n_steps == 1 and not work.stays
 
 
 def somebody_watches() -> bool:
-    """Tell whether a bar can be drawn and is looked at."""
+    """Return whether a bar can be shown: tqdm is installed, and the output is a terminal or a notebook."""
     return is_installed("tqdm") and (_on_terminal() or _in_notebook())
 
 
 def _on_terminal() -> bool:
-    return hasattr(sys.stderr, "isatty") and sys.stderr.isatty()  # what replaces it may lack that, or be None
+    return hasattr(sys.stderr, "isatty") and sys.stderr.isatty()  # sys.stderr may be replaced, or be None
 
 
 def _in_notebook() -> bool:

@@ -1,6 +1,6 @@
-"""Scratch files: what grows with the data, kept on disk while a fit runs and as long as its results are in use.
+"""Scratch files: arrays that grow with the data, on disk while a fit runs and while its results are used.
 
-They are temporary files: nothing is left behind however the process ends.
+They are temporary files, which are gone when the process ends, also if it is killed.
 """
 
 from __future__ import annotations
@@ -26,45 +26,45 @@ from cohirf.durable.files import write_all
 from cohirf.durable.temporary import TemporaryFile
 
 ZEROS = bytes(2**20)
-NOT_SUPPORTED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # by the file system, or by the C library
+NOT_SUPPORTED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # not supported by the file system or the C library
 
 
 @dataclass(frozen=True)
 class ScratchStorage:
-    """Keeps vectors and gathered rows in temporary files of ``directory``.
+    """Stores vectors and collected rows in temporary files in ``directory``.
 
-    By default that is the directory for temporary files, which the environment variable TMPDIR names.
+    The default is the system's directory for temporary files, which the environment variable TMPDIR sets.
     """
 
     directory: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
     mappings: list[mmap.mmap] = field(default_factory=list)
 
     def vector(self, n_rows: int, dtype: Any) -> NDArray[Any]:
-        """Return a vector with an entry for each row, to be written to."""
+        """Return an uninitialised vector with one entry for each row."""
         with _naming(self.directory):
             vector = _map(_make_file(self.directory), np.dtype(dtype), (n_rows,))
         self.mappings.append(vector._mmap)  # type: ignore[attr-defined]  # numpy names it for this use only
         return vector
 
     def gather(self) -> ScratchGatherer:
-        """Return a place for rows that are carried from one level to the next."""
+        """Return an object that collects the rows that later levels read."""
         return ScratchGatherer(self.directory)
 
     def release(self) -> None:
-        """Let go of the memory that holds parts of the vectors; they are read again when they are needed."""
+        """Release the memory that caches parts of the vectors; they are read from disk again when they are needed."""
         if hasattr(mmap, "MADV_DONTNEED"):
             for mapping in self.mappings:
                 mapping.madvise(mmap.MADV_DONTNEED)
 
 
 class ScratchGatherer:
-    """Appends blocks of rows to a temporary file of ``directory``. CSR blocks stay in memory."""
+    """Appends blocks of rows to a temporary file in ``directory``. CSR blocks stay in memory."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._sparse_blocks = MemoryGatherer()
         self._file: TemporaryFile | None = None
-        self._empty: NDArray[Any] = np.empty((0, 0))  # tells type and number of columns
+        self._empty: NDArray[Any] = np.empty((0, 0))  # has the type and the number of columns of the blocks
         self._n_rows = 0
 
     def add(self, values: Any) -> None:
@@ -91,7 +91,7 @@ def _make_file(directory: Path) -> TemporaryFile:
 
 
 def _map(temporary: TemporaryFile, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return a memory map of a file, which then exists as long as the map."""
+    """Return a memory map of a file; the file exists as long as the map."""
     _reserve(temporary.file, max(1, dtype.itemsize * math.prod(shape)))
     array: Any = np.memmap(temporary.file, dtype=dtype, mode="r+", shape=shape)
     array.filename = os.fspath(temporary)  # joblib sends a memory map to its workers by name
@@ -100,11 +100,11 @@ def _map(temporary: TemporaryFile, dtype: np.dtype[Any], shape: tuple[int, ...])
 
 
 def _let_go(_: TemporaryFile) -> None:
-    """Do nothing: the argument is what was held until now."""
+    """Do nothing: the finalizer only holds a reference to the file until the map is deleted."""
 
 
 def _reserve(file: IO[bytes], n_bytes: int) -> None:
-    """Take room on the disk: if it ran full under a mapping, the system would kill the process."""
+    """Reserve disk space: writing to a memory map on a full disk would kill the process."""
     try:
         os.posix_fallocate(file.fileno(), 0, n_bytes)
     except AttributeError:  # not on this system
@@ -122,13 +122,13 @@ def _append_zeros(file: IO[bytes], n_bytes: int) -> None:
 
 @contextmanager
 def _naming(directory: Path) -> Iterator[None]:
-    """Let an error of the system say what the directory is for, and how to have another."""
+    """Replace system errors by errors that say what the directory is for, and how to choose another one."""
     try:
         yield
     except OSError as error:
         reason = "is full" if error.errno == errno.ENOSPC else f"cannot be written to ({error.strerror or error})"
         raise OSError(
             error.errno,
-            f"{directory}, where the fit keeps what grows with the data, {reason}: "
-            f"make room, or name another directory in the environment variable TMPDIR",
+            f"{directory}, the directory for temporary files of the fit, {reason}: "
+            f"free some space, or set the environment variable TMPDIR to another directory",
         ) from error

@@ -1,7 +1,6 @@
-"""Checks of what users pass in, with errors that name the value and the remedy.
+"""Validation of user input, with errors that name the value and the remedy.
 
-scikit-learn's ``validate_data`` does most of it. Here stands what it lets through, or refuses in words that do not
-help.
+scikit-learn's ``validate_data`` does most of it. This file adds checks that it lacks, and clearer messages.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ ENCODE_TEXT = "for instance with sklearn.preprocessing.OneHotEncoder"
 
 @contextmanager
 def naming_text() -> Iterator[None]:
-    """Say what to do where a cell that should be a number turns out to be text."""
+    """Replace the error about a cell that is text, not a number, by one that says what to do."""
     try:
         yield
     except ValueError as error:
@@ -43,9 +42,9 @@ def naming_text() -> Iterator[None]:
 
 
 def refuse_what_is_no_table(X: Any) -> None:
-    """Raise for input that would be converted into something its owner did not mean."""
+    """Raise for input that is not a table of numbers, or whose conversion to one would surprise the user."""
     if X is None:
-        raise TypeError("X=None is no data: give an array or table with one row per sample.")
+        raise TypeError("X is None: give an array or table with one row per sample.")
     if isinstance(X, str | os.PathLike):
         raise TypeError(f"X={os.fspath(X)!r} is a path: open it with cohirf.open_source and fit what that returns.")
     if isinstance(X, dict) and not sparse.issparse(X):  # scipy's dictionary of keys is a dict
@@ -72,7 +71,7 @@ def check_finite(X: Any, names: Sequence[str] | None, *, allow_nan: bool) -> Non
 
 
 def narrow_indices(X: Any) -> Any:
-    """Return a CSR matrix with 32-bit indices where they suffice, as most base methods want them."""
+    """Return a CSR matrix with 32-bit indices if they suffice, as most base methods require them."""
     if X.indices.dtype == np.int32 or max(X.nnz, *X.shape) >= 2**31:
         return X
     parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
@@ -80,26 +79,26 @@ def narrow_indices(X: Any) -> Any:
 
 
 def column_means(X: NDArray[Any]) -> NDArray[np.floating[Any]]:
-    """Return the mean of each column over its present cells; 0 for a column that has none."""
+    """Return the mean of each column over the cells that are not missing; 0 if all cells are missing."""
     present = ~np.isnan(X)
     totals = np.where(present, X, 0).sum(axis=0)
     return np.asarray(totals / np.maximum(present.sum(axis=0), 1), dtype=X.dtype)
 
 
 def takes_sparse(estimator: Any) -> bool:
-    """Tell whether a base method takes CSR matrices; one that has no tags is believed to."""
+    """Return whether a base method supports CSR matrices; assumed if it has no scikit-learn tags."""
     return not hasattr(estimator, "__sklearn_tags__") or bool(get_tags(estimator).input_tags.sparse)
 
 
 def takes_nan(estimator: Any) -> bool:
-    """Tell whether a base method takes missing values; of a pipeline, whether its first step does."""
+    """Return whether a base method supports missing values; for a pipeline, whether its first step does."""
     if isinstance(estimator, Pipeline):
         return takes_nan(estimator.steps[0][1])
     return hasattr(estimator, "__sklearn_tags__") and bool(get_tags(estimator).input_tags.allow_nan)
 
 
 def set_columns(estimator: Any, n_features: int, names: Sequence[str] | None) -> None:
-    """Keep the number and names of a source's columns, as scikit-learn does for a table."""
+    """Set ``n_features_in_`` and ``feature_names_in_`` from a source, as scikit-learn does for a table."""
     estimator.n_features_in_ = n_features
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
@@ -108,17 +107,17 @@ def set_columns(estimator: Any, n_features: int, names: Sequence[str] | None) ->
 
 
 def check_columns(estimator: Any, n_features: int, names: Sequence[str] | None) -> None:
-    """Raise for a source whose columns are not those of the fit."""
+    """Raise for a source whose columns differ from those of the fit."""
     if n_features != estimator.n_features_in_:
         raise ValueError(
-            f"The source has {n_features} columns, and the fit had {estimator.n_features_in_}: "
-            f"select the same ones with open_source(..., columns=...)."
+            f"The source has {n_features} columns, but the fit had {estimator.n_features_in_}: "
+            f"select the same columns with open_source(..., columns=...)."
         )
     fitted = getattr(estimator, "feature_names_in_", None)
     if names is not None and fitted is not None and list(names) != list(fitted):
         other = next(pair for pair in zip(names, fitted, strict=True) if pair[0] != pair[1])
         raise ValueError(
-            f"Column {other[0]!r} of the source stands where the fit had {other[1]!r}: "
+            f"The source has column {other[0]!r} in the place of column {other[1]!r} of the fit: "
             f"select the same columns in the same order with open_source(..., columns=...)."
         )
 
@@ -129,14 +128,14 @@ def check_base_method(estimator: Any) -> None:
         raise TypeError(f"estimator={estimator.__name__} is a class: give an instance, such as {estimator.__name__}().")
     if not (hasattr(estimator, "fit_predict") or hasattr(estimator, "fit")):
         raise TypeError(
-            f"estimator={estimator!r} is no clustering method: give an instance with fit_predict, "
+            f"estimator={estimator!r} is not a clustering estimator: give an instance with fit_predict, "
             f"or with fit and either labels_ or predict."
         )
     kind = _supervised_kind(estimator)
     if kind is not None:
         raise TypeError(
-            f"estimator={estimator!r} is a {kind}: it learns from labels, and there are none in clustering. Give a "
-            f"clustering method, such as KMeans or DBSCAN."
+            f"estimator={estimator!r} is a {kind}: it needs labels to learn from, and clustering has none. Give a "
+            f"clustering estimator, such as KMeans or DBSCAN."
         )
     if isinstance(estimator, FeatureAgglomeration):
         raise TypeError(f"estimator={estimator!r} clusters features, not rows: try AgglomerativeClustering.")
@@ -147,13 +146,13 @@ def check_base_method(estimator: Any) -> None:
 
 
 def check_jobs(n_jobs: int | None) -> None:
-    """Raise for a number of jobs that means nothing."""
+    """Raise for an invalid number of jobs."""
     if n_jobs == 0:
         raise ValueError("n_jobs=0 is not valid: give 1 or more, or -1 for all cores.")
 
 
 def count_view_features(max_features: int | float, n_features: int) -> int:
-    """Return how many of ``n_features`` features a view has."""
+    """Return the number of features in a view of data with ``n_features`` features."""
     if isinstance(max_features, int | np.integer):
         if max_features > n_features:
             raise ValueError(
@@ -165,7 +164,7 @@ def count_view_features(max_features: int | float, n_features: int) -> int:
 
 
 def _supervised_kind(estimator: Any) -> str | None:
-    """Return what kind of method needs labels to learn from; None for those that need none."""
+    """Return the kind of a method that needs labels to learn from; None if it needs no labels."""
     if not hasattr(estimator, "__sklearn_tags__"):
         return None
     if is_classifier(estimator):
@@ -181,7 +180,7 @@ def _as_array(X: Any) -> Any:
     except ValueError as error:
         if "inhomogeneous" not in str(error):
             raise
-        raise ValueError("The rows of X differ in length: give equally many values for each row.") from error
+        raise ValueError("The rows of X differ in length: give the same number of values in each row.") from error
 
 
 def _refuse_array_type(X: NDArray[Any]) -> None:
@@ -193,7 +192,7 @@ def _refuse_array_type(X: NDArray[Any]) -> None:
 
 
 def _columns(X: Any) -> list[tuple[Any, str]]:
-    """Name and type of each column of a pandas, polars or Arrow table; nothing for other input."""
+    """Return the name and type of each column of a pandas, polars or Arrow table; an empty list for other input."""
     if hasattr(X, "column_names"):  # Arrow
         return [(field.name, str(field.type)) for field in X.schema]
     if hasattr(X, "columns") and hasattr(X, "dtypes"):

@@ -110,7 +110,7 @@ def test_rows_count_with_their_own_weight_in_a_round_and_not_with_the_mass_of_a_
 
 
 def test_a_method_that_is_told_the_number_of_clusters_is_refused():
-    with pytest.raises(ValueError, match=r"redraws=5 needs a base method that finds .* and KMeans is told it"):
+    with pytest.raises(ValueError, match=r"redraws=5 cannot be combined .* and KMeans has n_clusters=3"):
         CoHiRF(KMeans(3), redraws=5).fit(np.zeros((10, 2)))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage, RowsReadOnce, SelectedRows
+from cohirf.algorithm.storage import ArrayRows, MemoryStorage, RowsReadOnce, RowsWithFeatures
 
 X = np.arange(12.0).reshape(6, 2)
 
@@ -44,6 +44,6 @@ def test_rows_that_are_read_once_have_their_own_numbers():
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_rows_may_have_some_of_their_features(container):
-    rows = SelectedRows(ArrayRows(container(X)), np.array([1]))
+    rows = RowsWithFeatures(ArrayRows(container(X)), np.array([1]))
     assert rows.n_rows == 6
     assert dense(rows.take(np.array([0, 4]))).tolist() == [[1], [9]]

@@ -174,9 +174,8 @@ def test_the_message_admits_that_nothing_was_found():
     verdict = ThinBatches(Setting(200, None), 0.97, (), 3200, 0.4, None)
     assert verdict.message == (
         "Batches of 200 rows are too thin for the base method: the first level left 97% of their rows active, and "
-        "larger batches would fuse more of them. Even of 3,200 rows together 40% would fuse with no other: raise "
-        "batch_size. "
-        "The fit stops here."
+        "larger batches would fuse more of them. Even in a sample of 3,200 rows, 40% fuse with no other row: raise "
+        "batch_size. The fit stops here."
     )
 
 

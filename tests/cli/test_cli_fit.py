@@ -266,7 +266,8 @@ def test_a_quiet_fit_prints_nothing(cohirf, folder, apart):
 def test_warnings_are_lines_in_words_of_options(cohirf, folder, apart):
     outcome = cohirf("fit", "iris.csv", *apart, "--max-iter", 1, "--json")
     warning = (
-        "The last level still merged clusters when --max-iter 1 was reached: raise it, unless you mean to stop there."
+        "The last level still merged clusters when --max-iter 1 was reached: raise --max-iter, or ignore this warning "
+        "if the fit is meant to stop there."
     )
     assert f"\nwarning: {warning}\n" in outcome.err
     assert json.loads(outcome.out)["warnings"] == [warning]

@@ -252,7 +252,7 @@ from sklearn.cluster import DBSCAN, KMeans
 from cohirf import CoHiRF
 from cohirf.clusterers import SCSRGF
 from cohirf.planning import draw_rows, plan_batches
-from cohirf.planning.memory import forget_peak, peak_bytes, resident_bytes
+from cohirf.planning.memory import reset_peak, peak_bytes, resident_bytes
 from hungry import contraction_of
 
 rng = np.random.default_rng(0)
@@ -267,7 +267,7 @@ plan = plan_batches(
     memory_limit=limit,
     n_jobs=n_jobs,
 )
-forget_peak()
+reset_peak()
 CoHiRF(base, n_views=1, batch_size=plan.batch_size, n_jobs=n_jobs, random_state=0).fit(X)
 print(plan.n_batches, plan.n_bytes / limit, peak_bytes() / limit)
 """

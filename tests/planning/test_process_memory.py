@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF
 from cohirf.planning import memory
-from cohirf.planning.memory import available_bytes, forget_peak, peak_bytes, resident_bytes, resolve_memory_limit
+from cohirf.planning.memory import available_bytes, peak_bytes, reset_peak, resident_bytes, resolve_memory_limit
 from other_systems import OTHER_SYSTEMS, as_on
 
 HUNDRED_MB = 10**8
@@ -27,11 +27,11 @@ def test_resident_memory_counts_what_is_touched():
 @pytest.mark.slow
 @on_linux
 def test_the_peak_outlives_what_made_it_until_it_is_forgotten():
-    forget_peak()
+    reset_peak()
     before = resident_bytes()
     assert np.ones(HUNDRED_MB, dtype=np.uint8).all()
     assert peak_bytes() - before == pytest.approx(HUNDRED_MB, rel=0.02)
-    forget_peak()
+    reset_peak()
     assert peak_bytes() - before < HUNDRED_MB / 10
 
 
@@ -39,7 +39,7 @@ def test_the_peak_outlives_what_made_it_until_it_is_forgotten():
 def test_other_systems_tell_memory_too(system):
     with as_on(system):
         assert 10**7 < resident_bytes() < 1.1 * peak_bytes()  # the system counts pages of each thread in its own time
-        forget_peak()
+        reset_peak()
         assert 10**7 < available_bytes() < 10**15
 
 

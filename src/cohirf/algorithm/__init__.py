@@ -1,7 +1,7 @@
-"""The paper, step by step: arrays in, arrays out.
+"""The steps of the paper, as functions from arrays to arrays.
 
-``levels`` is Algorithm 1 and the batching levels, the only loop. It calls, in this order, ``batches`` (which rows
-are contracted together), ``get_clusters`` (labels of the base method on random feature views), ``consensus`` (what
-the views agree on), ``choose_medoids`` (one representative per cluster) and ``parents`` (the fusion hierarchy).
-Nothing here knows of files, processes, plots or the command line.
+``levels`` has the only loop: Algorithm 1 with batches. It calls, in this order, ``batches`` (which rows are contracted
+together), ``get_clusters`` (labels of the base method on random feature views), ``consensus`` (the partition that the
+views agree on), ``choose_medoids`` (one representative per cluster) and ``parents`` (the fusion hierarchy). Nothing in
+this folder depends on files, processes, plots or the command line.
 """

@@ -1,4 +1,4 @@
-"""The base clustering method, whatever its interface, and one call of it on one view."""
+"""The base clustering method: one interface to all kinds of estimators, and one call on one view."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from cohirf.algorithm.consensus import NOISE
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.repeated_warnings import calling_base_method
 
-# Sizes that may be bounded by the number of rows. They are lowered only for a call that fails without it: a DBSCAN
-# with min_samples above the number of rows is no error, and means that every row is noise.
+# Parameters that may not exceed the number of rows. They are lowered only if a call fails: DBSCAN with min_samples
+# above the number of rows does not fail, but labels every row as noise.
 SIZES = ("n_clusters", "n_components", "n_neighbors", "min_samples", "min_cluster_size")
-# Switches that keep a method from overwriting its input, and what they can be set to; a default of "warn" asks the
-# user to choose, and here there is nothing to choose.
+# Parameters that keep a method from overwriting its input, and their possible values. The default "warn" asks the user
+# to choose, which does not matter here.
 COPIES = ("copy", "copy_x")
 COPY_VALUES = (True, False, "warn")
 
 
 @dataclass(frozen=True)
 class BaseMethod:
-    """A clustering method that is called again and again, each time on a fresh copy with fresh seeds.
+    """A clustering method that is called many times, each time as a fresh copy with new seeds.
 
     Attributes
     ----------
@@ -36,13 +36,14 @@ class BaseMethod:
         A clone of the user's estimator. It has ``fit_predict``, or ``fit`` and ``labels_``, or ``fit`` and
         ``predict``.
     seeds, copies : tuple of str
-        Names of its parameters that are seeds, and that keep it from overwriting its input; nested ones included.
+        Names of the parameters that are seeds, and of those that keep the method from overwriting its input. Nested
+        parameters are included.
     sizes : dict
-        Its parameters that may be bounded by the number of rows.
+        Parameters that may not exceed the number of rows, with their values.
     n_clusters : int or None
-        The number of clusters it looks for, if it is told.
+        The fixed number of clusters; None if the method finds the number itself.
     weight_argument : str or None
-        The name under which it takes sample weights.
+        Name of the argument of ``fit`` that takes sample weights.
     """
 
     prototype: Any
@@ -59,11 +60,11 @@ class BaseMethod:
 
     @classmethod
     def of(cls, estimator: Any) -> BaseMethod:
-        """Look at the parameters of ``estimator``, which is not changed."""
+        """Inspect the parameters of ``estimator``, which is not changed."""
         prototype = clone(estimator, safe=False)  # without get_params: a deep copy
         parameters = prototype.get_params() if hasattr(prototype, "get_params") else {}
         last = {name: name.rsplit("__", 1)[-1] for name in sorted(parameters)}
-        # None would let it start jobs of its own where the caller has asked joblib for some, beside those of the levels
+        # With None, the method would start its own jobs in a parallel_config context, beside those of the levels.
         undecided = [name for name in last if last[name] == "n_jobs" and parameters[name] is None]
         if undecided:
             prototype.set_params(**dict.fromkeys(undecided, 1))
@@ -85,7 +86,7 @@ class BaseMethod:
     def label_rows(
         self, view: Any, rng: np.random.Generator, sample_weight: Any = None, *, may_overwrite: bool = False
     ) -> IntArray:
-        """Return the labels a fresh copy of the method gives to the rows of ``view``.
+        """Return the labels that a fresh copy of the method gives to the rows of ``view``.
 
         Parameters
         ----------
@@ -94,9 +95,9 @@ class BaseMethod:
         rng : numpy.random.Generator
             Draws the seeds.
         sample_weight : array, optional
-            Mass of each row, for methods that take it.
+            Mass of each row, for methods that support weights.
         may_overwrite : bool
-            Whether the method may use the memory of ``view`` for itself.
+            Whether the method may overwrite ``view``.
         """
         n_rows = view.shape[0]
         if n_rows == 1:
@@ -104,7 +105,7 @@ class BaseMethod:
         if self.finds_no_fewer_than(n_rows):
             return _label_distinct_rows(view)
         settings: dict[str, Any] = {name: int(rng.integers(2**31 - 1)) for name in self.seeds}
-        # A call that may have to be repeated with lower sizes must find its view as it was.
+        # A call that may have to be repeated with lower sizes must not overwrite the view.
         may_overwrite = may_overwrite and all(size < n_rows for size in self.sizes.values())
         settings |= dict.fromkeys(self.copies, not may_overwrite)
         weights = {} if sample_weight is None or self.weight_argument is None else {self.weight_argument: sample_weight}
@@ -113,26 +114,27 @@ class BaseMethod:
         return _check_labels(labels, n_rows, type(self.prototype).__name__)
 
     def finds_no_fewer_than(self, n_clusters: int) -> bool:
-        """Tell whether the method is told to find at least so many clusters."""
+        """Return whether the method has a fixed number of clusters, and it is at least ``n_clusters``."""
         return self.n_clusters is not None and self.n_clusters >= n_clusters
 
     def _call(self, view: Any, settings: dict[str, Any], weights: dict[Any, Any]) -> Any:
-        """Fit a fresh copy; if it fails and sizes may be the reason, try again with lower ones."""
+        """Fit a fresh copy; if it fails and sizes may be the reason, try again with lower sizes."""
         try:
             return _fit_labels(self._fresh(settings), view, weights)
         except Exception:
             n_complete = _count_complete_rows(view)
-            for bound in (view.shape[0], view.shape[0] - 1, n_complete, n_complete - 1):  # a row may neighbour itself
+            # some methods count a row as its own neighbour, and some do not
+            for bound in (view.shape[0], view.shape[0] - 1, n_complete, n_complete - 1):
                 lowered = {name: bound for name, size in self.sizes.items() if size > bound}
                 if lowered and bound > 0:
                     with suppress(Exception):
                         return _fit_labels(self._fresh(settings | lowered), view, weights)
-            if n_complete < view.shape[0] and n_complete < 2:  # no two rows that it could put together
+            if n_complete < view.shape[0] and n_complete < 2:  # fewer than two rows that could form a cluster
                 return np.full(view.shape[0], NOISE)
             raise
 
     def _fresh(self, settings: dict[str, Any]) -> Any:
-        # A deep copy of an unfitted estimator is what clone makes, in a tenth of the time; that counts in a batch.
+        # For an unfitted estimator, deepcopy does the same as clone in a tenth of the time, which matters per batch.
         method = deepcopy(self.prototype)
         nested = {name: value for name, value in settings.items() if "__" in name}
         for name in settings.keys() - nested.keys():
@@ -141,7 +143,7 @@ class BaseMethod:
 
 
 def find_weight_argument(estimator: Any) -> str | None:
-    """Return the name under which ``fit`` takes sample weights, or None if it does not take them."""
+    """Return the name of the argument of ``fit`` that takes sample weights; None if there is no such argument."""
     if isinstance(estimator, Pipeline):
         step, last = estimator.steps[-1]
         inner = find_weight_argument(last)
@@ -151,19 +153,19 @@ def find_weight_argument(estimator: Any) -> str | None:
         if "sample_weight" in parameters:
             return "sample_weight"
         if all(parameter.kind != Parameter.VAR_KEYWORD for parameter in parameters.values()):
-            return None  # and what is called first passes nothing on
+            return None  # without **kwargs, the first method that is called cannot pass weights on
     return None
 
 
 def _count_complete_rows(view: Any) -> int:
-    """Return the number of rows without missing cells: those that methods which take such cells look at."""
+    """Return the number of rows without missing values."""
     if sparse.issparse(view) or view.dtype.kind != "f":
         return int(view.shape[0])
     return int((~np.isnan(view).any(axis=1)).sum())
 
 
 def _label_distinct_rows(view: Any) -> IntArray:
-    """Return equal labels for equal rows: what is left to find for a method told to find a cluster per row."""
+    """Give identical rows the same label: the result for a method that must find at least one cluster per row."""
     if not sparse.issparse(view):
         return np.unique(view, axis=0, return_inverse=True)[1].ravel()
     rows = [view[[i]] for i in range(view.shape[0])]
@@ -185,8 +187,8 @@ def _fit_labels(method: Any, view: Any, weights: dict[Any, Any]) -> Any:
     if hasattr(method, "predict"):
         return method.predict(view)
     raise TypeError(
-        f"estimator={method!r} is no clustering method: after fit it has neither labels_ nor predict. "
-        f"Give one that has, or that has fit_predict."
+        f"estimator={method!r} is not a clustering estimator: after fit it has neither labels_ nor predict. "
+        f"Give an estimator that has one of them, or fit_predict."
     )
 
 

@@ -1,7 +1,7 @@
 """Which active rows a level contracts together, and which it holds aside (paper, section 2.4).
 
-Rows are numbered here by their position among the active ones. Rows held aside stay active and untouched. They keep
-the density of the data alive for the next level, where the other batches have shrunk to their medoids.
+This file numbers rows by their position among the active rows. Rows held aside stay active and unchanged. They preserve
+the density of the data for the next level, in which the other batches are reduced to their medoids.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from cohirf.algorithm.grouping import IntArray, index_dtype
 
 @dataclass(frozen=True)
 class Batch:
-    """Positions in rising order: of rows contracted together, and of rows read with them but held aside."""
+    """Sorted positions: of rows contracted together, and of rows read with them but held aside."""
 
     contracted: IntArray
     held_aside: IntArray
 
 
 class Batches(Protocol):
-    """Disjoint batches, made one by one."""
+    """Disjoint batches, created one by one."""
 
     @property
     def n_batches(self) -> int:
-        """How many batches are contracted."""
+        """Number of batches that are contracted."""
 
     @property
     def held_aside(self) -> IntArray:
-        """Positions of rows that are held aside and in no batch."""
+        """Positions of the held-aside rows that are in no batch."""
 
     def __iter__(self) -> Iterator[Batch]:
         """Yield the batches."""
 
 
 def count_batches(n_rows: int, batch_size: int | None) -> int:
-    """Return how many batches bring their size closest to ``batch_size``; None asks for a single one.
+    """Return the number of batches whose size is closest to ``batch_size``; 1 for None.
 
-    Rounding up instead would cut the rest of the last batching level, a little more than one batch, into two thin
-    halves.
+    Rounding up would split the last batching level, which has a little more than one batch of rows, into two halves
+    that are too thin.
     """
     return 1 if batch_size is None else max(1, int(n_rows / batch_size + 0.5))
 
@@ -51,10 +51,10 @@ def count_batches(n_rows: int, batch_size: int | None) -> int:
 def split_into_batches(
     n_active: int, batch_size: int | None, rng: np.random.Generator, *, in_order: bool = False
 ) -> Batches:
-    """Split positions into batches; where there are several, hold as many rows aside as one batch has.
+    """Split positions into batches; if there are several, hold one batch's worth of rows aside.
 
-    Batches are random, or blocks of neighbours where rows are best read in order. The rows held aside are a random
-    sample of all in both cases: a block of neighbours would not look like the data if these are sorted.
+    Batches are random, or with ``in_order`` blocks of consecutive rows. In both cases the held-aside rows are a random
+    sample of all rows: if the data is sorted, a block of consecutive rows does not represent it.
     """
     n_batches = count_batches(n_active, batch_size)
     if n_batches == 1:
@@ -84,14 +84,14 @@ class OneBatch:
 
 @dataclass(frozen=True)
 class RandomBatches:
-    """A permutation cut into pieces; the first one is held aside."""
+    """A random permutation cut into parts; the first part is held aside."""
 
     shuffled: IntArray
     bounds: IntArray
 
     @property
     def n_batches(self) -> int:
-        """How many batches are contracted."""
+        """Number of batches that are contracted."""
         return len(self.bounds) - 2
 
     @property
@@ -106,14 +106,14 @@ class RandomBatches:
 
 @dataclass(frozen=True)
 class Block:
-    """Neighbours: positions from ``start`` to ``stop``, and which of them, counted from ``start``, are held aside."""
+    """Consecutive positions from ``start`` to ``stop``, and the offsets of the held-aside rows among them."""
 
     start: int
     stop: int
     held: IntArray
 
     def batch(self, n_active: int) -> Batch:
-        """Return the block as a batch of ``n_active`` positions."""
+        """Return the block as a batch; ``n_active`` positions in all decide the integer type."""
         is_held = np.zeros(self.stop - self.start, dtype=bool)
         is_held[self.held] = True
         positions = np.arange(self.start, self.stop, dtype=index_dtype(n_active))
@@ -122,7 +122,7 @@ class Block:
 
 @dataclass(frozen=True)
 class BlocksInOrder:
-    """Blocks of neighbours, of each of which some random rows are held aside: as many in all as one batch has."""
+    """Blocks of consecutive rows. Each holds some random rows aside; together these are one batch's worth of rows."""
 
     n_active: int
     n_with_held_aside: int
@@ -130,19 +130,19 @@ class BlocksInOrder:
 
     @property
     def n_batches(self) -> int:
-        """How many batches are contracted."""
+        """Number of batches that are contracted."""
         return self.n_with_held_aside - 1
 
     @property
     def held_aside(self) -> IntArray:
-        """Every row is in a block: those held aside are read with the others."""
+        """No rows: held-aside rows are part of a block, and are read with its other rows."""
         return _no_rows(self.n_active)
 
     def __iter__(self) -> Iterator[Batch]:
         return (block.batch(self.n_active) for block in self.blocks())
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the blocks, which are small however many rows they have."""
+        """Yield the blocks. A block stores its bounds and held-aside rows only, so it stays small."""
         held_bounds = _bounds(self.n_active // self.n_with_held_aside, self.n_batches)
         blocks = pairwise(block_bounds(self.n_active, self.n_with_held_aside).tolist())
         for (start, stop), (held_start, held_stop) in zip(blocks, pairwise(held_bounds), strict=True):
@@ -151,7 +151,7 @@ class BlocksInOrder:
 
 
 def block_bounds(n_active: int, n_with_held_aside: int) -> IntArray:
-    """Return where blocks of neighbours begin, and where the last one ends."""
+    """Return the first position of each block, and the end of the last block."""
     return _bounds(n_active, n_with_held_aside - 1)
 
 

@@ -1,14 +1,14 @@
 """ChooseMedoids: the most central row of each consensus cluster (paper, section 2.2.2).
 
-The paper's formula takes the argmin of summed absolute similarities, which is the *least* central row and
-contradicts the sentence around it; the most central one is taken here.
+The paper's formula takes the argmin of summed absolute similarities, which is the *least* central row and contradicts
+the paper's own text. This file chooses the most central row.
 
-Cosine similarity and squared Euclidean distance add up over a cluster to an inner product with one vector: the sum
-of its rows, or their mean. So these medoids are exact and cost O(n p). Similarities without such a form are computed
-between a sample of at most ``max_candidates`` rows of each cluster.
+A sum of cosine similarities or squared Euclidean distances over a cluster is an inner product with one vector: the sum
+of its rows, or their mean. So these medoids are exact and cost O(n p). Other similarities are computed between a sample
+of at most ``max_candidates`` rows of each cluster.
 
-Ties go to the lowest row: rows whose score is within ``TIE`` of the best one count as equal, so that the order in
-which rows are added up does not decide. For the same reason, CSR rows must not lose digits that an array keeps.
+Ties go to the lowest row: scores within ``TIE`` of the best score count as equal, so that the order of summation does
+not matter. For the same reason, CSR rows must not lose digits that an array keeps.
 """
 
 from __future__ import annotations
@@ -37,31 +37,33 @@ FloatArray = NDArray[np.float64]
 Similarity = Callable[[Any, FloatArray], FloatArray]
 
 TIE = 1e-9
-# Sizes of temporary arrays, in cells: cluster sums that are held at once, and a block of rows that fits the cache.
+# Sizes of temporary arrays, in cells: cluster sums that are in memory at once, and a block of rows that fits the cache.
 SUM_CELLS = 2**23
 BLOCK_CELLS = 2**17
-# Below it, a square has lost digits.
+# Smaller squares have lost digits.
 FAINT_SQUARE = np.finfo(np.float64).smallest_normal / np.finfo(np.float64).eps ** 2
-# A CSR cluster whose mean has a larger square, in units of the mean squared distance to it, is shifted to the origin:
-# the expanded square would lose digits. Rows of so tight a cluster have their large values in the same columns.
+# If the squared norm of a CSR cluster's mean, over the mean squared distance to it, is larger than this, the cluster is
+# shifted to the origin: the expanded square would lose digits. The shift keeps the rows sparse, because such a tight
+# cluster has its large values in the same columns.
 TIGHT = 1e4
-# Up to so many CSR candidates in a cluster, subtracting all pairs of many clusters at once beats a call per cluster.
+# With at most this many CSR candidates per cluster, subtracting all pairs of many clusters at once is faster than one
+# call per cluster.
 FEW_CANDIDATES = 16
 
 
 @dataclass(frozen=True)
 class Members:
-    """Rows of a data matrix, all or some of them, with the cluster and the mass of each."""
+    """All or some rows of a data matrix, with the cluster and the mass of each row."""
 
     X: Any
-    rows: IntArray | None  # None: all
+    rows: IntArray | None  # None: all rows
     labels: IntArray
     n_clusters: int
-    mass: FloatArray | None  # None: 1 each
+    mass: FloatArray | None  # None: mass 1 for each row
 
     @property
     def in_place(self) -> bool:
-        """Whether the members can be read where they are: all rows of a float64 array."""
+        """Whether the members can be used without a copy: they are all rows of a float64 array."""
         return self.rows is None and self.X.dtype == np.float64
 
     def blocks(self, n_cells: int) -> Iterator[tuple[slice, Any]]:
@@ -86,7 +88,7 @@ Centrality = Callable[[Members], FloatArray]
 
 
 def fill_missing(X: Any, column_means: NDArray[np.floating[Any]] | None) -> Any:
-    """Return ``X`` as distances need it: with missing cells replaced by the means of their columns."""
+    """Return ``X`` with missing cells replaced by the means of their columns, as distances need it."""
     if column_means is None or not np.isnan(X).any():
         return X
     return np.where(np.isnan(X), column_means, X)
@@ -101,7 +103,7 @@ def choose_central_medoids(
     *,
     centrality: Centrality,
 ) -> IntArray:
-    """Return the row of the exact medoid of each cluster, for a centrality that is linear in the rows."""
+    """Return the row number of each cluster's exact medoid, for a centrality that costs O(n p)."""
     if mass is not None:
         heaviest = np.zeros(n_clusters)
         np.maximum.at(heaviest, labels, mass)
@@ -130,9 +132,9 @@ def choose_sampled_medoids(
 ) -> IntArray:
     """Return the medoid of each cluster among a sample of its rows, for any similarity.
 
-    ``similarity`` maps the candidates and their mass to their similarities. It gets a stack of clusters with equally
-    many candidates: an array of shape (clusters, candidates, features), or a CSR matrix of their rows one below the
-    other. The mass is of shape (clusters, candidates).
+    ``similarity`` takes candidates and their mass, and returns the similarities of the candidates. The candidates come
+    from several clusters with equally many candidates each: an array of shape (clusters, candidates, features), or a
+    CSR matrix with the rows of all clusters stacked. The mass has the shape (clusters, candidates).
     """
     starts, candidates = _sample_candidates(labels, n_clusters, rng, max_candidates, candidate_fraction)
     n_candidates = np.diff(starts)
@@ -169,9 +171,9 @@ def cosine_centrality(members: Members) -> FloatArray:
 
 
 def euclidean_centrality(members: Members) -> FloatArray:
-    """Return the negative squared distance of each row to the mean of its cluster, in units of their average.
+    """Return the negative squared distance of each row to its cluster's mean, divided by the average over the cluster.
 
-    The sum of squared distances to all rows of the cluster differs from it by a constant factor and summand only.
+    The sum of squared distances to all rows of the cluster is a linear function of it, so the medoid is the same.
     """
     squares = _squared_distances_to_means(members)
     if squares.max() < FAINT_SQUARE and (lift := find_lift(members.X)) is not None:
@@ -189,7 +191,7 @@ def rbf_similarity(points: Any, mass: FloatArray) -> FloatArray:
     elif sparse.issparse(points):
         squares = np.stack([euclidean_distances(cluster, squared=True) for cluster in _clusters(points, mass)])
     else:
-        shifted = points - points[:, :1]  # near the origin the expanded square loses no digits
+        shifted = points - points[:, :1]  # near the origin, the expanded square loses no digits
         norms = _row_dots(shifted, shifted)
         squares = norms[:, :, None] + norms[:, None, :] - 2 * (shifted @ shifted.transpose(0, 2, 1))
         np.maximum(squares, 0, out=squares)
@@ -234,12 +236,12 @@ class CallableSimilarity:
 
 
 def _first_best(scores: FloatArray, labels: IntArray, n_clusters: int, tie: float = TIE) -> IntArray:
-    """Return the first position of the highest score in each cluster; its first one if it has no score at all."""
+    """Return the first position of the highest score in each cluster; the first position if all scores are NaN."""
     threshold = np.full(n_clusters, -np.inf)
     np.fmax.at(threshold, labels, scores)
     threshold -= tie
     medoids = first_rows(labels, n_clusters)
-    best = np.flatnonzero(scores >= threshold[labels])[::-1]  # of several written to one place the last one stays
+    best = np.flatnonzero(scores >= threshold[labels])[::-1]  # if an index repeats, the last assignment stays
     medoids[labels[best]] = best
     return medoids
 
@@ -262,7 +264,7 @@ def _parts(X: Any, labels: IntArray, n_clusters: int, mass: FloatArray | None) -
 def _sample_candidates(
     labels: IntArray, n_clusters: int, rng: np.random.Generator, max_candidates: int, fraction: float | None
 ) -> tuple[IntArray, IntArray]:
-    """Draw the candidates of each cluster without replacement; the result reads as that of ``rows_by_label``."""
+    """Draw the candidates of each cluster without replacement; the result has the format of ``rows_by_label``."""
     starts, rows = rows_by_label(labels, n_clusters)
     sizes = np.diff(starts)
     n_candidates = np.minimum(sizes, max_candidates)
@@ -278,7 +280,7 @@ def _sample_candidates(
 
 
 def _cluster_means(members: Members, weights: FloatArray) -> Any:
-    """Add up the weighted rows of each cluster, in float64, and divide by its mass; CSR rows give a CSR matrix."""
+    """Return the weighted sum of each cluster's rows over its mass, in float64; a CSR matrix if the rows are CSR."""
     if sparse.issparse(members.X):
         one_hot = sparse.csr_array(
             (weights, members.labels, np.arange(len(weights) + 1)), shape=(len(weights), members.n_clusters)
@@ -286,7 +288,7 @@ def _cluster_means(members: Members, weights: FloatArray) -> Any:
         scale = sparse.diags_array(1 / members.cluster_mass())
         return (scale @ (one_hot.T.tocsr() @ members.X.astype(np.float64, copy=False))).tocsr()
     shape = (members.n_clusters, members.X.shape[1])
-    # Each block adds to all sums: blocks of more rows than there are clusters keep that linear.
+    # Each block adds to the sums of all clusters. Blocks with more rows than there are clusters keep the cost linear.
     n_cells = len(members.labels) * shape[1] if members.in_place else max(16 * BLOCK_CELLS, 2 * shape[0] * shape[1])
     sums: FloatArray | None = None
     for block, points in members.blocks(n_cells):
@@ -316,9 +318,9 @@ class _ArrayVectors:
 
 @dataclass(frozen=True)
 class _SparseVectors:
-    """A vector for each cluster, as cells that are looked up by bisection in (cluster, feature).
+    """A sparse vector for each cluster, as cells sorted by (cluster, feature) that are found by bisection.
 
-    The last cell stands behind all others, so that a search always ends at a cell.
+    The last cell is a sentinel behind all others, so that every search ends at a cell.
     """
 
     keys: NDArray[np.int64]
@@ -340,12 +342,12 @@ class _SparseVectors:
         row_of = np.repeat(np.arange(points.shape[0]), np.diff(points.indptr))
         wanted = labels[row_of] * np.int64(self.n_features) + points.indices
         cell = np.searchsorted(self.keys, wanted)
-        # A sum has no cell where the entries of its rows cancel each other.
+        # A sum has no cell for a feature in which the entries of its rows cancel.
         values = np.where(self.keys[cell] == wanted, self.values[cell], 0.0)
         return sum_by_label(row_of, points.data * values, points.shape[0])
 
     def squared_distances(self, points: Any, labels: IntArray) -> FloatArray:
-        """Return the squared distance of each CSR row to the vector of its cluster, by expansion of the square."""
+        """Return the squared distance of each CSR row to the vector of its cluster, from the expanded square."""
         return _row_dots(points, points) - 2 * self.dots(points, labels) + self.squared_norms[labels]
 
 
@@ -378,7 +380,7 @@ def _squared_distances(members: Members, means: _ArrayVectors | _SparseVectors) 
 
 
 def _shift(members: Members, some: IntArray, origins: IntArray) -> Members:
-    """Return some members, all CSR rows, minus the row that is the origin of their cluster."""
+    """Return some members of a CSR matrix, each minus the row that is the origin of its cluster."""
     clusters, labels = np.unique(members.labels[some], return_inverse=True)
     X = members.X.astype(np.float64, copy=False)
     difference = (X[some] - X[origins[members.labels[some]]]).tocsr()
@@ -391,7 +393,7 @@ def _spread(members: Members, squares: FloatArray) -> FloatArray:
 
 
 def _relative(mass: FloatArray, heaviest: FloatArray) -> FloatArray:
-    """Divide mass by a power of two near that of the heaviest row, so that sums neither overflow nor vanish."""
+    """Divide mass by a power of two near the mass of the heaviest row, so that sums neither overflow nor underflow."""
     return np.ldexp(mass, -np.frexp(heaviest)[1])
 
 
@@ -422,7 +424,7 @@ def _clusters(points: Any, mass: FloatArray) -> Iterator[Any]:
 
 
 def _compare_pairs(points: Any, shape: tuple[int, ...], compare: Callable[[Any], Any]) -> FloatArray:
-    """Return the sums of what ``compare`` makes of the differences between the CSR candidates of each cluster."""
+    """Apply ``compare`` to the differences between the CSR candidates of each cluster, and sum over features."""
     n_clusters, size = shape
     left, right = np.triu_indices(size, 1)
     first = size * np.arange(n_clusters)[:, None]
@@ -439,7 +441,7 @@ def _mean_similarity(similarity: FloatArray, mass: FloatArray) -> FloatArray:
 
 
 def _decay(distances: FloatArray, mass: FloatArray) -> FloatArray:
-    """Turn distances into similarities that fall to 1/e at the mean distance of the cluster."""
+    """Turn distances into similarities that decay to 1/e at the mean distance of the cluster."""
     share = mass / mass.sum(axis=1, keepdims=True)
     unit = np.einsum("ci,cij,cj->c", share, distances, share)[:, None, None]
     scaled: FloatArray = np.divide(distances, unit, out=np.zeros_like(distances), where=unit > 0)

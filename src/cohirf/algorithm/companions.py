@@ -1,8 +1,8 @@
-"""Weights for base methods that take none: other rows of the data beside the medoids (not part of the paper).
+"""A substitute for weights in base methods without them: a sample of the data beside the medoids (not in the paper).
 
-To such a method a medoid is one row, whether it stands for three rows or for three hundred. Rows that are drawn from
-all of the data come from clusters in proportion to their mass. Where the base method sees some of them beside the
-medoids, heavy medoids stand among many. Only the labels of the medoids count.
+Such a method sees a medoid as one row, whether it represents three rows or three hundred. A random sample of the data
+contains rows of each cluster in proportion to its mass. If the base method clusters these rows, the *companions*,
+together with the medoids, heavy medoids have many neighbours. Only the labels of the medoids are used.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from cohirf.algorithm.storage import Rows
 
 MIN_SHOWN = 300
 SHOWN_PER_CLUSTER = 10
-POOL = 4  # times as many rows are read, once in a fit
+POOL = 4  # rows that are read once in a fit, to sample from, as a multiple of the rows that the base method sees
 
 
 @dataclass(frozen=True)
 class Companions:
-    """Where rows are drawn from, and how many the base method is to see in all.
+    """Samples rows that the base method sees beside the medoids.
 
     Attributes
     ----------
     values : Rows
         The data.
     entropy : Entropy
-        What the draws depend on, besides their place.
+        Entropy of the fit, which seeds the samples.
     n_shown : int
         Number of rows that the base method sees, medoids included.
     numbers : array of int or None
@@ -45,7 +45,7 @@ class Companions:
     numbers: IntArray | None = None
 
     def draw(self, medoids: IntArray, place: tuple[int, int]) -> Any:
-        """Return values of rows to show beside those with the given numbers; None where these are enough."""
+        """Return values of rows to show beside the given ``medoids``; None if these are enough."""
         if self.numbers is not None:
             medoids = self.numbers[medoids]
         n_drawn = min(self.n_shown, self.values.n_rows) - len(medoids)
@@ -59,7 +59,7 @@ class Companions:
 
     @cached_property
     def _pool(self) -> tuple[IntArray, Any]:
-        """Rows to draw from, and their values: the data is not read again for each batch."""
+        """Row numbers to sample from, and their values: the data is not read again for each batch."""
         n_rows = self.values.n_rows
         rng = generator_at(self.entropy, Draw.COMPANIONS)
         rows = np.sort(rng.choice(n_rows, min(n_rows, POOL * self.n_shown), replace=False))
@@ -67,6 +67,6 @@ class Companions:
 
 
 def count_shown(method: BaseMethod, batch_size: int | None) -> int:
-    """Return how many rows a base method is to see: some for each of its clusters, but no more than a batch has."""
+    """Return how many rows the base method should see: some for each of its clusters, but at most a batch."""
     n_shown = max(MIN_SHOWN, SHOWN_PER_CLUSTER * (method.n_clusters or 0))
     return n_shown if batch_size is None else min(n_shown, batch_size)

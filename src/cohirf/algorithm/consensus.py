@@ -1,8 +1,9 @@
 """Consensus of several views: strict and relaxed (paper, sections 2.2.1 and 2.3).
 
-Views are folded one by one into codes. What follows works on the few *distinct* codes and how many rows carry each,
-never on rows again. A negative label is noise: such a row is a cluster of its own as long as the view that said so
-takes part. It needs no label of its own for that, so noise does not make the codes more numerous.
+The labels of a row in all views form its *code*. Views are folded into codes one by one. All later steps use the few
+*distinct* codes and the number of rows that have each, never the rows themselves. A negative label is noise: such a row
+is a cluster of its own while the view that labelled it takes part. Noise rows share one label per view all the same, so
+they do not increase the number of codes.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ class Codes:
     distinct : (n_codes, n_views) array
         One label per view; ``NOISE`` where the view called the row noise.
     of_row : (n_rows,) array
-        The code of each row.
+        Index in ``distinct`` of the code of each row.
     row_mass : (n_rows,) array or None
-        What each row counts; None if each counts as one.
+        Mass of each row; None if every row has mass 1.
     """
 
     distinct: IntArray
@@ -41,21 +42,21 @@ class Codes:
 
     @property
     def n_views(self) -> int:
-        """How many views the codes are made of."""
+        """Number of views."""
         return int(self.distinct.shape[1])
 
     @cached_property
     def counts(self) -> IntArray:
-        """How many rows carry each code."""
+        """Number of rows with each code."""
         return np.bincount(self.of_row, minlength=len(self.distinct))
 
     @cached_property
     def mass(self) -> NDArray[np.float64]:
-        """The summed mass of the rows that carry each code."""
+        """Total mass of the rows with each code."""
         return sum_by_label(self.of_row, self.row_mass, len(self.distinct))
 
     def noisy(self, views: Sequence[int]) -> NDArray[np.bool_]:
-        """Tell which codes are noise in at least one of ``views``."""
+        """Return which codes are noise in at least one of ``views``."""
         return np.asarray((self.distinct[:, list(views)] == NOISE).any(axis=1))
 
 
@@ -69,15 +70,14 @@ class Consensus:
 
 
 def fold_views(labels_of_views: Iterable[IntArray], n_rows: int, row_mass: NDArray[np.float64] | None = None) -> Codes:
-    """Fold the labels of several views into codes, holding one view's labels at a time.
+    """Fold the labels of several views into codes; only one view's labels are in memory at a time.
 
-    A code is the number whose digits are the labels. Codes are numbered anew, without gaps, before their range
-    outgrows a table of a few entries per row, and at the end: so a product of label counts beyond 2**63 cannot
-    overflow.
+    A code is an integer whose digits are the labels. Codes are renumbered without gaps at the end, and whenever their
+    range would exceed a table of a few entries per row. So a product of label counts beyond 2**63 cannot overflow.
     """
     of_row: IntArray = np.zeros(n_rows, dtype=index_dtype(table_limit(n_rows)))
     columns: list[IntArray] = []
-    digits: list[IntArray] = []  # labels that the digits of `of_row` stand for, of views that are not in `columns`
+    digits: list[IntArray] = []  # for each view that is not yet in `columns`: the label of each digit of `of_row`
     n_codes = 1
     for labels in labels_of_views:
         symbols, label_of_symbol = _as_symbols(labels)
@@ -105,10 +105,10 @@ def strict_consensus(codes: Codes) -> Consensus:
 
 
 def relaxed_consensus(codes: Codes, threshold: float) -> Consensus:
-    """Drop the view whose removal changes the consensus most, until every one of them changes it little.
+    """Drop the view whose removal changes the consensus most, until the removal of any view changes it little.
 
-    A view is dropped while the adjusted Rand index between the consensus with and without it is below
-    ``threshold``; of several equal ones the first is dropped. One view always stays.
+    A view is dropped while the adjusted Rand index between the consensus with and without it is below ``threshold``.
+    Of several views with the same index, the first is dropped. At least one view stays.
     """
     kept = list(range(codes.n_views))
     while len(kept) > 1:
@@ -123,7 +123,7 @@ def relaxed_consensus(codes: Codes, threshold: float) -> Consensus:
 def label_rows(
     codes: Codes, group: IntArray, n_groups: int, alone: NDArray[np.bool_], views: tuple[int, ...]
 ) -> Consensus:
-    """Label rows by the ``group`` of their code, those of codes that stand ``alone`` each by itself."""
+    """Label rows by the ``group`` of their code; each row with a code that is ``alone`` gets a label of its own."""
     of_code = np.empty(len(group), dtype=index_dtype(len(codes.of_row)))
     grouped, of_code[~alone] = compress(group[~alone], n_groups)
     labels = of_code[codes.of_row]
@@ -133,17 +133,17 @@ def label_rows(
 
 
 def leave_one_out_agreement(codes: Codes, views: Sequence[int]) -> NDArray[np.float64]:
-    """Return the adjusted Rand index of the consensus of ``views`` with that of all but one, for each.
+    """Return, for each view, the adjusted Rand index between the consensus of ``views`` with and without it.
 
-    The full consensus refines each of the others, so the pairs it puts together are the pairs both put together,
-    and no contingency table is needed. The partitions without one view are joined from those of the views before
-    it and after it.
+    The full consensus refines each of the others, so the pairs that it puts together are the pairs that both put
+    together, and no contingency table is needed. The partition without one view is the intersection of two partitions:
+    that of the views before it, and that of the views after it.
     """
     after = _running_partitions(codes, views[::-1])
     noise_votes = (codes.distinct[:, list(views)] == NOISE).sum(axis=1)
     n_pairs = _pairs(codes.counts.sum())
     together = _pairs_together(*after.pop(), codes.counts * (noise_votes == 0))
-    before = after[0]  # by no view
+    before = after[0]  # the partition by no view: one group
     agreement = np.empty(len(views))
     for i, view in enumerate(views):
         clean = noise_votes == (codes.distinct[:, view] == NOISE)
@@ -154,7 +154,7 @@ def leave_one_out_agreement(codes: Codes, views: Sequence[int]) -> NDArray[np.fl
 
 
 def mean_agreement(codes: Codes) -> float:
-    """Return the mean adjusted Rand index over pairs of views, about 50 of them at most; NaN for a single view."""
+    """Return the mean adjusted Rand index over pairs of views, at most about 50 pairs; NaN for a single view."""
     views = range(codes.n_views)
     if len(views) == 1:
         return float("nan")
@@ -204,7 +204,7 @@ def _read_digits(codes: IntArray, digits: list[IntArray], columns: list[IntArray
 
 
 def _agree(codes: Codes, views: tuple[int, ...]) -> Consensus:
-    """Label rows by what ``views`` say of them, each noise row by itself."""
+    """Give rows with the same labels in all of ``views`` the same label, and each noise row a label of its own."""
     noisy = codes.noisy(views)
     all_views = len(views) == codes.n_views
     if all_views and not noisy.any():  # distinct codes are distinct groups
@@ -234,7 +234,7 @@ def _join(left: Partition, right: Partition) -> Partition:
 
 
 def _pairs_together(group: IntArray, n_groups: int, counts: IntArray) -> float:
-    """Count the pairs of rows that share a group; rows of noise codes come with a count of 0."""
+    """Return the number of pairs of rows in the same group; noise codes must have a count of 0."""
     return float(_pairs(np.bincount(group, weights=counts, minlength=n_groups)).sum())
 
 
@@ -244,7 +244,7 @@ def _pairs(size: IntArray | NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _adjusted_rand(together: float, left: float, right: float, n_pairs: NDArray[np.float64]) -> float:
-    """Return the adjusted Rand index from the pairs together in both, in each one, and the pairs there are."""
+    """Return the adjusted Rand index from the numbers of pairs: together in both, in left, in right, and all."""
     expected = left * right / float(n_pairs) if n_pairs else 0.0
     highest = (left + right) / 2
     return 1.0 if highest == expected else (together - expected) / (highest - expected)

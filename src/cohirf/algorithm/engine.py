@@ -1,4 +1,4 @@
-"""What the algorithm asks of the place where its tasks run, and the simplest such place."""
+"""The interface that the algorithm uses to run tasks, and a serial implementation."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ class Engine(Protocol):
 
     @property
     def is_serial(self) -> bool:
-        """Whether a task starts only after the result of the one before was asked for."""
+        """Whether a task starts only after the result of the previous task was consumed."""
 
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
-        """Call ``function`` with each of ``n_tasks`` tuples of arguments and give the results back in order.
+        """Call ``function`` with each of ``n_tasks`` tuples of arguments, and yield the results in order.
 
-        Tasks are made as they are needed, and results can be taken while others are still computed. A single task
-        runs where it is asked for, so that what it starts itself can run in parallel.
+        Tasks are created when they are needed, and results can be consumed while others are still being computed. A
+        single task runs in the calling thread, so that tasks that it starts itself can run in parallel.
         """
 
 
 @dataclass(frozen=True)
 class SerialEngine:
-    """Runs one task after the other, each when its result is asked for."""
+    """Runs one task after the other, each when its result is requested."""
 
     is_serial: bool = True
 
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
-        """Call ``function`` with each tuple of arguments and give the results back in order."""
+        """Call ``function`` with each tuple of arguments, and yield the results in order."""
         return (function(*task) for task in tasks)

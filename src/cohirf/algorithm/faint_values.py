@@ -1,8 +1,8 @@
-"""Values so small that the squares of their differences vanish, and how distances between them are still measured.
+"""Distances between faint values: values so small that the squares of their differences underflow to 0.
 
-The square of 1e-200 is 0 in float64, and that of 1e-25 is 0 in float32: all rows of such data would be at distance 0
-of each other. Multiplied by a power of two, or converted from float32 to float64, they keep all their digits and have
-squares that can be compared.
+The square of 1e-200 is 0 in float64, and the square of 1e-25 is 0 in float32: all rows of such data would be at
+distance 0 from each other. If such values are multiplied by a power of two, or converted from float32 to float64, they
+keep all their digits, and their squares can be compared.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LARGEST_LIFTED = 2.0**450  # its square, added up over all features, does not ov
 
 
 def find_lift(X: Any) -> float | None:
-    """Return what faint values, converted to float64, are multiplied by before distances are measured.
+    """Return the factor for faint values, after conversion to float64, before distances are computed.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def find_lift(X: Any) -> float | None:
     Returns
     -------
     lift : float or None
-        A power of two; 1 for float32, to which float64 gives enough room; None if the values are not faint.
+        A power of two; 1 for float32, because the range of float64 is large enough; None if the values are not faint.
 
     Examples
     --------
@@ -49,9 +49,9 @@ def find_lift(X: Any) -> float | None:
 
 
 def lift_values(X: Any, lift: float) -> Any:
-    """Return ``X`` in float64 times ``lift``; values far above faint ones end at a bound.
+    """Return ``X`` in float64 times ``lift``, with values far above faint ones clipped to a bound.
 
-    Seen from there, faint values cannot be told apart: which of them is nearest does not depend on the bound.
+    Clipping does not matter: seen from such a large value, all faint values are at the same distance.
     """
     X = X.astype(np.float64)
     values = X.data if sparse.issparse(X) else X
@@ -62,7 +62,7 @@ def lift_values(X: Any, lift: float) -> Any:
 
 
 def measure_distances(X: Any, points: Any) -> Any:
-    """Return the Euclidean distance of each row of ``X`` to each of ``points``, faint ones included."""
+    """Return the Euclidean distance of each row of ``X`` to each of ``points``, also if the values are faint."""
     distances = euclidean_distances(X, points)
     lift = find_lift(points)
     if lift is None:
@@ -76,6 +76,6 @@ def measure_distances(X: Any, points: Any) -> Any:
 
 
 def _faint_below(dtype: Any) -> float:
-    """Return the value below which squares of differences vanish; these can be smaller than values by eps."""
+    """Return the value below which squared differences can underflow: a difference can be eps times the values."""
     limits = np.finfo(dtype)
     return sqrt(limits.smallest_normal) / float(limits.eps)

@@ -1,4 +1,4 @@
-"""Which features speak for the clusters: how far the views that held a feature confirm the consensus."""
+"""Agreement of features with the clusters: the mean stability of the views that contained each feature."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cohirf.algorithm.randomness import Draw, generator_at
 
 
 class FeatureTally:
-    """Adds up, for each feature, how far the views that held it confirm the consensus."""
+    """Sums up, for each feature, the stability (mean Jaccard index) of the views that contained it."""
 
     def __init__(self, views: Views, n_features: int) -> None:
         self._views = views
@@ -19,20 +19,20 @@ class FeatureTally:
         self._held = np.zeros(n_features)
 
     def add(self, place: tuple[int, int], n_rows: int, of_view: NDArray[np.float64]) -> None:
-        """Count the views of the batch at ``place``: (level, batch)."""
+        """Add the views of the batch at ``place``: (level, batch)."""
         for view, confirmed in enumerate(of_view.tolist()):
             features = self._features(place, view)
             self._confirmed[features] += n_rows * confirmed
             self._held[features] += n_rows
 
     def mean(self) -> NDArray[np.float64]:
-        """Return the mean for each feature, over all rows that were clustered with it; NaN where there were none."""
+        """Return the mean for each feature, over all rows that were clustered with it; NaN if there were none."""
         means = np.full(len(self._held), np.nan)
         np.divide(self._confirmed, self._held, out=means, where=self._held > 0)
         return means
 
     def _features(self, place: tuple[int, int], view: int) -> IntArray | slice:
-        """Return what a view was drawn to hold: that depends on its place alone, so it need not be kept."""
+        """Return the features of a view. They depend on its place alone, so they need not be stored."""
         n_features = len(self._held)
         if self._views.n_features == n_features:
             return slice(None)

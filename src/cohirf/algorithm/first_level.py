@@ -1,10 +1,10 @@
-"""The first level where the labels of rows stay with the data: what it leaves, and how the fit goes on from there.
+"""The first level when labels are stored with the data (on Dask): its result, and how the fit continues.
 
-The first level alone sees all rows. It reads them in blocks of neighbours, and neighbouring blocks form a *run*, which
-is contracted where its rows are. What comes back from a run are its *survivors*: the rows that stay active, with their
-values and with what they stand for. They are few, and all later levels are a fit of these rows alone. In it, rows are
-numbered by their place among all survivors. That changes nothing: survivors are in the order of their row numbers, and
-what is drawn depends on level and batch.
+Only the first level sees all rows. It reads them in blocks of consecutive rows. Consecutive blocks form a *run*, which
+is contracted on the worker that holds its rows. A run returns its *survivors*: the rows that stay active, with their
+values and the sizes of their clusters. Survivors are few, and all later levels are a fit of these rows only. This fit
+numbers rows by their position among all survivors. That does not change the result: survivors are sorted by row number,
+and random numbers depend on level and batch only.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ LEVEL = 1
 
 @dataclass(frozen=True)
 class Run:
-    """Neighbouring blocks. It is small: there are millions of blocks where there are very many rows.
+    """Consecutive blocks. The object stays small even if the data has millions of blocks.
 
     Attributes
     ----------
     bounds : array of int
-        Number of the first row of each block, and of the row behind the last one.
+        Number of the first row of each block, and the end of the last block.
     held : array of int
-        Numbers of the rows that are held aside, rising.
+        Sorted numbers of the held-aside rows.
     first_batch : int
         Batch number of the first block.
     n_rows : int
-        Number of rows of all the data.
+        Number of rows of the whole data.
     """
 
     bounds: IntArray
@@ -61,7 +61,7 @@ class Run:
 
     @classmethod
     def of(cls, blocks: list[Block], first_batch: int, n_rows: int) -> Run:
-        """Return the run of neighbouring blocks."""
+        """Return consecutive blocks as one run."""
         held = np.sort(np.concatenate([block.start + block.held for block in blocks]))
         return cls(np.array([*(block.start for block in blocks), blocks[-1].stop]), held, first_batch, n_rows)
 
@@ -94,24 +94,25 @@ class Run:
 
 @dataclass(frozen=True)
 class Survivors:
-    """Rows that the first level leaves active, in rising order.
+    """Rows that stay active after the first level, sorted by row number.
 
     Attributes
     ----------
     rows : array of int
-        Their row numbers.
+        Row number of each survivor.
     values : array, or Rows
-        Their values.
+        Values of each survivor.
     mass : array of float or None
-        Their mass in the levels that follow; None if each counts as one.
+        Mass of each survivor in later levels; None if each has mass 1.
     sizes, first_rows : array of int
-        How many rows each of them stands for, itself included, and the number of the first of these.
+        Size of each survivor's first-level cluster, and the smallest row number in it.
     weights : array of float or None
-        The sum of the weights of these rows; None if they have none.
+        Total sample weight of each survivor's first-level cluster; None without sample weights.
     stability : array of float32
-        How far views confirmed the group of each of them; NaN where it was held aside.
+        Stability of each survivor, as in ``CoHiRF.stability_``; NaN if it was held aside.
     batch_sizes, batch_costs, view_stability : array
-        How many rows each batch contracted, its costs, and how far each view confirmed it; see ``ContractedBatch``.
+        For each batch: the number of contracted rows, the costs, and the stability of each view; see
+        ``ContractedBatch``.
     """
 
     rows: IntArray
@@ -144,7 +145,7 @@ class Survivors:
 
 @dataclass(frozen=True)
 class ContractedRun:
-    """What became of a run: its survivors; which of them, by its number, stands for each row; and how sure that is."""
+    """The result of a run: survivors, the number of the survivor that represents each row, and each row's stability."""
 
     survivors: Survivors
     survivor_of: IntArray
@@ -156,10 +157,10 @@ class ContractedRun:
 
 
 def plan_runs(n_rows: int, contraction: Contraction, chunk_starts: IntArray) -> list[Run]:
-    """Return the runs of a first level of several batches: for each chunk of the data, the blocks that begin in it."""
+    """Return the runs of a first level with several batches: for each chunk of data, the blocks that start in it."""
     rng = generator_at(contraction.views.entropy, Draw.SPLIT, LEVEL)
     batches = split_into_batches(n_rows, contraction.batch_size, rng, in_order=True)
-    assert isinstance(batches, BlocksInOrder)  # which several batches in order are
+    assert isinstance(batches, BlocksInOrder)  # the caller runs this for several batches only
     runs: list[Run] = []
     n_before = 0
     for _, group in groupby(batches.blocks(), lambda block: np.searchsorted(chunk_starts, block.start, side="right")):
@@ -174,7 +175,7 @@ def contract_run(
 ) -> ContractedRun:
     """Contract the blocks of a run one after the other.
 
-    ``values`` are read by row number; ``weights`` are those of the rows of the run.
+    ``values`` are read by row number; ``weights`` has one entry for each row of the run.
     """
     survivor_of = np.empty(run.length, dtype=index_dtype(run.length))
     stability = np.full(run.length, np.nan, dtype=np.float32)
@@ -196,7 +197,7 @@ def contract_run(
 
 
 def gather_survivors(parts: Iterable[Survivors], storage: Storage) -> Survivors:
-    """Put the survivors of all runs behind each other; their values go to ``storage`` as they come."""
+    """Concatenate the survivors of all runs; their values are written to ``storage`` as they arrive."""
     gatherer = storage.gather()
     small = []
     for part in parts:
@@ -213,7 +214,7 @@ def state_after(
     storage: Storage,
     tally: FeatureTally | None = None,
 ) -> FitState:
-    """Return the state after the first level, in which the survivors are all the rows there are."""
+    """Return the state after the first level; its data are the survivors only."""
     n_survivors = len(survivors.rows)
     if tally is not None:
         for number, (size, of_view) in enumerate(zip(survivors.batch_sizes, survivors.view_stability, strict=True)):
@@ -230,19 +231,19 @@ def state_after(
 
 
 def _mass(within_run: IntArray, weights: NDArray[np.float64] | None, contraction: Contraction) -> Mass | None:
-    """Return the mass of rows, or None where rows have none."""
+    """Return the mass of the rows at the given offsets in the run; None if the fit is not weighted."""
     if not contraction.weighted:
         return None
     return np.ones(len(within_run)) if weights is None else weights[within_run]
 
 
 def _survivor_rows(batch: Batch, outcome: ContractedBatch) -> IntArray:
-    """Return the medoids of a batch, then the rows held aside."""
+    """Return the row numbers of the medoids of a batch, followed by the held-aside rows."""
     return np.concatenate([batch.contracted[outcome.medoids], batch.held_aside])
 
 
 def _numbers_among_survivors(batch: Batch, outcome: ContractedBatch) -> tuple[IntArray, IntArray]:
-    """Return the number of each medoid, and of each row held aside, among both in rising order."""
+    """Return the position of each medoid, and of each held-aside row, in the sorted union of both."""
     numbers = np.argsort(np.argsort(_survivor_rows(batch, outcome)))
     return numbers[: len(outcome.medoids)], numbers[len(outcome.medoids) :]
 
@@ -260,7 +261,7 @@ def _survivors(
         weights = np.concatenate([sum_by_label(outcome.labels, of_contracted, n_medoids), of_held])[order]
     return Survivors(
         rows=rows[order],
-        values=outcome.values,  # which are in this order
+        values=outcome.values,  # already in this order
         mass=None if outcome.mass is None else np.concatenate([outcome.mass, of_held])[order],
         sizes=np.concatenate(sizes)[order],
         first_rows=np.concatenate(first)[order],
@@ -273,7 +274,7 @@ def _survivors(
 
 
 def _join(parts: list[Survivors]) -> Survivors:
-    """Put survivors behind each other."""
+    """Concatenate survivors."""
     joined: dict[str, Any] = {}
     for name in (field.name for field in fields(Survivors)):
         columns = [getattr(part, name) for part in parts]

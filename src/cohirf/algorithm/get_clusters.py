@@ -24,7 +24,7 @@ SCALED_CELLS = 2**15
 
 @dataclass(frozen=True)
 class Views:
-    """How a set of rows is looked at: the base method, and the number and size of its views.
+    """The base method, and the number and size of the views that it clusters.
 
     With ``scaled``, a view of q of p features is multiplied by sqrt(p / q), so that distances keep their size.
     """
@@ -36,17 +36,17 @@ class Views:
     scaled: bool = False
 
     def n_runs(self, n_features: int) -> int:
-        """Return how often the base method must run: once if all views of ``n_features`` features are the same."""
+        """Return how often the base method runs on rows with ``n_features`` features: once if all views are equal."""
         return 1 if self.method.is_deterministic and self.n_features == n_features else self.n_views
 
     def scale(self, n_features: int) -> float:
-        """Return what a view of rows with ``n_features`` features is multiplied by."""
+        """Return the factor by which a view of rows with ``n_features`` features is multiplied."""
         return math.sqrt(n_features / self.n_features) if self.scaled else 1.0
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """What GetClusters found, and at what cost."""
+    """The consensus of the views, its stability, the agreement between views, and the time spent."""
 
     consensus: Consensus
     stability: Stability
@@ -57,7 +57,7 @@ class Clusters:
 
 @dataclass(frozen=True)
 class ViewLabels:
-    """Labels of one view, and the time the base method took for them."""
+    """Labels of one view, and the time that the base method took."""
 
     labels: IntArray
     seconds: float
@@ -72,10 +72,10 @@ def get_clusters(
     engine: Engine,
     companions: Any = None,
 ) -> Clusters:
-    """Cluster the rows of ``X`` on every view and return what ``consensus`` makes of it.
+    """Cluster the rows of ``X`` on every view, and return the ``consensus`` of the labels.
 
-    ``place`` is (level, batch). The base method sees ``companions``, other rows, beside those of ``X``; what labels it
-    gives them does not matter.
+    ``place`` is (level, batch). The base method clusters the rows of ``X`` together with ``companions``, which are
+    other rows of the data; their labels are not used.
     """
     started = perf_counter()
     n_rows = X.shape[0]
@@ -86,7 +86,7 @@ def get_clusters(
     stopwatch = _Stopwatch(engine.run(label_view, tasks, n_runs))
     labels = (labels[:n_rows] for labels in stopwatch.labels() for _ in range(views.n_views // n_runs))
     codes = fold_views(labels, X.shape[0], sample_weight)
-    memory = None  # what follows does not need the view
+    memory = None  # frees the memory of the last view
     agreement = mean_agreement(codes)
     found = consensus(codes)
     stability = measure_stability(codes, found)
@@ -97,9 +97,9 @@ def get_clusters(
 def label_view(
     X: Any, sample_weight: Any, views: Views, place: tuple[int, int, int], memory: NDArray[Any] | None = None
 ) -> ViewLabels:
-    """Label the rows of ``X`` on the view that belongs to ``place``: (level, batch, view).
+    """Label the rows of ``X`` on the view at ``place``: (level, batch, view).
 
-    Views that are not labelled at the same time can share the ``memory`` in which they are laid out.
+    Views that are labelled one after the other can share the ``memory`` into which their columns are copied.
     """
     rng = generator_at(views.entropy, Draw.VIEW, *place)
     features = sample_features(rng, X.shape[1], views.n_features)
@@ -110,14 +110,14 @@ def label_view(
 
 
 def sample_features(rng: np.random.Generator, n_features: int, n_sampled: int) -> NDArray[np.intp]:
-    """Draw ``n_sampled`` distinct features, in rising order."""
+    """Draw ``n_sampled`` distinct features, and return them sorted."""
     return np.sort(rng.choice(n_features, size=n_sampled, replace=False))
 
 
 def take_features(X: Any, features: IntArray, out: NDArray[Any] | None = None, scale: float = 1.0) -> Any:
     """Return the given columns of ``X`` times ``scale``, in ``out`` if given.
 
-    All columns are ``X`` itself, not a copy and not scaled.
+    If all columns are asked for, ``X`` itself is returned, neither copied nor scaled.
     """
     if len(features) == X.shape[1]:
         return X
@@ -129,7 +129,7 @@ def take_features(X: Any, features: IntArray, out: NDArray[Any] | None = None, s
         out = np.empty((X.shape[0], len(features)), dtype=X.dtype)
     # Blocks are scaled while they are in the cache.
     for block in row_blocks(len(X), len(X) if scale == 1 else SCALED_CELLS // len(features) + 1):
-        # "clip" spares numpy the buffer it needs to leave `out` untouched when an index is out of range
+        # with mode="clip", numpy needs no buffer to leave `out` unchanged if an index is out of range
         part = np.take(X[block], features, axis=1, out=out[block], mode="clip")
         if scale != 1:
             part *= scale
@@ -143,14 +143,14 @@ def _stack(X: Any, companions: Any) -> Any:
 
 
 def _view_memory(X: Any, n_features: int) -> NDArray[Any] | None:
-    """Return memory for one view, where a view is a copy of its columns."""
+    """Return memory for one view; None if a view is not a copy of columns of a dense array."""
     if sparse.issparse(X) or n_features == X.shape[1]:
         return None
     return np.empty((X.shape[0], n_features), dtype=X.dtype)
 
 
 class _Stopwatch:
-    """Passes labels on while it adds up base-method time and the time spent waiting for views."""
+    """Yields labels, and adds up the time of the base method and the time spent waiting for views."""
 
     def __init__(self, results: Iterable[ViewLabels]) -> None:
         self._results = iter(results)

@@ -1,4 +1,4 @@
-"""Grouping by integers in linear time: the primitive that consensus, medoids and labels share."""
+"""Grouping rows by integers in linear time, as consensus, medoids and labels need it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BLOCK_ROWS = 2**16
 
 
 def index_dtype(n_rows: int) -> type[np.signedinteger[Any]]:
-    """Return the smallest of int32 and int64 that can number ``n_rows`` rows."""
+    """Return int32 if it can number ``n_rows`` rows, otherwise int64."""
     return np.int32 if n_rows < 2**31 else np.int64
 
 
@@ -25,10 +25,10 @@ def table_limit(n_rows: int) -> int:
 
 
 def compress(keys: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
-    """Give the distinct ``keys`` (all in ``range(n_keys)``) numbers in rising order.
+    """Assign numbers to the distinct ``keys`` (all in ``range(n_keys)``) in sorted order.
 
-    Returns the distinct keys and, for each key, its number. A direct-address table does it in linear time; where
-    that table would be much longer than the keys, sorting is cheaper.
+    Returns the sorted distinct keys and, for each key, its number. A direct-address table takes linear time; if it
+    would be much longer than the keys, sorting is cheaper.
     """
     if n_keys > table_limit(len(keys)):
         distinct, numbers = np.unique(keys, return_inverse=True)
@@ -49,9 +49,9 @@ def pair_keys(left: IntArray, n_left: int, right: IntArray, n_right: int) -> Int
 
 
 def first_rows(labels: IntArray, n_labels: int) -> IntArray:
-    """Return, for each label, the first row that carries it."""
+    """Return, for each label, the first row that has it."""
     first = np.empty(n_labels, dtype=index_dtype(len(labels)))
-    # of several rows written to one place the last one stays: backwards, that is the first row
+    # if an index repeats, numpy keeps the last assignment; in reversed order, that is the first row
     first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1, dtype=first.dtype)
     return first
 
@@ -64,7 +64,7 @@ def row_blocks(n_rows: int, block_rows: int | None = None) -> Iterator[slice]:
 
 
 def count_by_label(labels: IntArray, n_labels: int) -> NDArray[np.int64]:
-    """Return how many rows carry each label."""
+    """Return the number of rows with each label."""
     counts = np.zeros(n_labels, dtype=np.int64)
     for block in row_blocks(len(labels), max(BLOCK_ROWS, n_labels)):  # each block adds to all counts
         counts += np.bincount(labels[block], minlength=n_labels)
@@ -72,13 +72,13 @@ def count_by_label(labels: IntArray, n_labels: int) -> NDArray[np.int64]:
 
 
 def sum_by_label(labels: IntArray, values: NDArray[np.float64] | None, n_labels: int) -> NDArray[np.float64]:
-    """Return the sum of ``values`` for each label; of ones if there are none."""
+    """Return the sum of ``values`` for each label; the number of rows if ``values`` is None."""
     sums = np.bincount(labels, weights=values, minlength=n_labels)
     return np.asarray(sums, dtype=np.float64)
 
 
 def rows_by_label(labels: IntArray, n_labels: int) -> tuple[IntArray, IntArray]:
-    """Sort row numbers by label, rising within a label, in linear time.
+    """Sort row numbers by label, then by row number, in linear time.
 
     Returns ``starts`` (of length ``n_labels + 1``) and ``rows``: label k has ``rows[starts[k]:starts[k + 1]]``.
     """

@@ -1,11 +1,10 @@
-"""Algorithm 1 and the batching levels: the only loop.
+"""The loop over levels: Algorithm 1 of the paper, with batches.
 
-Plain CoHiRF is the case of one batch. ``contract_levels`` yields a small state after each level; progress, logs,
-diagnostics and checkpoints consume it, or stand between the loop and the engine, and none of them enters the
-algorithm.
+CoHiRF without batches is the case of one batch. ``contract_levels`` yields a small state after each level. Logs and
+diagnostics consume these states; progress bars and checkpoints wrap the engine. None of them is part of the algorithm.
 
-Rows have three kinds of numbers: their *row number* in the data; their *index* in what is at hand, from which values
-are read; and their *position* among the active ones.
+A row has three numbers: its *row number* in the data, its *index* in the rows that values are read from
+(``RowsAtHand``), and its *position* among the active rows.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from cohirf.algorithm.parents import update_parents
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, Storage
 
-RELEASE_ROWS = 2**22  # as many entries of the vectors may be held in memory that could be elsewhere
+RELEASE_ROWS = 2**22  # number of vector entries that may stay in memory if the vectors are stored on disk
 
 Mass = NDArray[np.float64]
 ChooseMedoids = Callable[[Any, IntArray, int, Mass | None, np.random.Generator], IntArray]
@@ -40,40 +39,40 @@ ChooseMedoids = Callable[[Any, IntArray, int, Mass | None, np.random.Generator],
 
 @dataclass(frozen=True)
 class Contraction:
-    """What is done to a batch: the three steps of the paper and their options."""
+    """How a batch is contracted: the three steps of the paper and their options."""
 
     views: Views
     consensus: Callable[[Codes], Consensus]
     choose_medoids: ChooseMedoids
     batch_size: int | None
-    weighted: bool = False  # whether rows count with their mass
-    sum_mass: bool = False  # whether a medoid has the mass of all rows it stands for, or that of one row
-    column_means: NDArray[np.floating[Any]] | None = None  # what missing cells count as when distances are measured
+    weighted: bool = False  # whether rows have a mass
+    sum_mass: bool = False  # whether a medoid has the total mass of the rows that it represents, or mass 1
+    column_means: NDArray[np.floating[Any]] | None = None  # fill values for missing cells when distances are computed
 
 
 @dataclass(frozen=True)
 class Resources:
-    """Where batches and the views of a single one run, and where what grows with the data is kept or drawn from."""
+    """Where batches and views run (engines), and where arrays that grow with the data are kept (storage)."""
 
     batch_engine: Engine = field(default_factory=SerialEngine)
     view_engine: Engine = field(default_factory=SerialEngine)
     storage: Storage = field(default_factory=MemoryStorage)
-    companions: Companions | None = None  # what stands in for weights
+    companions: Companions | None = None  # rows shown beside the medoids to base methods without sample weights
 
 
 @dataclass(frozen=True)
 class RowsAtHand:
-    """Rows whose values can be read.
+    """The rows that a level reads values from: the whole data, or the rows that an earlier level left active.
 
     Attributes
     ----------
     values : Rows
-        What is read from.
+        Values of the rows.
     numbers : array of int or None
-        Row number of each of them in the data, rising; None if they are the whole data.
+        Sorted row numbers of these rows in the data; None if they are the whole data.
     in_order : bool
-        Whether they are best read once and in order. Their level then carries the values of the rows that stay
-        active along, and these are at hand from there on.
+        Whether the rows are best read once and in order. The level then also returns the values of the rows that stay
+        active, and later levels read these.
     """
 
     values: Rows
@@ -87,31 +86,32 @@ class RowsAtHand:
     def take(self, numbers: IntArray) -> Any:
         """Return the values of the rows with the given row numbers, in their order."""
         order = np.argsort(numbers)
-        rising = numbers[order]
-        values = self.values.take(rising if self.numbers is None else np.searchsorted(self.numbers, rising))
+        sorted_numbers = numbers[order]
+        index = sorted_numbers if self.numbers is None else np.searchsorted(self.numbers, sorted_numbers)
+        values = self.values.take(index)
         return values[np.argsort(order)]
 
 
 @dataclass(frozen=True)
 class LevelRecord:
-    """What one level did. With several batches, ``views_kept``, ``agreement`` and ``stability`` are means over rows.
+    """Sizes, agreement and times of one level; ``views_kept``, ``agreement`` and ``stability`` are means over rows.
 
     Attributes
     ----------
     level : int
         Number of the level, from 1.
     n_batches : int
-        How many batches were contracted, not counting the one held aside.
+        Number of batches that were contracted, without the one held aside.
     rows_in, rows_held_aside, rows_out : int
-        Active rows before the level, those of them that were held aside, and active rows after it.
+        Number of active rows before the level, of rows that were held aside, and of active rows after the level.
     views_kept : float
-        How many views took part in the consensus.
+        Number of views that took part in the consensus.
     agreement : float
         Mean adjusted Rand index between pairs of views; NaN for a single view.
     stability : float
-        How far views confirm the groups that fused, as in ``CoHiRF.stability_``: the mean over rows.
+        Mean Jaccard index between each row's group and its cluster in each view, as in ``CoHiRF.stability_``.
     base_seconds, consensus_seconds, medoid_seconds : float
-        Time in the base method, in the consensus and in the choice of medoids, added up over views and batches.
+        Time spent in the base method, in the consensus and in the choice of medoids, summed over views and batches.
     """
 
     level: int
@@ -131,23 +131,24 @@ class LevelRecord:
 class FitState:
     """The state between two levels.
 
-    ``parents``, ``absorbed_at`` and ``stability`` are the same arrays from level to level and are updated in place: a
-    consumer that keeps them must copy them.
+    All levels share the arrays ``parents``, ``absorbed_at`` and ``stability``, and update them in place: a consumer
+    that keeps them must copy them.
 
     Attributes
     ----------
     at_hand : RowsAtHand
-        What values are read from.
+        The rows that values are read from.
     active : array of int or None
-        Index of each active row in what is at hand, rising; None if all of it is active.
+        Sorted index of each active row in ``at_hand``; None if all of these rows are active.
     mass : array of float or None
-        Mass of each active row; None if each counts as one.
+        Mass of each active row; None if each has mass 1.
     parents, absorbed_at : array of int
         The hierarchy so far; see ``parents.py``.
     stability : array of float32
-        How far views confirmed the group of each row at the last level that saw it; NaN where none did.
+        For each row, the mean Jaccard index between its group and its cluster in each view, at the last level that
+        clustered it (see ``stability.py``); NaN if no level did.
     tally : FeatureTally or None
-        Counts how far views confirmed groups by the features they held, from level to level.
+        Sums up the stability of the views that contained each feature, over all levels.
     """
 
     at_hand: RowsAtHand
@@ -158,7 +159,7 @@ class FitState:
     stability: NDArray[np.float32]
     tally: FeatureTally | None = None
     level: int = 0
-    idle_levels: int = 0  # how many levels in a row merged nothing
+    idle_levels: int = 0  # number of consecutive levels that merged nothing
     record: LevelRecord | None = None
 
     @classmethod
@@ -170,7 +171,7 @@ class FitState:
         storage: Storage,
         tally: FeatureTally | None = None,
     ) -> FitState:
-        """Return the state in which every row stands for itself; rows of weight 0 are not active."""
+        """Return the state before the first level: every row is its own cluster; rows of weight 0 are not active."""
         n_rows = at_hand.values.n_rows
         parents = storage.vector(n_rows, index_dtype(n_rows))
         absorbed_at = storage.vector(n_rows, np.min_scalar_type(max_level))
@@ -190,26 +191,26 @@ class FitState:
 
     @property
     def converged(self) -> bool:
-        """Whether the last level saw all rows at once and merged none."""
+        """Whether the last level clustered all active rows in one batch and merged none."""
         return self.idle_levels > 0 and self.record is not None and self.record.rows_held_aside == 0
 
     @property
     def stalled(self) -> bool:
-        """Whether several batches merged nothing twice, the second time after a reshuffle."""
+        """Whether two consecutive levels merged nothing, the second one with other random batches."""
         return self.idle_levels > 1
 
     def index(self, positions: IntArray) -> IntArray:
-        """Return where the values of the active rows at ``positions`` are at hand."""
+        """Return the index in ``at_hand`` of the active rows at ``positions``."""
         return positions if self.active is None else self.active[positions]
 
     def row_numbers(self, positions: IntArray) -> IntArray:
-        """Return the row numbers, in the data, of the active rows at ``positions``."""
+        """Return the row numbers in the data of the active rows at ``positions``."""
         return self.at_hand.number(self.index(positions))
 
 
 @dataclass(frozen=True)
 class BatchTask:
-    """One batch: what to read, the mass of the rows to contract, and the place (level, batch) that seeds it."""
+    """One batch: the rows to read, the mass of the rows to contract, and the place (level, batch) that seeds it."""
 
     values: Rows
     contracted: IntArray
@@ -225,7 +226,7 @@ class BatchTask:
         return len(self.contracted)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Go to another process with a handle on the data, or with the rows of this batch: never with all at hand."""
+        """Pickle a handle to the data, or only the rows of this batch; never all rows of an array."""
         values, contracted, held_aside = self.values, self.contracted, self.held_aside
         if isinstance(values, ArrayRows):
             together = _merge(contracted, held_aside)
@@ -236,22 +237,22 @@ class BatchTask:
 
 @dataclass(frozen=True)
 class ContractedBatch:
-    """What became of a batch.
+    """The result of contracting one batch.
 
     Attributes
     ----------
     labels : array of int
         The consensus cluster of each contracted row.
     medoids : array of int
-        The medoid of each cluster, as a number among the contracted rows.
+        The medoid of each cluster, as an index into the contracted rows.
     mass : array of float or None
         Mass of each medoid.
     values : array or None
-        Values of the medoids and the rows held aside, in rising order of these rows, if they are to be carried along.
+        Values of the medoids and the held-aside rows, sorted by row number, if later levels read from them.
     stability : array of float32
-        How far views confirm the cluster of each contracted row.
+        For each contracted row, the mean over views of the Jaccard index (see ``stability.py``).
     view_stability : array of float
-        How far each view confirms the clusters.
+        For each view, the mean over rows of the Jaccard index.
     """
 
     labels: IntArray
@@ -278,7 +279,7 @@ class ContractedBatch:
 
     @property
     def costs(self) -> tuple[float, ...]:
-        """What the record of a level averages or adds up, in its order."""
+        """The figures that ``record_level`` averages or sums up, in the order that it expects."""
         return (
             self.views_kept,
             self.agreement,
@@ -292,7 +293,7 @@ class ContractedBatch:
 def contract_levels(
     state: FitState, contraction: Contraction, max_level: int, resources: Resources
 ) -> Iterator[FitState]:
-    """Contract level after level until nothing merges any more, and yield the state after each."""
+    """Contract level after level until nothing merges, and yield the state after each level."""
     while state.level < max_level and not (state.converged or state.stalled):
         state = contract_level(state, contraction, resources)
         yield state
@@ -341,9 +342,9 @@ def contract_batch(task: BatchTask, contraction: Contraction, engine: Engine) ->
 def run_batches(
     tasks: Iterable[BatchTask], n_tasks: int, contraction: Contraction, resources: Resources
 ) -> Iterator[ContractedBatch]:
-    """Contract batches and yield their outcomes in order; tasks are made no sooner than the engine asks for them.
+    """Contract batches and yield their results in order. Tasks are created when the engine asks for them.
 
-    One batch runs its views in parallel; several run beside each other, each one view by view.
+    A single batch runs its views in parallel. Several batches run in parallel, each one view after the other.
     """
     view_engine = resources.view_engine if n_tasks == 1 else SerialEngine()
     calls = ((task, contraction, view_engine) for task in tasks)
@@ -353,7 +354,7 @@ def run_batches(
 def _contract_batches(
     state: FitState, batches: Batches, contraction: Contraction, resources: Resources
 ) -> Iterator[tuple[Batch, ContractedBatch]]:
-    """Yield each batch of a level with its outcome, in order."""
+    """Yield each batch of a level with its result, in order."""
     under_way: deque[Batch] = deque()
 
     def tasks() -> Iterator[BatchTask]:
@@ -374,14 +375,14 @@ def _contract_batches(
 
 
 def _draw_companions(state: FitState, batch: Batch, number: int, companions: Companions | None) -> Any:
-    """Return rows to show beside a batch of medoids; at the first level there are none."""
+    """Return values of rows to show beside a batch of medoids; None at the first level, which has no medoids yet."""
     if companions is None or state.level == 0:
         return None
     return companions.draw(state.row_numbers(batch.contracted), (state.level + 1, number))
 
 
 class _LevelOutcome:
-    """Adds up what the batches of a level give, and becomes the state after it."""
+    """Collects the results of the batches of a level, and returns the state after it."""
 
     def __init__(self, before: FitState, contraction: Contraction, storage: Storage, batches: Batches) -> None:
         self.before = before
@@ -431,7 +432,7 @@ class _LevelOutcome:
 
 
 def record_level(level: int, rows_in: int, rows_out: int, sizes: ArrayLike, costs: ArrayLike) -> LevelRecord:
-    """Return the record of a level from the size of each batch it contracted, and from its costs."""
+    """Return the record of a level from the size and the costs of each contracted batch."""
     views_kept, agreement, stability, *seconds = np.array(costs).T
     sizes = np.asarray(sizes)
     return LevelRecord(
@@ -448,7 +449,7 @@ def record_level(level: int, rows_in: int, rows_out: int, sizes: ArrayLike, cost
 
 
 def _read(task: BatchTask) -> tuple[Any, Any]:
-    """Return the values of the rows to contract, and of those held aside; no more is kept while the batch runs."""
+    """Return the values of the rows to contract and of the held-aside rows; nothing else stays in memory."""
     if len(task.held_aside) == 0:
         return task.values.take(task.contracted), None
     together = _merge(task.contracted, task.held_aside)
@@ -457,7 +458,7 @@ def _read(task: BatchTask) -> tuple[Any, Any]:
 
 
 def _values_to_carry(task: BatchTask, of_medoids: Any, medoids: IntArray, held_aside: Any) -> Any:
-    """Return the values of the medoids and the rows held aside in rising order of these rows."""
+    """Return the values of the medoids and the held-aside rows, sorted by row number."""
     order = np.argsort(np.concatenate([task.contracted[medoids], task.held_aside]))
     if held_aside is None:
         return of_medoids[order]
@@ -466,19 +467,19 @@ def _values_to_carry(task: BatchTask, of_medoids: Any, medoids: IntArray, held_a
 
 
 def _merge(left: IntArray, right: IntArray) -> IntArray:
-    """Return the entries of two rising arrays in rising order."""
+    """Merge two sorted arrays into one."""
     return left if len(right) == 0 else np.sort(np.concatenate([left, right]))
 
 
 def _mass_at(state: FitState, positions: IntArray, contraction: Contraction) -> Mass | None:
-    """Return the mass of the active rows at ``positions``, or None where rows have none."""
+    """Return the mass of the active rows at ``positions``; None if the fit is not weighted."""
     if not contraction.weighted:
         return None
     return np.ones(len(positions)) if state.mass is None else state.mass[positions]
 
 
 def _contracted_mass(mass: Mass | None, consensus: Consensus, *, sum_mass: bool) -> Mass | None:
-    """Return the mass of each medoid: that of all rows it stands for or, without ``sum_mass``, that of one row."""
+    """Return the mass of each medoid: the total mass of its cluster or, without ``sum_mass``, 1."""
     if mass is None:
         return None
     if not sum_mass:

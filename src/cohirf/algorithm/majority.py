@@ -1,10 +1,10 @@
 """Majority consensus: groups of rows fuse while most views agree on them (not part of the paper).
 
-Two rows agree in a view that gives them the same label; a row that is noise in a view agrees with no row there. Two
+Two rows agree in a view if it gives them the same label; a row that is noise in a view agrees with no row there. Two
 groups fuse while the share of views in which their rows agree, averaged over all pairs of rows, is at least
-``majority``; the pair that agrees most goes first. That is average linkage under the Hamming distance, cut at 1 -
-``majority``. Rows with the same code need not be told apart, so it runs on the distinct codes, with the mass of their
-rows.
+``majority``; the two groups that agree most fuse first. This is average linkage with the Hamming distance, cut at 1 -
+``majority``. Rows with the same code always end in the same group, so the linkage runs on the distinct codes, weighted
+by the mass of their rows.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ from cohirf.algorithm.grouping import IntArray, row_blocks
 
 FloatArray = NDArray[np.float64]
 
-MAX_LINKED = 4096  # codes: their agreement takes 128 MiB
+MAX_LINKED = 4096  # largest number of codes to link: their agreement matrix takes 128 MiB
 BLOCK_CELLS = 2**18
 ROUNDING = 1e-9
 
 
 def majority_consensus(codes: Codes, majority: float) -> Consensus:
-    """Put groups of rows together while at least a share ``majority`` of the views agrees on them.
+    """Fuse groups of rows while at least a share ``majority`` of the views agrees on them.
 
-    Rows that are noise in more than a share 1 - ``majority`` of the views can agree with no others and stay alone.
+    Rows that are noise in more than a share 1 - ``majority`` of the views cannot agree with others enough, and stay
+    singletons.
 
-    Of more than ``MAX_LINKED`` codes only the heaviest are linked. Each of the others then joins the group with
-    which it agrees most, or stays as it is if that is less than the majority.
+    If there are more than ``MAX_LINKED`` codes, only the heaviest are linked. Each of the others then joins the group
+    with which it agrees most, or stays separate if this agreement is below the majority.
 
     Examples
     --------
-    The third row goes with the first two, with which it agrees in two of three views:
+    The third row joins the first two, with which it agrees in two of three views:
 
     >>> import numpy as np
     >>> from cohirf.algorithm.consensus import fold_views
@@ -60,17 +61,17 @@ def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
 
     Returns, for each code, the first code of its group.
 
-    The way leads along a chain of nearest neighbours: from a group to the one it agrees with most, from there to the
-    one that agrees most with that, until two are each other's nearest, and fuse. The agreement with a fused group is a
-    mean, never above the larger of the two before, so this fuses the same groups as taking the best of all pairs each
-    time, and a group that has no neighbour with enough agreement will never have one. Of neighbours that are equally
-    near the previous in the chain is taken, or else the first. All in O(n_codes ** 2).
+    This is the nearest-neighbour chain algorithm: go from a group to the group that it agrees with most, and on from
+    there, until two groups are each other's nearest neighbours; these fuse. The agreement with a fused group is a mean,
+    so it never exceeds the larger of the two agreements before. Therefore the chain fuses the same groups as a search
+    for the best of all pairs, and a group without a neighbour that agrees enough will never have one. Among equally
+    near neighbours, the previous group of the chain is preferred, otherwise the first. The cost is O(n_codes ** 2).
     """
     agreement = _count_agreement(distinct)
     np.fill_diagonal(agreement, 0)
     mass = mass.copy()
     group = np.arange(len(mass))
-    is_group = np.ones(len(mass))  # 0 for codes that were absorbed or whose group is complete
+    is_group = np.ones(len(mass))  # 0 for codes that were absorbed, or whose group is complete
     chain: list[int] = []
     for first in range(len(mass)):
         while is_group[first]:
@@ -91,7 +92,7 @@ def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
                 group[absorbed] = kept
             else:
                 chain.append(nearest)
-    for code in range(len(group)):  # what absorbed a code comes before it, and knows its own group already
+    for code in range(len(group)):  # the code that absorbed it comes before it, and has its final group already
         group[code] = group[group[code]]
     return group
 
@@ -99,13 +100,13 @@ def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
 def join_groups(codes: Codes, linked: IntArray, group: IntArray, others: IntArray, needed: float) -> IntArray:
     """Return, for each of the ``others``, the group of ``linked`` codes with which it agrees most.
 
-    The code itself where that is less than ``needed``.
+    A code whose agreement is below ``needed`` views gets itself as its group.
     """
     names, number = np.unique(group, return_inverse=True)
     has_label = _one_hot(codes.distinct)
     in_group = sparse.csr_array((codes.mass[linked], number, np.arange(len(linked) + 1)), (len(linked), len(names)))
     in_group.data /= in_group.sum(axis=0)[number]
-    labels_of_group = (has_label[linked].T @ in_group).tocsr()  # the share of its mass that has each label
+    labels_of_group = (has_label[linked].T @ in_group).tocsr()  # share of each group's mass that has each label
     joined = others.copy()
     for block in row_blocks(len(others), BLOCK_CELLS // len(names) + 1):
         agreement = (has_label[others[block]] @ labels_of_group).toarray()
@@ -116,7 +117,7 @@ def join_groups(codes: Codes, linked: IntArray, group: IntArray, others: IntArra
 
 
 def _one_hot(distinct: IntArray) -> Any:
-    """Return a CSR matrix with a row for each code and a column for each label of each view; noise has no column."""
+    """Return a CSR matrix with one row per code and one column per label of each view; noise has no column."""
     rows, columns = [], []
     n_columns = 0
     for labels in distinct.T:
@@ -130,7 +131,7 @@ def _one_hot(distinct: IntArray) -> Any:
 
 
 def _count_agreement(distinct: IntArray) -> FloatArray:
-    """Return the number of views in which each two codes agree."""
+    """Return the number of views in which each pair of codes agrees."""
     n_codes, n_views = distinct.shape
     agreement = np.empty((n_codes, n_codes))
     never_noise = np.where(distinct == NOISE, NOISE - 1, distinct)

@@ -23,10 +23,10 @@ def update_parents(parents: IntArray, absorbed_at: IntArray, rows: IntArray, med
 
 
 def find_roots(parents: IntArray, absorbed_at: IntArray, level: int, out: IntArray | None = None) -> IntArray:
-    """Return, for each row, the medoid that stands for it after ``level`` levels; in ``out`` if given.
+    """Return, for each row, the medoid that represents it after ``level`` levels; in ``out`` if given.
 
-    Pointer jumping: every round halves the distance to the root. It works in place, block by block; a pointer that
-    was moved already only gets there sooner.
+    Pointer jumping: every round halves the distance to the root. It works in place, block by block; pointers that were
+    already updated in the same round only speed it up.
     """
     roots = np.empty(len(parents), dtype=parents.dtype) if out is None else out
     for block in row_blocks(len(roots)):
@@ -44,20 +44,20 @@ def find_roots(parents: IntArray, absorbed_at: IntArray, level: int, out: IntArr
 
 
 def roots_after_first_level(parents: IntArray, absorbed_at: IntArray, rows: IntArray) -> IntArray:
-    """Return the medoid that stands for each of ``rows`` after the first level, where nothing is deep yet."""
+    """Return the medoid that represents each of ``rows`` after the first level: the row itself or its parent."""
     return np.where(absorbed_at[rows] == 1, parents[rows], rows)
 
 
 def get_final_labels(roots: IntArray) -> tuple[IntArray, IntArray]:
-    """Give the clusters numbers in order of first appearance.
+    """Label rows by cluster, with clusters numbered in order of first appearance.
 
-    Returns the label of each row, in the memory of ``roots``, and the medoid of each label.
+    Returns the label of each row, which overwrites ``roots``, and the medoid of each label.
     """
     blocks = list(row_blocks(len(roots)))
     medoids = np.concatenate([np.flatnonzero(_is_own_root(roots, block)) + block.start for block in blocks])
     number_of = _numbering(medoids, roots)
     first = np.empty(len(medoids), dtype=roots.dtype)
-    for block in reversed(blocks):  # of several rows written to one place the last one stays
+    for block in reversed(blocks):  # if an index repeats, the last assignment stays: the first row of the label
         roots[block] = labels = number_of(roots[block])
         first[labels[::-1]] = np.arange(block.stop - 1, block.start - 1, -1, dtype=first.dtype)
     order = np.argsort(first)
@@ -69,9 +69,9 @@ def get_final_labels(roots: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def number_by_first_row(labels: IntArray, medoids: IntArray, first_rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Give clusters of leaves numbers in the order in which their rows first appear in the data.
+    """Renumber clusters of leaves in the order in which their rows first appear in the data.
 
-    ``first_rows`` are the first rows of the leaves. Returns the new labels, and the medoid of each.
+    ``first_rows`` has the smallest row number of each leaf. Returns the new labels, and the medoid of each label.
     """
     first = np.full(len(medoids), np.iinfo(np.int64).max)
     np.minimum.at(first, labels, first_rows)
@@ -84,9 +84,9 @@ def number_by_first_row(labels: IntArray, medoids: IntArray, first_rows: IntArra
 def hide_small_clusters(
     labels: IntArray, medoids: IntArray, weights: NDArray[np.float64] | None, min_size: float
 ) -> tuple[IntArray, IntArray]:
-    """Label the rows of clusters below ``min_size`` -1, and number the others anew in the same order, in place.
+    """Label the rows of clusters smaller than ``min_size`` as -1, and renumber the others in the same order, in place.
 
-    The size of a cluster is the sum of its ``weights``, or its number of rows without them.
+    The size of a cluster is the sum of its ``weights``; without weights, its number of rows.
     """
     n_labels = len(medoids)
     sizes = count_by_label(labels, n_labels) if weights is None else sum_by_label(labels, weights, n_labels)
@@ -103,7 +103,7 @@ def _is_own_root(roots: IntArray, block: slice) -> NDArray[np.bool_]:
 
 
 def _numbering(medoids: IntArray, roots: IntArray) -> Callable[[IntArray], IntArray]:
-    """Return the function from a medoid to its number: a search among few, a table as long as the data for many."""
+    """Return a function from medoids to their numbers: bisection for few medoids, a table over all rows for many."""
     if len(medoids) <= FEW_MEDOIDS:
         return lambda keys: np.asarray(np.searchsorted(medoids, keys))
     table = np.empty(len(roots), dtype=roots.dtype)

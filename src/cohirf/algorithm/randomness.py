@@ -1,4 +1,4 @@
-"""Randomness by place: what a step draws depends on where it stands, never on what ran before it.
+"""Randomness by place: random numbers depend on the place of a step, such as (level, batch, view), not on the order.
 
 So a fit gives the same labels whether its views and batches run one after the other, in threads, in processes or
 after a restart.
@@ -16,7 +16,7 @@ Entropy = tuple[int, ...]
 
 
 class Draw(IntEnum):
-    """What the random numbers are for: the first part of every place."""
+    """The purpose of random numbers: the first part of every place."""
 
     SPLIT = 0
     VIEW = 1
@@ -29,11 +29,11 @@ class Draw(IntEnum):
 
 
 def root_entropy(random_state: Any) -> Entropy:
-    """Turn scikit-learn's ``random_state`` into the entropy from which every place draws."""
+    """Turn scikit-learn's ``random_state`` into the entropy that, with a place, seeds each generator."""
     words = check_random_state(random_state).randint(0, 2**31, size=4)
     return tuple(int(word) for word in words)
 
 
 def generator_at(entropy: Entropy, draw: Draw, *place: int) -> np.random.Generator:
-    """Return the generator that belongs to ``place``, for instance (level, batch, view)."""
+    """Return the random generator of a ``place``, for instance (level, batch, view)."""
     return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(int(draw), *place)))

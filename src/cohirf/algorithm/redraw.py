@@ -1,13 +1,12 @@
-"""How clusters that thin batches left apart still find each other: rounds with rows drawn anew.
+"""Redraws: rounds with newly sampled rows that fuse clusters which thin batches left apart (not part of the paper).
 
-A level shows the base method one row per cluster. Two halves of an arc whose medoids are far apart then never meet, and
-after a few levels of thin batches there are only such rows left. A round draws other rows of the data, and each of
-them speaks for the cluster it already belongs to: clusters that the base method puts together by rows of theirs fuse.
-This is not part of the paper.
+A level shows the base method one row per cluster. Two halves of an arc whose medoids are far apart then never fuse, and
+after a few levels of thin batches only such medoids are left. A round samples other rows of the data. Each of them
+represents the cluster that it already belongs to: clusters fuse if the base method puts some of their rows together.
 
-For DBSCAN this mends and hardly errs. Two core rows that are connected in a sample are connected in the data, so each
-round finds some of the links of the whole data, and links add up over rounds. HDBSCAN chooses its radius anew for
-each sample: there a single round can join everything.
+For DBSCAN this rarely makes errors. Two core rows that are connected in a sample are connected in the data, so each
+round finds some of the links of the whole data, and links accumulate over rounds. HDBSCAN chooses a new radius for each
+sample, so a single round can fuse everything.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ from cohirf.algorithm.parents import update_parents
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.randomness import Draw, generator_at
 
-# A single row on the border of two clusters belongs to either of them by chance. Two rows of a cluster in the same
-# place are no chance.
+# A single row on the border between two clusters can get into a group by chance. Two rows of one cluster in the same
+# group are not a coincidence.
 ROWS_TO_BIND = 2
-BEYOND_LEVELS = 2**20  # places of rounds are none of levels
-IDLE_ROUNDS = 2  # the rows of a round are random: one that fuses nothing may have had bad luck
+BEYOND_LEVELS = 2**20  # added to the level in places of rounds, so that they differ from the places of levels
+IDLE_ROUNDS = 2  # a single round that fuses nothing may be due to its random rows
 
 
 @dataclass(frozen=True)
 class Bonds:
-    """Which clusters, by the row that stands for each, have a stake in which group of rows; and what it took."""
+    """Links between clusters (``roots``, by medoid) and ``groups`` of a batch, with the number of rows of each link."""
 
     roots: IntArray
     groups: IntArray
@@ -48,9 +47,9 @@ class Bonds:
 def redraw_rounds(
     population: Population, state: FitState, contraction: Contraction, max_rounds: int, resources: Resources
 ) -> Iterator[FitState]:
-    """Go on from where the levels ended, round after round until two in a row fuse nothing; yield the state after each.
+    """Run rounds after the last level, until two in a row fuse nothing; yield the state after each round.
 
-    Rows that are drawn anew stand for themselves: they count with their weight, and no mass does.
+    Each sampled row represents only itself: it has its sample weight, not the mass of a cluster.
     """
     n_idle = 0
     for _ in range(max_rounds):
@@ -62,7 +61,7 @@ def redraw_rounds(
 
 
 def redraw_round(population: Population, state: FitState, contraction: Contraction, resources: Resources) -> FitState:
-    """Fuse clusters by what the base method says of the active rows and of others beside them."""
+    """Fuse clusters if the base method puts some of their rows, active or sampled, into the same group."""
     level = state.level + 1
     rng = generator_at(contraction.views.entropy, Draw.REDRAW, level)
     active = state.row_numbers(np.arange(state.n_active))
@@ -87,7 +86,7 @@ def redraw_round(population: Population, state: FitState, contraction: Contracti
 def draw_batches(
     active: IntArray, population: Population, batch_size: int | None, rng: np.random.Generator
 ) -> list[IntArray]:
-    """Deal the active rows into half batches, and fill each up with rows drawn from all of the data."""
+    """Split the active rows into half batches, and complete each batch with rows sampled from the whole data."""
     batch_size = batch_size or population.n_rows
     n_batches = int(np.ceil(2 * len(active) / batch_size))
     parts = np.array_split(rng.permutation(active), n_batches)
@@ -96,7 +95,7 @@ def draw_batches(
 
 
 def find_roots_of(parents: IntArray, rows: IntArray) -> IntArray:
-    """Return the active row that stands for each of the given rows, which are leaves of the hierarchy."""
+    """Return the active row that represents each of the given rows, which are leaves of the hierarchy."""
     roots = parents[rows]
     while not np.array_equal(further := parents[roots], roots):
         roots = further
@@ -104,9 +103,9 @@ def find_roots_of(parents: IntArray, rows: IntArray) -> IntArray:
 
 
 def find_bonds(roots: IntArray, batch: ContractedBatch) -> Bonds:
-    """Return which clusters have a stake in which group: with two of their rows, or with all they have here.
+    """Link each cluster to the groups that contain two of its rows, or all of its rows in this batch.
 
-    ``roots`` are the clusters to which the rows of the batch belong.
+    ``roots`` has the cluster of each row of the batch.
     """
     names, number = np.unique(roots, return_inverse=True)
     shape = (len(names), len(batch.medoids))
@@ -117,7 +116,7 @@ def find_bonds(roots: IntArray, batch: ContractedBatch) -> Bonds:
 
 
 def _fuse(state: FitState, contraction: Contraction, bonds: list[Bonds], level: int) -> IntArray:
-    """Fuse clusters that have a stake in the same group, directly or by way of others; return those absorbed."""
+    """Fuse clusters that are linked to the same group, directly or through others; return the absorbed clusters."""
     offsets = np.cumsum([0, *(found.n_groups for found in bonds)])
     groups = np.concatenate([found.groups + offset for found, offset in zip(bonds, offsets, strict=False)])
     roots, number = np.unique(np.concatenate([found.roots for found in bonds]), return_inverse=True)

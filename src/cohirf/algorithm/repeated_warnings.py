@@ -1,14 +1,14 @@
-"""Warnings of the base method: each is shown once in a fit, however many of its calls give it.
+"""Warnings of the base method: each is shown once per fit, even if many calls raise it.
 
-Python shows a warning once for each line of code that gives it, but forgets what it has shown whenever a filter
-changes, and scikit-learn changes filters in most of its calls. So the same warning would come with every view of
-every batch of every level.
+Python shows a warning once for each line of code that raises it, but forgets what it has shown whenever a filter
+changes, and scikit-learn changes filters in most of its calls. So the same warning would appear for every view of every
+batch of every level.
 
-``warnings.catch_warnings`` cannot collect them. Before Python 3.14 it swaps state of the whole process: of two threads
-that enter and leave it in turns, one can leave it swapped for good. So filters stay untouched here, and "error" and
-"ignore" mean what they always do. What is replaced, while fits run, is ``warnings.showwarning``: by a function that
-leaves out what a call of the base method in the same thread has shown before, and passes on everything else. Should
-another thread put that function back after the last fit, it passes on everything.
+``warnings.catch_warnings`` cannot be used to collect them. Before Python 3.14 it replaces state of the whole process:
+if two threads enter and leave it alternately, the replaced state can stay for good. So this file leaves the filters
+unchanged, and "error" and "ignore" keep their meaning. While fits run, it replaces ``warnings.showwarning`` by a
+function that drops warnings which a call of the base method has shown before, and passes on all others. If another
+thread restores that function after the last fit, the function passes on everything.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from typing import Any
 
 
 class _Thread(threading.local):
-    calls = 0  # of the base method, one inside the other where that is a fit itself
+    calls = 0  # calls of the base method that run now; more than one if the base method is a CoHiRF
 
 
 _thread = _Thread()
 _lock = threading.Lock()
-_fits = 0  # that run now, in any thread
-_shown: set[tuple[type[Warning], str]] = set()  # by these fits
+_fits = 0  # number of fits that run now, in any thread
+_shown: set[tuple[type[Warning], str]] = set()  # warnings that these fits have shown
 _pass_on: Any = warnings.showwarning
 
 
 @contextmanager
 def showing_warnings_once() -> Iterator[None]:
-    """Show each warning of the base method once within this context; fits that run at the same time share it."""
+    """Show each warning of the base method once within this context; concurrent fits share the context."""
     global _fits, _pass_on
     with _lock:
         _fits += 1
@@ -53,7 +53,7 @@ def showing_warnings_once() -> Iterator[None]:
 
 @contextmanager
 def calling_base_method() -> Iterator[None]:
-    """Mark what this thread does within the context as a call of the base method."""
+    """Mark the code that this thread runs within the context as a call of the base method."""
     _thread.calls += 1
     try:
         yield
@@ -63,7 +63,7 @@ def calling_base_method() -> Iterator[None]:
 
 def _show_first(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
     if _fits > 0 and _thread.calls > 0:
-        # Of warnings that differ in their figures alone, one is enough: "3 of 8 clusters found", "4 of 8 ...".
+        # Warnings that differ only in their numbers count as the same: "3 of 8 clusters found", "4 of 8 ...".
         key = (category, re.sub(r"\d+", "", str(message)))
         with _lock:
             if key in _shown:

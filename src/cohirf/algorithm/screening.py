@@ -1,12 +1,14 @@
-"""Feature screening: which features hang together, and which are noise (not part of the paper).
+"""Feature screening: which features depend on others, and which are noise (not part of the paper).
 
-Features that tell clusters apart depend on each other, through the clusters. So rows are clustered on a few features,
-a view, and each feature *outside of the view* is tested: do its means differ between these clusters by more than chance
-allows? To a feature that has nothing to do with the view the clusters are a random grouping, however well they fit
-the view itself.
+Features that separate clusters depend on each other, through the clusters. So rows are clustered on a few features (a
+view), and each feature *outside of the view* is tested: do its means differ between these clusters by more than chance
+allows? For a feature that is independent of the view, the clusters are a random grouping, however well they fit the
+view itself.
 
-Blocks of correlated features pass this test with or without clusters. So it is repeated with one feature of each
-block: to stay, a block must depend on another one, or fall into two groups by itself.
+Blocks of correlated features pass this test with or without clusters. So the test is repeated with one feature of each
+block: a block is kept only if it depends on another block, or if its values form two groups.
+
+All values are *softened* first, by x / (|x| + width), so that outliers do not decide a test.
 """
 
 from __future__ import annotations
@@ -32,29 +34,29 @@ MAX_ROWS = 2000
 N_ROUNDS = 3
 N_VIEWS = 20
 VIEW_SIZES = (3, 10, 30, 100)  # a signal in few features needs small views, one spread over many needs large ones
-MAX_SHARE = 2 / 3  # of the features that a view is drawn from: some must stay outside
+MAX_SHARE = 2 / 3  # largest share of the available features in a view: some must stay outside of it
 N_CLUSTERS = 8
 N_ITER = 20
 ROWS_PER_CLUSTER = 10
-ERROR_RATE = 0.01  # chance that any feature passes that depends on no other
+ERROR_RATE = 0.01  # probability that any feature passes although no feature depends on another
 BLOCK_CORRELATION = 0.5
 MAX_BLOCK_FEATURES = 2000
-TWO_GROUPS = 0.87  # two means explain so much of few distributions with one peak; of a uniform one, 0.83
+TWO_GROUPS = 0.87  # share of variance that two means rarely explain in a unimodal distribution (uniform: 0.83)
 SOFTNESS = 2.0
-MIN_VARIANCE = 1e-9  # of softened values: below it there is only rounding
+MIN_VARIANCE = 1e-9  # of softened values: smaller variances are rounding errors
 BLOCK_CELLS = 2**17
 
 
 @dataclass(frozen=True)
 class Screening:
-    """What was found.
+    """The result of a screening.
 
     Attributes
     ----------
     relevant : array of int
-        Features that depend on others, rising; all features where there are not two such.
+        Sorted indices of the features that depend on others; all features if fewer than two do.
     statistics : (n_features,) array
-        The largest F statistic of each feature over the views without it, in units of what chance allows. Only
+        The largest F statistic of each feature over the views without it, divided by the critical value. Only
         features above 1 can be relevant.
     """
 
@@ -63,7 +65,7 @@ class Screening:
 
 
 def sample_size(n_rows: int, batch_size: int | None) -> int:
-    """Return on how many of the rows features are screened: never on more than a batch."""
+    """Return the number of rows to screen features on: at most a batch."""
     return min(n_rows, MAX_ROWS, batch_size or n_rows)
 
 
@@ -80,7 +82,7 @@ def screen_features(X: Any, entropy: Entropy) -> Screening:
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows whose features are softened, and what their moments say about each.
+    """Rows with softened features, and the moments of each feature.
 
     Attributes
     ----------
@@ -89,7 +91,7 @@ class Sample:
     means, squares : (n_features,) array
         Mean, and sum of squared deviations from it.
     is_testable : (n_features,) array of bool
-        False for features that vary in too few rows for the F distribution to hold.
+        False for features that vary in too few rows for an F test.
     """
 
     values: Any
@@ -105,7 +107,8 @@ class Sample:
         means, squares, cubes, fourths = (_power_sums(values, power) / n_rows for power in (1, 2, 3, 4))
         variances = np.maximum(squares - means**2, 0)
         central_fourths = fourths - 4 * means * cubes + 6 * means**2 * squares - 3 * means**4
-        rows_that_vary = n_rows * variances**2  # over the fourth moment: 1 for a single row, a half of all for many
+        # divided by the fourth moment, this is the number of rows that vary: about 1 for a single outlier
+        rows_that_vary = n_rows * variances**2
         is_testable = (variances > MIN_VARIANCE) & (rows_that_vary >= 4 * count_clusters(n_rows) * central_fourths)
         return cls(values, means, n_rows * variances, is_testable)
 
@@ -120,21 +123,22 @@ class Sample:
         return int(self.values.shape[1])
 
     def take(self, features: IntArray) -> Sample:
-        """Return the sample with the given features alone."""
+        """Return the sample with the given features only."""
         values = take_features(self.values, features)
         return Sample(values, self.means[features], self.squares[features], self.is_testable[features])
 
 
 def count_clusters(n_rows: int) -> int:
-    """Return into how many clusters the rows of a view are put."""
+    """Return the number of clusters to find in a view."""
     return max(2, min(N_CLUSTERS, n_rows // ROWS_PER_CLUSTER))
 
 
 def measure_dependence(sample: Sample, entropy: Entropy, *, stage: int, odds: FloatArray | None) -> FloatArray:
-    """Return the largest F statistic of each feature over views without it, in units of its critical value.
+    """Return the largest F statistic of each feature over views without it, divided by the critical value.
 
-    Views are drawn in rounds, from the features found so far as soon as there are some. In the first round, half of
-    them are drawn by ``odds``. The critical value allows for all features, views and rounds.
+    Views are drawn in rounds, from the relevant features found so far, if there are any. In the first round, half of
+    the views draw features with the probabilities ``odds``. The critical value is corrected for the number of features,
+    views and rounds.
     """
     statistics = np.zeros(sample.n_features)
     if sample.n_rows < 2 * ROWS_PER_CLUSTER:
@@ -149,7 +153,7 @@ def measure_dependence(sample: Sample, entropy: Entropy, *, stage: int, odds: Fl
             by_odds = number == 0 and view // len(VIEW_SIZES) % 2 == 0
             features = np.sort(rng.choice(pool, size, replace=False, p=odds if by_odds else None))
             ratio = _f_ratio(sample, label_view(sample, features, rng), level)
-            ratio[features] = 0  # clusters of a view fit its own features even where these are noise
+            ratio[features] = 0  # clusters of a view fit its own features even if these are noise
             np.maximum(statistics, ratio, out=statistics)
         if np.array_equal(statistics > 1, found):
             break
@@ -158,7 +162,7 @@ def measure_dependence(sample: Sample, entropy: Entropy, *, stage: int, odds: Fl
 
 
 def label_view(sample: Sample, features: IntArray, rng: np.random.Generator) -> IntArray:
-    """Cluster the rows on the given features; clusters that are too small for a test join the smallest other one."""
+    """Cluster the rows on the given features; clusters that are too small for a test join the smallest large one."""
     n_clusters = count_clusters(sample.n_rows)
     k_means = KMeans(n_clusters, n_init=1, max_iter=N_ITER, random_state=int(rng.integers(2**31 - 1)))
     with warnings.catch_warnings():
@@ -171,7 +175,7 @@ def label_view(sample: Sample, features: IntArray, rng: np.random.Generator) -> 
 
 
 def keep_blocks(sample: Sample, entropy: Entropy) -> IntArray:
-    """Return the features in blocks whose representative depends on others, or falls into two groups."""
+    """Return the features in blocks whose representative depends on other blocks, or forms two groups of values."""
     representatives, block = find_blocks(sample)
     if len(representatives) < 3:
         return np.arange(sample.n_features)
@@ -181,10 +185,11 @@ def keep_blocks(sample: Sample, entropy: Entropy) -> IntArray:
 
 
 def find_blocks(sample: Sample) -> tuple[IntArray, IntArray]:
-    """Group features by correlation, whatever its sign.
+    """Group features by absolute correlation.
 
-    Again and again, the feature that is closest to the others takes along all that correlate with it by
-    ``BLOCK_CORRELATION`` or more. Returns that feature for each block, and the block of each feature.
+    Repeatedly, the feature with the highest summed correlation to the remaining features forms a block with all of
+    them that correlate with it by ``BLOCK_CORRELATION`` or more. Returns that feature for each block, its
+    representative, and the block of each feature.
     """
     values = sample.values.toarray() if sparse.issparse(sample.values) else sample.values
     scaled = (values - sample.means) / np.sqrt(np.where(sample.squares > 0, sample.squares, 1))
@@ -204,9 +209,9 @@ def find_blocks(sample: Sample) -> tuple[IntArray, IntArray]:
 
 
 def two_means_share(sample: Sample) -> FloatArray:
-    """Return the share of each feature's variance that is explained when its values are split in two at the best place.
+    """Return the share of each feature's variance that two means explain: K-Means with two clusters, per feature.
 
-    Lloyd's iterations, a few of them for all features at a time.
+    It runs a few of Lloyd's iterations, for all features at the same time.
     """
     threshold = sample.means
     n_rows = sample.n_rows
@@ -220,14 +225,14 @@ def two_means_share(sample: Sample) -> FloatArray:
 
 
 def _odds(share: FloatArray) -> FloatArray:
-    """Return chances that fall with the rank of a feature: as 1, 1/2, 1/3, ..."""
+    """Return probabilities that decrease with the rank of a feature's ``share``, as 1, 1/2, 1/3, ..."""
     odds = np.empty(len(share))
     odds[np.argsort(-share, kind="stable")] = 1 / np.arange(1, len(share) + 1)
     return np.asarray(odds / odds.sum())
 
 
 def _f_ratio(sample: Sample, labels: IntArray, level: float) -> FloatArray:
-    """Return the F statistic of each feature across the labels, over the value it exceeds with chance ``level``."""
+    """Return the F statistic of each feature across the labels, divided by its critical value at ``level``."""
     n_rows, n_groups = sample.n_rows, int(labels.max()) + 1
     if n_groups == 1:
         return np.zeros(sample.n_features)
@@ -245,7 +250,7 @@ def _f_ratio(sample: Sample, labels: IntArray, level: float) -> FloatArray:
 
 
 def _soften_dense(X: Any) -> NDArray[np.float32]:
-    """Centre columns and squeeze them into (-1, 1), the more the further out, so that no outlier decides a test."""
+    """Centre columns and soften their values into (-1, 1), so that outliers do not decide a test."""
     centre = X.mean(axis=0)
     blocks = list(row_blocks(len(X), BLOCK_CELLS // X.shape[1] + 1))
     deviation = np.sum([np.abs(X[block] - centre).sum(axis=0) for block in blocks], axis=0) / len(X)
@@ -258,7 +263,7 @@ def _soften_dense(X: Any) -> NDArray[np.float32]:
 
 
 def _soften_sparse(X: Any) -> Any:
-    """Squeeze the cells that are not zero, without centring them."""
+    """Soften the cells that are not zero, without centring."""
     values = X.astype(np.float32)
     absolute = np.abs(values.data)
     totals = np.bincount(values.indices, weights=absolute, minlength=X.shape[1])

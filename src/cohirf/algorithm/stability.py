@@ -1,9 +1,9 @@
-"""How sure a consensus is: how far each view confirms the groups that were made of all of them.
+"""Stability of a consensus: mean Jaccard index between each row's group and its cluster in each view.
 
-A view confirms the group of a row as far as the cluster it puts the row in is that group: by the share of the rows in
-either of them that are in both. Under strict consensus a group is what all views have in common, so a row that one
-view tears away from the others is in a small group which the other views do not confirm. All follows from the distinct
-codes; no two rows are ever compared.
+The Jaccard index is the number of rows in both sets, divided by the number of rows in either. Under strict consensus a
+group is the intersection of clusters of all views, so a row that one view separates from the others ends in a small
+group, and its clusters in the other views have a low Jaccard index with that group. Everything is computed from the
+distinct codes; rows are not compared with each other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cohirf.algorithm.grouping import IntArray, compress, first_rows, pair_keys,
 
 @dataclass(frozen=True)
 class Stability:
-    """How far views confirm a consensus.
+    """Mean Jaccard indices between groups of a consensus and clusters of views.
 
     Attributes
     ----------
@@ -34,11 +34,11 @@ class Stability:
 
 
 def measure_stability(codes: Codes, consensus: Consensus) -> Stability:
-    """Return how far each view confirms the group of each row.
+    """Return the Jaccard index of each row's group with its cluster in each view, averaged over views and over rows.
 
     Examples
     --------
-    The third view tears the fourth row away from the first three, which the others put it with:
+    The third view separates the fourth row from the first three:
 
     >>> import numpy as np
     >>> from cohirf.algorithm.consensus import fold_views, strict_consensus
@@ -50,7 +50,7 @@ def measure_stability(codes: Codes, consensus: Consensus) -> Stability:
     group_of_code = consensus.labels[first_rows(codes.of_row, len(codes.distinct))]
     size = np.bincount(consensus.labels, minlength=consensus.n_clusters)[group_of_code]
     group = compress(group_of_code, consensus.n_clusters)[1]
-    by_itself = size == 1  # also each row of a code whose rows are noise: they are not together
+    by_itself = size == 1  # includes noise: rows with a noise code are groups of one row each
     counts = codes.counts.astype(np.float64)
     overlap = np.empty(codes.distinct.shape)
     for view, labels in enumerate(codes.distinct.T):
@@ -65,7 +65,7 @@ def measure_stability(codes: Codes, consensus: Consensus) -> Stability:
 def _count_rows(
     labels: IntArray, group: IntArray, counts: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return, for each code, how many rows its cluster in a view has, and how many of these are in its group."""
+    """Return, for each code, the number of rows in its cluster of a view, and how many of these are in its group."""
     names, cluster = np.unique(labels, return_inverse=True)
     n_groups = int(group.max()) + 1
     keys, pair = compress(pair_keys(group, n_groups, cluster, len(names)), n_groups * len(names))

@@ -1,4 +1,4 @@
-"""Where rows are read from and where what grows with them is kept: what the algorithm asks, and the plain answer."""
+"""Interfaces for reading rows and for storing arrays that grow with the data, with in-memory implementations."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Rows(Protocol):
         """Number of rows."""
 
     def take(self, rows: IntArray) -> Any:
-        """Return the given rows (distinct, rising) as an array or CSR matrix."""
+        """Return the given rows (sorted, distinct) as an array or CSR matrix."""
 
 
 class Gatherer(Protocol):
-    """Takes blocks of rows one after the other, and gives all of them back as one set of rows."""
+    """Collects blocks of rows one after the other, and returns all of them as one set of rows."""
 
     def add(self, values: Any) -> None:
         """Append a block of rows."""
@@ -36,16 +36,16 @@ class Gatherer(Protocol):
 
 
 class Storage(Protocol):
-    """Keeps what grows with the data."""
+    """Stores arrays that grow with the data."""
 
     def vector(self, n_rows: int, dtype: Any) -> NDArray[Any]:
-        """Return a vector with an entry for each row, to be written to."""
+        """Return an uninitialised vector with one entry for each row."""
 
     def gather(self) -> Gatherer:
-        """Return a place for rows that are carried from one level to the next."""
+        """Return an object that collects the rows that later levels read."""
 
     def release(self) -> None:
-        """Let go of memory in which parts of the vectors are held, if they are kept elsewhere."""
+        """Release memory that caches parts of the vectors, if they are stored on disk."""
 
 
 @dataclass(frozen=True)
@@ -60,17 +60,17 @@ class ArrayRows:
         return int(self.X.shape[0])
 
     def take(self, rows: IntArray) -> Any:
-        """Return the given rows, which are distinct and rising; all of them are the data itself, not a copy."""
+        """Return the given rows (sorted, distinct); if all rows are asked for, the data itself, not a copy."""
         if len(rows) == self.n_rows:
             return self.X
         if sparse.issparse(self.X):
             return self.X[rows]
-        return np.asarray(self.X).take(rows, axis=0, mode="clip")  # rows are in range; not to check is twice as fast
+        return np.asarray(self.X).take(rows, axis=0, mode="clip")  # rows are in range; no check is twice as fast
 
 
 @dataclass(frozen=True)
-class SelectedRows:
-    """Some of the features of rows: those that are read at a time have all of them for a moment."""
+class RowsWithFeatures:
+    """Rows with a subset of the features. Reading loads all features of the requested rows first."""
 
     rows: Rows
     features: IntArray
@@ -81,13 +81,13 @@ class SelectedRows:
         return self.rows.n_rows
 
     def take(self, rows: IntArray) -> Any:
-        """Return the given rows, which are distinct and rising."""
+        """Return the given rows (sorted, distinct) with the selected features."""
         return take_features(self.rows.take(rows), self.features)
 
 
 @dataclass(frozen=True)
 class RowsReadOnce:
-    """Some of the rows, which are read together when any of them are asked for."""
+    """A subset of rows, which are read together on first use and then kept in memory."""
 
     values: Rows
     rows: IntArray
@@ -99,17 +99,17 @@ class RowsReadOnce:
 
     @cached_property
     def in_memory(self) -> ArrayRows:
-        """The rows, read."""
+        """The rows in memory."""
         return ArrayRows(self.values.take(self.rows))
 
     def take(self, rows: IntArray) -> Any:
-        """Return the given ones of these rows."""
+        """Return the rows at the given positions in this subset."""
         return self.in_memory.take(rows)
 
 
 @dataclass(frozen=True)
 class MemoryGatherer:
-    """Keeps blocks of rows in memory."""
+    """Collects blocks of rows in memory."""
 
     blocks: list[Any] = field(default_factory=list)
 
@@ -128,12 +128,12 @@ class MemoryStorage:
     """Keeps everything in memory."""
 
     def vector(self, n_rows: int, dtype: Any) -> NDArray[Any]:
-        """Return a vector with an entry for each row, to be written to."""
+        """Return an uninitialised vector with one entry for each row."""
         return np.empty(n_rows, dtype=dtype)
 
     def gather(self) -> MemoryGatherer:
-        """Return a place for rows that are carried from one level to the next."""
+        """Return an object that collects the rows that later levels read."""
         return MemoryGatherer()
 
     def release(self) -> None:
-        """Do nothing: there is nowhere else."""
+        """Do nothing: the vectors are stored in memory only."""

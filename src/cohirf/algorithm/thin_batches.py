@@ -1,8 +1,9 @@
-"""Are batches too thin for the base method? Judged after the first level, with advice that was tried out.
+"""Are batches too thin for the base method? Checked after the first level, with advice that was tested on samples.
 
-A radius that is right for the data can be wrong for a batch, which holds a small share of its rows: the base method
-then leaves most rows alone or in crumbs, and no later level mends that. Whether rows are alone because the batch is
-thin, or because they are noise, shows when the base method sees twice as many rows: noise stays alone.
+A radius that is right for the data can be wrong for a batch, which has a small share of the rows: the base method then
+leaves most rows as singletons or in tiny clusters, and later levels cannot repair that. Rows can be singletons because
+the batch is thin, or because they are noise. To decide, the base method clusters twice as many rows: noise rows stay
+singletons.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from cohirf.algorithm.levels import Contraction, LevelRecord, Resources, run_bat
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.randomness import Draw, generator_at
 
-FEW = 0.02  # a batch that leaves a smaller share of its rows, or leaves it alone, is not thin
-MOST = 0.5  # where the first level left more than this share, no setting that was measured came to anything
+FEW = 0.02  # a batch is not thin if it leaves a smaller share of its rows active, or as singletons
+MOST = 0.5  # if the first level left more than this share active, no setting that was measured found good clusters
 SAME = 0.95  # adjusted Rand index from which two results count as the same
-LEVELLED = 0.7  # where a larger sample leaves at least this share of what a smaller one left alone, that is noise
-ALL = 0.9  # a sample that leaves more than this share alone says nothing of what is noise
-LARGE = 0.01  # share of the rows from which on a cluster is more than a crumb
-# The largest sample that is looked at, in batches and in rows: it must not take much more memory and time than a batch.
-# Methods with a radius look at neighbours, others may compare all rows with each other.
+LEVELLED = 0.7  # singletons are noise if their share in a larger sample is at least this part of that in a smaller one
+ALL = 0.9  # a sample with more than this share of singletons does not show which rows are noise
+LARGE = 0.01  # share of the rows from which a cluster is not tiny
+# Size limits of the largest sample, in batches and in rows: it must not need much more memory and time than a batch.
+# Methods with a radius compare neighbours; others may compare all pairs of rows.
 MAX_GROWTH, MAX_GROWTH_WITHOUT_RADIUS = 16, 4
 MAX_SAMPLE = 20_000
-LARGEST_BATCH = 1.5  # in units of batch_size, which is what the levels may use
-FACTORS = (1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)  # by which the radius is raised
-ROUNDS = 20  # how many redraws to advise
+LARGEST_BATCH = 1.5  # largest batch of a level, in units of batch_size
+FACTORS = (1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)  # factors for the radius
+ROUNDS = 20  # number of redraws to advise
 
 
 class ThinBatchesWarning(ConvergenceWarning):
@@ -43,7 +44,7 @@ class ThinBatchesWarning(ConvergenceWarning):
 
 @dataclass(frozen=True)
 class Setting:
-    """A batch size and the radius of the base method, or None where it has none."""
+    """A batch size, and the radius of the base method; None if it has no radius."""
 
     batch_size: int
     eps: float | None
@@ -51,20 +52,21 @@ class Setting:
 
 @dataclass(frozen=True)
 class ThinBatches:
-    """The verdict that batches are too thin, and what was found to help.
+    """The finding that batches are too thin, and settings that help.
 
     Attributes
     ----------
     now : Setting
-        What is too thin.
+        The setting of the fit, with which batches are too thin.
     share_left : float
-        Share of the rows of its batches that the first level left active.
+        Share of the contracted rows that the first level left active.
     advised : tuple of Setting
-        What was tried instead and served on samples of the data.
+        Other settings, which worked on samples of the data.
     largest_sample, largest_sample_alone : int, float
-        The largest sample that was clustered as it is set now, and the share of its rows that fuse with no other.
+        Size of the largest sample that was clustered with the current radius, and the share of its rows that fuse with
+        no other row.
     eps_name : str or None
-        The parameter of the base method that is its radius.
+        Name of the base method's parameter that is its radius.
     """
 
     now: Setting
@@ -76,26 +78,27 @@ class ThinBatches:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether further levels would find next to nothing."""
+        """Whether further levels would merge almost nothing."""
         return self.share_left > MOST
 
     @property
     def message(self) -> str:
-        """What to tell the user."""
+        """The text of the warning."""
         finding = (
             f"Batches of {self.now.batch_size:,} rows are too thin for the base method: the first level left "
             f"{self.share_left:.0%} of their rows active, and larger batches would fuse more of them."
         )
         ways = [self._in_words(setting) for setting in self.advised]
-        if not self.is_hopeless and self.eps_name is not None:  # links within a radius add up; other clusters need not
+        # Redraws help methods with a radius: links within a radius accumulate over rounds, other clusters need not.
+        if not self.is_hopeless and self.eps_name is not None:
             ways.append(f"redraws={ROUNDS}")
         if self.advised:
             advice = f"Use {', or '.join(ways)}."
         else:
             parameters = "batch_size" if self.eps_name is None else f"batch_size, {self.eps_name} or both"
             advice = (
-                f"Even of {self.largest_sample:,} rows together {self.largest_sample_alone:.0%} would fuse with no "
-                f"other: raise {parameters}{', or use ' + ways[0] if ways else ''}."
+                f"Even in a sample of {self.largest_sample:,} rows, {self.largest_sample_alone:.0%} fuse with no other "
+                f"row: raise {parameters}{', or use ' + ways[0] if ways else ''}."
             )
         return f"{finding} {advice}{' The fit stops here.' if self.is_hopeless else ''}"
 
@@ -108,20 +111,20 @@ class ThinBatches:
 def judge_first_level(
     population: Population, record: LevelRecord, contraction: Contraction, resources: Resources
 ) -> ThinBatches | None:
-    """Return the verdict that batches are too thin, or None if they are not.
+    """Return the finding that batches are too thin, or None if they are not.
 
-    Methods that are told the number of clusters leave no row alone, and pass.
+    Methods with a fixed number of clusters hardly leave singletons, and are not checked.
 
     Parameters
     ----------
     population : Population
-        The data, of which a sample is read if the first level left many rows active.
+        The rows of the fit, of which a sample is read if the first level left many rows active.
     record : LevelRecord
-        What the first level did.
+        The record of the first level.
     contraction : Contraction
-        How it was done.
+        How batches are contracted.
     resources : Resources
-        Where samples run.
+        Engines that cluster the samples.
     """
     batch_size, method = contraction.batch_size, contraction.views.method
     if batch_size is None or record.rows_held_aside == 0 or method.n_clusters is not None:
@@ -142,18 +145,18 @@ def judge_first_level(
         return None
     advised = advise(probe, now)
     if not (fuses_more or advised):
-        return None  # the base method fuses nothing, and that is not for want of rows
+        return None  # the base method fuses nothing even with more rows
     return ThinBatches(now, share_left, advised, len(rows), probe.share_alone(largest), eps_name)
 
 
 def largest_sample(batch_size: int, *, has_radius: bool) -> int:
-    """Return how many rows may be looked at together."""
+    """Return the size of the largest sample that may be clustered."""
     growth = MAX_GROWTH if has_radius else MAX_GROWTH_WITHOUT_RADIUS
     return max(int(LARGEST_BATCH * batch_size), min(growth * batch_size, MAX_SAMPLE))
 
 
 def advise(probe: Probe, now: Setting) -> tuple[Setting, ...]:
-    """Return the smallest larger batch that serves, and the smallest larger radius; or else both raised together."""
+    """Return the smallest larger batch size and the smallest larger radius that work; if neither does, both raised."""
     sizes = [size for size in (now.batch_size * 2**k for k in range(1, 5)) if size <= probe.n_rows]
     larger = next((Setting(size, now.eps) for size in sizes if probe.serves(Setting(size, now.eps))), None)
     if now.eps is None:
@@ -169,14 +172,14 @@ def advise(probe: Probe, now: Setting) -> tuple[Setting, ...]:
 
 
 def find_eps(method: BaseMethod) -> str | None:
-    """Return the name of the parameter that is the radius of a density method, nested ones included."""
+    """Return the name of the parameter, possibly nested, that is the radius of a density method; None without one."""
     parameters = method.prototype.get_params() if hasattr(method.prototype, "get_params") else {}
     names = [name for name in parameters if name.rsplit("__", 1)[-1] == "eps"]
     return next((name for name in names if isinstance(parameters[name], Real) and np.isfinite(parameters[name])), None)
 
 
 class Probe:
-    """Runs the base method on samples of the data, the smaller ones parts of the larger ones."""
+    """Runs the base method on nested samples of the data: smaller samples are parts of larger ones."""
 
     def __init__(
         self,
@@ -186,7 +189,7 @@ class Probe:
         eps_name: str | None,
         resources: Resources,
     ) -> None:
-        self._population = population.gather(np.sort(rows))  # read once, however many samples of it are clustered
+        self._population = population.gather(np.sort(rows))  # rows are read once for all samples
         self._rows = np.argsort(np.argsort(rows))
         self._contraction = contraction
         self._eps_name = eps_name
@@ -199,7 +202,7 @@ class Probe:
         return len(self._rows)
 
     def labels(self, setting: Setting) -> IntArray:
-        """Return what GetClusters makes of a sample as large as a batch."""
+        """Return the consensus labels of a sample of ``setting.batch_size`` rows."""
         if setting not in self._known:
             rows = self._rows[: setting.batch_size]
             order = np.argsort(rows)
@@ -207,7 +210,8 @@ class Probe:
             if self._eps_name is not None:
                 method = clone(contraction.views.method.prototype).set_params(**{self._eps_name: setting.eps})
                 contraction = replace(contraction, views=replace(contraction.views, method=BaseMethod.of(method)))
-            task = self._population.task(rows[order], (0, len(self._known)))  # no level has the number 0
+            # levels of a fit start at 1, so samples, at level 0, never share random numbers with it
+            task = self._population.task(rows[order], (0, len(self._known)))
             (outcome,) = run_batches([task], 1, contraction, self._resources)
             labels = np.empty(len(rows), dtype=np.int64)
             labels[order] = outcome.labels
@@ -215,12 +219,12 @@ class Probe:
         return self._known[setting]
 
     def share_alone(self, setting: Setting) -> float:
-        """Return the share of the rows of a batch that fuse with no other."""
+        """Return the share of the rows of a batch that fuse with no other row (singletons)."""
         labels = self.labels(setting)
         return float((np.bincount(labels) == 1).sum() / len(labels))
 
     def serves(self, setting: Setting) -> bool:
-        """Tell whether a batch shows what twice as many rows show, and leaves few rows alone, or only noise."""
+        """Return whether a batch gives the same clusters as twice as many rows, and its singletons are few or noise."""
         double = Setting(2 * setting.batch_size, setting.eps)
         if double.batch_size > self.n_rows:
             return self.share_alone(setting) <= FEW
@@ -228,19 +232,19 @@ class Probe:
         return self.share_alone(setting) <= ALL and few_or_noise and self.agree(setting, double)
 
     def is_noise(self, setting: Setting, larger: Setting) -> bool:
-        """Tell whether a larger batch leaves about as large a share of its rows alone."""
+        """Return whether singletons are noise: a larger batch has about the same share of them."""
         return self.share_alone(larger) >= LEVELLED * self.share_alone(setting)
 
     def agree(self, setting: Setting, other: Setting) -> bool:
-        """Tell whether two batches say the same of the rows that are in both."""
+        """Return whether two batches cluster their common rows in the same way."""
         n_rows = min(setting.batch_size, other.batch_size)
         return bool(adjusted_rand_score(self.labels(setting)[:n_rows], self.labels(other)[:n_rows]) >= SAME)
 
     def can_replace(self, setting: Setting, reference: Setting | None) -> bool:
-        """Tell whether a setting with a larger radius serves and does not join what is apart.
+        """Return whether a setting with a larger radius works and does not merge separate clusters.
 
-        What is apart shows in the ``reference``, which has the radius of the user. Without one, there must be at least
-        two large clusters.
+        The ``reference``, with the user's radius, shows which clusters are separate. Without a reference, there must be
+        at least two large clusters.
         """
         if not self.serves(setting):
             return False

@@ -1,4 +1,4 @@
-"""The batch size, chosen by measuring the base method: what ``batch_size="auto"`` does."""
+"""Choice of the batch size by measuring the base method, as ``batch_size="auto"`` does it."""
 
 from cohirf.planning.byte_sizes import parse_bytes
 from cohirf.planning.memory import resolve_memory_limit

@@ -23,7 +23,7 @@ def parse_bytes(size: Any) -> int:
     ----------
     size : int, float or str
         A number of bytes, or text such as ``"500MB"`` or ``"1.5 GiB"``. kB, MB, GB and TB are powers of 1000; KiB,
-        MiB, GiB and TiB are powers of 1024. Capital and small letters mean the same.
+        MiB, GiB and TiB are powers of 1024. Units are not case-sensitive.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def parse_bytes(size: Any) -> int:
 
 
 def format_bytes(n_bytes: float) -> str:
-    """Return a number of bytes as text, to three digits."""
+    """Return a number of bytes as text, rounded to three digits."""
     unit = next((unit for unit in ("TB", "GB", "MB", "KB") if n_bytes >= 0.9995 * UNITS[unit]), "B")
     return f"{n_bytes / UNITS[unit]:.3g} {unit}"
 

@@ -1,4 +1,4 @@
-"""What a whole fit would take in batches of a given size, judged by probes of single batches."""
+"""Forecast of the time and memory of a whole fit with a given batch size, from probes of single batches."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from cohirf.algorithm.batches import count_batches
 from cohirf.planning.growth import GrowthLaw, fit_growth
 from cohirf.planning.probe import Probe
 
-# What a measurement cannot tell from nothing: the pages that the interpreter needs for itself, a turn of the clock.
+# Resolution of the measurements: pages that the interpreter itself needs, ticks of the clock.
 RESOLUTION_BYTES = 500_000
 RESOLUTION_SECONDS = 0.002
-# The highest powers of the laws: the memory of a matrix between rows, the time to multiply or decompose it.
+# Highest powers of the growth laws: the memory of a matrix of all pairs of rows, the time to multiply or decompose it.
 MEMORY_DEGREE, TIME_DEGREE = 2, 3
-# A level that leaves a larger share of its rows gets nowhere.
+# A level that leaves a larger share of its rows makes no progress.
 IDLE_SHARE = 0.98
 MAX_LEVELS = 100
 
 
 @dataclass(frozen=True)
 class BatchCost:
-    """How time, memory and survivors of one batch grow with its rows."""
+    """How time, memory and survivors of one batch grow with its number of rows."""
 
     probes: tuple[Probe, ...]
     seconds: GrowthLaw
@@ -32,7 +32,7 @@ class BatchCost:
 
     @classmethod
     def learn(cls, probes: Sequence[Probe]) -> BatchCost:
-        """Fit the laws to probes of rising size."""
+        """Fit the growth laws to probes of increasing size."""
         sizes = [probe.n_rows for probe in probes]
         seconds, n_bytes = [probe.seconds for probe in probes], [probe.n_bytes for probe in probes]
         return cls(
@@ -42,7 +42,7 @@ class BatchCost:
         )
 
     def survivors(self, n_rows: float) -> float:
-        """Return how many rows of a batch are left: their share is interpolated, and constant beyond the probes."""
+        """Return the number of rows that a batch leaves active; their share is interpolated between the probes."""
         sizes = np.array([probe.n_rows for probe in self.probes])
         shares = np.array([probe.n_survivors for probe in self.probes]) / sizes
         return n_rows * float(np.interp(np.log(n_rows), np.log(sizes), shares))
@@ -50,14 +50,14 @@ class BatchCost:
 
 @dataclass(frozen=True)
 class Levels:
-    """The levels of a fit, and the time they take; infinite where several batches merge next to nothing."""
+    """The number of levels of a fit, and their time; infinite if almost nothing merges in several batches."""
 
     n_levels: int
     seconds: float
 
 
 def forecast_levels(n_rows: int, batch_size: int, cost: BatchCost, n_jobs: int) -> Levels:
-    """Play a fit through, with ``n_jobs`` batches at the same time."""
+    """Simulate a fit with ``n_jobs`` concurrent batches."""
     left, seconds = float(n_rows), 0.0
     for level in range(1, MAX_LEVELS + 1):
         n_batches = count_batches(round(left), batch_size)
@@ -67,7 +67,7 @@ def forecast_levels(n_rows: int, batch_size: int, cost: BatchCost, n_jobs: int) 
         before = left
         left = contracted * cost.survivors(size) + (size if n_batches > 1 else 0)
         if n_batches == 1 and left < cost.probes[0].n_rows:
-            return Levels(level + 1, seconds)  # too few rows to say more than that one more level finds nothing to do
+            return Levels(level + 1, seconds)  # too few rows left to forecast: one more level, which merges nothing
         if left > IDLE_SHARE * before:
             return Levels(level, seconds if n_batches == 1 else inf)
     return Levels(MAX_LEVELS, seconds)

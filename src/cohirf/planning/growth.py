@@ -1,4 +1,4 @@
-"""How an amount grows with the rows of a batch: a law fitted to a few measurements."""
+"""Growth of an amount (time or memory) with the number of rows of a batch, fitted to a few measurements."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from scipy.optimize import nnls
 
 @dataclass(frozen=True)
 class GrowthLaw:
-    """A sum of powers of the number of rows, none of which counts negatively.
+    """A polynomial in the number of rows, without negative coefficients.
 
-    A single power would do for large batches. In small ones a fixed cost hides it, and a law that has grown slowly
-    so far may hold a higher power that has yet to take over, as the neighbour lists of DBSCAN do.
+    For large batches, a single power would be enough. In small batches, fixed costs hide it, and an amount that has
+    grown slowly so far may contain a higher power that dominates only later, as with the neighbour lists of DBSCAN.
 
     Attributes
     ----------
     coefficients : tuple of float
-        Those of n_rows ** 0, n_rows ** 1 and so on.
+        Coefficients of n_rows ** 0, n_rows ** 1 and so on.
     """
 
     coefficients: tuple[float, ...]
 
     def __call__(self, n_rows: float) -> float:
-        """Return the amount expected for so many rows."""
+        """Return the amount expected for ``n_rows`` rows."""
         return float(np.polynomial.polynomial.polyval(n_rows, self.coefficients))
 
     def exponent(self, n_rows: float) -> float:
-        """Return the power of ``n_rows`` as which the amount grows there: the slope in logarithmic axes."""
+        """Return the local exponent of growth at ``n_rows``: the slope of the law on logarithmic axes."""
         terms = [coefficient * n_rows**power for power, coefficient in enumerate(self.coefficients)]
         return float(np.dot(terms, range(len(terms))) / sum(terms)) if any(terms) else 0.0
 
 
 def fit_growth(sizes: Sequence[int], amounts: Sequence[float], *, degree: int, resolution: float) -> GrowthLaw:
-    """Fit a law to amounts measured at rising sizes; it never lies below the last one.
+    """Fit a law to amounts measured at increasing sizes; it is never below the last measurement.
 
-    Relative errors count, so that small sizes have their say; but amounts near ``resolution`` or below it, which the
-    measurement cannot tell apart, count by their absolute error.
+    The fit minimises relative errors, so that small sizes matter, too. Amounts near or below ``resolution`` cannot be
+    measured exactly, so their absolute errors are minimised.
     """
     scale = float(sizes[-1])
     powers = np.vander(np.asarray(sizes) / scale, degree + 1, increasing=True)

@@ -1,4 +1,4 @@
-"""How much memory this process takes, how much it took at most, and how much the machine has left."""
+"""Resident memory of this process, its peak, and the memory that is available on the machine."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ STATUS = Path("/proc/self/status")
 
 
 def resolve_memory_limit(memory_limit: Any) -> int:
-    """Return the limit in bytes; None stands for what this process takes now and half of what is available."""
+    """Return the limit in bytes; None means the resident memory of this process plus half of the available memory."""
     return resident_bytes() + available_bytes() // 2 if memory_limit is None else parse_bytes(memory_limit)
 
 
 def resident_bytes() -> int:
-    """Return the memory this process takes now."""
+    """Return the resident memory of this process."""
     return int(psutil.Process().memory_info().rss)
 
 
 def peak_bytes() -> int:
-    """Return the most memory this process has taken, since :func:`forget_peak` where that works.
+    """Return the peak resident memory of this process, since :func:`reset_peak` if the system supports it.
 
-    On Linux this is not what ``getrusage`` says: a process inherits that figure from the one that started it.
+    Linux does not use ``getrusage``, because a process inherits that figure from the process that started it.
     """
     if STATUS.exists():
         return int(STATUS.read_text(encoding="utf-8").split("VmHWM:")[1].split()[0]) * 1024
@@ -41,10 +41,10 @@ def peak_bytes() -> int:
     return int(peak if sys.platform == "darwin" else peak * 1024)
 
 
-def forget_peak() -> None:
-    """Hand unused memory back to the system and begin a new peak; where that is impossible the old peak stays.
+def reset_peak() -> None:
+    """Return unused memory to the system and reset the peak; on systems that cannot reset it, the old peak stays.
 
-    Memory that the allocator keeps after it was freed would hide what is taken next.
+    Freed memory that the allocator keeps would hide later allocations.
     """
     with suppress(AttributeError, OSError, TypeError):  # TypeError: Windows has no CDLL(None)
         ctypes.CDLL(None).malloc_trim(0)
@@ -53,12 +53,12 @@ def forget_peak() -> None:
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """Return how much memory can be taken before the machine, or the container around it, runs out."""
+    """Return the memory that can be used before the machine, or the container of this process, runs out of memory."""
     return max(0, min(int(psutil.virtual_memory().available), *_container_headrooms(root)))
 
 
 def _container_headrooms(root: Path) -> list[int]:
-    """Return what each control group around this process leaves, for both versions of the kernel's interface.
+    """Return the memory left in each control group of this process, for both versions of the kernel's interface.
 
     Only Linux has control groups, and psutil does not look at them.
     """
@@ -75,7 +75,7 @@ def _container_headrooms(root: Path) -> list[int]:
 
 
 def _headrooms(mount: Path, path: str, limit_file: str, usage_file: str) -> list[int]:
-    """Return what is left in a control group and in those around it; pages of files do not count as taken."""
+    """Return the memory left in a control group and in each of its parents; cached pages of files count as free."""
     group = mount / path.lstrip("/")
     headrooms = []
     for place in (group, *group.parents):

@@ -1,23 +1,24 @@
-"""Which batch size to take under a memory limit: probe, forecast, choose.
+"""Choice of the batch size under a memory limit: probe, forecast, choose.
 
-**Few rows.** Rows that even the smallest batches would not divide are one batch. Nothing is measured for them: there is
-nothing to choose, and a process that measures takes longer than their fit.
+**Few rows.** If there are too few rows for two batches of the smallest size, they are one batch. Nothing is measured:
+there is no choice, and starting a process for measurements takes longer than the fit.
 
-**Probe.** The whole batch step runs on uniform samples of rising size in a process of its own, which tells the time
-and the peak memory of each. It starts at the smallest batch that makes sense and ends when the next probe would take
-more than half of the memory that a batch may have, or more time than probing is worth.
+**Probe.** Batches of increasing size, uniform samples of the data, are contracted in a separate process, which measures
+the time and the peak memory of each. The sizes start at the smallest useful batch, and end when the next probe would
+need more than half of the memory that a batch may use, or too much time.
 
-**Forecast.** Laws fitted to the probes say what time and memory a batch takes, up to four times the largest probe. A
-fit is played through level by level with the share of rows that the probes left.
+**Forecast.** Growth laws fitted to the probes predict the time and memory of a batch, up to four times the size of the
+largest probe. The levels of a fit are simulated with the share of rows that the probes left active.
 
-**Choose.** Of the batch sizes that keep the process under the limit, the largest whose fit is expected to take at
-most twice the time of the cheapest, or at most a minute. A larger batch shows the base method more of the density of
-the data, and thin batches are where the scheme fails: so quality asks for the largest batch. But in larger batches a
-super-linear base method costs more per row: so time may say stop before memory does. The cheapest size is judged
-with all its levels: batches so thin that hardly anything merges need many, and are not cheap.
+**Choose.** Of the batch sizes that keep the process below the limit, take the largest whose fit is expected to take at
+most twice the time of the cheapest size, or at most a minute. A larger batch shows the base method more of the density
+of the data, and CoHiRF fails with batches that are too thin, so larger batches are better. But a super-linear base
+method costs more per row in larger batches, so time can be the limit before memory is. The time of each size includes
+all levels: batches so thin that hardly anything merges need many levels, and are not cheap.
 
-Memory is measured to a few percent, so where it decides, sizes are a fifth apart. Times can be off by half, so where
-they decide, sizes are 1, 2 or 5 times a power of ten: the same call should lead to the same choice.
+Memory is measured to a few percent, so if it is the limit, candidate sizes are a fifth apart. Times can be wrong by
+half, so if time is the limit, candidate sizes are 1, 2 or 5 times a power of ten: the same call should lead to the same
+choice.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ from cohirf.planning.byte_sizes import format_bytes
 from cohirf.planning.forecast import BatchCost, Levels, forecast_levels
 from cohirf.planning.memory import resident_bytes
 from cohirf.planning.probe import Call, Probe, fresh_process, probe_batch
-from cohirf.planning.rising_probes import probe_rising_sizes
+from cohirf.planning.probe_sizes import probe_increasing_sizes
 from cohirf.planning.round_sizes import coarse_sizes, fine_sizes
 
-# In smaller batches most methods have nothing to find, and calls cost more than what is done in them. A method that
-# looks for n_clusters clusters or at n_neighbors neighbours gets ten times as many rows.
+# In smaller batches, most methods find nothing, and the calls themselves cost more than the clustering. A method with
+# n_clusters clusters or n_neighbors neighbours gets at least ten times as many rows.
 SMALLEST_BATCH = 100
 ROWS_PER_SIZE = 10
 LARGEST_BATCH = 1.5  # in units of batch_size; see count_batches
-REACH = 4.0  # how far beyond the largest probe a batch may go
-MARGIN = 1.3  # on the memory of a batch: fragmentation, and rows that are unlike those of the sample
+REACH = 4.0  # largest batch size that can be forecast, in units of the largest probe
+MARGIN = 1.3  # safety factor on the memory of a batch: fragmentation, and rows that differ from the sample
 HELD_BYTES_PER_ROW = 36  # row numbers, parents, levels, mass, stability and labels of a fit in memory
 SLOWER = 2.0
 PATIENCE_SECONDS = 60.0
@@ -52,30 +53,29 @@ PATIENCE_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """A batch size, what a fit with it is expected to take, and the measurements behind it.
+    """A batch size, the expected cost of a fit with it, and the measurements behind it.
 
     Attributes
     ----------
     batch_size : int
-        About how many rows are contracted together; never more than one and a half times as many.
+        Approximate number of rows that are contracted together; a batch has at most 1.5 times as many.
     n_batches : int
-        Number of batches at the first level, the one held aside included.
+        Number of batches at the first level, including the one held aside.
     n_levels : int or None
-        Number of levels expected; None if nothing was measured.
+        Expected number of levels; None if nothing was measured.
     seconds : float or None
-        Time expected, without reading the data; infinite if next to nothing merges in a batch; None if nothing was
+        Expected time, without reading the data; infinite if almost nothing merges in a batch; None if nothing was
         measured.
     n_bytes : int or None
-        Peak of the resident memory of the process expected, all that it holds already included; None if nothing was
-        measured.
+        Expected peak of the process's resident memory, including what it holds already; None if nothing was measured.
     memory_limit : int
-        The limit that was planned for.
+        The memory limit in bytes.
     reason : str
-        Why the batches are no larger.
+        Why larger batches were not chosen.
     probes : tuple of Probe
-        What was measured, by rising size.
+        The measurements, by increasing size.
     probing_seconds : float
-        How long the measurements took, the start of a process included.
+        Time of the measurements, including the start of a process.
     """
 
     batch_size: int
@@ -101,36 +101,36 @@ class BatchPlan:
 
 @dataclass(frozen=True)
 class Room:
-    """The memory limit, and what is taken of it whatever the batches are."""
+    """The memory limit, and the memory that is used independently of the batches."""
 
     memory_limit: int
     taken: int
     taken_per_job: int = 0
 
     def for_batch(self, n_jobs: int) -> float:
-        """Return the memory that each of ``n_jobs`` batches may take."""
+        """Return the memory that each of ``n_jobs`` concurrent batches may use."""
         return (self.memory_limit - self.taken) / n_jobs - self.taken_per_job
 
     def peak(self, batch_bytes: float, n_jobs: int) -> int:
-        """Return the memory at the peak, with ``n_jobs`` batches at the same time."""
+        """Return the peak memory with ``n_jobs`` concurrent batches."""
         return int(self.taken + n_jobs * (self.taken_per_job + batch_bytes))
 
 
 @dataclass(frozen=True)
 class Trial:
-    """The batch step, run on samples of the data in another process."""
+    """Contracts samples of the data in another process."""
 
     call: Call
     read_sample: Callable[[int], Any]
     contraction: Contraction
 
     def measure(self, n_rows: int) -> Probe:
-        """Probe a batch of so many rows."""
+        """Probe a batch of ``n_rows`` rows."""
         probe: Probe = self.call(probe_batch, self.read_sample(n_rows), self.contraction)
         return probe
 
     def first_call(self, n_rows: int) -> tuple[int, int]:
-        """Load and compile what later calls find ready; return the memory that this takes, and the columns."""
+        """Trigger imports and compilation; return the memory that these use, and the number of features."""
         X = self.read_sample(n_rows)
         before = self.call(resident_bytes)
         self.call(probe_batch, X, self.contraction)
@@ -139,7 +139,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Task:
-    """The fit that is planned: how often the base method runs on a batch, what may run at once, what there is."""
+    """The planned fit: its rows, runs of the base method per batch, concurrent batches, smallest batch and memory."""
 
     n_rows: int
     n_runs: int
@@ -150,7 +150,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A batch size, what it would take, and the memory it needs to be safe."""
+    """A batch size, its forecast, and the memory that it needs including a safety margin."""
 
     batch_size: int
     n_batches: int
@@ -170,32 +170,33 @@ def plan_batches(
     taken_bytes: int | None = None,
     in_processes: bool = False,
 ) -> BatchPlan:
-    """Choose the batch size of a fit by measuring its batch step on samples.
+    """Choose the batch size of a fit by measuring the contraction of samples.
 
     Parameters
     ----------
     read_sample : callable
-        Returns so many rows of the data, drawn uniformly. It is called once for each size that is probed.
+        Takes a number of rows, and returns so many rows of the data, drawn uniformly. It is called once for each size
+        that is probed.
     n_rows : int
         Number of rows of the data.
     contraction : Contraction
-        What the fit does to a batch; its own ``batch_size`` plays no part.
+        How the fit contracts a batch; its own ``batch_size`` is not used.
     memory_limit : int
-        Bytes that the process that runs batches may take at its peak, with all it holds already.
+        Largest peak memory, in bytes, of the process that runs batches, including what it holds already.
     n_jobs : int
-        How many batches, or views of a last batch, run at the same time.
+        Number of batches, or of views of a single batch, that run at the same time.
     held_bytes : int, optional
-        What the fit holds apart from its batches. By default 36 bytes a row, for a fit in memory.
+        Memory that the fit holds in addition to its batches. By default 36 bytes per row, for a fit in memory.
     taken_bytes : int, optional
-        What the process that runs batches takes before the fit. By default what this process takes.
+        Memory that the process that runs batches uses before the fit. By default the resident memory of this process.
     in_processes : bool
-        Whether batches run in processes of their own, each of which holds the interpreter once more.
+        Whether batches run in separate processes, each of which holds an interpreter.
 
     Returns
     -------
     plan : BatchPlan
-        The choice, with the forecast and the measurements behind it. Since those vary a little, the choice may vary
-        by a step.
+        The choice, with the forecast and the measurements behind it. Since measurements vary a little, the choice may
+        vary by one step.
     """
     started = perf_counter()
     held = HELD_BYTES_PER_ROW * n_rows if held_bytes is None else held_bytes
@@ -211,7 +212,7 @@ def plan_batches(
         loaded, n_features = trial.first_call(smallest)
         room = Room(memory_limit, room.taken + loaded, call(resident_bytes) if in_processes else 0)
         bytes_per_batch = room.for_batch(n_jobs)
-        probes = probe_rising_sizes(trial.measure, smallest, n_rows, bytes_per_batch=bytes_per_batch, n_jobs=n_jobs)
+        probes = probe_increasing_sizes(trial.measure, smallest, n_rows, bytes_per_batch=bytes_per_batch, n_jobs=n_jobs)
     task = Task(n_rows, contraction.views.n_runs(n_features), n_jobs, smallest, room)
     candidates = list_candidates(task, BatchCost.learn(probes))
     chosen = choose(candidates, memory_limit)
@@ -231,13 +232,13 @@ def plan_batches(
 
 
 def smallest_batch(contraction: Contraction, n_rows: int) -> int:
-    """Return the size below which batches make no sense for the base method."""
+    """Return the smallest batch size that is useful for the base method."""
     sizes = contraction.views.method.sizes.values()
     return min(n_rows, max(SMALLEST_BATCH, ROWS_PER_SIZE * max(sizes, default=0)))
 
 
 def _plan_few_rows(n_rows: int, memory_limit: int) -> BatchPlan:
-    """Put all rows in one batch, unmeasured."""
+    """Plan one batch of all rows, without measurements."""
     return BatchPlan(
         batch_size=n_rows,
         n_batches=1,
@@ -252,7 +253,7 @@ def _plan_few_rows(n_rows: int, memory_limit: int) -> BatchPlan:
 
 
 def list_candidates(task: Task, cost: BatchCost) -> list[Candidate]:
-    """Judge batch sizes from the smallest up to what the probes can tell, and up to all rows in one batch."""
+    """Forecast batch sizes from the smallest up to the reach of the probes, and one batch of all rows if within it."""
     reach = REACH * cost.probes[-1].n_rows
     low, high = task.smallest_batch, reach / LARGEST_BATCH
     fine = [judge(size, task, cost) for size in fine_sizes(low, high)]
@@ -267,7 +268,7 @@ def list_candidates(task: Task, cost: BatchCost) -> list[Candidate]:
 def judge(batch_size: int, task: Task, cost: BatchCost) -> Candidate:
     """Forecast the fit with this batch size."""
     n_batches = count_batches(task.n_rows, batch_size)
-    # One batch runs its views at the same time, several run beside each other; the last level has one.
+    # A single batch runs its views in parallel, several batches run in parallel; the last level has a single batch.
     n_jobs = min(task.n_jobs, max(task.n_runs, n_batches - 1))
     batch_bytes = cost.n_bytes(min(task.n_rows, LARGEST_BATCH * batch_size))
     return Candidate(
@@ -280,14 +281,14 @@ def judge(batch_size: int, task: Task, cost: BatchCost) -> Candidate:
 
 
 def choose(candidates: Sequence[Candidate], memory_limit: int) -> Candidate | None:
-    """Return the largest batch size under the limit that takes no more than is reasonable; None if none fits."""
+    """Return the largest batch size below the memory limit whose time is reasonable; None if none fits."""
     fitting = [candidate for candidate in candidates if candidate.needed <= memory_limit]
     most_seconds = reasonable_seconds(fitting)
     return next((candidate for candidate in reversed(fitting) if candidate.levels.seconds <= most_seconds), None)
 
 
 def reasonable_seconds(candidates: Sequence[Candidate]) -> float:
-    """Return twice the time of the cheapest, or a minute: a fit that is done by then gains nothing from haste."""
+    """Return twice the time of the cheapest candidate, or a minute if that is more: a fast fit need not be faster."""
     cheapest = min((candidate.levels.seconds for candidate in candidates), default=0.0)
     return max(SLOWER * cheapest, PATIENCE_SECONDS)
 
@@ -297,7 +298,7 @@ def _say_why(chosen: Candidate, candidates: Sequence[Candidate], memory_limit: i
         return "all rows fit in one batch"
     larger = candidates[candidates.index(chosen) + 1 :]
     if not larger:
-        return "larger batches would take too long to try out"
+        return "larger batches would take too long to measure"
     if larger[0].needed > memory_limit:
         return "larger batches would not fit"
     return "larger batches would take more than twice as long as small ones"
@@ -318,9 +319,9 @@ def _say_too_little(task: Task, smallest: Candidate) -> str:
     room = task.room
     return (
         f"memory_limit={format_bytes(room.memory_limit)} is too low for batches of {smallest.batch_size} rows, the "
-        f"smallest that make sense for this base method: they need {format_bytes(smallest.needed)} with "
-        f"n_jobs={task.n_jobs}, of which {format_bytes(room.taken)} is taken before the first batch. Raise "
-        f"memory_limit, lower n_jobs, or choose a base method that takes less memory."
+        f"smallest that are useful for this base method: they need {format_bytes(smallest.needed)} with "
+        f"n_jobs={task.n_jobs}, of which {format_bytes(room.taken)} is used before the first batch. Raise "
+        f"memory_limit, lower n_jobs, or choose a base method that needs less memory."
     )
 
 

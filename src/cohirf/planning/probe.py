@@ -1,7 +1,7 @@
-"""What one batch costs: the whole batch step, run on a sample in a process of its own.
+"""The cost of one batch: the complete contraction of a sample, run in a separate process.
 
-Only the system knows the memory that compiled code takes, and it counts by process. A fresh process also starts
-without the memory that this one has used before and keeps.
+Only the operating system knows the memory that compiled code allocates, and it counts per process. A fresh process also
+does not hold memory that this process has freed but kept, which would hide part of the cost.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import BatchTask, ContractedBatch, Contraction, contract_batch
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
 from cohirf.engines.local import one_thread
-from cohirf.planning.memory import forget_peak, peak_bytes, resident_bytes
+from cohirf.planning.memory import peak_bytes, reset_peak, resident_bytes
 
-LEVEL = 0  # those of a fit count from 1, so what is drawn here is drawn nowhere in it
-# no memory or semaphores, a daemon (which has no children), processes nested too deep or dead at once
+LEVEL = 0  # levels of a fit start at 1, so probes never share random numbers with it
+# no memory or semaphores; daemon processes cannot have children; processes nested too deep, or dead at once
 NO_PROCESS = (OSError, ImportError, AssertionError, RuntimeError)
 
 Call = Callable[..., Any]
@@ -34,16 +34,16 @@ Call = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Probe:
-    """What the contraction of one batch took.
+    """Cost of contracting one batch.
 
     Attributes
     ----------
     n_rows, n_survivors : int
-        Rows of the batch, and how many of them were left as medoids.
+        Number of rows of the batch, and number of medoids that it was contracted to.
     seconds : float
-        Processor time, which other programs on the machine do not change much.
+        Processor time, which hardly depends on other programs on the machine.
     n_bytes : int
-        By how much the resident memory rose at most, the rows of the batch included.
+        Largest increase of the resident memory, including the rows of the batch.
     """
 
     n_rows: int
@@ -53,23 +53,23 @@ class Probe:
 
 
 def draw_rows(n_rows: int, size: int, entropy: Entropy) -> IntArray:
-    """Draw ``size`` of ``n_rows`` rows, spread evenly over the data: one from each of as many parts of it."""
+    """Draw ``size`` of ``n_rows`` rows, spread evenly over the data: one from each of ``size`` equal parts."""
     bounds = np.linspace(0, n_rows, size + 1).astype(np.int64)
     return generator_at(entropy, Draw.SPLIT, LEVEL, size).integers(bounds[:-1], bounds[1:])
 
 
 def probe_batch(X: Any, contraction: Contraction) -> Probe:
-    """Contract the rows of ``X`` as one batch and measure it."""
-    forget_peak()
+    """Contract the rows of ``X`` as one batch, and measure the cost."""
+    reset_peak()
     before, started = resident_bytes(), process_time()
-    with one_thread(), warnings.catch_warnings(action="ignore"):  # the fit gives the same ones, to the user
+    with one_thread(), warnings.catch_warnings(action="ignore"):  # the fit itself will show the same warnings
         contracted = contract_sample(X, contraction)
     seconds = process_time() - started
     return Probe(X.shape[0], len(contracted.medoids), seconds, max(0, peak_bytes() - before))
 
 
 def contract_sample(X: Any, contraction: Contraction) -> ContractedBatch:
-    """Run the batch step of the fit, the reading of its rows included."""
+    """Contract a sample as the fit contracts a batch, including the reading of its rows."""
     rows = np.arange(X.shape[0])
     mass = np.ones(len(rows)) if contraction.weighted else None
     task = BatchTask(_Sample(X), rows, rows[:0], mass, (LEVEL, 0), carry_values=False)
@@ -78,7 +78,7 @@ def contract_sample(X: Any, contraction: Contraction) -> ContractedBatch:
 
 @dataclass(frozen=True)
 class _Sample:
-    """Rows to contract. A batch is a copy of its rows, and so is what is taken from here."""
+    """Rows to contract. Taking rows copies them, as in the batches of a fit."""
 
     X: Any
 
@@ -92,9 +92,9 @@ class _Sample:
 
 @contextmanager
 def fresh_process() -> Iterator[Call]:
-    """Yield ``call(function, *arguments)``, which runs it in one fresh process; in this one if none can be had.
+    """Yield ``call(function, *arguments)``, which runs functions in one fresh process, or here if none can be started.
 
-    What the function raises is raised here.
+    Exceptions of the function are raised here.
     """
     executor = _start_process()
     if executor is None:
@@ -107,7 +107,7 @@ def fresh_process() -> Iterator[Call]:
 
 
 def _start_process() -> Any | None:
-    """Return an executor with one process that answers, or None."""
+    """Return an executor with one running process, or None if no process can be started."""
     try:
         executor = ProcessPoolExecutor(max_workers=1)
     except NO_PROCESS:
@@ -124,11 +124,11 @@ def _call_there(executor: Any, function: Call, *arguments: Any) -> Any:
     try:
         return executor.submit(function, *arguments).result()
     except PicklingError:
-        return _call_here(function, *arguments)  # what cannot be sent can still be run
+        return _call_here(function, *arguments)  # arguments that cannot be pickled can still be used in this process
     except BrokenProcessPool as error:
         raise RuntimeError(
-            'The process in which batch_size="auto" tried the base method broke down, perhaps for lack of memory: '
-            "give batch_size a number, or lower memory_limit, so that smaller batches are tried."
+            'The process in which batch_size="auto" measured the base method crashed, perhaps because memory ran out: '
+            "set batch_size to a number, or lower memory_limit, so that smaller batches are measured."
         ) from error
 
 

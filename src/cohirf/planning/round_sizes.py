@@ -1,6 +1,6 @@
-"""Batch sizes that come into question: round numbers.
+"""Candidate batch sizes: round numbers.
 
-They do not depend on what was measured. So measurements that differ a little mostly lead to the same choice.
+They do not depend on measurements, so measurements that differ a little mostly lead to the same choice.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ STEP = 2**0.25
 
 
 def fine_sizes(low: float, high: float) -> list[int]:
-    """Return sizes of two digits from ``low`` to ``high``, each about a fifth above the one before."""
+    """Return sizes with two significant digits from ``low`` to ``high``, each about a fifth above the previous one."""
     sizes = []
     power = 0
     while (size := _two_digits(STEP**power)) <= high:

@@ -1,4 +1,4 @@
-"""Which batch sizes are worth probing: rising ones, as far as memory and patience go."""
+"""Which batch sizes to probe: increasing sizes, up to the limits of memory and time."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from cohirf.planning.forecast import MEMORY_DEGREE, TIME_DEGREE, BatchCost
 from cohirf.planning.probe import Probe
 from cohirf.planning.round_sizes import fine_sizes
 
-# Three is no power of two: a table that doubles its size is not met at the same filling each time.
+# Three is not a power of two, so a table that doubles its capacity is not measured at the same load each time.
 LARGEST_STEP = 3.0
 SMALLEST_STEP = 1.25
-MEMORY_SHARE = 0.5  # of what a batch may take
+MEMORY_SHARE = 0.5  # a probe may need this share of the memory that a batch may need
 PROBING_SECONDS = 5.0
-TIME_SHARE = 0.02  # of what the fit takes, where that is more
-TRUSTED_PROBES = 3  # laws of three or four powers that are fitted to fewer say nothing
+TIME_SHARE = 0.02  # a probe may take this share of the fit's time, even if that exceeds PROBING_SECONDS
+TRUSTED_PROBES = 3  # fewer probes cannot determine the three or four coefficients of a law
 
 
-def probe_rising_sizes(
+def probe_increasing_sizes(
     measure: Callable[[int], Probe], smallest: int, n_rows: int, *, bytes_per_batch: float, n_jobs: int
 ) -> list[Probe]:
-    """Measure batches of ``smallest`` rows and more, up to what is worth it or all ``n_rows``."""
+    """Measure batches of increasing size from ``smallest`` rows on, up to the limit of memory, time or ``n_rows``."""
     probes = [measure(smallest)]
     while (size := next_size(probes, n_rows, bytes_per_batch=bytes_per_batch, n_jobs=n_jobs)) is not None:
         probes.append(measure(size))
@@ -28,7 +28,7 @@ def probe_rising_sizes(
 
 
 def next_size(probes: Sequence[Probe], n_rows: int, *, bytes_per_batch: float, n_jobs: int) -> int | None:
-    """Return the largest size that can be afforded next, or None if none is left that is worth it."""
+    """Return the largest size within the limits for the next probe; None if no larger size is within them."""
     last = probes[-1].n_rows
     most_seconds = PROBING_SECONDS - sum(probe.seconds for probe in probes)
     for size in reversed(fine_sizes(SMALLEST_STEP * last, min(LARGEST_STEP * last, n_rows))):
@@ -40,7 +40,7 @@ def next_size(probes: Sequence[Probe], n_rows: int, *, bytes_per_batch: float, n
 
 
 def expect(probes: Sequence[Probe], size: int) -> tuple[float, float]:
-    """Return the seconds and bytes that a batch of ``size`` rows may take; after too few probes, the worst."""
+    """Return the seconds and bytes that a batch of ``size`` rows may take; after few probes, the worst case."""
     if len(probes) >= TRUSTED_PROBES:
         cost = BatchCost.learn(probes)
         return cost.seconds(size), cost.n_bytes(size)

@@ -5,13 +5,13 @@ from itertools import pairwise
 import pytest
 
 from cohirf.planning.probe import Probe
-from cohirf.planning.rising_probes import (
+from cohirf.planning.probe_sizes import (
     LARGEST_STEP,
     MEMORY_SHARE,
     PROBING_SECONDS,
     SMALLEST_STEP,
     TIME_SHARE,
-    probe_rising_sizes,
+    probe_increasing_sizes,
 )
 
 
@@ -19,7 +19,7 @@ def probed(seconds=lambda b: 0.0, n_bytes=lambda b: 0, n_rows=10**7, room=1e9, n
     def measure(size):
         return Probe(size, 1, seconds(size), int(n_bytes(size)))
 
-    return probe_rising_sizes(measure, smallest, n_rows, bytes_per_batch=room, n_jobs=n_jobs)
+    return probe_increasing_sizes(measure, smallest, n_rows, bytes_per_batch=room, n_jobs=n_jobs)
 
 
 def test_sizes_rise_step_by_step_from_the_smallest():
