@@ -91,8 +91,8 @@ def test_an_unknown_category_is_refused(cohirf, mixed):
     outcome = cohirf("predict", "model", "new.csv", "--out", "labels.csv")
     assert (outcome.code, outcome.err) == (
         2,
-        "cohirf: new.csv: column 'colour' holds 'mauve', which the fit has not seen: it has seen 'blue', 'green', "
-        "'red'. Leave such rows out, or fit again with them.\n",
+        "cohirf: new.csv: column 'colour' holds 'mauve', which the training data did not contain: it had 'blue', "
+        "'green', 'red'. Remove such rows, or fit again with them.\n",
     )
 
 
