@@ -91,7 +91,7 @@ def test_a_manifest_that_lies_about_it_is_refused(path, entry, message):
     ("text", "message"),
     [
         (b"[]", "it must be a JSON object"),
-        (b'{"a": NaN}', "NaN is not JSON"),
+        (b'{"a": NaN}', "NaN is not valid JSON"),
         (b"[" * 100_000, "nested too deeply"),
         (b"not JSON", "Expecting value"),
         (b"\xff", "codec can't decode"),

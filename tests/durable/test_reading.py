@@ -103,7 +103,7 @@ def test_errors_of_the_system_name_the_file(keep_inner, named, tmp_path):
 
 def test_constants_that_are_not_json_are_refused():
     for text in (b"NaN", b'{"a": Infinity}', b"-Infinity"):
-        with pytest.raises(ValueError, match="is not JSON"):
+        with pytest.raises(ValueError, match="is not valid JSON"):
             parse_json(text)
 
 

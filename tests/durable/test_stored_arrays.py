@@ -108,7 +108,7 @@ def test_sorted_lists_are_sorted_across_pieces():
 def test_axes_of_one_name_are_equally_long():
     layouts = {"a": ArrayLayout(("<f8",), ("rows", "features")), "b": ArrayLayout(("<i4",), ("rows",))}
     assert match_axes({"a": (3, 2), "b": (3,)}, layouts, {}) == {"rows": 3, "features": 2}
-    with pytest.raises(ValueError, match="b has 4 rows, and a says 3"):
+    with pytest.raises(ValueError, match="b has 4 rows, but a says 3"):
         match_axes({"a": (3, 2), "b": (4,)}, layouts, {})
     with pytest.raises(ValueError, match="a has 2 features, and the data says 5"):
         match_axes({"a": (3, 2)}, layouts, {"features": (5, "the data")})

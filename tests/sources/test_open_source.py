@@ -134,11 +134,11 @@ def test_columns_of_an_array_are_chosen_by_number(data):
         ("missing", FileNotFoundError, r"missing is not a file: check the path\."),
         ("notes.txt", ValueError, r"notes.txt has an unknown format: give a file whose name ends in .npy, .parquet, "),
         ("data.npz", ValueError, r"data.npz has an unknown format: give a file whose name ends in .npy, .parquet, "),
-        ("empty", ValueError, r"empty is a folder without data: give one of Parquet files, or a Zarr array\."),
+        ("empty", ValueError, r"empty is a folder without data: give a folder of Parquet files or a Zarr array\."),
         (
             "empty.zarr",
             ValueError,
-            r"empty.zarr is a folder without data: give one of Parquet files, or a Zarr array\.",
+            r"empty.zarr is a folder without data: give a folder of Parquet files or a Zarr array\.",
         ),
         ("folder.npy", ValueError, r"folder.npy is a folder without data"),
     ],
@@ -159,7 +159,7 @@ def test_a_wrong_ending_is_told_from_the_content(tmp_path):
     for name, kind in [("data.parquet", "Parquet"), ("data.arrow", "an Arrow file"), ("data.zarr", "a Zarr array")]:
         (tmp_path / name).write_bytes((tmp_path / "data.npy").read_bytes())
         with pytest.raises(
-            ValueError, match=rf"{name} cannot be read as {kind}: .* of another kind: write it again, or"
+            ValueError, match=rf"{name} cannot be read as {kind}: .* in another format: write it again, or"
         ):
             open_source(tmp_path / name)
 

@@ -170,8 +170,8 @@ def _check_targets(
     """Refuse files that cannot be written, before the work begins."""
     if search.alone and targets.model is not None:
         raise BadInputError(
-            f"--model saves models of CoHiRF, but --alone tunes {search.method} without CoHiRF: leave one of them out, or "
-            f"keep the clusters with --out."
+            f"--model saves models of CoHiRF, but --alone tunes {search.method} without CoHiRF: leave one of them out, "
+            f"or keep the clusters with --out."
         )
     targets.check(data, about.id_column)
     check_file(table, "--table", TRIAL_TABLES, force=targets.force, data=data)
