@@ -659,7 +659,7 @@ def test_zip_archives_in_the_place_of_arrays_are_refused(path):
         archive.writestr("labels.npy", bytes(10**7))
     assert_refused(path, "labels.npy' cannot be used: it has .* bytes")
     (path / "labels.npy").write_bytes((path / "labels.npy").read_bytes()[:176])
-    assert_refused(path, "does not begin as an array")
+    assert_refused(path, "its header is not that of an array")
 
 
 @pytest.mark.parametrize("name", ["../labels", "/etc/passwd", "labels.npy", "", "labels\x00", "x" * 10**6])
@@ -693,7 +693,7 @@ def test_claimed_sizes_are_compared_with_the_file_before_anything_is_allocated(p
         forge(path, arrays__labels__shape=shape)
         assert_refused(path, "labels of shape|labels has shape")
     forge(path, arrays__labels__shape=[10**12], arrays__labels__bytes=128 + 4 * 10**12)
-    assert_refused(path, "has .* rows, and .* says")
+    assert_refused(path, "has .* rows, but .* says")
     n_bytes = {"labels": 4, "parents": 4, "absorbed_at": 1, "stability": 4}
     for name, width in n_bytes.items():
         forge(path, **{f"arrays__{name}__shape": [10**12], f"arrays__{name}__bytes": 128 + width * 10**12})
@@ -731,7 +731,7 @@ def test_more_clusters_landmarks_or_features_than_there_can_be_are_refused(path)
     forge_array(path, "medoid_indices", np.zeros(13, ints))
     forge_array(path, "medoids", np.zeros((13, 2)))
     forge(path, scalars__n_clusters=13)
-    assert_refused(path, "the model has 13 clusters and only 12 rows")
+    assert_refused(path, "the model has 13 clusters, but only 12 rows")
 
 
 @pytest.mark.slow
@@ -811,25 +811,25 @@ HOSTILE_MANIFESTS = {
     "another format": ({"format": "pickle"}, "not a manifest of the format cohirf-model"),
     "extra key": ({"code": "print(1)"}, "the manifest must be a JSON object with the keys"),
     "scalars": ({"scalars": []}, "scalars must be a JSON object with the keys"),
-    "negative count": ({"scalars__n_clusters": -1}, "n_clusters is -1, and must be a whole number"),
+    "negative count": ({"scalars__n_clusters": -1}, "n_clusters is -1, but must be a non-negative integer"),
     "bool count": ({"scalars__n_iter": True}, "n_iter is True"),
     "float count": ({"scalars__n_features": 2.0}, r"n_features is 2\.0"),
-    "huge count": ({"scalars__n_features": 10**4000}, "n_features is 1000.*and must be a whole number"),
+    "huge count": ({"scalars__n_features": 10**4000}, "n_features is 1000.*but must be a non-negative integer"),
     "container": ({"scalars__container": "coo_matrix"}, "container 'coo_matrix' is not one of"),
     "container type": ({"scalars__container": []}, "container .* is not one of"),
     "other container": ({"scalars__container": "csr_matrix"}, "the array landmarks_data is missing"),
     "diagnostics": ({"diagnostics": {}}, "diagnostics must be a list"),
     "n_iter": ({"scalars__n_iter": 10**9}, "diagnostics must be a list of 1000000000 levels"),
-    "record": ({"diagnostics": [1, 2], "scalars__n_iter": 2}, "a level of diagnostics must be an object"),
+    "record": ({"diagnostics": [1, 2], "scalars__n_iter": 2}, "a level of diagnostics must be a JSON object"),
     "arrays": ({"arrays": []}, "arrays must be a JSON object"),
     "no arrays": ({"arrays": {}}, "the array absorbed_at is missing"),
     "entry": ({"arrays__labels": None}, "labels must be a JSON object with the keys"),
     "dtype": ({"arrays__labels__dtype": "<f8"}, "labels has type '<f8', but only <i4, <i8 are allowed"),
     "dtype type": ({"arrays__labels__dtype": ["<i4"]}, "labels has type"),
-    "dtype of objects": ({"arrays__medoids__dtype": "|O"}, r"medoids has the type '\|O'"),
+    "dtype of objects": ({"arrays__medoids__dtype": "|O"}, r"medoids has type '\|O'"),
     "dtype with code": ({"arrays__labels__dtype": "i4,(2)O"}, "labels has type"),
     "shape": ({"arrays__labels__shape": 12}, "labels has shape 12, but 1 axes are expected"),
-    "axes": ({"arrays__labels__shape": [3, 4]}, r"labels has the shape \[3, 4\]"),
+    "axes": ({"arrays__labels__shape": [3, 4]}, r"labels has shape \[3, 4\]"),
     "negative shape": ({"arrays__labels__shape": [-12]}, "a length is -12"),
     "shape of bool": ({"arrays__labels__shape": [True]}, "a length is True"),
     "bytes": ({"arrays__labels__bytes": 175}, r"labels of shape \(12,\) takes 176 bytes, not 175"),
@@ -837,7 +837,7 @@ HOSTILE_MANIFESTS = {
     "n_features": ({"scalars__n_features": 3}, "has 2 features, but n_features says 3"),
     "n_clusters": ({"scalars__n_clusters": 1}, "has 3 clusters, but n_clusters says 1"),
     "model": ({"model": "CoHiRF"}, "model must be a JSON object with the keys name, output, parameters"),
-    "model name": ({"model__name": "KMeans"}, "model 'KMeans' is not CoHiRF"),
+    "model name": ({"model__name": "KMeans"}, "the model is 'KMeans', not CoHiRF"),
     "parameters": ({"model__parameters": []}, "not CoHiRF with its parameters"),
     "output": ({"model__output": "code"}, "output 'code' is not one of default, pandas, polars"),
     "unknown parameter": ({"model__parameters__evil": 1}, "CoHiRF has no parameter 'evil'"),
@@ -878,7 +878,7 @@ HOSTILE_MANIFESTS = {
     "wrong steps": ({"model__parameters__estimator": base_named("Pipeline", steps=[1, 2])}, "cannot be used"),
     "no parameters": (
         {"model__parameters__estimator": {"estimator": {"name": "KMeans", "parameters": 1, "output": None}}},
-        "the parameters of KMeans must be an object",
+        "the parameters of KMeans must be a JSON object",
     ),
 }
 
@@ -893,7 +893,7 @@ def test_hostile_manifests_are_refused(path, name):
 def test_hostile_diagnostics_are_refused(path):
     record = json.loads((path / "manifest.json").read_text())["diagnostics"][0]
     for change, message in (
-        ({"level": None}, "level is None, and must be a whole number"),
+        ({"level": None}, "level is None, but must be a non-negative integer"),
         ({"agreement": "1"}, "agreement is '1', but must be a finite number or null"),
         ({"agreement": True}, "agreement is True"),
     ):
@@ -944,7 +944,7 @@ HOSTILE_ARRAYS = {
         np.array([-12, 1, 2]),
         "medoid_indices.npy' .* row numbers outside the range 0 to 11",
     ),
-    "other medoids": ("medoid_indices", np.zeros(3, int), "medoid_indices.npy names rows that are not in their"),
+    "other medoids": ("medoid_indices", np.zeros(3, int), "medoid_indices.npy lists rows that are not in the clusters"),
     "NaN": ("landmarks", np.full((12, 2), np.nan), "landmarks.npy' cannot be used: it has NaN or infinity"),
     "infinity": ("landmarks", np.full((12, 2), np.inf), "landmarks.npy' cannot be used: it has NaN or infinity"),
     "NaN medoids": ("medoids", np.full((3, 2), np.nan), "medoids.npy' cannot be used: it has NaN or infinity"),
@@ -1016,7 +1016,7 @@ def test_hostile_feature_names_are_refused(path, text, lengths, message):
         ("indices", lambda a: a + 1, "medoids_indices.npy' .* it has column numbers outside the range 0 to 1"),
         ("indices", lambda a: a - 1, "medoids_indices.npy' .* it has column numbers outside the range 0 to 1"),
         ("data", lambda a: a * np.nan, "medoids_data.npy' .* it has NaN or infinity"),
-        ("indices", lambda a: a[:-1], "has . cells of medoids, and .* says"),
+        ("indices", lambda a: a[:-1], "has . cells of medoids, but .* says"),
     ],
 )
 def test_hostile_csr_parts_are_refused(sparse_path, part, change, message):
@@ -1196,7 +1196,7 @@ def test_what_is_no_model_is_never_replaced(model, tmp_path):
     (tmp_path / "arrays").mkdir()
     (tmp_path / "arrays" / "labels.npy").write_text("mine")
     for name in ("file", "folder", "arrays"):
-        with pytest.raises(FileExistsError, match="not a saved model, and overwrite=True replaces nothing else"):
+        with pytest.raises(FileExistsError, match="not a saved model, and overwrite=True replaces only those"):
             save_model(model, tmp_path / name, overwrite=True)
     save_model(model, tmp_path / "folder" / "model")
     assert (tmp_path / "folder" / "notes.txt").read_text() == "mine"
