@@ -249,7 +249,7 @@ def test_values_that_differ_from_those_of_computed_batches_are_refused(checkpoin
     records = checkpoint[2]
     values = arrays_of(records[0]).values
     if values is not None:
-        assert "of several kinds" in refit(checkpoint, [changed(records[0], values=values.astype(np.float32))])
+        assert "of different types" in refit(checkpoint, [changed(records[0], values=values.astype(np.float32))])
 
 
 def test_a_csr_matrix_that_leads_out_of_its_memory_is_refused(checkpoint):

@@ -878,7 +878,7 @@ HOSTILE_MANIFESTS = {
     "wrong steps": ({"model__parameters__estimator": base_named("Pipeline", steps=[1, 2])}, "cannot be used"),
     "no parameters": (
         {"model__parameters__estimator": {"estimator": {"name": "KMeans", "parameters": 1, "output": None}}},
-        "the parameters of KMeans must be a JSON object",
+        "the parameters of KMeans must be an object",
     ),
 }
 

@@ -139,7 +139,7 @@ FILES_REFUSED = {
         lambda: Path("data.csv").write_text("a;b\n1;2\n"),
         "fit data.csv",
         "data.csv: column 'a;b' is text: encode it with --categorical onehot, name it as --label-column or "
-        "--id-column, or leave it out with --drop 'a;b'. Or is it several columns, with another --delimiter?",
+        "--id-column, or leave it out with --drop 'a;b'. Or does the file have several columns, with another --delimiter?",
     ),
     "names that are not in UTF-8": (
         lambda: Path("data.csv").write_bytes("gr\xf6\xdfe,b\n1,2\n".encode("latin-1")),
@@ -226,7 +226,7 @@ FILES_REFUSED = {
         lambda: TABLE.assign(b=["x", None] * 100).to_parquet("data.parquet"),
         "fit data.parquet --categorical onehot",
         "data.parquet: column 'b' has missing values: fit with --impute median or --impute mean to fill them with "
-        "the most frequent text, or with --drop 'b' to leave the column out.",
+        "the most frequent value, or with --drop 'b' to leave the column out.",
     ),
     "two features of one name": (
         lambda: TABLE.assign(b="x", **{"b=x": 1.0}).to_parquet("data.parquet"),
