@@ -139,7 +139,8 @@ FILES_REFUSED = {
         lambda: Path("data.csv").write_text("a;b\n1;2\n"),
         "fit data.csv",
         "data.csv: column 'a;b' is text: encode it with --categorical onehot, name it as --label-column or "
-        "--id-column, or leave it out with --drop 'a;b'. Or does the file have several columns, with another --delimiter?",
+        "--id-column, or leave it out with --drop 'a;b'. Or does the file have several columns, "
+        "with another --delimiter?",
     ),
     "names that are not in UTF-8": (
         lambda: Path("data.csv").write_bytes("gr\xf6\xdfe,b\n1,2\n".encode("latin-1")),
