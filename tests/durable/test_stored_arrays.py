@@ -110,7 +110,7 @@ def test_axes_of_one_name_are_equally_long():
     assert match_axes({"a": (3, 2), "b": (3,)}, layouts, {}) == {"rows": 3, "features": 2}
     with pytest.raises(ValueError, match="b has 4 rows, but a says 3"):
         match_axes({"a": (3, 2), "b": (4,)}, layouts, {})
-    with pytest.raises(ValueError, match="a has 2 features, and the data says 5"):
+    with pytest.raises(ValueError, match="a has 2 features, but the data says 5"):
         match_axes({"a": (3, 2)}, layouts, {"features": (5, "the data")})
 
 
