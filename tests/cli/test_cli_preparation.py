@@ -151,5 +151,5 @@ def test_a_model_of_coded_data_describes_itself(cohirf, mixed):
     cohirf("fit", "mixed.csv", "--categorical", "onehot", "--impute", "mean", "--model", "model", "--quiet")
     out = cohirf("info", "model").out
     assert "'colour' encoded  blue, green, red\n" in out
-    assert "missing cells   filled\n" in out
+    assert "missing cells     filled\n" in out
     assert json.loads(cohirf("info", "model", "--json").out)["preparation"]["categories"]["shape"]["missing"] == "round"
