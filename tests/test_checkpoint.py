@@ -359,7 +359,7 @@ def test_batches_that_do_not_fit_are_refused_whatever_the_manifest_says(half_don
     monkeypatch.setattr(cohirf.estimator, "describe_fit", lambda *_, **__: was)
     with refused(
         f"{half_done / 'journal'} holds batch (1, 0) with 40 rows where the fit has (1, 0) with 42: "
-        f"it is of another fit. Give another directory."
+        f"the checkpoint belongs to another fit. Give another directory."
     ):
         fit(make_model(half_done), X[:210])
 
@@ -370,7 +370,10 @@ def test_batches_that_do_not_fit_are_refused_whatever_the_manifest_says(half_don
 def test_a_directory_with_other_files_is_refused_and_left_alone(path):
     path.mkdir()
     (path / "thesis.tex").touch()
-    with refused(f"checkpoint={str(path)!r} holds something else, 'thesis.tex': give an empty or new directory."):
+    with refused(
+        f"checkpoint={str(path)!r} contains 'thesis.tex', which does not belong to a checkpoint: give an empty "
+        f"or new directory."
+    ):
         fit(make_model(path))
     assert names(path) == ["thesis.tex"]
 
@@ -382,7 +385,10 @@ def test_a_directory_with_other_files_is_refused_and_left_alone(path):
 def test_what_is_no_plain_file_is_refused(name, make, path):
     path.mkdir()
     make(path / name)
-    with refused(f"checkpoint={str(path)!r} holds something else, {name!r}: give an empty or new directory."):
+    with refused(
+        f"checkpoint={str(path)!r} contains {name!r}, which does not belong to a checkpoint: give an empty or "
+        f"new directory."
+    ):
         fit(make_model(path))
 
 
@@ -475,7 +481,9 @@ def test_errors_of_the_data_are_not_taken_for_those_of_the_checkpoint(path, monk
 
 
 def in_use(path):
-    return refused(f"checkpoint={str(path)!r} is in use by another fit: wait for it, or give another directory.")
+    return refused(
+        f"checkpoint={str(path)!r} is in use by another fit: wait until that ends, or give another directory."
+    )
 
 
 def test_of_two_fits_on_one_directory_one_is_refused(half_done):

@@ -61,7 +61,7 @@ def record_starts(content):
 
 
 def damaged_at(path, byte):
-    return f"{path} is damaged at byte {byte}: what it holds from there on is computed again."
+    return f"{path} is damaged at byte {byte}: the batches from there on are computed again."
 
 
 def flipped(content, bit):
@@ -138,7 +138,7 @@ def test_the_journal_of_another_fit_is_noticed(journal, tmp_path, whole):
 
 def test_a_missing_journal_is_computed_again(journal, whole):
     journal.unlink()
-    assert resume(journal.parent) == (*whole, [f"{journal} is missing: all it held is computed again."])
+    assert resume(journal.parent) == (*whole, [f"{journal} is missing: all batches are computed again."])
     assert resume(journal.parent) == (whole[0], [], [])
 
 
@@ -164,7 +164,7 @@ def test_a_flipped_bit_of_the_manifest_is_refused(path):
     content = manifest.read_bytes()
     for bit in np.random.default_rng(0).integers(8 * len(content), size=100):
         manifest.write_bytes(flipped(content, bit))
-        with pytest.raises(CheckpointError, match=r"manifest.json (is damaged: delete|has version \d+ of the format)"):
+        with pytest.raises(CheckpointError, match=r"manifest.json (is damaged: delete|has format version \d+)"):
             fit(model(path), open_source(DATA))
 
 
@@ -173,21 +173,21 @@ def test_a_manifest_cut_short_is_refused(path):
     content = manifest.read_bytes()
     for length in [0, 1, *range(50, len(content), 100), len(content) - 1]:
         manifest.write_bytes(content[:length])
-        with refused(f"{manifest} is damaged: delete {path} to begin anew."):
+        with refused(f"{manifest} is damaged: delete {path} to start again."):
             fit(model(path), open_source(DATA))
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "1", '"text"', "[" * 100_000, "{}", '{"format": "cohirf-checkpoint"}'])
 def test_what_is_no_manifest_is_refused(text, path):
     (path / "manifest.json").write_text(text)
-    with refused(f"{path / 'manifest.json'} is damaged: delete {path} to begin anew."):
+    with refused(f"{path / 'manifest.json'} is damaged: delete {path} to start again."):
         fit(model(path), open_source(DATA))
 
 
 def test_a_manifest_with_the_same_content_in_other_words_is_damaged(path):
     manifest = path / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text())))
-    with refused(f"{manifest} is damaged: delete {path} to begin anew."):
+    with refused(f"{manifest} is damaged: delete {path} to start again."):
         fit(model(path), open_source(DATA))
 
 
@@ -195,15 +195,15 @@ def test_a_newer_format_is_refused(path):
     manifest = path / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"version": 2}))
     with refused(
-        f"{manifest} has version 2 of the format, and this release reads version 1: "
-        f"use the release that wrote it, or another directory."
+        f"{manifest} has format version 2, but this version of cohirf reads version 1: "
+        f"use the version of cohirf that wrote it, or give another directory."
     ):
         fit(model(path), open_source(DATA))
 
 
 def test_a_journal_without_a_manifest_is_refused(path):
     (path / "manifest.json").unlink()
-    with refused(f"{path} has a journal and no manifest.json: delete the directory to begin anew."):
+    with refused(f"{path} has a journal but no manifest.json: delete the directory to start again."):
         fit(model(path), open_source(DATA))
 
 

@@ -85,7 +85,7 @@ def refit(checkpoint, records):
             error = str(raised)
     if error is not None:
         assert str(path) in error
-        assert re.search(r"Delete .* to begin anew\.|Give another directory\.", error)
+        assert re.search(r"Delete .* to start again\.|Give another directory\.", error)
     return error
 
 
@@ -249,7 +249,7 @@ def test_values_that_differ_from_those_of_computed_batches_are_refused(checkpoin
     records = checkpoint[2]
     values = arrays_of(records[0]).values
     if values is not None:
-        assert "of several kinds" in refit(checkpoint, [changed(records[0], values=values.astype(np.float32))])
+        assert "of different types" in refit(checkpoint, [changed(records[0], values=values.astype(np.float32))])
 
 
 def test_a_csr_matrix_that_leads_out_of_its_memory_is_refused(checkpoint):
@@ -315,7 +315,7 @@ RUNS_FORGED = {
 
 @pytest.mark.parametrize("forge", RUNS_FORGED)
 def test_forged_survivors_are_refused(forge, tmp_path):
-    with pytest.raises(CheckpointError, match=f"{tmp_path}.*(Delete {tmp_path} to begin anew|Give another directory)"):
+    with pytest.raises(CheckpointError, match=f"{tmp_path}.*(Delete {tmp_path} to start again|Give another directory)"):
         read_run(tmp_path, **RUNS_FORGED[forge])
 
 
@@ -349,6 +349,6 @@ def test_a_forged_manifest_is_refused(forge, tmp_path):
     body = json.loads((path / "manifest.json").read_text())
     del body["sha256"]
     (path / "manifest.json").write_bytes(seal(body | forge))
-    message = f"{path / 'manifest.json'} is damaged: delete {path} to begin anew."
+    message = f"{path / 'manifest.json'} is damaged: delete {path} to start again."
     with pytest.raises(CheckpointError, match=f"^{re.escape(message)}$"):
         fit(model(path), DENSE)

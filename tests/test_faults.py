@@ -219,8 +219,8 @@ def test_a_fit_goes_on_after_its_process_group_was_killed():
 
 def not_written(path, reason):
     message = (
-        f"The checkpoint was not written ({reason}): what it held before is intact, "
-        f"and the same fit goes on from there: {str(path / 'journal')!r}"
+        f"The checkpoint was not written ({reason}): the batches it already holds are intact, "
+        f"and the same fit resumes from there: {str(path / 'journal')!r}"
     )
     return pytest.raises(OSError, match=rf"^\[Errno \d+\] {re.escape(message)}$")
 

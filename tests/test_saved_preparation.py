@@ -76,7 +76,7 @@ def rewrite_manifest(path, change):
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"bytes": 5}, "preparation must be an object with the keys bytes, sha256"),
+        ({"bytes": 5}, "preparation must be a JSON object with the keys bytes, sha256"),
         ({"bytes": 5, "sha256": 3}, "the sha256 of preparation must be a string"),
         ({"bytes": -5, "sha256": "x"}, "bytes"),
     ],
@@ -90,8 +90,8 @@ def test_a_manifest_that_lies_about_it_is_refused(path, entry, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"[]", "it must be an object"),
-        (b'{"a": NaN}', "NaN is not JSON"),
+        (b"[]", "it must be a JSON object"),
+        (b'{"a": NaN}', "NaN is not valid JSON"),
         (b"[" * 100_000, "nested too deeply"),
         (b"not JSON", "Expecting value"),
         (b"\xff", "codec can't decode"),
@@ -113,6 +113,6 @@ def test_a_file_that_the_manifest_does_not_name_is_refused(path):
 
 
 def test_more_than_a_model_file_holds_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"takes .* bytes of JSON, and a model file holds at most 4,194,304: prepare"):
+    with pytest.raises(ValueError, match=r"takes .* bytes of JSON, but a saved model holds at most 4,194,304: prepare"):
         save_model(CoHiRF(random_state=0).fit(X), tmp_path / "model", preparation={"a": "x" * 2**22})
     assert not (tmp_path / "model").exists()

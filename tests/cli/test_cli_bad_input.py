@@ -56,14 +56,14 @@ MISSING = (
     "there are missing values: fit with --impute median or --impute mean to fill them, or with --drop to leave the "
     "column out."
 )
-DAMAGED = "It is cut short, damaged or of another kind: write it again, or give another file."
+DAMAGED = "It is truncated, damaged or in another format: write it again, or give another file."
 # how the input is made, the arguments, and the message
 FILES_REFUSED = {
     "missing file": (lambda: None, "fit gone.csv", "gone.csv is not a file: check the path."),
     "folder without data": (
         lambda: Path("empty").mkdir(),
         "fit empty",
-        "empty is a folder without data: give one of Parquet files, or a Zarr array.",
+        "empty is a folder without data: give a folder of Parquet files or a Zarr array.",
     ),
     "empty CSV": (
         lambda: Path("data.csv").touch(),
@@ -110,7 +110,7 @@ FILES_REFUSED = {
     "unknown kind of file": (
         lambda: Path("data.txt").write_text("1 2"),
         "fit data.txt",
-        f"data.txt cannot be opened by its name: give a file that ends in {', '.join(FILES)}.",
+        f"data.txt has an unknown format: give a file whose name ends in {', '.join(FILES)}.",
     ),
     "schema change in a folder": (
         write_parquet_parts,
@@ -121,13 +121,13 @@ FILES_REFUSED = {
     "schema change in a CSV": (
         write_late_text,
         "fit data.csv",
-        "data.csv: column 'b' holds 'oops', which is no number: turn it into numbers first, or leave it out with "
+        "data.csv: column 'b' holds 'oops', which is not a number: turn it into numbers first, or leave it out with "
         "--drop 'b'.",
     ),
     "ragged CSV": (
         lambda: Path("data.csv").write_text("a,b\n1,2\n3\n"),
         "fit data.csv",
-        "data.csv cannot be read as CSV: CSV parse error: Expected 2 columns, got 1: 3. Mend it, or give its "
+        "data.csv cannot be read as CSV: CSV parse error: Expected 2 columns, got 1: 3. Repair the file, or give its "
         "--delimiter.",
     ),
     "numbers as names": (
@@ -138,8 +138,9 @@ FILES_REFUSED = {
     "another delimiter": (
         lambda: Path("data.csv").write_text("a;b\n1;2\n"),
         "fit data.csv",
-        "data.csv: column 'a;b' is text: code it with --categorical onehot, keep it apart with --label-column or "
-        "--id-column, or leave it out with --drop 'a;b'. Or is it several columns, with another --delimiter?",
+        "data.csv: column 'a;b' is text: encode it with --categorical onehot, name it as --label-column or "
+        "--id-column, or leave it out with --drop 'a;b'. Or does the file have several columns, "
+        "with another --delimiter?",
     ),
     "names that are not in UTF-8": (
         lambda: Path("data.csv").write_bytes("gr\xf6\xdfe,b\n1,2\n".encode("latin-1")),
@@ -202,7 +203,7 @@ FILES_REFUSED = {
     "text": (
         lambda: TABLE.assign(b="x").to_parquet("data.parquet"),
         "fit data.parquet",
-        "data.parquet: column 'b' is text: code it with --categorical onehot, keep it apart with --label-column or "
+        "data.parquet: column 'b' is text: encode it with --categorical onehot, name it as --label-column or "
         "--id-column, or leave it out with --drop 'b'.",
     ),
     "dates": (
@@ -219,14 +220,14 @@ FILES_REFUSED = {
             .to_parquet("data.parquet", index=False)
         ),
         "fit data.parquet --categorical onehot",
-        "data.parquet: column 'c' has more than 200 different texts, too many for --categorical onehot: leave it out "
+        "data.parquet: column 'c' has more than 200 different values, too many for --categorical onehot: leave it out "
         "with --drop 'c'.",
     ),
     "missing categories": (
         lambda: TABLE.assign(b=["x", None] * 100).to_parquet("data.parquet"),
         "fit data.parquet --categorical onehot",
         "data.parquet: column 'b' has missing values: fit with --impute median or --impute mean to fill them with "
-        "the most frequent text, or with --drop 'b' to leave the column out.",
+        "the most frequent value, or with --drop 'b' to leave the column out.",
     ),
     "two features of one name": (
         lambda: TABLE.assign(b="x", **{"b=x": 1.0}).to_parquet("data.parquet"),
@@ -241,7 +242,7 @@ OPTIONS_REFUSED = {
         "--out labels.xls",
         "--out labels.xls: the kind of file is not known: give a name that ends in .parquet or .csv or .npy.",
     ),
-    "output nowhere": ("--out no/labels.csv", "--out no/labels.csv: there is no folder no: make it first."),
+    "output nowhere": ("--out no/labels.csv", "--out no/labels.csv: there is no folder no: create it first."),
     "output is a folder": ("--out sub.csv", "--out sub.csv is a folder: give the name of a file."),
     "report of unknown kind": (
         "--report report.pdf",
@@ -250,7 +251,7 @@ OPTIONS_REFUSED = {
     "model is a file": ("--model old.csv", "--model old.csv exists and is not a saved model: give another name."),
     "no place for ids": (
         "--id-column 0 --out labels.npy",
-        "--out labels.npy: an array has no place for --id-column '0': give a name that ends in .parquet or .csv.",
+        "--out labels.npy: an array cannot store --id-column '0': give a name that ends in .parquet or .csv.",
     ),
     "unknown column": (
         "--label-column species",
@@ -258,11 +259,11 @@ OPTIONS_REFUSED = {
     ),
     "a column twice": (
         "--label-column 1 --drop 1",
-        "x.npy: column 1 is named more than once: give it one role.",
+        "x.npy: column 1 has more than one role (label, id or dropped column): give it one role.",
     ),
     "nothing left": (
         "--drop 0 --drop 1 --drop 2",
-        "x.npy has no columns left to cluster: keep fewer of them apart.",
+        "x.npy has no columns left to cluster: drop fewer columns.",
     ),
     "no views": ("--views 0", "--views '0' is not valid: give an int in [1, 100000]."),
     "views in words": ("--views many", "--views 'many' is not valid: give an int in [1, 100000]."),
@@ -294,7 +295,8 @@ OPTIONS_REFUSED = {
     ),
     "checkpoint of something else": (
         "--checkpoint sub.csv",
-        "--checkpoint 'sub.csv' holds something else, 'mine.txt': give an empty or new directory.",
+        "--checkpoint 'sub.csv' contains 'mine.txt', which does not belong to a checkpoint: give an empty or "
+        "new directory.",
     ),
     "unknown base method": (
         "--estimator dbscn",
@@ -318,7 +320,7 @@ OPTIONS_REFUSED = {
     "unknown scaling": ("--scale big", "--scale 'big' is not valid: give auto, standard, minmax or none."),
     "unknown imputation": ("--impute 0", "--impute '0' is not valid: give median or mean."),
     "unknown coding": ("--categorical hash", "--categorical 'hash' is not valid: give onehot."),
-    "a delimiter for an array": ("--delimiter ;", "--delimiter is for CSV files: leave it out."),
+    "a delimiter for an array": ("--delimiter ;", "--delimiter is only for CSV files: leave it out."),
     "unknown option": (
         "--vews 3",
         "No such option: --vews (Possible options: --redraws, --scale-views, --views). Try cohirf fit --help.",
@@ -370,7 +372,7 @@ def test_a_column_that_is_called_like_an_option_keeps_its_name(cohirf, folder):
     pd.DataFrame({"n_jobs": ["x", "y"], "label_column": [1, 2]}).to_csv("data.csv", index=False)
     refused(
         cohirf("fit", "data.csv"),
-        "data.csv: column 'n_jobs' is text: code it with --categorical onehot, keep it apart with --label-column or "
+        "data.csv: column 'n_jobs' is text: encode it with --categorical onehot, name it as --label-column or "
         "--id-column, or leave it out with --drop 'n_jobs'.",
     )
 
@@ -394,7 +396,7 @@ def test_ids_must_not_be_called_cluster(cohirf, folder, iris):
     iris.rename(columns={"id": "cluster"}).to_csv("data.csv", index=False)
     refused(
         cohirf("fit", "data.csv", "--id-column", "cluster", "--drop", "species", "--out", "labels.csv"),
-        "--id-column 'cluster' is what the column of clusters is called: rename it in the data.",
+        "--id-column 'cluster' has the name of the cluster column: rename it in the data.",
     )
 
 
@@ -478,17 +480,17 @@ def test_a_memory_limit_below_what_python_takes_is_refused(cohirf, folder, apart
     [
         ("fit", "Missing argument 'DATA'. Try cohirf fit --help."),
         ("nothing", "No such command 'nothing'. Try cohirf --help."),
-        ("predict gone iris.csv --out l.csv", "gone is not there: give the folder that cohirf fit --model wrote."),
+        ("predict gone iris.csv --out l.csv", "gone does not exist: give the folder that cohirf fit --model wrote."),
         (
             "predict sub iris.csv --out l.csv",
             "sub is not a saved model: give the folder that cohirf fit --model wrote.",
         ),
-        ("cut gone --clusters 2", "gone is not there: give the folder that cohirf fit --model wrote."),
-        ("cut gone", "cut needs a level: give either --clusters or --level."),
-        ("cut gone --clusters 2 --level 1", "cut needs a level: give either --clusters or --level."),
+        ("cut gone --clusters 2", "gone does not exist: give the folder that cohirf fit --model wrote."),
+        ("cut gone", "cut needs a level: give either --clusters or --level, not both."),
+        ("cut gone --clusters 2 --level 1", "cut needs a level: give either --clusters or --level, not both."),
         (
             "cut gone --clusters 2 --id-column id",
-            "--id-column 'id' is a column of the data: give that of the fit, with --data.",
+            "--id-column 'id' is a column of the data: give the data that the model was fitted to with --data.",
         ),
         ("tree gone --format nwk", "--format 'nwk' is not valid: give newick, json, linkage or graphml."),
         ("info gone.csv", "gone.csv is not a file: check the path."),
@@ -543,7 +545,7 @@ def test_nothing_is_written_among_the_files_of_the_data(cohirf, folder, iris):
     for flag, target in (("--out", "parts/a.parquet"), ("--out", "parts/b.parquet"), ("--model", "parts/model")):
         outcome = cohirf("fit", "parts", *apart, flag, target)
         assert outcome.code == 2
-        assert outcome.err == f"cohirf: {flag} {target} is in the folder of the data: give another place.\n"
+        assert outcome.err == f"cohirf: {flag} {target} is inside the folder of the data: give another path.\n"
     assert [file.name for file in Path("parts").iterdir()] == ["a.parquet"]
     assert Path("parts/a.parquet").read_bytes() == before
 
@@ -558,4 +560,4 @@ def test_values_whose_squares_overflow_are_named(cohirf, folder):
 
 def test_a_model_and_a_checkpoint_do_not_share_a_folder(cohirf, folder, apart):
     outcome = cohirf("fit", "iris.csv", *apart, "--model", "here", "--checkpoint", "./here")
-    assert (outcome.code, outcome.err) == (2, "cohirf: --model here is the checkpoint, too: give another folder.\n")
+    assert (outcome.code, outcome.err) == (2, "cohirf: --model here is also the checkpoint: give another folder.\n")

@@ -65,7 +65,7 @@ def test_an_error_leaves_nothing(name, cohirf, here, monkeypatch):
     monkeypatch.setattr(Recipe, "blocks", fill_the_disk)
     outcome = cohirf("generate", "blobs", "--n", 10, "--out", name)
     assert outcome.code == 2
-    assert outcome.err.endswith(": No space left on device: make room, or give a path on another disk.\n")
+    assert outcome.err.endswith(": No space left on device: free some disk space, or give a path on another disk.\n")
     assert outcome.err.startswith("cohirf: b")
     assert list(here.iterdir()) == []
 
@@ -96,7 +96,7 @@ def test_data_that_the_disk_has_no_room_for_is_refused(cohirf, here, monkeypatch
     outcome = cohirf("generate", *options.split())
     assert outcome.code == 2
     assert outcome.err == (
-        f"cohirf: --out {options.split()[-1]} takes 12 KB or more, and its disk has 12 KB left: lower --n, or give a "
+        f"cohirf: --out {options.split()[-1]} takes 12 KB or more, but its disk has 12 KB free: lower --n, or give a "
         f"path on another disk.\n"
     )
     assert list(here.iterdir()) == []

@@ -69,8 +69,8 @@ def test_predict_may_name_other_columns(cohirf, model, iris):
         ),
         (
             lambda iris: iris.assign(petal_width="wide"),
-            "new.parquet: column 'petal_width' is text, and the data of the fit had numbers: give data of the same "
-            "kind.",
+            "new.parquet: column 'petal_width' is text, but it was numeric in the training data: give data of the "
+            "same kind.",
         ),
     ],
 )
@@ -84,11 +84,11 @@ def test_predict_refuses_other_columns(cohirf, model, iris, change, message):
 def test_predict_refuses_data_of_another_kind(cohirf, model, iris):
     np.save("new.npy", iris[FEATURES])
     assert cohirf("predict", model, "new.npy", "--out", "labels.csv").err == (
-        "cohirf: new.npy has no column names, and the data of the fit had names: give data of the same kind.\n"
+        "cohirf: new.npy has no column names, but the training data had column names: give data of the same kind.\n"
     )
     cohirf("fit", "new.npy", "--model", "other", "--quiet")
     assert cohirf("predict", "other", "iris.csv", "--out", "labels.csv").err == (
-        "cohirf: iris.csv has column names, and the data of the fit had none: give data of the same kind.\n"
+        "cohirf: iris.csv has column names, but the training data had none: give data of the same kind.\n"
     )
 
 
@@ -116,18 +116,18 @@ def test_a_saved_model_says_how_its_data_was_prepared(cohirf, model, iris):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"version": 2}, "it is of another version: use the release of cohirf that wrote it"),
+        ({"version": 2}, "it has another format version: use the version of cohirf that wrote it"),
         ({"more": 1}, "it has other keys than a preparation"),
-        ({"columns": "abcd"}, "it has something else where a list should be"),
-        ({"columns": [1.5]}, "it names a column by something else than text or a number"),
-        ({"columns": ["a"]}, "it does not fit the features of the model"),
+        ({"columns": "abcd"}, "it has another value where a list is expected"),
+        ({"columns": [1.5]}, "it names a column by a value that is neither text nor a number"),
+        ({"columns": ["a"]}, "it does not make the features of the model"),
         ({"columns": []}, "its scaling or its columns are not those of a preparation"),
-        ({"scale": [1.0]}, "it does not fit the features of the model"),
+        ({"scale": [1.0]}, "it does not make the features of the model"),
         ({"scale": ["x"]}, "could not convert string to float: 'x'"),
         ({"scale": ["inf"] * 4}, "it has values that are not finite"),
         ({"scaling": "huge"}, "its scaling or its columns are not those of a preparation"),
         ({"categories": {"x": {"values": ["a"], "missing": "b"}}}, "it fills missing cells with an unknown category"),
-        ({"categories": {"x": {"values": ["a"], "missing": None}}}, "it does not fit the features of the model"),
+        ({"categories": {"x": {"values": ["a"], "missing": None}}}, "it does not make the features of the model"),
         ({"categories": 3}, "'int' object is not iterable"),
     ],
 )
@@ -195,7 +195,7 @@ def test_cut_keeps_the_names_of_rows_where_the_data_is_given(cohirf, deep, iris)
     [
         (
             "--clusters 1",
-            "--clusters 1 is not in this hierarchy: its last level has 9. Give at least as many, or fit again with a "
+            "--clusters 1 is not in this hierarchy: its last level has 9. Give a larger number, or fit again with a "
             "base method that merges more.",
         ),
         ("--level 99", "--level 99 is not in this hierarchy: give a level from 0 to 6."),
@@ -319,7 +319,7 @@ def test_info_tells_of_infinite_values(cohirf, folder):
 def test_info_of_a_checkpoint_is_refused(cohirf, folder, apart):
     cohirf("fit", "iris.csv", *apart, "--checkpoint", "ck", "--quiet")
     assert cohirf("info", "ck").err == (
-        "cohirf: ck is a folder without data: give one of Parquet files, or a Zarr array.\n"
+        "cohirf: ck is a folder without data: give a folder of Parquet files or a Zarr array.\n"
     )
 
 

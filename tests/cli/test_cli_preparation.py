@@ -91,8 +91,8 @@ def test_an_unknown_category_is_refused(cohirf, mixed):
     outcome = cohirf("predict", "model", "new.csv", "--out", "labels.csv")
     assert (outcome.code, outcome.err) == (
         2,
-        "cohirf: new.csv: column 'colour' holds 'mauve', which the fit has not seen: it has seen 'blue', 'green', "
-        "'red'. Leave such rows out, or fit again with them.\n",
+        "cohirf: new.csv: column 'colour' holds 'mauve', which the training data did not contain: it had 'blue', "
+        "'green', 'red'. Remove such rows, or fit again with them.\n",
     )
 
 
@@ -150,6 +150,6 @@ def test_float32_stays_float32(cohirf, tmp_path, monkeypatch):
 def test_a_model_of_coded_data_describes_itself(cohirf, mixed):
     cohirf("fit", "mixed.csv", "--categorical", "onehot", "--impute", "mean", "--model", "model", "--quiet")
     out = cohirf("info", "model").out
-    assert "'colour' coded  blue, green, red\n" in out
-    assert "missing cells   filled\n" in out
+    assert "'colour' encoded  blue, green, red\n" in out
+    assert "missing cells     filled\n" in out
     assert json.loads(cohirf("info", "model", "--json").out)["preparation"]["categories"]["shape"]["missing"] == "round"

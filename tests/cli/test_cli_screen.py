@@ -214,7 +214,7 @@ def test_many_levels_are_not_all_shown(cohirf, folder, iris):
         ),
         (
             PermissionError(13, "Permission denied", "a.csv"),
-            "a.csv: Permission denied: ask for the right to it, or give another path.",
+            "a.csv: Permission denied: get permission to access it, or give another path.",
         ),
         (OSError(5, "Input/output error", "a.csv"), "a.csv: Input/output error: give another path."),
         (OSError("odd\nthing"), "odd thing"),

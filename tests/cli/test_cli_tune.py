@@ -336,13 +336,13 @@ REFUSED = {
     ),
     "no ranges": (
         "--estimator optics",
-        "--estimator optics has no ranges to search: give one of agglomerative, birch, bisecting-kmeans, dbscan, gmm, "
+        "--estimator optics has no search space: give one of agglomerative, birch, bisecting-kmeans, dbscan, gmm, "
         "grid-dbscan, hdbscan, kernel-kmeans, kmeans, minibatch-kmeans, sc-srgf, spectral; or tune it in Python, where "
         "cohirf.tuning.tune takes a search_space.",
     ),
     "an option of CoHiRF without it": (
         "--alone --consensus majority",
-        "--consensus is an option of CoHiRF, and --alone tunes kmeans without it: leave one of them out.",
+        "--consensus is an option of CoHiRF, but --alone tunes kmeans without CoHiRF: leave one of them out.",
     ),
     "a wide space without CoHiRF": (
         "--alone --space wide",
@@ -350,7 +350,7 @@ REFUSED = {
     ),
     "a model without CoHiRF": (
         "--alone --model model",
-        "--model saves models of CoHiRF, and --alone tunes kmeans without it: leave one of them out, or keep the "
+        "--model saves models of CoHiRF, but --alone tunes kmeans without CoHiRF: leave one of them out, or keep the "
         "clusters with --out.",
     ),
     "two seeds": (
@@ -359,17 +359,17 @@ REFUSED = {
     ),
     "a checkpoint": (
         "--checkpoint ck",
-        "--checkpoint keeps a single fit: give --storage trials.db, which keeps all trials.",
+        "--checkpoint is for a single fit: give --storage trials.db, which stores all trials.",
     ),
     "one file for two": (
         "--out both.csv --table ./both.csv",
-        "--table both.csv is --out, too: give another name.",
+        "--table both.csv is also --out: give another name.",
     ),
     "a table of unknown kind": (
         "--table trials.xls",
         "--table trials.xls: the kind of file is not known: give a name that ends in .csv or .parquet.",
     ),
-    "storage nowhere": ("--storage no/t.db", "--storage no/t.db: there is no folder no: make it first."),
+    "storage nowhere": ("--storage no/t.db", "--storage no/t.db: there is no folder no: create it first."),
     "storage is a folder": ("--storage sub", "--storage sub is a folder: give the name of a file."),
     "storage is the data": ("--storage iris.csv", "--storage iris.csv is the data itself: give another name."),
     "storage is something else": (
@@ -378,7 +378,7 @@ REFUSED = {
     ),
     "text": (
         "--drop id",
-        "iris.csv: column 'species' is text: code it with --categorical onehot, keep it apart with --label-column or "
+        "iris.csv: column 'species' is text: encode it with --categorical onehot, name it as --label-column or "
         "--id-column, or leave it out with --drop 'species'.",
     ),
 }

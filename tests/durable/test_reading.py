@@ -78,7 +78,7 @@ class Refusal(Exception):  # noqa: N818 - a name for the tests
         (KeyError("a"), "'file' cannot be used: 'a'. Do better."),
         (IndexError("beyond"), "'file' cannot be used: beyond. Do better."),
         (RecursionError(), "'file' is nested too deeply. Do better."),
-        (MemoryError(), "'file' does not fit into memory: use a larger machine."),
+        (MemoryError(), "'file' does not fit into memory: use a machine with more memory."),
         (Refusal("as it is"), "as it is"),
     ],
 )
@@ -103,19 +103,19 @@ def test_errors_of_the_system_name_the_file(keep_inner, named, tmp_path):
 
 def test_constants_that_are_not_json_are_refused():
     for text in (b"NaN", b'{"a": Infinity}', b"-Infinity"):
-        with pytest.raises(ValueError, match="is not JSON"):
+        with pytest.raises(ValueError, match="is not valid JSON"):
             parse_json(text)
 
 
 @pytest.mark.parametrize("value", [True, 1.0, -1, 2**62, "1", None, []])
 def test_what_is_not_a_count_is_refused(value):
-    with pytest.raises(ValueError, match=r"n is .*, and must be a whole number that is not negative"):
+    with pytest.raises(ValueError, match=r"n is .*, but must be a non-negative integer"):
         require_count(value, "n")
 
 
 @pytest.mark.parametrize("value", [True, float("inf"), float("nan"), "1", []])
 def test_what_is_not_a_number_is_refused(value):
-    with pytest.raises(ValueError, match=r"x is .*, and must be a number or null"):
+    with pytest.raises(ValueError, match=r"x is .*, but must be a finite number or null"):
         require_number(value, "x")
 
 

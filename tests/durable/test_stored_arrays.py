@@ -56,7 +56,7 @@ def test_reading_ends_at_the_first_piece_that_is_refused(tmp_path):
         in_range(0, 10, "numbers")(piece)
 
     entry = write_array(tmp_path / "a.npy", np.arange(100))
-    with pytest.raises(ValueError, match="it has numbers outside of 0 to 10"):
+    with pytest.raises(ValueError, match="it has numbers outside the range 0 to 10"):
         read_array(tmp_path / "a.npy", entry, check)
     assert np.array_equal(np.concatenate(seen), np.arange(16))
 
@@ -108,9 +108,9 @@ def test_sorted_lists_are_sorted_across_pieces():
 def test_axes_of_one_name_are_equally_long():
     layouts = {"a": ArrayLayout(("<f8",), ("rows", "features")), "b": ArrayLayout(("<i4",), ("rows",))}
     assert match_axes({"a": (3, 2), "b": (3,)}, layouts, {}) == {"rows": 3, "features": 2}
-    with pytest.raises(ValueError, match="b has 4 rows, and a says 3"):
+    with pytest.raises(ValueError, match="b has 4 rows, but a says 3"):
         match_axes({"a": (3, 2), "b": (4,)}, layouts, {})
-    with pytest.raises(ValueError, match="a has 2 features, and the data says 5"):
+    with pytest.raises(ValueError, match="a has 2 features, but the data says 5"):
         match_axes({"a": (3, 2)}, layouts, {"features": (5, "the data")})
 
 
@@ -128,8 +128,8 @@ def test_a_csr_matrix_comes_back_from_its_parts(kind):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"indices": np.array([1, 3, 0, 2])}, "m_indices has column numbers outside of 0 to 2"),
-        ({"indices": np.array([1, -1, 0, 2])}, "m_indices has column numbers outside of 0 to 2"),
+        ({"indices": np.array([1, 3, 0, 2])}, "m_indices has column numbers outside the range 0 to 2"),
+        ({"indices": np.array([1, -1, 0, 2])}, "m_indices has column numbers outside the range 0 to 2"),
         ({"indices": np.array([1, 2, 0])}, "m_indices has 3 column numbers for 4 cells"),
         ({"indptr": np.array([0, 2, 2, 3])}, "m_indptr is not the index pointer of 3 rows with 4 cells"),
         ({"indptr": np.array([0, 2, 2, 5])}, "m_indptr is not the index pointer"),

@@ -107,13 +107,13 @@ def test_a_table_in_memory_is_known_again_by_its_content(tmp_path):
         (
             FRAME,
             {},
-            "The table: column 'id' is text: code it with categorical=\"onehot\", keep it apart with label_column",
+            "The table: column 'id' is text: encode it with categorical=\"onehot\", name it as label_column",
         ),
         (FRAME, {"drop": ["x"]}, r"drop=['x']: The table has no such column: it has 'id', 'size', 'colour', 'kind'."),
         (
             FRAME,
             {"id_column": "id", "drop": ["id"]},
-            "The table: column 'id' is named more than once: give it one role.",
+            "The table: column 'id' has more than one role (label, id or dropped column): give it one role.",
         ),
         (FRAME, OPTIONS | {"impute": "mode"}, "impute='mode' is not valid: give None or 'median' or 'mean'."),
         (FRAME, OPTIONS | {"scaling": "big"}, "scaling='big' is not valid: give 'standard' or 'minmax' or 'none'."),
@@ -138,15 +138,15 @@ def test_what_cannot_be_prepared_is_refused_in_words_of_python(data, options, me
 
 def test_columns_that_the_fit_has_not_seen_as_text_are_refused():
     preparation = prepare(FRAME[["size"]], impute="mean").preparation
-    with pytest.raises(ValueError, match="column 'size' is text, and the data of the fit had numbers"):
+    with pytest.raises(ValueError, match="column 'size' is text, but it was numeric in the training data"):
         preparation.apply(FRAME[["size"]].astype(str))
     with pytest.raises(ValueError, match="has no column 'size', which the model was fitted on"):
         preparation.apply(FRAME[["kind"]])
-    with pytest.raises(ValueError, match="The array has no column names, and the data of the fit had names"):
+    with pytest.raises(ValueError, match="The array has no column names, but the training data had column names"):
         preparation.apply(np.eye(3))
 
 
 def test_a_preparation_that_does_not_fit_the_model_is_refused():
     content = prepare(FRAME, **OPTIONS).preparation.to_json()
-    with pytest.raises(ValueError, match="it does not fit the features of the model"):
+    with pytest.raises(ValueError, match="it does not make the features of the model"):
         Preparation.from_json(content, 7)

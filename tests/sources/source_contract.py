@@ -206,7 +206,7 @@ class SourceContract:
     def test_row_numbers_are_checked(self, X, tmp_path):
         source = open_source(self.store(X, tmp_path))
         for rows in ([3, 2], [2, 2], [0.5], [[1, 2]]):
-            with pytest.raises(ValueError, match="row numbers are distinct, rising integers"):
+            with pytest.raises(ValueError, match="row numbers must be sorted, distinct integers"):
                 source.take(rows)
         for rows, shown in (([-1, 2], "-1 to 2"), ([5, 1_100], "5 to 1,100")):
             with pytest.raises(IndexError, match=f"has rows 0 to 1,099, not {shown}"):
@@ -247,7 +247,7 @@ class FileContract(SourceContract):
             file.write_bytes(content if change == "rewritten" else content[: len(content) // 2])
         if change != "removed":
             os.utime(file, ns=(later, later))  # the clock of a file system may be coarse
-        with pytest.raises(SourceChangedError, match=r"open it again|put it back") as caught:
+        with pytest.raises(SourceChangedError, match=r"open it again|restore the file") as caught:
             source.take(np.arange(900, 1_000))
         assert file.name in str(caught.value)
         assert "\n" not in str(caught.value)

@@ -110,5 +110,5 @@ def test_a_length_that_is_damaged_is_refused(tmp_path, monkeypatch):
         raise MemoryError("malloc of size 68116944363979968 failed")
 
     monkeypatch.setattr("cohirf.sources.arrow_ipc.read_batches", refuse)
-    with pytest.raises(MemoryError, match=r"data.arrow asks for more memory than there is, or is damaged: malloc of"):
+    with pytest.raises(MemoryError, match=r"data.arrow needs more memory than there is, or is damaged: malloc of"):
         open_source(path)

@@ -100,7 +100,8 @@ def test_text_that_comes_late_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 100)
     (tmp_path / "data.csv").write_text("x,y\n" + "1,2\n" * 1_000 + "1,oops\n")
     with pytest.raises(
-        ValueError, match=r"data.csv: column 'y' holds 'oops', which is no number: turn it into numbers first, or leave"
+        ValueError,
+        match=r"data.csv: column 'y' holds 'oops', which is not a number: turn it into numbers first, or leave",
     ):
         open_source(tmp_path / "data.csv")
     assert open_source(tmp_path / "data.csv", columns=["x"]).n_rows == 1_001
@@ -179,7 +180,9 @@ def test_no_other_file_is_overwritten(what, tmp_path):
 
 def test_a_place_that_cannot_be_written_to_is_named(tmp_path):
     csv = write(make_data(), tmp_path / "data.csv")
-    with pytest.raises(ValueError, match=r"converted='.*kept.parquet' becomes an Arrow file: give a name that ends in"):
+    with pytest.raises(
+        ValueError, match=r"converted='.*kept.parquet' must name an Arrow file: give a name that ends in"
+    ):
         open_source(csv, converted=tmp_path / "kept.parquet")
     with pytest.raises(
         OSError, match=r"The CSV file was not converted \(No such .*\): give another path as converted=: '.*kept.arrow'"

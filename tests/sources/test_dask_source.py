@@ -50,7 +50,7 @@ def test_tables_of_dask_are_refused():
         __module__ = "dask.dataframe"
         to_dask_array = None
 
-    with pytest.raises(TypeError, match=r"give what its to_dask_array\(lengths=True\) returns"):
+    with pytest.raises(TypeError, match=r"give the result of its to_dask_array\(lengths=True\)"):
         open_source(Frame())
 
 

@@ -48,7 +48,7 @@ def test_what_is_no_table_of_numbers_is_refused(X, message, tmp_path):
 def test_what_is_no_npy_file_is_refused(content, tmp_path):
     (tmp_path / "data.npy").write_bytes(content)
     with pytest.raises(
-        ValueError, match=r"data.npy cannot be read as .npy: .* It is cut short, damaged or of another kind: write it"
+        ValueError, match=r"data.npy cannot be read as .npy: .* It is truncated, damaged or in another format: write it"
     ) as caught:
         open_source(tmp_path / "data.npy")
     assert "\n" not in str(caught.value)
@@ -69,10 +69,10 @@ def test_columns_are_chosen_by_number(tmp_path):
         ([-1], ValueError, r"data.npy has no column -1: give numbers from 0 to 2\."),
         (["a"], TypeError, r"data.npy has no column names: give numbers from 0 to 2, not 'a'\."),
         ([True], TypeError, r"data.npy has no column names: give numbers from 0 to 2, not True\."),
-        ([], ValueError, r"columns= leaves nothing to read: choose at least one column\."),
-        (lambda column: column > 5, ValueError, r"columns= leaves nothing to read: choose at least one column\."),
-        ([1, 1], ValueError, r"columns=\[1, 1\] names 1 more than once: give each column once\."),
-        (1, TypeError, r"columns=1 is no list: give a list of columns, such as \[1\]\."),
+        ([], ValueError, r"columns= selects no column: choose at least one\."),
+        (lambda column: column > 5, ValueError, r"columns= selects no column: choose at least one\."),
+        ([1, 1], ValueError, r"columns=\[1, 1\] lists 1 more than once: give each column once\."),
+        (1, TypeError, r"columns=1 is not a list: give a list of columns, such as \[1\]\."),
     ]:
         with pytest.raises(error, match=message):
             open_source(tmp_path / "data.npy", columns=columns)

@@ -19,7 +19,7 @@ FRAME = pd.DataFrame({"x": [1.0, 2.0], "y": [3, 4]})
 def test_an_open_source_is_left_as_it_is():
     source = open_source(np.eye(3))
     assert open_source(source) is source
-    with pytest.raises(TypeError, match=r"ArraySource\(.*\) is open already: choose columns when you open the data"):
+    with pytest.raises(TypeError, match=r"ArraySource\(.*\) is already a source: choose columns in open_source"):
         open_source(source, columns=[0])
 
 
@@ -85,7 +85,7 @@ def test_missing_cells_of_a_table_are_refused_where_they_are_read(table):
         (
             pl.DataFrame({"a": [1.0]}).lazy(),
             TypeError,
-            r"A LazyFrame of polars holds no rows yet: give what its collect",
+            r"A polars LazyFrame is lazy: give the result of its collect",
         ),
     ],
 )
@@ -100,7 +100,11 @@ def test_a_table_that_cannot_be_used_is_refused(table, error, message):
         (None, TypeError, "A NoneType cannot be opened: give a path, an array or a table"),
         ({"a": [1]}, TypeError, "A dict cannot be opened: give a path, an array or a table"),
         (5.0, TypeError, "A float cannot be opened: give a path, an array or a table"),
-        ([[1, 2], [3]], ValueError, "The data makes no array: setting an array element with a sequence"),
+        (
+            [[1, 2], [3]],
+            ValueError,
+            "The data cannot be converted to an array: setting an array element with a sequence",
+        ),
         ([["1", "a"]], ValueError, "The array holds values of type <U1: turn them into numbers first"),
         (np.ma.masked_equal([[1.0, 2.0]], 2), ValueError, r"The array has masked cells: fill them with data.filled"),
     ],
@@ -128,13 +132,13 @@ def test_columns_of_an_array_are_chosen_by_number(data):
     [
         ("missing.parquet", FileNotFoundError, r"missing.parquet is not a file: check the path\."),
         ("missing", FileNotFoundError, r"missing is not a file: check the path\."),
-        ("notes.txt", ValueError, r"notes.txt cannot be opened by its name: give a file that ends in .npy, .parquet, "),
-        ("data.npz", ValueError, r"data.npz cannot be opened by its name: give a file that ends in .npy, .parquet, "),
-        ("empty", ValueError, r"empty is a folder without data: give one of Parquet files, or a Zarr array\."),
+        ("notes.txt", ValueError, r"notes.txt has an unknown format: give a file whose name ends in .npy, .parquet, "),
+        ("data.npz", ValueError, r"data.npz has an unknown format: give a file whose name ends in .npy, .parquet, "),
+        ("empty", ValueError, r"empty is a folder without data: give a folder of Parquet files or a Zarr array\."),
         (
             "empty.zarr",
             ValueError,
-            r"empty.zarr is a folder without data: give one of Parquet files, or a Zarr array\.",
+            r"empty.zarr is a folder without data: give a folder of Parquet files or a Zarr array\.",
         ),
         ("folder.npy", ValueError, r"folder.npy is a folder without data"),
     ],
@@ -155,7 +159,7 @@ def test_a_wrong_ending_is_told_from_the_content(tmp_path):
     for name, kind in [("data.parquet", "Parquet"), ("data.arrow", "an Arrow file"), ("data.zarr", "a Zarr array")]:
         (tmp_path / name).write_bytes((tmp_path / "data.npy").read_bytes())
         with pytest.raises(
-            ValueError, match=rf"{name} cannot be read as {kind}: .* of another kind: write it again, or"
+            ValueError, match=rf"{name} cannot be read as {kind}: .* in another format: write it again, or"
         ):
             open_source(tmp_path / name)
 
@@ -170,7 +174,7 @@ def test_a_path_may_begin_at_home(tmp_path, monkeypatch):
 def test_options_of_csv_files_are_for_csv_files(option, tmp_path):
     np.save(tmp_path / "data.npy", np.eye(3))
     for data in (tmp_path / "data.npy", np.eye(3)):
-        with pytest.raises(TypeError, match=f"{next(iter(option))}= is for CSV files: leave it out"):
+        with pytest.raises(TypeError, match=f"{next(iter(option))}= is only for CSV files: leave it out"):
             open_source(data, **option)
 
 

@@ -106,7 +106,7 @@ def test_a_column_that_is_not_there_is_named(tmp_path):
     pq.write_table(pa.table({f"c{number}": [1.0] for number in range(10)}), tmp_path / "data.parquet")
     with pytest.raises(ValueError, match=r"data.parquet has no column 'x': it has 'c0', .* 'c7' and 2 more\."):
         open_source(tmp_path / "data.parquet", columns=["x"])
-    with pytest.raises(TypeError, match=r"columns='c1' is no list: give a list of columns, such as \['c1'\]"):
+    with pytest.raises(TypeError, match=r"columns='c1' is not a list: give a list of columns, such as \['c1'\]"):
         open_source(tmp_path / "data.parquet", columns="c1")
 
 

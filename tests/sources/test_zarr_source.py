@@ -84,7 +84,7 @@ def test_a_chunk_that_was_removed_is_noticed(tmp_path):
     zarr.create_array(tmp_path / "data.zarr", data=make_data() + 1, chunks=(300, 4))
     source = open_source(tmp_path / "data.zarr")
     (tmp_path / "data.zarr" / "c" / "1" / "0").unlink()
-    with pytest.raises(SourceChangedError, match="c/1/0 is gone since the array was opened: open it again"):
+    with pytest.raises(SourceChangedError, match="c/1/0 was deleted since the array was opened: open it again"):
         source.take(np.arange(1_100))
 
 

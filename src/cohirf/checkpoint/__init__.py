@@ -1,11 +1,12 @@
-"""Checkpoints: a fit that was killed goes on where it stood.
+"""Checkpoints: resume a killed fit.
 
-A checkpoint is a directory with three files. ``manifest.json`` says which fit it belongs to, and what was settled when
-that began. ``journal`` holds what became of each batch, in the order of the fit. ``lock`` keeps a second process out.
-The manifest is written last: where it is, the journal is, too.
+A checkpoint is a directory with three files. ``manifest.json`` identifies the fit, and holds the settings that were
+resolved when it began. ``journal`` holds the result of each batch, in the order of the fit. ``lock`` is locked while a
+fit uses the checkpoint. The manifest is written after the journal, so a checkpoint with a manifest has a journal.
 
-What a fit does is a function of its input and of its place, so nothing else is needed. To resume, the fit runs again
-from its beginning; a batch that is in the journal is read from there instead of being computed.
+The result of a batch is a deterministic function of the input and of the position of the batch in the fit, so nothing
+else is needed. To resume, the fit runs again from its beginning, and reads the batches that are in the journal instead
+of computing them.
 """
 
 from cohirf.checkpoint.errors import CheckpointError, CheckpointWarning

@@ -1,4 +1,4 @@
-"""What a checkpoint that cannot be used is answered with."""
+"""Errors and warnings about checkpoints."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from cohirf.durable.errors import naming, refusing
 
 REMEDY = {
     "opened": "give a directory that can be written to, or a new one in a directory that exists",
-    "read": "nothing in it was changed",
-    "written": "what it held before is intact, and the same fit goes on from there",
+    "read": "the checkpoint was not changed",
+    "written": "the batches it already holds are intact, and the same fit resumes from there",
 }
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that is damaged, in use, or of another fit."""
+    """A checkpoint is damaged, in use by another process, or belongs to another fit."""
 
 
 class CheckpointWarning(UserWarning):
-    """A checkpoint of which a part was damaged and is computed again."""
+    """A part of a checkpoint is damaged, and its batches are computed again."""
 
 
-def naming_deed(path: Path, deed: str) -> AbstractContextManager[None]:
-    """Let an error of the system say what it means for the checkpoint, and name the path."""
-    return naming(path, f"The checkpoint was not {deed} ({{}}): {REMEDY[deed]}", keep_inner=True)
+def naming_operation(path: Path, operation: str) -> AbstractContextManager[None]:
+    """Make an error of the operating system name the path, and say what it means for the checkpoint."""
+    return naming(path, f"The checkpoint was not {operation} ({{}}): {REMEDY[operation]}", keep_inner=True)
 
 
 def refusing_content(path: Path) -> AbstractContextManager[None]:
-    """Turn whatever the content of a file of a checkpoint leads to into a CheckpointError that names the file."""
-    return refusing(path, CheckpointError, f"Delete {path.parent} to begin anew.")
+    """Turn any error caused by the content of a checkpoint file into a CheckpointError that names the file."""
+    return refusing(path, CheckpointError, f"Delete {path.parent} to start again.")

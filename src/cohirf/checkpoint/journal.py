@@ -1,8 +1,9 @@
-"""The journal of a checkpoint: what became of each batch, appended in the order of the fit.
+"""The journal of a checkpoint: the result of each batch, appended in the order of the fit.
 
-A record carries a SHA-256 over itself and over the digest of the record before, the first one over that of the
-manifest; and a checksum over its own length, which tells a record that was cut short by a kill from a damaged one.
-Both end the journal, the latter with a warning: their batch and those behind it are computed again.
+Each record carries a SHA-256 over its content and the digest of the previous record (for the first record, over the
+digest of the manifest). It also carries a checksum of its length, which distinguishes a record that was cut short by a
+kill from a damaged one. Reading stops at either, with a warning for a damaged one; that batch and all later ones are
+computed again.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from cohirf.checkpoint.errors import CheckpointWarning, naming_deed, refusing_content
+from cohirf.checkpoint.errors import CheckpointWarning, naming_operation, refusing_content
 from cohirf.checkpoint.outcomes import JournalEntry, decode, encode
 from cohirf.durable.files import sync_directory, sync_file, write_all
 
-SYNC_SECONDS = 1.0  # a power failure costs at most the batches of the last moments, a kill none
+SYNC_SECONDS = 1.0  # a power failure loses at most the batches of the last second, a kill none
 
 MARK = b"cBat"
 LENGTHS, CHECKSUM = struct.Struct("<4sIQ"), struct.Struct("<I")  # mark, length of the header, length of the arrays
@@ -30,7 +31,7 @@ DIGEST_BYTES = 32
 
 
 class Journal:
-    """An append-only file of batches: first read to its end, then written to."""
+    """An append-only file of batch results: first read to its end, then appended to."""
 
     def __init__(self, path: Path, digest: bytes) -> None:
         self.path = path
@@ -38,7 +39,7 @@ class Journal:
         self._at_end = False
         self._synced = time.monotonic()
         if not path.exists():
-            warnings.warn(f"{path} is missing: all it held is computed again.", CheckpointWarning, stacklevel=2)
+            warnings.warn(f"{path} is missing: all batches are computed again.", CheckpointWarning, stacklevel=2)
             path.touch()
             sync_directory(path.parent)
         self._file: IO[bytes] = path.open("r+b", buffering=0)
@@ -47,18 +48,18 @@ class Journal:
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        with naming_deed(self.path, "written"), self._file:
+        with naming_operation(self.path, "written"), self._file:
             if error is None:
                 sync_file(self._file)
 
     def read(self) -> JournalEntry | None:
-        """Return the next batch, or None at the end of what can be used.
+        """Return the next batch, or None at the end of the usable records.
 
-        A record whose digests are right and whose content is not was forged: that is a CheckpointError.
+        A record with correct digests and impossible content must be forged: it raises CheckpointError.
         """
         if self._at_end:
             return None
-        with naming_deed(self.path, "read"):
+        with naming_operation(self.path, "read"):
             start = self._file.tell()
             record = _read_record(self._file)
         if record is not None and record.digest(self._digest) == record.expected:
@@ -67,22 +68,22 @@ class Journal:
                 return decode(record.header, record.arrays[0])
         if record is not None:
             warnings.warn(
-                f"{self.path} is damaged at byte {start}: what it holds from there on is computed again.",
+                f"{self.path} is damaged at byte {start}: the batches from there on are computed again.",
                 CheckpointWarning,
                 stacklevel=2,
             )
-        with naming_deed(self.path, "written"):
+        with naming_operation(self.path, "written"):
             os.ftruncate(self._file.fileno(), start)
             self._file.seek(start)
         self._at_end = True
         return None
 
     def append(self, entry: JournalEntry) -> None:
-        """Write a batch down."""
+        """Append the result of a batch."""
         header, arrays = encode(entry)
         record = _Record(_frame(len(header), sum(map(len, arrays))), header, arrays)
         self._digest = record.digest(self._digest)
-        with naming_deed(self.path, "written"):
+        with naming_operation(self.path, "written"):
             for part in (record.frame + record.header, *record.arrays, self._digest):
                 write_all(self._file, part)
             if time.monotonic() - self._synced > SYNC_SECONDS:
@@ -91,7 +92,7 @@ class Journal:
 
 
 def count_records(path: Path) -> int:
-    """Return how many batches a journal holds, damaged ones included, without a change to it."""
+    """Return how many batches a journal holds, damaged ones included. The journal is not changed."""
     if not path.exists():
         return 0
     with path.open("rb", buffering=0) as file:
@@ -118,7 +119,7 @@ def _frame(header_bytes: int, array_bytes: int) -> bytes:
 
 
 def _read_record(file: IO[bytes]) -> _Record | None:
-    """Return the next record, however damaged; None where the file ends before it does."""
+    """Return the next record, even if it is damaged; None if the file ends before the record does."""
     rest = os.fstat(file.fileno()).st_size - file.tell()
     frame = _read_all(file, FRAME_BYTES)
     if len(frame) < FRAME_BYTES:

@@ -1,4 +1,4 @@
-"""The directory of a checkpoint: whom it belongs to, and that one fit uses it at a time."""
+"""Open the directory of a checkpoint: check that it belongs to this fit, and lock it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cohirf.checkpoint.errors import CheckpointError, naming_deed
+from cohirf.checkpoint.errors import CheckpointError, naming_operation
 from cohirf.checkpoint.journal import Journal
 from cohirf.durable.errors import CONTENT_ERRORS
 from cohirf.durable.files import replace_file, sync_directory
@@ -32,9 +32,10 @@ class Checkpoint:
     Attributes
     ----------
     settled : dict
-        What was decided when the fit began, and is taken over when it resumes: ``entropy`` and ``batch_size``.
+        Settings that were resolved when the fit began, and are used again when it resumes: ``entropy`` and
+        ``batch_size``.
     journal : Journal
-        What became of the batches.
+        The results of the batches.
     """
 
     settled: dict[str, Any]
@@ -45,26 +46,26 @@ class Checkpoint:
 def open_checkpoint(
     directory: str | os.PathLike[str], fit: dict[str, Any], settle: Callable[[], dict[str, Any]]
 ) -> Iterator[Checkpoint]:
-    """Open the checkpoint of a fit, or begin one.
+    """Open the checkpoint of a fit, or create it.
 
     Parameters
     ----------
     directory : path
-        Where it is, or is to be. Its parent must exist.
+        The directory of the checkpoint. Its parent must exist.
     fit : dict
-        What the fit is: everything its result depends on, by name. A checkpoint of which anything differs is refused.
+        Everything that the result of the fit depends on, by name. A checkpoint with any other value is refused.
     settle : callable
-        Decides what the fit needs to know beyond that; called only when a checkpoint begins.
+        Resolves the settings that the user left open. It is called only when a checkpoint is created.
     """
     path = Path(directory)
     with ExitStack() as stack:
-        with naming_deed(path, "opened"):
+        with naming_operation(path, "opened"):
             _make_directory(path)
             _refuse_strangers(path)
             stack.enter_context(_locked(path))
             is_new = not (path / MANIFEST).exists()
         settled = settle() if is_new else {}
-        with naming_deed(path, "opened"):
+        with naming_operation(path, "opened"):
             if is_new:
                 _begin(path, fit, settled)
             body, digest = _read_manifest(path)
@@ -84,14 +85,15 @@ def _make_directory(path: Path) -> None:
 
 
 def _refuse_strangers(path: Path) -> None:
-    """Refuse a directory that holds anything but the files of a checkpoint, and hidden ones that systems make."""
+    """Refuse a directory with files that do not belong to a checkpoint, apart from hidden files."""
     own = {MANIFEST, f"{MANIFEST}.new", JOURNAL, LOCK}
     with os.scandir(path) as entries:
         seen = [entry for entry in entries if not entry.name.startswith(".")]
     strangers = [entry.name for entry in seen if entry.name not in own or not entry.is_file(follow_symlinks=False)]
     if strangers:
         raise CheckpointError(
-            f"checkpoint={str(path)!r} holds something else, {min(strangers)!r}: give an empty or new directory."
+            f"checkpoint={str(path)!r} contains {min(strangers)!r}, which does not belong to a checkpoint: give an "
+            f"empty or new directory."
         )
 
 
@@ -101,16 +103,16 @@ def _locked(path: Path) -> Iterator[None]:
     with (path / LOCK).open("a") as lock:
         if not try_lock(lock):
             raise CheckpointError(
-                f"checkpoint={str(path)!r} is in use by another fit: wait for it, or give another directory."
+                f"checkpoint={str(path)!r} is in use by another fit: wait until that ends, or give another directory."
             )
         yield
 
 
 def _begin(path: Path, fit: dict[str, Any], settled: dict[str, Any]) -> None:
-    """Make an empty journal, then the manifest."""
+    """Create an empty journal, then the manifest."""
     journal = path / JOURNAL
     if journal.exists() and journal.stat().st_size > 0:
-        raise CheckpointError(f"{path} has a journal and no {MANIFEST}: delete the directory to begin anew.")
+        raise CheckpointError(f"{path} has a journal but no {MANIFEST}: delete the directory to start again.")
     journal.touch()
     replace_file(path / MANIFEST, seal({"format": FORMAT, "version": FORMAT_VERSION, "fit": fit, "settled": settled}))
 
@@ -127,7 +129,7 @@ def _read_manifest(path: Path) -> tuple[dict[str, Any], bytes]:
     except CheckpointError:
         raise
     except (*CONTENT_ERRORS, RecursionError) as error:
-        raise CheckpointError(f"{path / MANIFEST} is damaged: delete {path} to begin anew.") from error
+        raise CheckpointError(f"{path / MANIFEST} is damaged: delete {path} to start again.") from error
     return body, hashlib.sha256(text).digest()
 
 
@@ -135,8 +137,8 @@ def _refuse_another_version(path: Path, content: Any) -> None:
     version = content["version"] if content["format"] == FORMAT else None
     if type(version) is int and version != FORMAT_VERSION:
         raise CheckpointError(
-            f"{path / MANIFEST} has version {version} of the format, and this release reads version {FORMAT_VERSION}: "
-            f"use the release that wrote it, or another directory."
+            f"{path / MANIFEST} has format version {version}, but this version of cohirf reads version "
+            f"{FORMAT_VERSION}: use the version of cohirf that wrote it, or give another directory."
         )
 
 

@@ -1,7 +1,7 @@
-"""What became of a batch, as a record of the journal and back: declared field by field, and checked value by value.
+"""Encode the result of a batch as a record of the journal, and decode it with full validation.
 
-A record is a header of JSON, which says what it holds, and the bytes of its arrays behind each other. Whoever reads it
-believes none of it: a record that no fit of these tasks can have written is refused, whatever its digests say.
+A record is a JSON header, which lists the arrays, followed by the bytes of the arrays. The decoder trusts nothing: it
+refuses a record that no fit with these tasks can have written, even if its digests are correct.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ LAYOUTS: dict[str, dict[str, ArrayLayout]] = {
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """What became of the batch at a place, (level, batch), or of a run of batches that begins there."""
+    """The result of the batch at a place, (level, batch), or of a run of batches that begins there."""
 
     place: tuple[int, int]
     batch: Outcome
@@ -101,7 +101,7 @@ def encode(entry: JournalEntry) -> tuple[bytes, list[memoryview]]:
 
 
 def decode(header: bytes, data: bytes) -> JournalEntry:
-    """Return the entry that ``encode`` made a record from; raise an error of any kind for anything else."""
+    """Return the entry that ``encode`` has encoded; raise an exception of any type for an invalid record."""
     content = require_keys(json.loads(header), {"kind", "place", "arrays", "scalars"}, "a record")
     kind, scalars = content["kind"], dict(content["scalars"])
     if kind not in OUTCOMES:
@@ -112,15 +112,15 @@ def decode(header: bytes, data: bytes) -> JournalEntry:
     parts |= {name: _require_scalar(name, value) for name, value in scalars.items()} | arrays
     outcome = OUTCOMES[kind](**parts)
     check = _check_batch if isinstance(outcome, ContractedBatch) else _check_survivors
-    check(outcome)  # type: ignore[arg-type]  # of which it is one
+    check(outcome)  # type: ignore[arg-type]  # the check matches the type
     return JournalEntry((level, batch), outcome)
 
 
 def check_against_task(entry: JournalEntry, task: BatchTask | Run, n_features: int) -> None:
-    """Raise ValueError if a batch cannot be what became of a task; of which place and size they are is known."""
+    """Raise ValueError if an entry cannot be the result of a task with the same place and number of rows."""
     outcome = entry.batch
     if outcome.values is not None and outcome.values.shape[1] != n_features:
-        raise ValueError(f"batch {entry.place} has {outcome.values.shape[1]} features, and the fit has {n_features}")
+        raise ValueError(f"batch {entry.place} has {outcome.values.shape[1]} features, but the fit has {n_features}")
     if isinstance(task, Run) and isinstance(outcome, Survivors):
         _check_run(outcome, task)
     elif isinstance(task, BatchTask) and isinstance(outcome, ContractedBatch):
@@ -128,7 +128,7 @@ def check_against_task(entry: JournalEntry, task: BatchTask | Run, n_features: i
 
 
 def values_kind(batch: Outcome) -> tuple[Any, ...] | None:
-    """Return what the values of all batches of a fit have in common; None if this one carries none."""
+    """Return container and dtype of the values, which all batches of a fit share; None for a batch without values."""
     if batch.values is None:
         return None
     present = () if isinstance(batch, ContractedBatch) else (batch.mass is None, batch.weights is None)
@@ -148,25 +148,27 @@ def _read_arrays(content: Mapping[str, Any], data: bytes, layouts: dict[str, Arr
         dtype, shapes[name] = parse_type(name, dtype, lengths, layouts[name])
         n_bytes = np.dtype(dtype).itemsize * math.prod(shapes[name])
         if start + n_bytes > len(data):
-            raise ValueError(f"{name} goes beyond the end of its record")
+            raise ValueError(f"{name} extends beyond the end of its record")
         stored: NDArray[Any] = np.ndarray(shapes[name], dtype, buffer=data, offset=start)
-        arrays[name] = stored.astype(stored.dtype.newbyteorder("="))  # a copy: a view would keep all of the record
+        arrays[name] = stored.astype(
+            stored.dtype.newbyteorder("=")
+        )  # a copy: a view would keep the whole record in memory
         start += n_bytes
     if start != len(data):
-        raise ValueError(f"a record has {len(data)} bytes of arrays, and its header says {start}")
+        raise ValueError(f"a record has {len(data)} bytes of arrays, but its header says {start}")
     match_axes(shapes, layouts, {"costs": (N_COSTS, "a batch")})
     return arrays
 
 
 def _take_values(arrays: Arrays, scalars: dict[str, Any]) -> dict[str, Any]:
-    """Take the parts of a CSR matrix out of a record, and return the matrix as its values."""
+    """Remove the parts of a CSR matrix from ``arrays``, and return the matrix as ``values``."""
     if "csr" not in scalars:
         if arrays.keys() & set(CSR_PARTS):
-            raise ValueError("a record has parts of a CSR matrix, and does not say of which")
+            raise ValueError("a record has parts of a CSR matrix, but its header does not describe the matrix")
         return {}
     kind, shape = scalars.pop("csr")
     if kind not in CSR_KINDS or len(shape) != 2:
-        raise ValueError("csr must be the kind and the shape of a matrix")
+        raise ValueError("csr must be the type and the shape of a matrix")
     n_rows, n_columns = (require_count(length, "a length") for length in shape)
     return {"values": build_csr(kind, {part: arrays.pop(part) for part in CSR_PARTS}, (n_rows, n_columns), "values")}
 
@@ -191,7 +193,7 @@ def _check_batch(batch: ContractedBatch) -> None:
     _require("labels", batch.labels, in_range(0, n_medoids - 1, "clusters"))
     _require("medoids", batch.medoids, in_range(0, n_rows - 1, "rows"))
     if not np.array_equal(batch.labels[batch.medoids], np.arange(n_medoids)):
-        raise ValueError("medoids names rows that are not in their clusters")
+        raise ValueError("medoids lists rows that are not in the clusters they should represent")
     _check_shared(batch)
 
 
@@ -218,13 +220,13 @@ def _check_shared(outcome: Outcome) -> None:
 
 
 def _check_carried(batch: ContractedBatch, task: BatchTask) -> None:
-    """Compare the values that are carried along, and the mass, with what the task asks for."""
+    """Check that the batch carries the values and the mass that the task asks for."""
     n_carried = batch.rows_out + len(task.held_aside) if task.carry_values else None
     n_found = None if batch.values is None else batch.values.shape[0]
     if n_found != n_carried:
-        raise ValueError(f"batch {task.place} carries the values of {n_found} rows, and {n_carried} are expected")
+        raise ValueError(f"batch {task.place} carries the values of {n_found} rows, but {n_carried} are expected")
     if (batch.mass is None) != (task.mass is None):
-        raise ValueError(f"batch {task.place} has mass, or lacks it, against what the fit asks for")
+        raise ValueError(f"batch {task.place} should have mass if and only if its task has it")
 
 
 def _check_run(survivors: Survivors, run: Run) -> None:
@@ -234,9 +236,9 @@ def _check_run(survivors: Survivors, run: Run) -> None:
     if survivors.values.shape[0] != len(survivors.rows):
         raise ValueError(f"{len(survivors.rows)} survivors have values of {survivors.values.shape[0]} rows")
     if int(survivors.sizes.sum()) != run.length or not np.isin(run.held, survivors.rows).all():
-        raise ValueError(f"the survivors of run {run.place} do not stand for its {run.length} rows")
+        raise ValueError(f"the survivors of run {run.place} do not represent its {run.length} rows")
     if len(survivors.batch_sizes) != len(run.bounds) - 1 or not 0 < survivors.rows_out <= survivors.rows_in:
-        raise ValueError(f"the survivors of run {run.place} are not of its {len(run.bounds) - 1} batches")
+        raise ValueError(f"the survivors of run {run.place} do not come from its {len(run.bounds) - 1} batches")
 
 
 def _require(name: str, values: NDArray[Any], check: Any) -> None:

@@ -1,4 +1,4 @@
-"""The engine of a fit with a checkpoint: batches come from the journal as far as it goes, the others are computed."""
+"""The engine of a fit with a checkpoint: it reads batches from the journal, and computes and records the others."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from cohirf.checkpoint.outcomes import JournalEntry, check_against_task, values_
 
 @dataclass(frozen=True)
 class ResumableEngine:
-    """Takes the outcome of batches from a journal as far as it goes, and has the others computed and written down.
+    """Takes results of batches from a journal while it has any; computes and records the others.
 
     Attributes
     ----------
     engine : Engine
-        Computes the others.
+        Computes the batches that are not in the journal.
     journal : Journal
-        Where the outcomes are read from and written to.
+        Holds the results of the batches.
     n_features : int
-        How many features the rows of the fit have.
+        Number of features of the data.
     """
 
     engine: Engine
@@ -36,11 +36,11 @@ class ResumableEngine:
 
     @property
     def is_serial(self) -> bool:
-        """Whether there is one task at a time."""
+        """Whether tasks run one at a time."""
         return self.engine.is_serial
 
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
-        """Give back what became of each batch, in order."""
+        """Yield the result of each batch, in order."""
         tasks = iter(tasks)
         while n_tasks > 0 and (entry := self.journal.read()) is not None:
             self._check(entry, next(tasks)[0])
@@ -58,20 +58,22 @@ class ResumableEngine:
         if entry.place != task.place or entry.batch.rows_in != task.rows_in or is_of_run != isinstance(task, Run):
             raise CheckpointError(
                 f"{self.journal.path} holds batch {entry.place} with {entry.batch.rows_in} rows where the fit has "
-                f"{task.place} with {task.rows_in}: it is of another fit. Give another directory."
+                f"{task.place} with {task.rows_in}: the checkpoint belongs to another fit. Give another directory."
             )
         with refusing_content(self.journal.path):
             check_against_task(entry, task, self.n_features)
         self._check_kind(entry.batch)
 
     def _check_kind(self, batch: Any) -> None:
-        """Refuse batches with values that cannot be put together."""
+        """Refuse batches whose values cannot be concatenated."""
         kind = values_kind(batch)
         if kind is not None:
             self._kinds.add(kind)
         with refusing_content(self.journal.path):
             if len(self._kinds) > 1:
-                raise ValueError("its batches have values of several kinds, and those of a fit are all of one kind")
+                raise ValueError(
+                    "its batches have values of different types, but all batches of a fit have the same type"
+                )
 
 
 def _noting_places(tasks: Iterable[tuple[Any, ...]], places: deque[tuple[int, int]]) -> Iterator[tuple[Any, ...]]:

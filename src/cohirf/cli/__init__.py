@@ -1,4 +1,4 @@
-"""The command line: arguments to calls of the library, and its answers to text."""
+"""The command-line program ``cohirf``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         import_optional("typer", "cli", "The program cohirf")
     except ImportError as error:
-        print(f"cohirf: {error}", file=sys.stderr)  # noqa: T201 - there is nothing else to say it with
+        print(f"cohirf: {error}", file=sys.stderr)  # noqa: T201 - the only way to report it
         return BAD_INPUT
     from cohirf.cli.run import run
 

@@ -1,6 +1,6 @@
-"""The program: its commands and what each of them takes. The work is in a file for each command, imported when it runs.
+"""The commands of the program and their options. Each command is implemented in its own file.
 
-Help and completion need this file and typer alone, and are there at once.
+That file is imported only when the command runs, so that help and completion are fast.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _epilog(*examples: str) -> str:
 
 
 app = typer.Typer(
-    help="Cluster a file with any clustering method, at sizes where it cannot run alone, and understand the result.",
+    help="Cluster the rows of a file with any clustering method, even if the file is too large for the method alone.",
     epilog=_epilog(
         "cohirf fit data.csv",
         "cohirf fit data.parquet --estimator dbscan --param eps=0.2 --out labels.parquet --model model/",
@@ -107,7 +107,7 @@ def fit(
     method: EstimatorOptions,
     targets: TargetOptions,
     screen: Screen,
-    report: Annotated[Path | None, option("--report", "Where to write the report: .html.", OUTPUT, "FILE")] = None,
+    report: Annotated[Path | None, option("--report", "Write a report to this .html file.", OUTPUT, "FILE")] = None,
 ) -> None:
     """Cluster the rows of a file."""
     from cohirf.cli.fit import fit
@@ -128,10 +128,10 @@ def tune(
     targets: TargetOptions,
     screen: Screen,
     table: Annotated[
-        Path | None, option("--table", "Where to write all trials: .csv or .parquet.", OUTPUT, "FILE")
+        Path | None, option("--table", "Write all trials to this .csv or .parquet file.", OUTPUT, "FILE")
     ] = None,
 ) -> None:
-    """Search for the parameters with which the rows of a file are clustered best."""
+    """Search for the parameters that cluster the rows of a file best."""
     from cohirf.cli.tune import tune
 
     tune(data, options, about, method, targets, table, screen)
@@ -141,7 +141,9 @@ def tune(
 def predict(
     model: ModelPath,
     data: DataPath,
-    out: Annotated[Path, option("--out", "Where to write the clusters: .parquet, .csv or .npy.", OUTPUT, "FILE")],
+    out: Annotated[
+        Path, option("--out", "Write the cluster of each row to this .parquet, .csv or .npy file.", OUTPUT, "FILE")
+    ],
     csv: CsvOptions,
     screen: Screen,
     label_column: LabelColumn = None,
@@ -149,7 +151,7 @@ def predict(
     escape_formulas: EscapeFormulas = False,
     force: Force = False,
 ) -> None:
-    """Give new rows the clusters of a model."""
+    """Assign new rows to the clusters of a model."""
     from cohirf.cli.predict import predict
 
     predict(model, data, out, csv, screen, label_column, id_column, escape_formulas=escape_formulas, force=force)
@@ -161,13 +163,16 @@ def cut(
     csv: CsvOptions,
     screen: Screen,
     clusters: Annotated[
-        str | None, option("--clusters", "Cut at the finest level with at most so many.", metavar="INT")
+        str | None, option("--clusters", "Cut at the finest level with at most this many clusters.", metavar="INT")
     ] = None,
     level: Annotated[
-        str | None, option("--level", "Cut at this level; 0 leaves every row by itself.", metavar="INT")
+        str | None, option("--level", "Cut at this level; at level 0 every row is its own cluster.", metavar="INT")
     ] = None,
     data: Annotated[
-        Path | None, option("--data", "The data of the fit, to keep the names of its rows.", DATA, "DATA")
+        Path | None,
+        option(
+            "--data", "The data that the model was fitted to; its --id-column is copied to the output.", DATA, "DATA"
+        ),
     ] = None,
     id_column: IdColumn = None,
     out: Out = None,
@@ -187,16 +192,18 @@ def tree(
         str,
         option(
             "--format",
-            "newick and graphml for programs that draw, linkage for SciPy (as CSV, or .npy), json for FusionHierarchy.",
+            "newick or graphml for tree viewers, linkage for SciPy (CSV, or .npy), json for cohirf.FusionHierarchy.",
             metavar="NAME",
             choices=TREE_FORMATS,
             default="newick",
         ),
     ] = "newick",
     top: Annotated[
-        str | None, option("--top", "Only the top of the tree, with at most so many leaves.", metavar="INT")
+        str | None, option("--top", "Only the top of the tree, with at most this many leaves.", metavar="INT")
     ] = None,
-    out: Annotated[Path | None, option("--out", "The file to write.", OUTPUT, "FILE", default="the screen")] = None,
+    out: Annotated[
+        Path | None, option("--out", "The file to write.", OUTPUT, "FILE", default="standard output")
+    ] = None,
     force: Force = False,
 ) -> None:
     """Print the hierarchy of a model, or write it to a file."""
@@ -228,11 +235,11 @@ def report(
 
 @command("cohirf info model/", "cohirf info data.parquet")
 def info(
-    path: Annotated[Path, argument("A model's folder, or a file of data.", "MODEL|DATA")],
+    path: Annotated[Path, argument("The folder of a model, or a data file.", "MODEL|DATA")],
     csv: CsvOptions,
     screen: Screen,
 ) -> None:
-    """Say what is in a model or a file of data."""
+    """Describe a model or a data file."""
     from cohirf.cli.info import info
 
     info(path, csv, screen)
@@ -243,12 +250,12 @@ GeneratedFile = Annotated[
     Path,
     option(
         "--out",
-        "The file to write: .npy, with labels in a second file beside it, or .parquet or .csv with a column label.",
+        "The file to write: .npy (labels go to a second file beside it), .parquet or .csv (with a column label).",
         OUTPUT,
         "FILE",
     ),
 ]
-Seed = Annotated[str, option("--seed", "Another seed draws other rows.", metavar="INT", default="0")]
+Seed = Annotated[str, option("--seed", "Seed of the random numbers.", metavar="INT", default="0")]
 Clusters = Annotated[str, option("--clusters", "Number of clusters.", metavar="INT", default="5")]
 
 
@@ -278,11 +285,11 @@ def hypercube(
     informative: Annotated[
         str, option("--informative", "Dimension of the hypercube.", metavar="INT", default="3")
     ] = "3",
-    noise: Annotated[str, option("--noise", "Number of features of noise.", metavar="INT", default="10")] = "10",
+    noise: Annotated[str, option("--noise", "Number of noise features.", metavar="INT", default="10")] = "10",
     seed: Seed = "0",
     force: Force = False,
 ) -> None:
-    """Points around corners of a hypercube with edges of 6 sqrt(dimension), and features of noise."""
+    """Points around the corners of a hypercube with edges of length 6 sqrt(dimension), plus noise features."""
     from cohirf.cli.generate import Target, hypercube
 
     hypercube(Target(n, out, seed, force), screen, clusters, informative, noise)
@@ -299,7 +306,7 @@ def blobs(
     seed: Seed = "0",
     force: Force = False,
 ) -> None:
-    """Points of round clusters, with centres between -10 and 10."""
+    """Points of spherical Gaussian clusters, with centres between -10 and 10."""
     from cohirf.cli.generate import Target, blobs
 
     blobs(Target(n, out, seed, force), screen, clusters, features, spread)
@@ -312,10 +319,10 @@ app.add_typer(generators, name="generate")
 def demo(
     screen: Screen,
     out: Annotated[
-        Path, option("--out", "Where to write a report on the digits.", OUTPUT, "FILE", default="demo.html")
+        Path, option("--out", "Write the report on the digits data to this file.", OUTPUT, "FILE", default="demo.html")
     ] = Path("demo.html"),
 ) -> None:
-    """Cluster iris, digits, blobs and spheres, beside the base method alone; write a report on the digits."""
+    """Cluster four data sets with CoHiRF and with the base method alone; write a report on the digits."""
     from cohirf.cli.demo import demo
 
     demo(out, screen)

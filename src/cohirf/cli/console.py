@@ -1,4 +1,4 @@
-"""What people see: tables and bars on a terminal, plain lines in a log, one JSON document for programs."""
+"""Output of commands: tables and progress bars on a terminal, plain lines in a log, JSON for programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cohirf.cli.options import Screen
 
 @dataclass(frozen=True)
 class Grid:
-    """A small table: its headings, and its cells as text. Without headings, the first column names the second."""
+    """A small table of text. Without headings, the first column contains names and the second their values."""
 
     rows: Sequence[Sequence[str]]
     headings: Sequence[str] = ()
@@ -26,7 +26,7 @@ class Grid:
 
 @dataclass
 class Console:
-    """Where a command says what it does, and what came out."""
+    """Prints progress messages, warnings and results."""
 
     as_json: bool = False
     quiet: bool = False
@@ -34,16 +34,16 @@ class Console:
 
     @classmethod
     def on(cls, screen: Screen) -> Console:
-        """Return a console that prints what the user asks for."""
+        """Return a console with the output options of the user."""
         return cls(screen.json, screen.quiet)
 
     def note(self, text: str) -> None:
-        """Say something about the work, which is not its result."""
+        """Print a message that is not part of the result, unless --quiet is given."""
         if not self.quiet:
             _print(one_line(text), sys.stderr)
 
     def show(self, document: dict[str, Any], *shown: Grid | str) -> None:
-        """Show the result: the document to programs, the rest to people, and to those only who want to hear it."""
+        """Print the result: the document with --json; otherwise tables and text, unless --quiet is given."""
         if self.as_json:
             _print(json.dumps(document, allow_nan=False), sys.stdout)
         for part in () if self.as_json or self.quiet else shown:
@@ -57,17 +57,17 @@ class Console:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Show progress and warnings of the library in words of the command line."""
+        """Show progress and warnings of the library, with parameter names replaced by options."""
         display = RichDisplay() if sys.stderr.isatty() and not self.quiet else LogDisplay(self.quiet)
         with progress.shown_by(display), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is deprecated concerns those who write code
+            warnings.simplefilter("ignore")  # deprecations are for programmers
             warnings.simplefilter("default", UserWarning)
             warnings.simplefilter("default", RuntimeWarning)
             warnings.showwarning = lambda message, *_, **__: self.warn(in_words_of_options(str(message)))
             yield
 
     def warn(self, text: str) -> None:
-        """Say once what the user should know."""
+        """Print a warning, once."""
         text = one_line(text)
         if text not in self.warned:
             self.warned.append(text)
@@ -75,35 +75,35 @@ class Console:
 
 
 class LogDisplay:
-    """Lines on the stream for errors: the other one is for results."""
+    """Prints progress as lines on standard error; standard output is for results."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
 
     def open(self, work: progress.Work) -> progress.Bar | None:
-        """Return something that writes a line now and then, where there are several steps."""
+        """Return a bar that prints a line at intervals; None for work of a single step."""
         return None if self._quiet or progress.is_single(work) else progress.LogBar(work, prefix="")
 
     def say(self, line: str) -> None:
-        """Write a line."""
+        """Print a line."""
         if not self._quiet:
             _print(line, sys.stderr)
 
 
 class RichDisplay:
-    """A live bar on a terminal."""
+    """Shows a live progress bar on a terminal."""
 
     def open(self, work: progress.Work) -> progress.Bar:
-        """Return a bar that goes away when the work is done; of a single step it only tells the time."""
+        """Return a bar that disappears when the work is done; for a single step it only shows the elapsed time."""
         return RichBar(work)
 
     def say(self, line: str) -> None:
-        """Print a line that stays."""
+        """Print a line above the progress bar."""
         _rich_console(stderr=True).print(line, style="dim", markup=False, highlight=False)
 
 
 class RichBar:
-    """How far some work is."""
+    """A progress bar of rich."""
 
     def __init__(self, work: progress.Work) -> None:
         from rich import progress as rich
@@ -126,11 +126,11 @@ class RichBar:
         self._bar.start()
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._bar.stop()
 
     def advance(self, n_steps: int, note: str) -> None:
-        """Show that so many more steps are done."""
+        """Advance the bar by ``n_steps`` steps."""
         self._bar.update(self._task, advance=n_steps, note=note)
 
 
@@ -168,6 +168,6 @@ def _rich_console(*, stderr: bool) -> Any:
 
 
 def _print(text: str, stream: Any) -> None:
-    # a terminal that cannot show a letter gets its number
+    # characters that the terminal cannot show are replaced by their code
     safe = text.encode(stream.encoding or "utf-8", "backslashreplace").decode(stream.encoding or "utf-8")
     print(safe, file=stream, flush=True)

@@ -35,9 +35,12 @@ def cut(
     """Cut the hierarchy of a model into fewer or more clusters."""
     console = Console.on(screen)
     if (clusters is None) == (level is None):
-        raise BadInputError("cut needs a level: give either --clusters or --level.")
+        raise BadInputError("cut needs a level: give either --clusters or --level, not both.")
     if id_column is not None and data is None:
-        raise BadInputError(f"--id-column {id_column!r} is a column of the data: give that of the fit, with --data.")
+        raise BadInputError(
+            f"--id-column {id_column!r} is a column of the data: give the data that the model was fitted to "
+            f"with --data."
+        )
     check_file(out, "--out", TABLES, force=force, data=data)
     fitted, preparation = open_model(model)
     hierarchy = fitted.hierarchy_
@@ -65,7 +68,7 @@ def cut(
 
 
 def _names_of_rows(data: Data, column: Column | None) -> tuple[Iterator[Any], Column]:
-    """Return the names of the rows of some data, and the column that has them."""
+    """Return the names of the rows, and the column that contains them."""
     if column is None:
         raise BadInputError(f"--data {data.name}: give the --id-column that names its rows.")
     found = find_column(data.name, data.columns, column, f"id_column={str(column)!r}")
@@ -73,12 +76,12 @@ def _names_of_rows(data: Data, column: Column | None) -> tuple[Iterator[Any], Co
 
 
 def _level_with(hierarchy: FusionHierarchy, clusters: str) -> int:
-    """Return the finest level with at most so many clusters."""
+    """Return the finest level with at most the given number of clusters."""
     most = read_count("--clusters", clusters)
     counts = hierarchy.cluster_counts().tolist()
     if most < counts[-1]:
         raise BadInputError(
-            f"--clusters {most} is not in this hierarchy: its last level has {counts[-1]:,}. Give at least as many, or "
+            f"--clusters {most} is not in this hierarchy: its last level has {counts[-1]:,}. Give a larger number, or "
             f"fit again with a base method that merges more."
         )
     return next(level for level, count in enumerate(counts) if count <= most)

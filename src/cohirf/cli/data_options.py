@@ -1,4 +1,4 @@
-"""Options about the data that a model is fitted to: which columns are features, and what is done to them first."""
+"""Options for the data of a fit: which columns are features, and how they are prepared."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IMPUTES = ("median", "mean")
 
 @dataclass(frozen=True)
 class DataOptions:
-    """What the user says about the data of a fit."""
+    """Options for the data of a fit."""
 
     label_column: LabelColumn = None
     id_column: IdColumn = None
@@ -28,8 +28,9 @@ class DataOptions:
         str,
         option(
             "--scale",
-            "standard: mean 0 and standard deviation 1; minmax: from 0 to 1; none; auto: standard without --estimator "
-            "and none with it, because parameters such as eps are about the data as it is.",
+            "standard: mean 0 and standard deviation 1; minmax: range 0 to 1; none; auto: none if --estimator "
+            "is given, "
+            "because parameters such as eps refer to unscaled data, and standard otherwise.",
             DATA,
             "NAME",
             choices=SCALES,
@@ -40,7 +41,7 @@ class DataOptions:
         str | None,
         option(
             "--categorical",
-            "onehot: code columns of text as zeros and ones, a column for each category.",
+            "onehot: encode text columns as zeros and ones, with one column per category.",
             DATA,
             "NAME",
             choices=ONE_HOT,
@@ -51,7 +52,9 @@ class DataOptions:
         str | None,
         option(
             "--impute",
-            "median or mean: fill missing cells with that of their column; in columns of text, with the most frequent.",
+            "median or mean: fill missing cells with the median or mean of their column; in text columns, with "
+            "the most "
+            "frequent value.",
             DATA,
             "NAME",
             choices=IMPUTES,
@@ -67,14 +70,14 @@ class DataOptions:
         refuse_unknown("--impute", self.impute, IMPUTES)
 
     def scaling(self, estimator: str | None) -> str:
-        """Return the scaling, which depends on whether the user names the base method where it is left open."""
+        """Return the scaling; with auto, it depends on whether the user names a base method."""
         if self.scale != "auto":
             return self.scale
         return "standard" if estimator is None else "none"
 
     def prepare(self, path: Path, scaling: str) -> Prepared:
-        """Open the data, and learn from it how it becomes rows for a model."""
-        from cohirf.preparation import prepare  # it imports numpy
+        """Open the data and prepare it for a fit."""
+        from cohirf.preparation import prepare  # imports numpy, which help does not need
 
         return prepare(
             path,
@@ -88,7 +91,7 @@ class DataOptions:
         )
 
     def to_arguments(self, scaling: str) -> list[str]:
-        """Return what a command line of fit says about the data, without the data itself."""
+        """Return the data options as arguments of a fit command, without the data file."""
         given = [
             ("--label-column", self.label_column),
             ("--id-column", self.id_column),

@@ -1,4 +1,4 @@
-"""cohirf demo: cluster real and synthetic data, and show what came out."""
+"""cohirf demo: cluster real and synthetic data, and show the results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROWS = 100_000
 
 @dataclass(frozen=True)
 class Experiment:
-    """Data with known classes, a base method, and how CoHiRF is set up around it."""
+    """Data with known classes, a base method, and the options of CoHiRF."""
 
     name: str
     X: Any
@@ -36,7 +36,7 @@ class Experiment:
 
 
 def demo(out: Path, screen: Screen) -> None:
-    """Cluster iris, digits, blobs and spheres, beside the base method alone; write a report on the digits."""
+    """Cluster four data sets with CoHiRF and with the base method alone; write a report on the digits."""
     console = Console.on(screen)
     check_file(out, "--out", (".html", ".htm"), force=True)
     rows: list[dict[str, Any]] = []
@@ -52,7 +52,7 @@ def demo(out: Path, screen: Screen) -> None:
 
 
 def experiments(n_rows: int) -> Iterator[Experiment]:
-    """Yield what is run; synthetic data has ``n_rows`` rows."""
+    """Yield the experiments; synthetic data has ``n_rows`` rows."""
     X, y = load_iris(return_X_y=True)
     yield Experiment("iris", StandardScaler().fit_transform(X), y, KMeans(3, random_state=0), {})
     X, y = load_digits(return_X_y=True)
@@ -66,7 +66,7 @@ def experiments(n_rows: int) -> Iterator[Experiment]:
 
 
 def run(experiment: Experiment, method: Any) -> dict[str, Any]:
-    """Fit a method and return what came out."""
+    """Fit a method and return a row of the result table."""
     started = time.perf_counter()
     labels = method.fit(experiment.X).labels_
     seconds = time.perf_counter() - started

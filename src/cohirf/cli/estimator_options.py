@@ -1,4 +1,4 @@
-"""Options that are parameters of CoHiRF, and the base method. A test compares them with the class itself."""
+"""Options for the base method and the parameters of CoHiRF. A test compares them with the class."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from cohirf.clusterers.short_names import NAMES
 CLUSTERING, SIZE = "Clustering", "Size"
 BASE_METHOD = "kmeans"
 SEED = 0  # the same command gives the same clusters
-MANY_ROWS = 50_000  # from which on the batch size is chosen by measurement
+MANY_ROWS = 50_000  # from this number of rows on, the default batch size is auto
 
-Text = str | None  # None where the user says nothing
+Text = str | None  # None if the option is not given
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class EstimatorOptions:
         Text,
         option(
             "--views",
-            "Number of random feature views at each level (R in the paper). For a base method without randomness, "
-            "views that have all features are the same, and it runs once.",
+            "Number of random feature views at each level (R in the paper). If views have all features and the base "
+            "method is deterministic, all views are the same, and it runs once.",
             CLUSTERING,
             "INT",
             default="5",
@@ -51,9 +51,9 @@ class EstimatorOptions:
         Text,
         option(
             "--max-features",
-            "Number of features of a view, or their fraction (q in the paper); with --feature-screen, of the relevant "
-            "ones. With 1.0 every view has all features, and views differ only by the randomness of the base method. "
-            "Fractions of 0.2 to 0.5 make sense where there are many features.",
+            "Number of features of a view, or fraction of all features (q in the paper); with --feature-screen, of the "
+            "relevant features. With 1.0 every view has all features, and views differ only by the randomness of the "
+            "base method. Fractions of 0.2 to 0.5 are useful for data with many features.",
             CLUSTERING,
             "NUMBER",
             default="1.0",
@@ -97,7 +97,8 @@ class EstimatorOptions:
         Text,
         option(
             "--medoid",
-            "What the most central row of a cluster is: the one with the highest summed similarity to the others. "
+            "Similarity that defines the medoid, the row with the highest summed similarity to the rows of its "
+            "cluster. "
             '"cosine" and "euclidean" (squared distance) are exact. "rbf" and "laplacian" fall to 1/e at the mean '
             "(squared Euclidean or Manhattan) distance within the cluster.",
             CLUSTERING,
@@ -110,7 +111,7 @@ class EstimatorOptions:
         Text,
         option(
             "--max-candidates",
-            'Of larger clusters, only so many rows are drawn and compared; for "rbf" and "laplacian".',
+            'In clusters with more rows, compare a random sample of this many rows; for "rbf" and "laplacian".',
             CLUSTERING,
             "INT",
             default="1000",
@@ -120,7 +121,7 @@ class EstimatorOptions:
         Text,
         option(
             "--candidate-fraction",
-            'Draw at most this share of each cluster\'s rows, rounded up; for "rbf" and "laplacian".',
+            'Sample at most this fraction of the rows of each cluster, rounded up; for "rbf" and "laplacian".',
             CLUSTERING,
             "NUMBER",
             default="none",
@@ -130,9 +131,9 @@ class EstimatorOptions:
         bool,
         option(
             "--medoid-weights",
-            "Let medoids count with their mass, the number of rows they stand for. It is passed to the base method as "
-            "sample_weight. A method that does not take it sees some other rows of the data beside the medoids "
-            "instead, so that heavy ones stand among many. This is not part of the paper.",
+            "Weight medoids by their mass, the number of rows they represent. The mass is passed to the base method as "
+            "sample_weight. A method without sample_weight gets additional rows of the data instead, so that heavy "
+            "medoids lie in dense regions. This is not part of the paper.",
             CLUSTERING,
             "",
         ),
@@ -142,7 +143,8 @@ class EstimatorOptions:
         option(
             "--feature-screen",
             "Before the first level, find the features that depend on other features, on a random sample of at most "
-            "2,000 rows, and leave the others out of views, medoids and distances. Where fewer than two do, all stay. "
+            "2,000 rows, and ignore all other features in views, medoids and distances. If fewer than two features "
+            "depend on others, all are kept. "
             "This is not part of the paper.",
             CLUSTERING,
             "",
@@ -152,8 +154,9 @@ class EstimatorOptions:
         bool,
         option(
             "--scale-views",
-            "Multiply a view of q of p features by sqrt(p / q). Distances in a view then have the size they have on "
-            "all features, and a radius, such as eps of DBSCAN, keeps its meaning. This is not part of the paper.",
+            "Multiply a view with q of p features by sqrt(p / q). Distances in a view are then comparable with "
+            "distances "
+            "over all features, and a radius, such as eps of DBSCAN, keeps its meaning. This is not part of the paper.",
             CLUSTERING,
             "",
         ),
@@ -162,9 +165,10 @@ class EstimatorOptions:
         Text,
         option(
             "--batch-size",
-            "Contract about this many rows together, so that the base method never sees more than one and a half times "
-            'as many. "none" contracts all of them together. "auto" tries the base method on small samples and takes '
-            "the largest batch that --memory-limit and a reasonable time allow.",
+            "Split the rows into batches of about this size; the base method never gets more than 1.5 times as "
+            "many rows "
+            'at once. "none" uses a single batch. "auto" runs the base method on small samples and chooses the '
+            "largest batch size that --memory-limit and a reasonable time allow.",
             SIZE,
             "INT|auto",
             choices=("auto",),
@@ -175,8 +179,8 @@ class EstimatorOptions:
         Text,
         option(
             "--memory-limit",
-            "How much memory the process may take with --batch-size auto, all that it holds already included: a number "
-            'of bytes, or text such as "2GB". "none" means what it takes now and half of what is available.',
+            "Largest memory of the whole process with --batch-size auto: a number of bytes, or text such as "
+            '"2GB". "none" means the memory in use now plus half of the available memory.',
             SIZE,
             "SIZE",
             default="none",
@@ -186,10 +190,11 @@ class EstimatorOptions:
         Text,
         option(
             "--redraws",
-            "After the levels, up to this many rounds in which rows are drawn anew from the data, and clusters fuse "
-            "that the base method puts together by rows of theirs. Rounds end after two that fuse nothing. They mend "
-            "what thin batches left apart. They are for base methods that connect rows within a radius, such as "
-            "DBSCAN, and not part of the paper.",
+            "After the last level, run up to this many rounds that draw new rows of each cluster, and fuse "
+            "clusters whose "
+            "rows the base method puts together. Rounds stop after two that fuse nothing. Use it with base methods "
+            "that connect rows within a radius, such as DBSCAN, if thin batches leave clusters separate. This is not "
+            "part of the paper.",
             CLUSTERING,
             "INT",
             default="0",
@@ -212,10 +217,11 @@ class EstimatorOptions:
         Text,
         option(
             "--checkpoint",
-            "A directory in which the fit writes down what became of each batch. The same fit, called again after it "
-            "was killed, goes on where it stood, and gives the labels it would have given. A checkpoint of other data, "
-            "another seed or other parameters is refused; only --n-jobs, --memory-limit, --min-cluster-size and, "
-            "without --redraws, --max-iter may change.",
+            "A folder in which the fit stores the result of each batch. If the fit is stopped, run the same "
+            "command again: "
+            "it resumes, and gives the same labels as without the stop. A checkpoint of other data, another seed or "
+            "other parameters is refused; only --n-jobs, --memory-limit, --min-cluster-size and, without --redraws, "
+            "--max-iter may change.",
             SIZE,
             "FOLDER",
             default="none",
@@ -225,7 +231,7 @@ class EstimatorOptions:
         Text,
         option(
             "--n-jobs",
-            "Number of views or batches that run at the same time. Each of them uses one thread, so that labels do not "
+            "Number of views or batches that run in parallel. Each of them uses one thread, so that labels do not "
             "depend on the number of cores.",
             SIZE,
             "INT",
@@ -236,7 +242,7 @@ class EstimatorOptions:
         Text,
         option(
             "--seed",
-            "Seeds views, batches, the base method and the draw of candidates.",
+            "Seed of all random numbers: views, batches, the base method and sampled medoids.",
             CLUSTERING,
             "INT",
             default=str(SEED),
@@ -244,14 +250,14 @@ class EstimatorOptions:
     ] = None
 
     def given(self) -> dict[str, Any]:
-        """Return the parameters of CoHiRF that the user gives: text, or True."""
+        """Return the parameters of CoHiRF that the user has given, as text or True."""
         values = {name: value for name, value in vars(self).items() if name not in ("estimator", "param")}
         return {name: value for name, value in values.items() if value is not None and value is not False}
 
 
 @dataclass(frozen=True)
 class SearchedEstimatorOptions(EstimatorOptions):
-    """The model whose parameters are searched: its fits keep no checkpoint."""
+    """The model whose parameters are searched; its fits cannot have a checkpoint."""
 
     checkpoint: Annotated[Text, option("--checkpoint", "", SIZE, "FOLDER", hidden=True)] = None
 

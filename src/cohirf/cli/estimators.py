@@ -1,4 +1,4 @@
-"""From the options of a command to a base method and parameters of CoHiRF, and back."""
+"""Convert the options of a command to a base method and parameters of CoHiRF, and back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read_base_method(name: str | None, parameters: list[str] | None) -> Any:
 
 
 def read_assignments(parameters: list[str] | None) -> dict[str, str]:
-    """Return what ``--param`` says, by the name of the parameter."""
+    """Return the values of ``--param`` options by the name of the parameter."""
     texts = {}
     for given in parameters or []:
         key, equals, text = given.partition("=")
@@ -36,13 +36,13 @@ def read_assignments(parameters: list[str] | None) -> dict[str, str]:
 
 
 def read_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters of CoHiRF from the options that were given: text, or True."""
+    """Parse the given options, which are text or True, to parameters of CoHiRF."""
     parameters = text_parameters(CoHiRF)
     return {name: value if value is True else parameters[name].parse(value) for name, value in given.items()}
 
 
 def settle_parameters(parameters: Mapping[str, Any], n_rows: int) -> dict[str, Any]:
-    """Add what the command line decides where CoHiRF leaves it open."""
+    """Add the defaults of the command line that differ from those of CoHiRF."""
     chosen: dict[str, Any] = {"random_state": SEED}
     if n_rows >= MANY_ROWS:
         chosen["batch_size"] = "auto"
@@ -50,7 +50,7 @@ def settle_parameters(parameters: Mapping[str, Any], n_rows: int) -> dict[str, A
 
 
 def to_arguments(parameters: Mapping[str, Any]) -> list[str]:
-    """Return parameters of CoHiRF as a command line has them: what :func:`read_parameters` reads."""
+    """Return parameters of CoHiRF as command-line arguments, which :func:`read_parameters` reads."""
     arguments = []
     for name, value in parameters.items():
         if not isinstance(value, bool):
@@ -61,10 +61,10 @@ def to_arguments(parameters: Mapping[str, Any]) -> list[str]:
 
 
 def to_text(value: Any) -> str:
-    """Return a value as text that is read as the same value."""
+    """Return a value as text that parses to the same value."""
     return "none" if value is None else str(value)
 
 
 def say_chosen(chosen: Mapping[str, Any]) -> str:
-    """Return what was decided for the user, as options that could have been given."""
+    """Return the line that lists the defaults that were chosen, as options."""
     return f"chosen: {' '.join(f'{flag} {value}' for flag, value in chosen.items())}"

@@ -1,4 +1,4 @@
-"""What goes wrong, in one line that names the file, column or option, and the remedy."""
+"""Turn errors into one line that names the file, column or option, and the remedy."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from cohirf.cli.groups import flags_of
 
 REMEDIES = {
     errno.ENOENT: "check the path",
-    errno.EACCES: "ask for the right to it, or give another path",
-    errno.EPERM: "ask for the right to it, or give another path",
+    errno.EACCES: "get permission to access it, or give another path",
+    errno.EPERM: "get permission to access it, or give another path",
     errno.EROFS: "give a path that can be written to",
-    errno.ENOSPC: "make room, or give a path on another disk",
+    errno.ENOSPC: "free some disk space, or give a path on another disk",
     errno.EISDIR: "give a file",
 }
 
-# what parameters of the library are called on the command line
+# option of each parameter of the library
 ALL_FLAGS = FLAGS | flags_of(DataOptions) | {"scaling": "--scale"}
 
-# what the library says to people who write Python, and what people who do not write it can do
+# messages of the library for Python users, and the words for users of the command line
 IN_WORDS_OF_OPTIONS = (
     (
         r"contains NaN\. .*? or leave their rows out\.",
@@ -49,7 +49,7 @@ IN_WORDS_OF_OPTIONS = (
     (r"\bof X\b", "of the data"),
     (r"^X has", "The data has"),
     (r"^(delimiter|header)= is", r"--\1 is"),
-    (r"Mend it, or give its delimiter=\.", "Mend it, or give its --delimiter."),
+    (r"Repair the file, or give its delimiter=\.", "Repair the file, or give its --delimiter."),
     (r"Or is the delimiter not (.+)\?", r"Or is the delimiter not \1? Give --delimiter."),
     (r"Raise memory_limit, or fit from a file with cohirf\.open_source", "Raise memory_limit"),
     (r", or choose others with columns=\[\.\.\.\]", ", or leave some out with --drop"),
@@ -62,7 +62,7 @@ IN_WORDS_OF_OPTIONS = (
 
 
 def explain(error: BaseException) -> str:
-    """Return an error as one line, with options in the place of parameters."""
+    """Return an error as one line, with parameter names replaced by options."""
     if isinstance(error, BadInputError):
         return one_line(str(error))
     if isinstance(error, MemoryError) and not str(error):
@@ -73,23 +73,23 @@ def explain(error: BaseException) -> str:
 
 
 def in_words_of_options(message: str) -> str:
-    """Return a message of the library with options in the place of parameters."""
+    """Return a message of the library with parameter names replaced by options."""
     for pattern, words in IN_WORDS_OF_OPTIONS:
         message = re.sub(pattern, words, message)
     for name, flag in ALL_FLAGS.items():
         message = re.sub(rf"(?<![\w.-]){name}=True\b", flag, message)
         message = re.sub(rf"(?<![\w.-]){name}=(?=\S)", f"{flag} ", message)
-        if "_" in name:  # others are words of their own
+        if "_" in name:  # names such as "majority" or "estimator" are also ordinary words
             # but not in names of files and columns
             message = re.sub(rf"(?<![\w./'-]){name}\b(?!=|-|/|'|\.\w)", flag, message)
     return message
 
 
 def _explain_system(error: OSError) -> str:
-    from cohirf.sources.files import shown  # it imports numpy, and help need not
+    from cohirf.sources.files import shown  # imports numpy, which help does not need
 
     name = shown(Path(str(error.filename)).absolute())
     said = str(error.strerror).rstrip(".")
-    if ": " in said:  # the library has said what to do
+    if ": " in said:  # the message already names a remedy
         return f"{name}: {said}."
     return f"{name}: {said}: {REMEDIES.get(error.errno or 0, 'give another path')}."

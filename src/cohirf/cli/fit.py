@@ -22,8 +22,8 @@ from cohirf.sources.files import shown
 from cohirf.validation import set_columns
 
 NOTHING = (
-    "give --out labels.csv to keep the clusters, --model model/ to predict and cut later, --report report.html to look "
-    "at them."
+    "give --out labels.csv to keep the clusters, --model model/ to predict and cut later, --report report.html to "
+    "see a report."
 )
 
 
@@ -51,7 +51,7 @@ def fit(
     console.note(prepared.describe())
     if chosen:
         console.note(say_chosen(chosen))
-    classes = prepared.classes()  # now: what is wrong with them should not cost a fit
+    classes = prepared.classes()  # before the fit, so that an error does not waste it
     started = time.perf_counter()
     fitted = _fit(CoHiRF(base, **settled), prepared, console)
     seconds = time.perf_counter() - started
@@ -63,7 +63,7 @@ def fit(
 
 
 def _fit(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:
-    """Fit the model, and say what is left of a fit that is stopped."""
+    """Fit the model; if the user stops it, say what was kept."""
     try:
         with console.watching():
             model.set_params(verbose=0 if console.quiet else 1).fit(data.rows())

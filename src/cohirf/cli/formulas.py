@@ -1,4 +1,4 @@
-"""Text in CSV files that spreadsheets would run as formulas."""
+"""Find and escape text in CSV files that spreadsheets would run as formulas."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def is_formula(cell: Any) -> bool:
-    """Tell whether a cell is text that a spreadsheet would run; numbers such as -5 are not.
+    """Return whether a cell is text that a spreadsheet would run as a formula; numbers such as -5 are not.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def is_formula(cell: Any) -> bool:
 
 
 def escape_formula(cell: Any) -> Any:
-    """Return a cell that a spreadsheet shows and does not run: an apostrophe stands before a formula."""
+    """Return a cell that a spreadsheet does not run: formulas get an apostrophe as their first character."""
     return f"'{cell}" if is_formula(cell) else cell
 
 

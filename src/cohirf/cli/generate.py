@@ -1,4 +1,4 @@
-"""cohirf generate: synthetic data of the paper, of any size."""
+"""cohirf generate: write synthetic data of any size."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from cohirf.cli.options import Screen
 from cohirf.cli.values import read_count, read_number
 from cohirf.cli.writing import TABLES, check_file, check_room
 
-CELL_BYTES = {".npy": 4, ".parquet": 4, ".csv": 8}  # at least
+CELL_BYTES = {".npy": 4, ".parquet": 4, ".csv": 8}  # lower bounds
 
 
 @dataclass(frozen=True)
 class Target:
-    """How many rows are drawn, with which seed, and the file they go to."""
+    """Number of rows, seed and output file."""
 
     n: str
     out: Path
@@ -34,7 +34,7 @@ def spheres(target: Target, screen: Screen, noise: str) -> None:
 
 
 def hypercube(target: Target, screen: Screen, clusters: str, informative: str, noise: str) -> None:
-    """Write points around corners of a hypercube, with features of noise."""
+    """Write points around the corners of a hypercube, plus noise features."""
     options = {
         "n_clusters": read_count("--clusters", clusters),
         "n_informative": read_count("--informative", informative),
@@ -50,7 +50,7 @@ def hypercube(target: Target, screen: Screen, clusters: str, informative: str, n
 
 
 def blobs(target: Target, screen: Screen, clusters: str, features: str, spread: str) -> None:
-    """Write points of round clusters."""
+    """Write points of spherical Gaussian clusters."""
     n_features = read_count("--features", features)
     options = {
         "n_clusters": read_count("--clusters", clusters),
@@ -63,7 +63,7 @@ def blobs(target: Target, screen: Screen, clusters: str, features: str, spread: 
 def _generate(
     write: Callable[..., Path], target: Target, n_features: int, options: dict[str, Any], screen: Screen
 ) -> None:
-    """Check what is asked for, and write data."""
+    """Check the options and write the data."""
     out, n_rows = target.out, read_count("--n", target.n)
     random_state = read_count("--seed", target.seed, least=0)
     labels = datasets.labels_file(out)

@@ -1,4 +1,4 @@
-"""Groups of options: a parameter of a command that is a dataclass stands for the options that are its fields."""
+"""Groups of options: a command parameter that is a dataclass is replaced by one option for each of its fields."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Command = Callable[..., None]
 
 
 def spread_groups(command: Command) -> Command:
-    """Return a command that takes each option by itself, as typer wants it, and calls ``command`` with the groups."""
+    """Return a command that takes single options, as typer requires, and calls ``command`` with the groups."""
     hints = get_type_hints(command, include_extras=True)
     hints.pop("return")
     parameters: list[Parameter] = []
@@ -30,9 +30,9 @@ def spread_groups(command: Command) -> Command:
 
 
 def flags_of(*groups: Any) -> dict[str, str]:
-    """Return the options of groups by the name of the field."""
+    """Return the option of each field of the groups."""
     options = {field.name: get_args(field.annotation)[1] for group in groups for field in _fields(group)}
-    # in an annotation, typer takes the name for the default, which stands first
+    # in an annotation, typer stores the first option name as the default
     return {name: option.default.partition("/")[0] for name, option in options.items()}
 
 

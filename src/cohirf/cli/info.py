@@ -1,4 +1,4 @@
-"""cohirf info: what is in a model or a file of data."""
+"""cohirf info: describe a model or a data file."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from cohirf.preparation import Data, Preparation, measure
 from cohirf.preparation.columns import Column
 from cohirf.preparation.tables import is_number
 
-MOST_COLUMNS = 20  # that people read
+MOST_COLUMNS = 20  # shown in the table
 
 
 def info(path: Path, csv: CsvOptions, screen: Screen) -> None:
-    """Say what is in a model or a file of data."""
+    """Describe a model or a data file."""
     console = Console.on(screen)
     if path.is_dir() and is_model(path):
         _describe_model(path, console)
@@ -53,7 +53,7 @@ def _describe_model(path: Path, console: Console) -> None:
 
 
 def _changed_parameters(model: CoHiRF) -> dict[str, Any]:
-    """Return the parameters that are not the defaults, as text where JSON has nothing else for them."""
+    """Return the parameters that differ from the defaults; values that JSON cannot hold become text."""
     defaults = CoHiRF().get_params(deep=False)
     given = {name: value for name, value in model.get_params(deep=False).items() if name != "estimator"}
     changed = {name: value for name, value in given.items() if value is not defaults[name] and value != defaults[name]}
@@ -63,7 +63,7 @@ def _changed_parameters(model: CoHiRF) -> dict[str, Any]:
 def _preparation_rows(preparation: Preparation) -> list[tuple[str, str]]:
     rows = [("scaling", preparation.scaling)]
     rows += [("missing cells", "filled")] if preparation.fill is not None else []
-    rows += [(f"{name!r} coded", ", ".join(found.values)) for name, found in preparation.categories.items()]
+    rows += [(f"{name!r} encoded", ", ".join(found.values)) for name, found in preparation.categories.items()]
     apart = (("label column", preparation.label_column), ("id column", preparation.id_column))
     return rows + [(what, str(column)) for what, column in apart if column is not None]
 
@@ -90,7 +90,7 @@ def _describe_data(data: Data, console: Console) -> None:
 
 
 def _figure(value: float) -> float | str | None:
-    """Return a number as JSON can hold it: infinite ones as text, and None for none."""
+    """Return a number in a form that JSON can hold: infinity as text, and None for NaN."""
     if isfinite(value):
         return float(value)
     return None if isnan(value) else str(float(value))
@@ -103,7 +103,7 @@ def _cell(figure: float | str | None) -> str:
 
 
 def _measure_columns(data: Data) -> tuple[int, list[dict[str, Any]]]:
-    """Return the number of rows; and name and type of each column, and what its numbers are like."""
+    """Return the number of rows, and the name, type and statistics of each column."""
     types = {} if data.table is None else data.table.types
     numeric = [column for column in data.columns if data.table is None or is_number(types[str(column)])]
     found: dict[Column, dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""The command line as it was given: to show it, and to say how it is run again."""
+"""The command line of this run, to show it in reports and messages."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _arguments: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
 
 
 def remember(arguments: Sequence[str]) -> None:
-    """Keep the arguments of the program."""
+    """Store the arguments of the program."""
     _arguments.set(tuple(arguments))
 
 
 def command_line() -> str:
-    """Return the command as a shell takes it."""
+    """Return the command line, quoted for a shell."""
     return shlex.join(["cohirf", *_arguments.get()])

@@ -1,4 +1,4 @@
-"""Saved models, with what was done to their data."""
+"""Open saved models together with the preparation of their data."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ REMEDY = "give the folder that cohirf fit --model wrote"
 
 
 def open_model(path: Path) -> tuple[CoHiRF, Preparation]:
-    """Load a model and how its data was prepared; one that was saved from Python took its columns as they were."""
+    """Load a model and its preparation; a model that was saved from Python has none, and takes columns unchanged."""
     if not path.exists():
-        raise BadInputError(f"{shown(path.absolute())} is not there: {REMEDY}.")
+        raise BadInputError(f"{shown(path.absolute())} does not exist: {REMEDY}.")
     if not is_model(path):
         raise BadInputError(f"{shown(path.absolute())} is not a saved model: {REMEDY}.")
     model = load_model(path)
     content = load_preparation(path)
     if content is None:
-        return model, _as_it_was(model)
+        return model, _without_changes(model)
     try:
         preparation = Preparation.from_json(content, model.n_features_in_)
     except (ValueError, TypeError, LookupError) as error:
@@ -33,10 +33,10 @@ def open_model(path: Path) -> tuple[CoHiRF, Preparation]:
 
 
 def is_model(path: Path) -> bool:
-    """Tell whether a path is the folder of a saved model."""
-    return (path / MANIFEST_DIGEST).is_file()  # a checkpoint has a manifest, too
+    """Return whether a path is the folder of a saved model."""
+    return (path / MANIFEST_DIGEST).is_file()  # a checkpoint also has a manifest, but no digest file
 
 
-def _as_it_was(model: CoHiRF) -> Preparation:
+def _without_changes(model: CoHiRF) -> Preparation:
     names = getattr(model, "feature_names_in_", range(model.n_features_in_))
     return Preparation(tuple(names))

@@ -1,4 +1,4 @@
-"""Options that several commands take, declared once for typer. Nothing here imports numpy: help must be quick."""
+"""Options that several commands share, declared once for typer. Nothing here imports numpy: help must be fast."""
 
 from __future__ import annotations
 
@@ -27,34 +27,36 @@ def option(
     Parameters
     ----------
     flags : str
-        Its name, or the two names that switch it on and off.
+        Name of the option, or two names that switch it on and off.
     text : str
-        What it does.
+        Help text.
     panel : str
         The heading under which the help lists it.
     metavar : str
-        What stands for its value in the help.
+        Placeholder for the value in the help.
     choices : tuple of str
-        What a shell completes it with.
+        Values that the shell completes.
     default : str
-        What the help says happens without it. Values stay None, so that commands know what was given.
+        The default, as the help shows it. The value itself is None, so that commands know whether it was given.
     hidden : bool
-        Whether the help leaves it out: it is only there to be refused in words.
+        Whether the help omits the option: it exists only to be refused with a helpful message.
     """
     return typer.Option(
         flags,
-        help=text if default is None else rf"{text} \[default: {default}]",  # typer reads rich's markup
+        help=text
+        if default is None
+        else rf"{text} \[default: {default}]",  # escaped, because typer interprets rich markup
         metavar=metavar,
         rich_help_panel=panel,
         show_default=False,
-        readable=False,  # what cannot be read is refused in words of our own
+        readable=False,  # our own messages are clearer than typer's
         hidden=hidden,
         autocompletion=_completer(choices) if choices else None,
     )
 
 
 def argument(text: str, metavar: str) -> Any:
-    """Return an argument of typer: a part of the command line that stands by itself."""
+    """Return a positional argument of typer."""
     return typer.Argument(help=text, metavar=metavar, show_default=False, readable=False)
 
 
@@ -65,16 +67,26 @@ def _completer(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
     return complete
 
 
-DataPath = Annotated[Path, argument("Parquet, CSV, Arrow, .npy or Zarr; or a folder of Parquet files.", "DATA")]
-ModelPath = Annotated[Path, argument("The folder that fit --model wrote.", "MODEL")]
+DataPath = Annotated[
+    Path, argument("The data: a Parquet, CSV, Arrow, .npy or Zarr file, or a folder of Parquet files.", "DATA")
+]
+ModelPath = Annotated[Path, argument("The folder that cohirf fit --model has written.", "MODEL")]
 LabelColumn = Annotated[
-    str | None, option("--label-column", "Known classes: not a feature, but compared with the clusters.", DATA, "NAME")
+    str | None,
+    option(
+        "--label-column", "Column with known classes: not a feature; the clusters are compared with it.", DATA, "NAME"
+    ),
 ]
 IdColumn = Annotated[
-    str | None, option("--id-column", "Names of the rows: not a feature, but kept in the output.", DATA, "NAME")
+    str | None,
+    option(
+        "--id-column", "Column with the names of the rows: not a feature; it is copied to the output.", DATA, "NAME"
+    ),
 ]
-Out = Annotated[Path | None, option("--out", "Where to write the clusters: .parquet, .csv or .npy.", OUTPUT, "FILE")]
-Force = Annotated[bool, option("--force", "Replace files that exist.", OUTPUT, "")]
+Out = Annotated[
+    Path | None, option("--out", "Write the cluster of each row to this .parquet, .csv or .npy file.", OUTPUT, "FILE")
+]
+Force = Annotated[bool, option("--force", "Replace existing output files.", OUTPUT, "")]
 EscapeFormulas = Annotated[
     bool,
     option(
@@ -87,23 +99,30 @@ EscapeFormulas = Annotated[
 
 
 Delimiter = Annotated[
-    str | None, option("--delimiter", "What separates the values of a CSV file.", DATA, "TEXT", default="a comma")
+    str | None,
+    option("--delimiter", "Character that separates the values of a CSV file.", DATA, "TEXT", default="a comma"),
 ]
 Header = Annotated[
     bool | None,
-    option("--header/--no-header", "Whether the first line of a CSV file has names.", DATA, "", default="it has"),
+    option(
+        "--header/--no-header",
+        "Whether the first line of a CSV file contains column names.",
+        DATA,
+        "",
+        default="it does",
+    ),
 ]
 
 
 @dataclass(frozen=True)
 class CsvOptions:
-    """How a CSV file is written, as far as the user says so."""
+    """The format of a CSV file, as far as the user has given it."""
 
     delimiter: Delimiter = None
     header: Header = None
 
     def given(self) -> dict[str, Any]:
-        """Return what the user says, by the name of the library's parameter."""
+        """Return the given options by the name of the library's parameter."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
@@ -112,16 +131,14 @@ class Screen:
     """What is printed."""
 
     json: Annotated[bool, option("--json", "Print one JSON document, for programs.", SCREEN, "")] = False
-    quiet: Annotated[bool, option("--quiet", "Print nothing but errors, and with --json the document.", SCREEN, "")] = (
-        False
-    )
+    quiet: Annotated[bool, option("--quiet", "Print only errors and, with --json, the document.", SCREEN, "")] = False
 
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """The files that a fit leaves."""
+    """The output files of a fit."""
 
     out: Out = None
-    model: Annotated[Path | None, option("--model", "Where to save the model: a new folder.", OUTPUT, "FOLDER")] = None
+    model: Annotated[Path | None, option("--model", "Save the model to this new folder.", OUTPUT, "FOLDER")] = None
     escape_formulas: EscapeFormulas = False
     force: Force = False

@@ -1,4 +1,4 @@
-"""cohirf predict: the clusters of new rows."""
+"""cohirf predict: assign new rows to clusters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def predict(
     escape_formulas: bool,
     force: bool,
 ) -> None:
-    """Give new rows the clusters of a model."""
+    """Assign new rows to the clusters of a model."""
     console = Console.on(screen)
     check_file(out, "--out", TABLES, force=force, data=data)
     fitted, preparation = open_model(model)

@@ -1,4 +1,4 @@
-"""cohirf report: what a model has found, as one HTML page."""
+"""cohirf report: write a report on a model as one HTML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run of the program: what is raised becomes a line and an exit code."""
+"""Run the program: exceptions become a one-line message and an exit code."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cohirf.cli.errors import Interrupted, one_line
 from cohirf.cli.explain import explain
 from cohirf.cli.invocation import remember
 
-# what the library and base methods raise for input they do not take; anything else is a fault of ours
+# errors caused by input; all others are bugs
 BAD = (ValueError, TypeError, OSError, ImportError, MemoryError, NotImplementedError)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the program with some arguments and return its exit code."""
+    """Run the program with the given arguments and return its exit code."""
     remember(arguments)
     try:
         code = typer.main.get_command(app).main(args=list(arguments), prog_name="cohirf", standalone_mode=False)
@@ -27,7 +27,7 @@ def run(arguments: Sequence[str]) -> int:
     except BAD as error:
         return _end(explain(error), BAD_INPUT)
     except Exception as error:
-        if not hasattr(error, "format_message"):  # what typer raises for a command line it cannot read
+        if not hasattr(error, "format_message"):  # not an error of typer about the command line
             raise
         message = one_line(error.format_message()).rstrip(".")
         path = getattr(getattr(error, "ctx", None), "command_path", "cohirf")
@@ -36,5 +36,5 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _end(message: str, code: int) -> int:
-    print(f"cohirf: {message}", file=sys.stderr, flush=True)  # noqa: T201 - what a command is for
+    print(f"cohirf: {message}", file=sys.stderr, flush=True)  # noqa: T201 - prints the error
     return code

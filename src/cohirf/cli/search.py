@@ -1,4 +1,4 @@
-"""What a search is about: the model, which of its parameters are looked for, and which the user has settled."""
+"""A parameter search: the model, the parameters that are searched, and those that the user has fixed."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from cohirf.estimator import CoHiRF
 from cohirf.tuning import paper_space, wide_space
 from cohirf.tuning.search_space import SPACES
 
-INNER = "estimator__"  # before parameters of the base method inside CoHiRF
+INNER = "estimator__"  # prefix of the base method's parameters in CoHiRF
 
 
 @dataclass(frozen=True)
 class Search:
-    """A base method, alone or with CoHiRF around it, and where to look for its parameters.
+    """A base method, alone or inside CoHiRF, and the search space of its parameters.
 
     Attributes
     ----------
     method : str
         The short name of the base method.
     base : estimator
-        The base method, with the parameters that the user gives.
+        The base method, with the parameters that the user has given.
     alone : bool
-        Whether there is no CoHiRF around it.
+        Whether the base method is tuned without CoHiRF.
     assigned : dict of str
-        Parameters of the base method that the user gives, as text.
+        Parameters of the base method that the user has given, as text.
     parameters : dict
-        Parameters of CoHiRF that the user gives.
+        Parameters of CoHiRF that the user has given.
     space : dict
         Distributions of the parameters that are searched.
     given : list of str
-        Options that the user gives for what would be searched.
+        Options that the user has given for parameters that would be searched otherwise.
     """
 
     method: str
@@ -56,16 +56,16 @@ class Search:
     given: list[str] = field(default_factory=list)
 
     def settle(self, n_rows: int) -> dict[str, Any]:
-        """Return the parameters of CoHiRF that are not searched; without it, those that trials have all the same."""
+        """Return the parameters of CoHiRF that are not searched; for a base method alone, only the seed."""
         settled = settle_parameters(self.parameters, n_rows)
         return {"random_state": settled["random_state"]} if self.alone else settled
 
     def to_estimator(self, settled: Mapping[str, Any]) -> Any:
-        """Return what is tuned."""
+        """Return the estimator to tune."""
         return self.base if self.alone else CoHiRF(self.base, **settled)
 
     def to_arguments(self, settled: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-        """Return the model with parameters that were found as a command line of fit has it."""
+        """Return the arguments of a fit command for the model with the parameters that were found."""
         inner = {name.removeprefix(INNER): to_text(value) for name, value in found.items() if name.startswith(INNER)}
         outer = {name: value for name, value in found.items() if not name.startswith(INNER)}
         words = ["--estimator", self.method]
@@ -74,18 +74,18 @@ class Search:
         return words + to_arguments({**settled, **outer})
 
     def called(self, name: str) -> str:
-        """Return a searched parameter as people read it."""
+        """Return the name of a searched parameter for output."""
         if self.alone or name.startswith(INNER):
             return name.removeprefix(INNER)
         return FLAGS[name].removeprefix("--")
 
     def describe(self) -> str:
-        """Return what is searched, in words."""
+        """Return the line that lists the searched parameters and their ranges."""
         return "searched: " + ", ".join(f"{self.called(name)} {_in_words(where)}" for name, where in self.space.items())
 
 
 def read_search(options: EstimatorOptions, *, space: str, alone: bool) -> Search:
-    """Return the search that options describe; refuse what does not go together."""
+    """Return the search that the options describe; refuse options that contradict each other."""
     method = options.estimator or BASE_METHOD
     base = read_base_method(options.estimator, options.param)
     base = make_base_method(method) if base is None else base
@@ -105,7 +105,7 @@ def _whole_space(search: Search, space: str) -> dict[str, Any]:
     known = [name for name, (_, cls) in NAMES.items() if cls in SPACES]
     if search.method not in known:
         raise BadInputError(
-            f"--estimator {search.method} has no ranges to search: give one of {', '.join(known)}; or tune it in "
+            f"--estimator {search.method} has no search space: give one of {', '.join(known)}; or tune it in "
             f"Python, where cohirf.tuning.tune takes a search_space."
         )
     if search.alone:
@@ -114,7 +114,7 @@ def _whole_space(search: Search, space: str) -> dict[str, Any]:
 
 
 def _given(search: Search) -> dict[str, str]:
-    """Return the parameters that the user gives, as the library names them, with the option that gives each."""
+    """Return the option of each parameter that the user has given, by the library's parameter name."""
     prefix = "" if search.alone else INNER
     inner = {f"{prefix}{name}": f"--param {name}={text}" for name, text in search.assigned.items()}
     return inner | {name: " ".join(to_arguments({name: value})) for name, value in search.parameters.items()}
@@ -122,7 +122,7 @@ def _given(search: Search) -> dict[str, str]:
 
 def _refuse_misfits(search: Search, space: str) -> None:
     if search.parameters.get("checkpoint") is not None:
-        raise BadInputError("--checkpoint keeps a single fit: give --storage trials.db, which keeps all trials.")
+        raise BadInputError("--checkpoint is for a single fit: give --storage trials.db, which stores all trials.")
     if "random_state" in search.parameters and search.parameters["random_state"] is None:
         raise BadInputError("--seed 'none' is not valid: give a number; all trials have the same seed.")
     if not search.alone:
@@ -130,7 +130,7 @@ def _refuse_misfits(search: Search, space: str) -> None:
     outer = [name for name in search.parameters if name != "random_state"]
     if outer:
         raise BadInputError(
-            f"{FLAGS[outer[0]]} is an option of CoHiRF, and --alone tunes {search.method} without it: leave one of "
+            f"{FLAGS[outer[0]]} is an option of CoHiRF, but --alone tunes {search.method} without CoHiRF: leave one of "
             f"them out."
         )
     if space == "wide":
@@ -140,7 +140,7 @@ def _refuse_misfits(search: Search, space: str) -> None:
 
 
 def _in_words(where: Any) -> str:
-    """Return the range of an Optuna distribution."""
+    """Return the range of an Optuna distribution as text."""
     if hasattr(where, "choices"):
         *some, last = (str(choice).lower() for choice in where.choices)
         return f"{', '.join(some)} or {last}"

@@ -1,4 +1,4 @@
-"""Options about a search: what is to be high, where to look, and for how long."""
+"""Options of a parameter search: score, search space and limits."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ SPACES = ("paper", "wide")
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """What the user says about a search."""
+    """Options of a parameter search."""
 
     metric: Annotated[
         str,
         option(
             "--metric",
-            "What is to be high: silhouette and calinski_harabasz judge by the data alone, ari compares with "
+            "The score to maximise: silhouette and calinski_harabasz need no known classes, ari compares the "
+            "clusters with "
             "--label-column.",
             SEARCH,
             "NAME",
@@ -30,42 +31,44 @@ class SearchOptions:
         ),
     ] = "silhouette"
     trials: Annotated[
-        str, option("--trials", "How many parameters are tried, with those in --storage.", SEARCH, "INT", default="60")
+        str, option("--trials", "Number of trials, including those already in --storage.", SEARCH, "INT", default="60")
     ] = "60"
     space: Annotated[
         str,
         option(
             "--space",
-            "Where to look: paper has the paper's ranges, wide adds options of CoHiRF that are not part of it. What is "
-            "given as an option is not searched.",
+            "The search space: paper has the ranges of the paper, wide adds options of CoHiRF that are not part of the "
+            "paper. Parameters that are given as options are not searched.",
             SEARCH,
             "NAME",
             choices=SPACES,
             default="paper",
         ),
     ] = "paper"
-    alone: Annotated[bool, option("--alone", "Tune the base method without CoHiRF around it.", SEARCH, "")] = False
+    alone: Annotated[bool, option("--alone", "Tune the base method without CoHiRF.", SEARCH, "")] = False
     storage: Annotated[
         Path | None,
         option(
             "--storage",
-            "An SQLite file that keeps every trial: the same command goes on where it was stopped.",
+            "An SQLite file that stores every trial, so that the same command can resume the search.",
             SEARCH,
             "FILE",
         ),
     ] = None
     study: Annotated[
-        str, option("--study", "A name, where several searches share --storage.", SEARCH, "NAME", default="cohirf")
+        str,
+        option("--study", "Name of the search, if several searches share --storage.", SEARCH, "NAME", default="cohirf"),
     ] = "cohirf"
-    timeout: Annotated[str | None, option("--timeout", "Seconds after which no trial is begun.", SEARCH, "NUMBER")] = (
-        None
-    )
+    timeout: Annotated[
+        str | None, option("--timeout", "Number of seconds after which no new trial starts.", SEARCH, "NUMBER")
+    ] = None
     jobs: Annotated[
         str,
         option(
             "--jobs",
-            "How many trials run at the same time; -1: as many as there are cores. They are proposed without knowing "
-            "of each other, so results depend on it; on --n-jobs, which is about each fit, they do not.",
+            "Number of trials that run in parallel; -1: as many as there are cores. Parallel trials are proposed "
+            "independently, so the result of the search depends on this number. It does not depend on --n-jobs, which "
+            "is for each fit.",
             SEARCH,
             "INT",
             default="1",

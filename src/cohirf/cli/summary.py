@@ -1,4 +1,4 @@
-"""What came out of a fit, as a document for programs and as tables for people."""
+"""Summaries of a fit: a JSON document for programs and tables for people."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from cohirf.planning.byte_sizes import format_bytes
 from cohirf.planning.memory import peak_bytes
 from cohirf.preparation import Classes
 
-MOST_SIZES = 100  # that a document lists
-FEW_SIZES = 8  # that people read
+MOST_SIZES = 100  # in a JSON document
+FEW_SIZES = 8  # in a table
 MOST_LEVELS = 12
 
 
@@ -32,7 +32,7 @@ def sizes_of(labels: NDArray[Any], n_clusters: int) -> list[int]:
 
 
 def agreement(labels: NDArray[Any], classes: Classes | None) -> dict[str, Any]:
-    """Return the adjusted Rand index against known classes, over the rows that have one; nothing without classes."""
+    """Return the adjusted Rand index with known classes, over rows that have one; an empty dict without classes."""
     if classes is None:
         return {}
     known = classes.codes >= 0
@@ -43,7 +43,7 @@ def agreement(labels: NDArray[Any], classes: Classes | None) -> dict[str, Any]:
 
 
 def describe_model(model: CoHiRF) -> dict[str, Any]:
-    """Return what a fitted model is, as JSON can hold it."""
+    """Return a summary of a fitted model that can be written as JSON."""
     labels = model.labels_
     sizes = sizes_of(labels, model.n_clusters_)
     return {
@@ -58,7 +58,7 @@ def describe_model(model: CoHiRF) -> dict[str, Any]:
 
 
 def model_grid(document: dict[str, Any]) -> Grid:
-    """Return the facts about a model, and about a fit where the document has some, for people."""
+    """Return a table with the summary of a model, and of its fit if the document contains it."""
     rows = [
         ("rows", f"{document['rows']:,}"),
         ("features", f"{document['features']:,}"),
@@ -77,7 +77,7 @@ def model_grid(document: dict[str, Any]) -> Grid:
 
 
 def agreement_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the comparison with known classes, if there is one."""
+    """Return the table row with the adjusted Rand index, if there are known classes."""
     if "ari" not in document:
         return []
     if document["ari"] is None:
@@ -87,7 +87,7 @@ def agreement_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def level_grid(document: dict[str, Any]) -> Grid:
-    """Return what each level did, for people."""
+    """Return a table of the levels."""
     headings = ("level", "rows in", "rows out", "batches", "views kept", "agreement", "time")
     levels = document["levels"]
     rows = [
@@ -108,13 +108,13 @@ def level_grid(document: dict[str, Any]) -> Grid:
 
 
 def shown_sizes(sizes: list[int], n_clusters: int) -> str:
-    """Return the largest clusters in one line."""
+    """Return the sizes of the largest clusters in one line."""
     text = ", ".join(f"{size:,}" for size in sizes[:FEW_SIZES])
     return text if n_clusters <= FEW_SIZES else f"{text} and {n_clusters - FEW_SIZES:,} more"
 
 
 def peak_bytes_if_known() -> int | None:
-    """Return the most memory this process has taken; None where the system does not tell."""
+    """Return the peak memory of this process; None if the system does not report it."""
     with suppress(NotImplementedError):
         return peak_bytes()
     return None

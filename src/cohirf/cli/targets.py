@@ -1,4 +1,4 @@
-"""The files that a fit leaves: labels, model and report."""
+"""The output files of a fit: labels, model and report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REPORT_PACKAGES = ("jinja2", "plotly")
 
 @dataclass(frozen=True)
 class Targets:
-    """The files that a fit leaves."""
+    """The output files of a fit."""
 
     labels: Path | None
     model: Path | None
@@ -36,29 +36,29 @@ class Targets:
 
     @classmethod
     def of(cls, options: TargetOptions, report: Path | None, console: Console) -> Targets:
-        """Return the files that options name."""
+        """Return the output files that the options name."""
         return cls(options.out, options.model, report, options.force, options.escape_formulas, console)
 
     def check(self, data: Path, id_column: str | None, checkpoint: Any = None) -> None:
-        """Refuse what could not be written, before the work begins."""
+        """Refuse files that cannot be written, before the work begins."""
         check_file(self.labels, "--out", TABLES, force=self.force, data=data)
         check_model(self.model, "--model", force=self.force, data=data)
         check_file(self.report, "--report", (".html", ".htm"), force=self.force, data=data)
         check_ids(self.labels, id_column)
         if self.model is not None and checkpoint is not None and self.model.resolve() == Path(checkpoint).resolve():
-            raise BadInputError(f"--model {shown(self.model.absolute())} is the checkpoint, too: give another folder.")
+            raise BadInputError(f"--model {shown(self.model.absolute())} is also the checkpoint: give another folder.")
         if self.report is not None:
             for package in REPORT_PACKAGES:
                 import_optional(package, "report", "--report")
 
     def write(self, model: CoHiRF, data: Prepared, classes: Classes | None) -> dict[str, str]:
-        """Write the files, each as a whole, and return their paths."""
+        """Write the files, each atomically, and return their paths."""
         written = self.write_labels(model.labels_, data)
         if self.model is not None:
             save_model(model, self.model, overwrite=self.force, preparation=data.preparation.to_json())
             written["model"] = str(self.model)
         if self.report is not None:
-            from cohirf.report import write_report  # it takes a moment to import
+            from cohirf.report import write_report  # slow to import
 
             y = None if classes is None else classes.by_name()
             name = Path(data.data.origin).name
@@ -67,7 +67,7 @@ class Targets:
         return written
 
     def write_labels(self, labels: NDArray[Any], data: Prepared) -> dict[str, str]:
-        """Write the cluster of each row, if asked, and return the path."""
+        """Write the cluster of each row, if the user asked for it, and return the path."""
         if self.labels is None:
             return {}
         save_labels(
@@ -83,7 +83,7 @@ def save_labels(path: Path, labels: Any, ids: Any, id_name: Any, console: Consol
 
 
 def say_written(written: dict[str, str], nothing: str) -> str:
-    """Return the line that names the files; without any, ``nothing`` says what could be asked for."""
+    """Return the line that lists the written files; without files, ``nothing`` says which options write some."""
     if not written:
         return f"Nothing was written: {nothing}"
     return "Written: " + ", ".join(f"{path} ({name})" for name, path in written.items())

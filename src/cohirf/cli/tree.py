@@ -1,4 +1,4 @@
-"""cohirf tree: the hierarchy of a model in the formats of others."""
+"""cohirf tree: export the hierarchy of a model."""
 
 from __future__ import annotations
 

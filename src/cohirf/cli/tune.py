@@ -38,7 +38,7 @@ from cohirf.tuning.metrics import SILHOUETTE_ROWS, Metric
 from cohirf.validation import set_columns
 
 TRIAL_TABLES = (".csv", ".parquet")
-DISTANCE_BYTES = 12  # of two rows: measured as float64, kept as float32
+DISTANCE_BYTES = 12  # per pair of rows: computed as float64, kept as float32
 NOTHING = {
     False: "give --out labels.csv to keep the clusters, --model model/ to predict and cut later, --table trials.csv to "
     "keep the trials.",
@@ -55,7 +55,7 @@ def tune(
     table: Path | None,
     screen: Screen,
 ) -> None:
-    """Search for the parameters with which the rows of a file are clustered best."""
+    """Search for the parameters that cluster the rows of a file best."""
     console = Console.on(screen)
     metric, alone = options.metric, options.alone
     refuse_unknown("--metric", metric, METRICS)
@@ -110,7 +110,7 @@ def _tune(
     limits: dict[str, Any],
     console: Console,
 ) -> tuning.Tuned:
-    """Run the trials, and say what is left of a search that is stopped."""
+    """Run the trials; if the user stops them, say what was kept."""
     y = classes.codes if metric == "ari" and classes is not None else None
     try:
         with console.watching():
@@ -141,7 +141,7 @@ def _ari_of_known(y: Any) -> Metric:
 
 
 def _note(console: Console, data: Prepared, search: Search, chosen: dict[str, Any]) -> None:
-    """Say what is searched, and what was decided for the user."""
+    """Print what is searched, and the defaults that were chosen."""
     console.note(data.describe())
     if chosen:
         console.note(say_chosen(chosen))
@@ -151,10 +151,10 @@ def _note(console: Console, data: Prepared, search: Search, chosen: dict[str, An
 
 
 def _refuse_too_large(data: Prepared, metric: str, search: Search) -> None:
-    """Refuse data that leaves no room for a fit: scores need all rows at hand."""
+    """Refuse data that does not fit into memory: scores need all rows in memory."""
     n_scored = min(data.source.n_rows, SILHOUETTE_ROWS) if metric == "silhouette" else 0
     needed = data.n_bytes + DISTANCE_BYTES * n_scored**2
-    with suppress(NotImplementedError):  # not every system tells
+    with suppress(NotImplementedError):  # not every system reports its memory
         room = resolve_memory_limit(search.parameters.get("memory_limit")) - resident_bytes()
         if needed > room:
             raise BadInputError(
@@ -167,11 +167,11 @@ def _refuse_too_large(data: Prepared, metric: str, search: Search) -> None:
 def _check_targets(
     targets: Targets, data: Path, about: DataOptions, table: Path | None, storage: Path | None, search: Search
 ) -> None:
-    """Refuse what could not be written, before the work begins."""
+    """Refuse files that cannot be written, before the work begins."""
     if search.alone and targets.model is not None:
         raise BadInputError(
-            f"--model saves models of CoHiRF, and --alone tunes {search.method} without it: leave one of them out, or "
-            f"keep the clusters with --out."
+            f"--model saves models of CoHiRF, but --alone tunes {search.method} without CoHiRF: leave one of them out, "
+            f"or keep the clusters with --out."
         )
     targets.check(data, about.id_column)
     check_file(table, "--table", TRIAL_TABLES, force=targets.force, data=data)
@@ -188,13 +188,13 @@ def _refuse_twice(files: dict[str, Path | None]) -> None:
     named: dict[Path, str] = {}
     for flag, path in files.items():
         if path is not None and (first := named.setdefault(path.resolve(), flag)) != flag:
-            raise BadInputError(f"{flag} {shown(path.absolute())} is {first}, too: give another name.")
+            raise BadInputError(f"{flag} {shown(path.absolute())} is also {first}: give another name.")
 
 
 def _fit_command(
     data: Path, about: DataOptions, scaling: str, search: Search, settled: dict[str, Any], found: dict[str, Any]
 ) -> str:
-    """Return the command that fits what was found."""
+    """Return the command that fits with the parameters that were found."""
     words = [*about.to_arguments(scaling), *search.to_arguments(settled, found)]
     path = str(data)
     return shlex.join(
@@ -205,7 +205,7 @@ def _fit_command(
 def _say_how_to_fit(
     command: str | None, search: Search, best: Any, data: Prepared, settled: dict[str, Any]
 ) -> list[str]:
-    """Return lines about fitting what was found."""
+    """Return lines that say how to fit with the parameters that were found."""
     if command is None:
         return [f"In Python, {search.method} alone with these parameters:", repr(best), ""]
     lines = ["To fit with these parameters:", command]
@@ -220,7 +220,7 @@ def _say_how_to_fit(
 
 
 def _write(targets: Targets, table: Path | None, found: tuning.Tuned, labels: Any, data: Prepared) -> dict[str, str]:
-    """Write the files, each as a whole, and return their paths."""
+    """Write the files, each atomically, and return their paths."""
     model = found.best_estimator
     if isinstance(model, CoHiRF):
         set_columns(model, data.source.n_features, data.source.feature_names)

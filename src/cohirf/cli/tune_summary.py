@@ -1,4 +1,4 @@
-"""What came out of a search, as a document for programs and as tables for people."""
+"""Summaries of a search: a JSON document for programs and tables for people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BEST_TRIALS = 5
 
 
 def describe_tuned(found: Tuned) -> dict[str, Any]:
-    """Return how the trials went, as JSON can hold it."""
+    """Return a summary of the trials that can be written as JSON."""
     table = found.table
     names = list(found.best_params)
     different = table.drop_duplicates(names)  # the first of each: the table has the best ones first
@@ -33,7 +33,7 @@ def describe_tuned(found: Tuned) -> dict[str, Any]:
 
 
 def describe_labels(labels: NDArray[Any]) -> dict[str, Any]:
-    """Return what the clusters of the best trial are like, as JSON can hold it."""
+    """Return a summary of the clusters of the best trial that can be written as JSON."""
     n_clusters = int(labels.max()) + 1
     sizes = sizes_of(labels, n_clusters)
     return {
@@ -45,7 +45,7 @@ def describe_labels(labels: NDArray[Any]) -> dict[str, Any]:
 
 
 def facts_grid(document: dict[str, Any], search: Search) -> Grid:
-    """Return what was found, for people."""
+    """Return a table with the result of the search."""
     best = ", ".join(f"{search.called(name)} {_shown(value)}" for name, value in document["best_params"].items())
     trials = f"{document['trials']:,}"
     if document["different_trials"] < document["trials"]:
@@ -68,7 +68,7 @@ def facts_grid(document: dict[str, Any], search: Search) -> Grid:
 
 
 def trials_grid(document: dict[str, Any], search: Search) -> Grid:
-    """Return the best trials, for people."""
+    """Return a table of the best trials."""
     names = list(document["best_params"])
     rows = [
         (

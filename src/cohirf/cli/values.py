@@ -1,4 +1,4 @@
-"""Values of options: numbers, and names of which there are a few."""
+"""Parse and check values of options: numbers, and names from a list."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from cohirf.cli.errors import BadInputError
 
 
 def refuse_unknown(flag: str, given: str | None, choices: tuple[str, ...]) -> None:
-    """Refuse a value that is not one of a few."""
+    """Refuse a value that is not one of ``choices``."""
     if given is not None and given not in choices:
         known = " or ".join([*filter(None, [", ".join(choices[:-1])]), choices[-1]])
         raise BadInputError(f"{flag} {given!r} is not valid: give {known}.")
 
 
 def read_count(flag: str, text: str, least: int = 1) -> int:
-    """Return a whole number, which may be written as 1e6."""
+    """Return an integer of at least ``least``; it may be written as 1e6."""
     try:
         number = float(text.replace("_", ""))
     except ValueError:
@@ -24,7 +24,7 @@ def read_count(flag: str, text: str, least: int = 1) -> int:
 
 
 def read_number(flag: str, text: str) -> float:
-    """Return a number from 0 on."""
+    """Return a non-negative number."""
     try:
         number = float(text)
     except ValueError:

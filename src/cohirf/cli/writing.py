@@ -1,4 +1,4 @@
-"""Files that commands write: checked before the work begins, and there as a whole or not at all."""
+"""Output files of commands: checked before the work begins, written atomically."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BLOCK_ROWS = 2**17
 
 
 def check_file(path: Path | None, flag: str, suffixes: Sequence[str], *, force: bool, data: Path | None = None) -> None:
-    """Refuse a file that could not be written, or that is there already; the data is never replaced."""
+    """Refuse a file that cannot be written or that exists, unless ``force``; the data is never replaced."""
     if path is None:
         return
     name = shown(path.absolute())
@@ -45,18 +45,18 @@ def check_file(path: Path | None, flag: str, suffixes: Sequence[str], *, force: 
 
 
 def refuse_data(path: Path, flag: str, data: Path | None) -> None:
-    """Refuse a place that is the data, or among its files."""
+    """Refuse a path that is the data, or inside its folder."""
     if data is None:
         return
     name = shown(path.absolute())
     if path.resolve() == data.resolve():
         raise BadInputError(f"{flag} {name} is the data itself: give another name.")
     if data.resolve() in path.resolve().parents:
-        raise BadInputError(f"{flag} {name} is in the folder of the data: give another place.")
+        raise BadInputError(f"{flag} {name} is inside the folder of the data: give another path.")
 
 
 def check_model(path: Path | None, flag: str, *, force: bool, data: Path | None = None) -> None:
-    """Refuse a folder that could not be made, or that is there; a folder that is not a model is never replaced."""
+    """Refuse a folder that cannot be created or that exists, unless ``force``; only saved models are replaced."""
     if path is None:
         return
     name = shown(path.absolute())
@@ -71,43 +71,43 @@ def check_model(path: Path | None, flag: str, *, force: bool, data: Path | None 
 
 
 def check_parent(path: Path, flag: str) -> None:
-    """Refuse a path in a folder that is not there, or that cannot be written to."""
+    """Refuse a path in a folder that does not exist or cannot be written to."""
     parent = path.absolute().parent
     if not parent.is_dir():
-        raise BadInputError(f"{flag} {shown(path.absolute())}: there is no folder {shown(parent)}: make it first.")
+        raise BadInputError(f"{flag} {shown(path.absolute())}: there is no folder {shown(parent)}: create it first.")
     if not os.access(parent, os.W_OK):
         raise BadInputError(f"{flag} {shown(path.absolute())}: the folder cannot be written to: give another path.")
 
 
 def check_room(path: Path, flag: str, n_bytes: int, remedy: str) -> None:
-    """Refuse a file that is larger than what is free on its disk."""
+    """Refuse a file that is larger than the free space of its disk."""
     free = shutil.disk_usage(path.absolute().parent).free
     if n_bytes > free:
         raise BadInputError(
-            f"{flag} {shown(path.absolute())} takes {format_bytes(n_bytes)} or more, and its disk has "
-            f"{format_bytes(free)} left: {remedy}, or give a path on another disk."
+            f"{flag} {shown(path.absolute())} takes {format_bytes(n_bytes)} or more, but its disk has "
+            f"{format_bytes(free)} free: {remedy}, or give a path on another disk."
         )
 
 
 def check_ids(path: Path | None, column: Any) -> None:
-    """Refuse to lose the names of rows in a file that has no place for them, or to mix them up with the clusters."""
+    """Refuse an id column if the format cannot store it, or if it has the name of the cluster column."""
     if path is None or column is None:
         return
     if path.suffix.lower() == ".npy":
         raise BadInputError(
-            f"--out {shown(path.absolute())}: an array has no place for --id-column {column!r}: "
+            f"--out {shown(path.absolute())}: an array cannot store --id-column {column!r}: "
             f"give a name that ends in .parquet or .csv."
         )
     if column == CLUSTER:
-        raise BadInputError(f"--id-column {column!r} is what the column of clusters is called: rename it in the data.")
+        raise BadInputError(f"--id-column {column!r} has the name of the cluster column: rename it in the data.")
 
 
 def write_labels(
     path: Path, labels: NDArray[Any], ids: Iterable[Any] | None, id_name: Any = None, *, escape: bool = False
 ) -> int:
-    """Write the cluster of each row, in the order of the rows, beside the names of the rows where there are any.
+    """Write the cluster of each row, in the order of the rows, with the names of the rows if there are any.
 
-    Returns how many cells a spreadsheet would run as formulas; with ``escape``, a CSV file has none.
+    Returns the number of cells that a spreadsheet would run as formulas; with ``escape``, there are none.
     """
     parts, n_rows, id_name = _parts(labels, ids), len(labels), str(id_name)
     with replacing(path) as file:
@@ -124,7 +124,7 @@ Parts = Iterator[tuple[Any, NDArray[Any]]]
 
 
 def _parts(labels: NDArray[Any], ids: Iterable[Any] | None) -> Parts:
-    """Yield names, as an Arrow array or None, and labels of some rows at a time."""
+    """Yield the names (an Arrow array or None) and the labels of some rows at a time."""
     if ids is None:
         yield from ((None, np.asarray(labels[block])) for block in row_blocks(len(labels), BLOCK_ROWS))
         return
@@ -144,7 +144,7 @@ def _write_npy(file: IO[bytes], parts: Parts, n_rows: int) -> None:
 
 
 def _write_csv(file: IO[bytes], parts: Parts, id_name: str, *, escape: bool) -> int:
-    """Write a CSV file, and return how many of its cells are formulas."""
+    """Write a CSV file, and return the number of cells that are formulas."""
     n_formulas = 0
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     writer = csv.writer(text, lineterminator="\n")

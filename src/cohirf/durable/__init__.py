@@ -1,6 +1,6 @@
-"""Files that survive a crash, files that do not outlive it, and readers that believe nothing they read.
+"""Durable files, temporary files, and readers that validate everything they read.
 
-Saved models, checkpoints and everything else that is written to disk are built on this layer: files and directories
-that are replaced in one step, temporary files, locks, numeric arrays with a declared layout, and JSON that is checked
-before it is used.
+Saved models, checkpoints and all other output files are built on this layer: atomic replacement of files and
+directories, temporary files that do not outlive the process, locks, numeric arrays with a declared layout, and JSON
+that is validated before it is used.
 """

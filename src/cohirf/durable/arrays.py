@@ -1,8 +1,8 @@
-"""Numeric arrays on disk: what each may be is declared, and nothing is allocated or believed beyond that.
+"""Numeric arrays on disk: each has a declared layout, and the reader refuses everything else.
 
-An array is a ``.npy`` file. Its type, shape and SHA-256 stand in a manifest, so the reader knows each byte of the
-header in advance: it compares headers and parses none. Values are checked piece by piece while they are read, so a
-file that cannot be right is refused before the rest of it takes up memory.
+An array is a ``.npy`` file. A manifest holds its type, shape and SHA-256, so the reader knows every byte of the header
+in advance: it compares the header with the expected one and does not parse it. Values are checked piece by piece while
+they are read, so an invalid file is refused before the rest of it takes up memory.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Check = Callable[[NDArray[Any]], None]
 
 @dataclass(frozen=True)
 class ArrayLayout:
-    """The types an array may have, and a name for each of its axes: axes of one name are equally long."""
+    """The allowed types of an array, and a name for each of its axes: axes with the same name have equal lengths."""
 
     dtypes: tuple[str, ...]
     axes: tuple[str, ...]
@@ -42,7 +42,7 @@ class ArrayLayout:
 
 @dataclass(frozen=True)
 class ArrayEntry:
-    """What a manifest says about an array file."""
+    """The entry of an array file in a manifest."""
 
     n_bytes: int
     dtype: str
@@ -50,12 +50,12 @@ class ArrayEntry:
     sha256: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return the entry as it stands in the manifest."""
+        """Return the entry as a JSON object for the manifest."""
         return {"bytes": self.n_bytes, "dtype": self.dtype, "shape": list(self.shape), "sha256": self.sha256}
 
 
 def parse_entry(name: str, content: Any, layout: ArrayLayout) -> ArrayEntry:
-    """Return the entry of an array, after a check that it has the layout, and the size that its shape asks for."""
+    """Return the entry of an array, after a check that it matches the layout and that its size matches its shape."""
     content = require_keys(content, {"bytes", "dtype", "shape", "sha256"}, name)
     dtype, shape = parse_type(name, content["dtype"], content["shape"], layout)
     sha256 = require_text(content["sha256"], f"the sha256 of {name}")
@@ -67,18 +67,18 @@ def parse_entry(name: str, content: Any, layout: ArrayLayout) -> ArrayEntry:
 
 
 def parse_type(name: str, dtype: Any, shape: Any, layout: ArrayLayout) -> tuple[str, tuple[int, ...]]:
-    """Return the type and the shape of an array, after a check that it has the layout."""
+    """Return the type and the shape of an array, after a check that they match the layout."""
     if not isinstance(dtype, str) or dtype not in layout.dtypes:
-        raise ValueError(f"{name} has the type {reprlib.repr(dtype)}, and only {', '.join(layout.dtypes)} may be")
+        raise ValueError(f"{name} has type {reprlib.repr(dtype)}, but only {', '.join(layout.dtypes)} are allowed")
     if not isinstance(shape, list) or len(shape) != len(layout.axes):
-        raise ValueError(f"{name} has the shape {reprlib.repr(shape)}, and {len(layout.axes)} axes are expected")
+        raise ValueError(f"{name} has shape {reprlib.repr(shape)}, but {len(layout.axes)} axes are expected")
     return dtype, tuple(require_count(length, "a length") for length in shape)
 
 
 def match_axes(
     shapes: Mapping[str, tuple[int, ...]], layouts: Mapping[str, ArrayLayout], known: Mapping[str, tuple[int, str]]
 ) -> dict[str, int]:
-    """Return the length of each axis; refuse axes of one name that differ.
+    """Return the length of each axis; refuse axes with the same name and different lengths.
 
     Parameters
     ----------
@@ -87,14 +87,14 @@ def match_axes(
     layouts : dict
         Layout of each array, by its name.
     known : dict
-        Lengths that are known from elsewhere, by the name of the axis, each with the name of who says so.
+        Lengths that are known already, by the name of the axis; each with the name of its origin, for errors.
     """
     lengths = dict(known)
     for name, shape in shapes.items():
         for axis, length in zip(layouts[name].axes, shape, strict=True):
             expected, where = lengths.setdefault(axis, (length, name))
             if length != expected:
-                raise ValueError(f"{name} has {length} {axis}, and {where} says {expected}")
+                raise ValueError(f"{name} has {length} {axis}, but {where} says {expected}")
     return {axis: length for axis, (length, _) in lengths.items()}
 
 
@@ -102,14 +102,14 @@ def match_axes(
 
 
 def npy_header(entry: ArrayEntry) -> bytes:
-    """Return the header of a ``.npy`` file, version 1.0: fixed here, so that it never changes with NumPy's version."""
+    """Return the header of a ``.npy`` file, version 1.0. It is composed here so that it does not depend on NumPy."""
     text = f"{{'descr': '{entry.dtype}', 'fortran_order': False, 'shape': {entry.shape}, }}"
     text += " " * (-(len(text) + 11) % 64) + "\n"  # magic, version, length and line end make 11 bytes
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode("ascii")
 
 
 def write_array(path: Path, array: NDArray[Any]) -> ArrayEntry:
-    """Write an array to a new file, force it to disk, and return its entry for the manifest."""
+    """Write an array to a new file, flush it to disk, and return its entry for the manifest."""
     array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
     header = npy_header(ArrayEntry(0, array.dtype.str, array.shape, ""))
     digest = hashlib.sha256(header)
@@ -125,16 +125,16 @@ def write_array(path: Path, array: NDArray[Any]) -> ArrayEntry:
 def read_array(path: Path, entry: ArrayEntry, check: Check) -> NDArray[Any]:
     """Read an array whose entry has been compared with the size of the file.
 
-    ``check`` gets one piece after the other, in order, and raises ValueError for values that cannot be; so does this
-    function if the SHA-256 differs. Memory is used as far as the file was read.
+    ``check`` is called for one piece after the other, and raises ValueError for invalid values. This function raises
+    ValueError if the SHA-256 differs. Only the part of the array that was read takes up memory.
     """
     with open_regular(path) as file:
         header = file.read(len(npy_header(entry)))
         if header != npy_header(entry):
-            raise ValueError(f"it does not begin as an array of type {entry.dtype} and shape {entry.shape} does")
+            raise ValueError(f"its header is not that of an array of type {entry.dtype} and shape {entry.shape}")
         digest = hashlib.sha256(header)
         array = np.empty(entry.shape, dtype=entry.dtype)
-        unchecked = array.reshape(-1)[:0]  # the last piece is checked behind the SHA-256, which tells more
+        unchecked = array.reshape(-1)[:0]  # the last piece is checked after the SHA-256, whose error is clearer
         for piece in _pieces(array):
             check(unchecked)
             content = as_bytes(piece)
@@ -149,7 +149,7 @@ def read_array(path: Path, entry: ArrayEntry, check: Check) -> NDArray[Any]:
 
 
 def accept(values: NDArray[Any]) -> None:
-    """Check nothing: for arrays whose values say nothing by themselves."""
+    """Accept all values: for arrays whose values cannot be checked on their own."""
 
 
 def as_bytes(array: NDArray[Any]) -> memoryview:
@@ -172,7 +172,7 @@ def in_range(low: int, high: int, what: str) -> Check:
 
     def check(values: NDArray[Any]) -> None:
         if len(values) and (values.min() < low or values.max() > high):
-            raise ValueError(f"it has {what} outside of {low} to {high}")
+            raise ValueError(f"it has {what} outside the range {low} to {high}")
 
     return check
 
@@ -205,7 +205,7 @@ def is_finite_or_nan(values: NDArray[Any]) -> None:
 
 
 def is_share_or_nan(values: NDArray[Any]) -> None:
-    """Refuse what is not above 0 and at most 1, up to rounding, or NaN."""
+    """Refuse values that are not NaN, and not above 0 and at most 1 (up to rounding)."""
     if ((values <= 0) | (values > 1 + 1e-6)).any():
         raise ValueError("it has values that are not above 0 and at most 1")
 
@@ -214,19 +214,19 @@ def is_share_or_nan(values: NDArray[Any]) -> None:
 
 
 def csr_parts(matrix: Any) -> Arrays:
-    """Return the arrays that a CSR matrix is made of."""
+    """Return the three arrays of a CSR matrix: data, indices and indptr."""
     return {part: getattr(matrix, part) for part in CSR_PARTS}
 
 
 def build_csr(kind: str, parts: Arrays, shape: tuple[int, int], name: str) -> Any:
-    """Return the CSR matrix of these parts, after a check that no loop over it can leave its memory."""
+    """Return the CSR matrix of these parts, after a check that all its pointers and indices are within bounds."""
     n_rows, n_columns = shape
     data, indices, indptr = (parts[part] for part in CSR_PARTS)
-    # scipy's own check lets decreasing pointers through where the last is 0, and its loops would run out of bounds
+    # SciPy's own check accepts decreasing pointers if the last is 0, and its loops would then read out of bounds
     if len(indptr) != n_rows + 1 or indptr[0] != 0 or indptr[-1] != len(data) or (indptr[1:] < indptr[:-1]).any():
         raise ValueError(f"{name}_indptr is not the index pointer of {n_rows} rows with {len(data)} cells")
     if len(indices) != len(data):
         raise ValueError(f"{name}_indices has {len(indices)} column numbers for {len(data)} cells")
     if indices.min(initial=0) < 0 or indices.max(initial=-1) >= n_columns:
-        raise ValueError(f"{name}_indices has column numbers outside of 0 to {n_columns - 1}")
+        raise ValueError(f"{name}_indices has column numbers outside the range 0 to {n_columns - 1}")
     return CSR_KINDS[kind]((data, indices, indptr), shape=shape)

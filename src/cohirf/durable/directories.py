@@ -1,8 +1,8 @@
-"""Directories that are replaced in one step, and what a killed process leaves of that.
+"""Replace a directory atomically, and clean up after processes that were killed while they did so.
 
-A directory is written under another name beside its place and then renamed. While that goes on, a *claim*, a locked
-file beside both, says that its owner is alive. A killed process leaves the claim, which the system has unlocked, and
-maybe the unfinished directory: the next one that replaces a directory there removes both.
+A directory is written under a temporary name beside its target and then renamed. Meanwhile a *claim*, a locked file
+beside both, shows that its owner is alive. A killed process leaves the claim, which the operating system has unlocked,
+and possibly the unfinished directory: the next process that replaces a directory there removes both.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from cohirf.durable.locks import try_lock
 from cohirf.durable.reading import names_in, open_regular
 
 CLAIM = re.compile(r"\.cohirf-[0-9a-f]{16}\.lock")
-MARK = b"cohirf replaces a directory: "  # then comes its name
+MARK = b"cohirf replaces a directory: "  # followed by its name
 MAX_NAME_BYTES = 4096
 
 
 @contextmanager
 def replacing_directory(target: Path, names: Set[str]) -> Iterator[Path]:
-    """Yield an empty directory that takes the place of ``target`` when it is filled and on disk, and only then.
+    """Yield an empty directory to write files to; on success it replaces ``target`` atomically.
 
     Parameters
     ----------
     target : path
-        The directory to make or to replace.
+        The directory to create or to replace.
     names : set of str
-        Names that files in it may have. What a killed process has left beside ``target`` is removed first, unless it
-        holds anything else.
+        Allowed names of files in it. Unfinished directories that killed processes left beside ``target`` are removed
+        first, unless they contain files with other names.
     """
     remove_strays(target.parent, names)
     with _claimed(target) as workplace:
@@ -46,22 +46,22 @@ def replacing_directory(target: Path, names: Set[str]) -> Iterator[Path]:
             sync_directory(workplace)
             _publish(workplace, target)
         finally:
-            # It holds what was written in vain, or the directory that was replaced.
+            # it holds the files of a failed attempt, or the directory that was replaced
             shutil.rmtree(workplace, ignore_errors=True)
 
 
 def remove_strays(directory: Path, names: Set[str]) -> None:
-    """Remove what killed processes left when they replaced directories here; what may be anybody else's stays."""
-    with suppress(OSError):  # whoever writes here next finds out what is wrong
+    """Remove unfinished directories of killed processes; keep everything that may belong to somebody else."""
+    with suppress(OSError):  # the next write to this directory reports the problem
         for path in directory.iterdir():
             if CLAIM.fullmatch(path.name):
-                with suppress(OSError, ValueError):  # not ours to remove, or not what it seems
+                with suppress(OSError, ValueError):  # no permission to remove it, or not a valid claim
                     _remove_stray(path, names)
 
 
 @contextmanager
 def _claimed(target: Path) -> Iterator[Path]:
-    """Yield the path of a directory to work in, while a locked file beside it says that its owner is alive."""
+    """Yield the path of a working directory, while a locked file beside it shows that its owner is alive."""
     while True:
         claim = target.with_name(f".cohirf-{secrets.token_hex(8)}.lock")
         workplace = _workplace(claim)
@@ -78,19 +78,19 @@ def _claimed(target: Path) -> Iterator[Path]:
 
 
 def _hold(file: IO[bytes], claim: Path) -> bool:
-    """Lock a new claim; return False if another process took it for a stray before that."""
+    """Lock a new claim; return False if another process has removed it as a stray before it was locked."""
     try:
         is_locked = try_lock(file)
-    except OSError:  # where there are no locks, nobody removes strays
+    except OSError:  # without file locks, no process removes strays
         return True
     return is_locked and claim.exists()
 
 
 def _discard(claim: Path) -> None:
-    """Remove a claim if nothing is left of what it stands for; else the next process that comes along tries again.
+    """Remove a claim if its working directory is gone; otherwise the next process tries again.
 
-    It is called while the claim is locked, so that nobody can take it for a stray, and again when it is closed: Windows
-    removes no open file.
+    It is called while the claim is locked, so that no other process takes it for a stray, and again after the claim is
+    closed, because Windows cannot remove an open file.
     """
     workplace = _workplace(claim)
     if not (workplace.exists() or _parked(workplace).exists()):
@@ -113,13 +113,13 @@ def _remove_stray(claim: Path, names: Set[str]) -> None:
                 parked.replace(target)
         for left in (workplace, parked):
             if left.is_dir() and names_in(left, len(names)) <= names:
-                shutil.rmtree(left)  # which does not follow links
+                shutil.rmtree(left)  # does not follow links
         _discard(claim)
     _discard(claim)
 
 
 def _beside(claim: Path, name: str) -> Path:
-    if name in (".", ".."):  # with_name refuses what is empty, or leads elsewhere in another way
+    if name in (".", ".."):  # with_name refuses empty names and names with separators
         raise ValueError(f"{name!r} is not the name of a directory")
     return claim.with_name(name)
 
@@ -133,7 +133,7 @@ def _parked(workplace: Path) -> Path:
 
 
 def _publish(workplace: Path, target: Path) -> None:
-    """Put the finished directory in its place; what was there before is then at ``workplace``."""
+    """Move the finished directory to ``target``; the replaced directory is then at ``workplace``."""
     swap = _exchange if target.exists() else Path.replace
     swap(workplace, target)
     try:
@@ -147,13 +147,13 @@ def _publish(workplace: Path, target: Path) -> None:
 
 
 def _exchange(left: Path, right: Path) -> None:
-    """Let two directories change places, in one step where the system can do it."""
+    """Exchange two directories, atomically if the operating system can do it."""
     if not exchange_in_one_step(left, right):
         exchange_by_renames(left, right)
 
 
 def exchange_in_one_step(left: Path, right: Path) -> bool:
-    """Call Linux's renameat2, which Python does not have; return whether it worked."""
+    """Exchange two directories with Linux's renameat2, which Python does not provide; return whether it worked."""
     at_working_directory, rename_exchange = -100, 2
     try:
         rename = ctypes.CDLL(None).renameat2
@@ -164,7 +164,7 @@ def exchange_in_one_step(left: Path, right: Path) -> bool:
 
 
 def exchange_by_renames(left: Path, right: Path) -> None:
-    """Let two directories change places in three steps; after a kill between them, ``remove_strays`` goes back."""
+    """Exchange two directories in three renames; after a kill in between, ``remove_strays`` restores the old one."""
     parked = _parked(left)
     right.replace(parked)
     try:

@@ -1,4 +1,4 @@
-"""Errors that name the file and say what it means: of the system, and of content that cannot be used."""
+"""Errors that name the file: errors of the operating system, and errors caused by the content of a file."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ CONTENT_ERRORS = (ValueError, TypeError, ArithmeticError, LookupError, Attribute
 
 @contextmanager
 def refusing(path: Path, refusal: type[Exception], remedy: str) -> Iterator[None]:
-    """Turn whatever the content of a file leads to into one line that names the file.
+    """Turn any error caused by the content of a file into a one-line error that names the file.
 
     Parameters
     ----------
     path : path
         The file.
     refusal : exception class
-        What is raised. Errors of this class pass unchanged.
+        The exception to raise. Exceptions of this class pass unchanged.
     remedy : str
-        What to do about it, as a sentence.
+        A sentence that says what the user can do.
 
     Examples
     --------
@@ -38,25 +38,25 @@ def refusing(path: Path, refusal: type[Exception], remedy: str) -> Iterator[None
     except RecursionError as error:
         raise refusal(f"{shown(path)} is nested too deeply. {remedy}") from error
     except MemoryError as error:
-        raise refusal(f"{shown(path)} does not fit into memory: use a larger machine.") from error
+        raise refusal(f"{shown(path)} does not fit into memory: use a machine with more memory.") from error
     except CONTENT_ERRORS as error:
         raise refusal(f"{shown(path)} cannot be used: {one_line(error).rstrip('.')}. {remedy}") from error
 
 
 @contextmanager
 def naming(path: Path, message: str, *, keep_inner: bool = False) -> Iterator[None]:
-    """Let an error of the system say what was not done, and to which file; it often names none.
+    """Make an error of the operating system say what failed, and for which file.
 
-    A FileExistsError passes unchanged: whoever raises it has said what to do.
+    A FileExistsError passes unchanged, because its message already says what to do.
 
     Parameters
     ----------
     path : path
         The file that the error names.
     message : str
-        What was not done; the reason takes the place of ``{}``.
+        What failed; ``{}`` is replaced by the reason.
     keep_inner : bool, default=False
-        Name the file that the error names already, if it does.
+        If the error already names a file, keep that name.
     """
     try:
         yield

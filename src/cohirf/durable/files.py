@@ -1,4 +1,4 @@
-"""Files that survive a crash: written out and synchronised before anything relies on them."""
+"""Durable files: flushed and fsynced before anything relies on them."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ def write_new_file(path: Path, content: bytes) -> None:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file in one step: whoever reads it sees the old content or the new one."""
+    """Write a file atomically: readers see the old content or the new one."""
     temporary = path.with_name(f"{path.name}.new")
     temporary.unlink(missing_ok=True)
     try:
         write_new_file(temporary, content)
         temporary.replace(path)
     except BaseException:
-        with suppress(OSError):  # what went wrong first is what matters
+        with suppress(OSError):  # do not hide the original error
             temporary.unlink(missing_ok=True)
         raise
     sync_directory(path.parent)
 
 
 def write_all(file: IO[bytes], content: Any) -> None:
-    """Write all bytes to an unbuffered file, however many the system takes at a time."""
+    """Write all bytes to an unbuffered file, however many the system accepts per call."""
     whole = memoryview(content)
     rest = whole.cast("B") if whole.nbytes else whole  # an empty view cannot be cast
     while rest.nbytes:
@@ -46,13 +46,13 @@ def sync_file(file: IO[Any]) -> None:
 
 def sync_directory(directory: Path) -> None:
     """Wait until the names in a directory are on disk."""
-    if os.name != "posix":  # elsewhere a directory cannot be opened, and renaming is durable
+    if os.name != "posix":  # on Windows a directory cannot be opened, and renaming is durable
         return
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # some network file systems have no such thing
+        if error.errno != errno.EINVAL:  # some network file systems do not support it
             raise
     finally:
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Locks on files: held by one process at a time, and released by the system however that process ends."""
+"""File locks: one process holds a lock at a time, and the operating system releases it when the process ends."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ HELD_BY_ANOTHER = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 
 
 def try_lock(file: IO[Any]) -> bool:
-    """Lock an open file without waiting; return False if somebody else holds the lock.
+    """Lock an open file without waiting; return False if it is already locked.
 
     The lock is released when the file is closed. Two files opened in one process count as two holders. An OSError means
-    that the file system has no locks.
+    that the file system does not support locks.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def posix_lock(fcntl: ModuleType) -> Callable[[int], None]:
 
 
 def windows_lock(msvcrt: ModuleType) -> Callable[[int], None]:
-    """Return a function that locks an open file on Windows, by its first byte, which need not exist."""
+    """Return a function that locks an open file on Windows: it locks the first byte, which need not exist."""
 
     def lock(descriptor: int) -> None:
         os.lseek(descriptor, 0, os.SEEK_SET)

@@ -1,4 +1,4 @@
-"""Files that somebody else may have written: regular files only, and no more bytes than expected."""
+"""Read files of unknown origin: only regular files, and no more bytes than expected."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-# Files above this size, together, must take up at least a fiftieth of it on disk: whoever reads them allocates all of
-# it. What we write has no holes; systems that compress seldom reach such a ratio with arrays of numbers.
+# If the files together are larger than this, they must take up at least a fiftieth of their size on disk, because the
+# reader allocates their full size. Files that cohirf writes have no holes, and file systems that compress files rarely
+# reach this ratio with numeric arrays.
 CHECKED_FOR_HOLES, MAX_RATIO = 2**26, 50
 
 
@@ -20,12 +21,12 @@ def regular_status(path: Path) -> os.stat_result:
     except FileNotFoundError:
         raise ValueError("the file is missing") from None
     if not stat.S_ISREG(status.st_mode):
-        raise ValueError("it is not a regular file but a link, a directory, a pipe or a device")
+        raise ValueError("it is a link, a directory, a pipe or a device, not a regular file")
     return status
 
 
 def open_regular(path: Path, *, for_writing: bool = False) -> BinaryIO:
-    """Open an existing file that is not a link or a pipe, which could lead elsewhere or never end."""
+    """Open an existing regular file; refuse links and pipes, which could lead elsewhere or never end."""
     regular_status(path)
     if for_writing:
         return os.fdopen(open_now(path, os.O_RDWR), "r+b")
@@ -33,7 +34,7 @@ def open_regular(path: Path, *, for_writing: bool = False) -> BinaryIO:
 
 
 def open_now(path: Path, access: int) -> int:
-    """Open a file that another process may exchange this moment: never follow a link, never wait for a pipe."""
+    """Open a file that another process might just have replaced: never follow a link, never wait for a pipe."""
     flags = (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
     return os.open(path, access | sum(flags))
 
@@ -59,13 +60,13 @@ def names_in(directory: Path, limit: int) -> set[str]:
 
 
 def refuse_holes(statuses: Iterable[os.stat_result]) -> None:
-    """Refuse large files most of which is not on disk: a small download could else fill the memory."""
+    """Refuse large files that consist mostly of holes: otherwise a small download could fill the memory."""
     claimed = on_disk = 0
     for status in statuses:
         claimed += status.st_size
-        on_disk += 512 * getattr(status, "st_blocks", 0)  # 0 where the system does not tell
+        on_disk += 512 * getattr(status, "st_blocks", 0)  # 0 if the system does not report it
     if claimed > CHECKED_FOR_HOLES and 0 < on_disk < claimed / MAX_RATIO:
         raise ValueError(
-            f"its arrays claim {claimed} bytes and take up {on_disk} on disk, less than a fiftieth; if the disk "
-            f"compresses files and you trust this one, copy it to a disk that does not, with cp --sparse=never"
+            f"its arrays have {claimed} bytes but take up only {on_disk} on disk, less than a fiftieth; if the disk "
+            f"compresses files and you trust this model, copy it to a disk that does not, with cp --sparse=never"
         )

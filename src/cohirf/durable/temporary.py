@@ -1,8 +1,8 @@
-"""Files that are unfinished, or needed only for a while: none of them stays behind when the process is killed.
+"""Temporary and unfinished files that do not stay behind when the process is killed.
 
-Where the system has files without a name, as Linux does, these files have none: the system removes them with the
-process, however it ends. Elsewhere the name of a file tells which process made it. Whoever makes the next such file in
-a directory first removes those whose process has ended.
+On Linux these files have no name, so the operating system removes them when the process ends, even if it is killed.
+On other systems the name of a file tells which process created it: before another temporary file is created in the
+same directory, the files of processes that have ended are removed.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ import psutil
 
 from cohirf.durable.files import sync_directory, sync_file
 
-# machine, process, when the process started (seconds since 1970), and something random
+# machine, process number, start of the process (seconds since 1970), random digits
 NAME = re.compile(r"\.cohirf-(?P<machine>[0-9a-f]{8})-(?P<process>\d+)-(?P<started>\d+)-[0-9a-f]{8}")
-CLOCK_SECONDS = 3600  # the clock may be set while a process runs, which on Linux moves the time of its start
+CLOCK_SECONDS = 3600  # setting the clock while a process runs changes its start time on Linux
 PRIVATE, SHARED = 0o600, 0o666  # permissions, before the user's mask
-DESCRIPTORS = Path("/proc/self/fd")  # where Linux keeps names for open files
+DESCRIPTORS = Path("/proc/self/fd")  # Linux lists open files here
 
 _KEPT: set[TemporaryFile] = set()  # files whose path was sent to another process
-_LEFT: set[Path] = set()  # files of this process that nobody needs, and that are still there
+_LEFT: set[Path] = set()  # files of this process that are no longer needed but could not be removed yet
 
 
 class TemporaryFile(os.PathLike[str]):
-    """A file that exists as long as this object does, and not longer than this process.
+    """A file that is removed with this object, and at the latest when this process ends.
 
-    It is a path, too: other processes on this machine can open the file by it. Pickling sends the path alone; the file
-    then exists until this process ends, because whoever got the path may still use it.
+    The object is also a path by which other processes on this machine can open the file. Pickling it pickles only the
+    path; the file then exists until this process ends, because the receiver of the path may still use it.
 
     Parameters
     ----------
     directory : path, optional
-        Where to make the file; by default in the directory for temporary files.
+        Where to create the file; by default the directory for temporary files.
     buffering : int, default=-1
         As for :func:`open`.
 
@@ -68,7 +68,7 @@ class TemporaryFile(os.PathLike[str]):
         place = Path(tempfile.gettempdir() if directory is None else directory)
         descriptor, path = _open(place, PRIVATE)
         if path is not None and DESCRIPTORS.exists():
-            path.unlink()  # it is found through its descriptor
+            path.unlink()  # it can still be opened through its descriptor
             path = None
         self._path = f"/proc/{os.getpid()}/fd/{descriptor}" if path is None else str(path.absolute())
         self.file: IO[bytes] = os.fdopen(descriptor, "w+b", buffering)
@@ -84,7 +84,7 @@ class TemporaryFile(os.PathLike[str]):
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a binary file that takes the place of ``path`` when all of it is written, and only then.
+    """Yield a binary file to write to; on success it replaces ``path`` atomically.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             sync_file(file)
             if unfinished is None and not _link(file, path):
                 unfinished = _name_file(file, path.parent)
-        if unfinished is not None:  # closed by now: Windows does not move a file that is open
+        if unfinished is not None:  # closed before this: Windows cannot move an open file
             unfinished.replace(path)
         sync_directory(path.parent)
     except OSError as error:
@@ -114,22 +114,22 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         raise
     finally:
         if unfinished is not None:
-            with suppress(OSError):  # what went wrong first is what matters
+            with suppress(OSError):  # do not hide the original error
                 unfinished.unlink(missing_ok=True)
 
 
 def remove_strays(directory: Path) -> None:
-    """Remove the files that processes of this machine left in a directory when they were killed."""
+    """Remove the files that killed processes of this machine have left in a directory."""
     with suppress(OSError):
         with os.scandir(directory) as entries:
             strays = [entry for entry in entries if is_stray(entry.name) and entry.is_file(follow_symlinks=False)]
         for entry in strays:
-            with suppress(OSError):  # of another user, or removed by somebody else at this moment
+            with suppress(OSError):  # owned by another user, or removed by another process meanwhile
                 Path(entry.path).unlink()
 
 
 def is_stray(name: str) -> bool:
-    """Tell whether a file has a name of ours and its process has ended for certain."""
+    """Return whether a file name belongs to a temporary file of this machine whose process has certainly ended."""
     found = NAME.fullmatch(name)
     if found is None or found["machine"] != _machine():
         return False
@@ -147,7 +147,7 @@ def is_stray(name: str) -> bool:
 def _open(directory: Path, permissions: int) -> tuple[int, Path | None]:
     """Return the descriptor of a new file, and its path if it has one."""
     if hasattr(os, "O_TMPFILE") and DESCRIPTORS.exists():
-        with suppress(OSError):  # not on this file system; if it is for another reason, the next attempt tells which
+        with suppress(OSError):  # not supported by this file system; any other problem shows up again below
             return os.open(directory, os.O_TMPFILE | os.O_RDWR, permissions), None
     path = _new_path(directory)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -155,10 +155,10 @@ def _open(directory: Path, permissions: int) -> tuple[int, Path | None]:
 
 
 def _link(file: IO[bytes], path: Path) -> bool:
-    """Give a file without a name its name; tell whether that was possible."""
+    """Give an unnamed file the name ``path``; return whether that was possible."""
     directory = os.open(path.parent, os.O_RDONLY)
     try:
-        # with a directory given, Python asks the system to follow the link that stands for the descriptor
+        # only with dst_dir_fd does Python ask the system to follow the link in DESCRIPTORS
         os.link(DESCRIPTORS / str(file.fileno()), path.name, dst_dir_fd=directory, follow_symlinks=True)
     except OSError:  # the name is taken, or this file system cannot do it
         return False
@@ -168,7 +168,7 @@ def _link(file: IO[bytes], path: Path) -> bool:
 
 
 def _name_file(file: IO[bytes], directory: Path) -> Path:
-    """Give a file without a name one of ours, so that it can replace another file; else copy it."""
+    """Give an unnamed file a temporary name, so that it can replace another file; copy it if that is impossible."""
     path = _new_path(directory)
     if not _link(file, path):
         file.seek(0)
@@ -179,7 +179,7 @@ def _name_file(file: IO[bytes], directory: Path) -> Path:
 
 
 def _new_path(directory: Path) -> Path:
-    """Return a new name of this process in a directory, which is cleared of strays."""
+    """Remove strays from a directory, and return a new temporary name in it."""
     _remove_left()
     remove_strays(directory)
     started = int(psutil.Process().create_time())
@@ -187,7 +187,7 @@ def _new_path(directory: Path) -> Path:
 
 
 def _machine() -> str:
-    """Return what stands for this machine; containers count as machines, since they number processes on their own."""
+    """Return an identifier of this machine; containers count as machines, because they number their own processes."""
     parts = [platform.node()]
     with suppress(OSError):
         parts.append(str(Path("/proc/self/ns/pid").readlink()))
@@ -195,16 +195,16 @@ def _machine() -> str:
 
 
 def _discard(file: IO[bytes], path: Path | None, process: int) -> None:
-    with suppress(OSError):  # what is left in the buffer is not needed
+    with suppress(OSError):  # the rest of the buffer is not needed
         file.close()
-    if path is not None and os.getpid() == process:  # not at the end of a fork
+    if path is not None and os.getpid() == process:  # a forked process must not remove it
         _LEFT.add(path)
         _remove_left()
 
 
 @atexit.register
 def _remove_left() -> None:
-    """Remove files of this process that nobody needs; on Windows that is impossible while something has them open."""
+    """Remove files of this process that are no longer needed; Windows cannot remove files that are open somewhere."""
     for path in tuple(_LEFT):
         with suppress(OSError):
             path.unlink(missing_ok=True)

@@ -1,6 +1,7 @@
-"""From tables to rows for a model: columns kept apart, text coded, missing cells filled, features scaled.
+"""Prepare tables for a fit: choose features, encode text, fill missing cells and scale features.
 
-:func:`prepare` learns what to do from the data of a fit; :meth:`Preparation.apply` does it to other data.
+:func:`prepare` learns a :class:`Preparation` from the training data; :meth:`Preparation.apply` applies it to other
+data.
 """
 
 from cohirf.preparation.data import Classes, Data

@@ -1,4 +1,4 @@
-"""Columns of text as columns of zeros and ones, one for each category."""
+"""One-hot encoding: text columns become columns of zeros and ones, one for each category."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MOST_CATEGORIES = 200
 
 @dataclass(frozen=True)
 class Categories:
-    """The categories of a column in alphabetical order, and the one of missing cells; None if those are refused."""
+    """The sorted categories of a column, and the category that replaces missing cells (None: they are refused)."""
 
     values: tuple[str, ...]
     missing: str | None = None
 
 
 def find_categories(table: Table, columns: Sequence[str], *, impute: bool) -> dict[str, Categories]:
-    """Read columns of text once, and return the categories of each."""
+    """Read the given text columns once, and return the categories of each."""
     counts: dict[str, Counter[str | None]] = {column: Counter() for column in columns}
     for batch in table.read(columns):
         for column in columns:
@@ -34,7 +34,7 @@ def find_categories(table: Table, columns: Sequence[str], *, impute: bool) -> di
                 counts[column][entry["values"]] += entry["counts"]
             if len(counts[column]) > MOST_CATEGORIES:
                 raise ValueError(
-                    f"{table.name}: column {column!r} has more than {MOST_CATEGORIES} different texts, too many for "
+                    f"{table.name}: column {column!r} has more than {MOST_CATEGORIES} different values, too many for "
                     f'categorical="onehot": leave it out with drop=[{column!r}].'
                 )
     return {column: _settle(table, column, counted, impute=impute) for column, counted in counts.items()}
@@ -50,16 +50,16 @@ def _settle(table: Table, column: str, counts: Counter[str | None], *, impute: b
 
 
 def refuse_missing(table: Table, column: str) -> ValueError:
-    """Return the error for a column of text that has missing cells."""
+    """Return the error for a text column with missing cells."""
     return ValueError(
         f'{table.name}: column {column!r} has missing values: fit with impute="median" or impute="mean" to fill them '
-        f"with the most frequent text, or with drop=[{column!r}] to leave the column out."
+        f"with the most frequent value, or with drop=[{column!r}] to leave the column out."
     )
 
 
 def encode(table: Table, columns: Sequence[str], categories: dict[str, Categories]) -> Source:
-    """Write columns to a temporary Arrow file, with ones and zeros in the place of text, and open it."""
-    arrow = import_optional("pyarrow", "arrow", "The coding of text")
+    """Write columns to a temporary Arrow file, with text columns one-hot encoded, and open it."""
+    arrow = import_optional("pyarrow", "arrow", "Encoding text columns")
     target = TemporaryFile()
     writer = None
     for batch in table.read(columns):
@@ -74,8 +74,8 @@ def encode(table: Table, columns: Sequence[str], categories: dict[str, Categorie
 
 
 def _code(table: Table, batch: Any, columns: Sequence[str], categories: dict[str, Categories]) -> dict[str, Any]:
-    """Return the columns of a coded batch by name."""
-    compute = import_optional("pyarrow.compute", "arrow", "The coding of text")
+    """Return the columns of an encoded batch by name."""
+    compute = import_optional("pyarrow.compute", "arrow", "Encoding text columns")
     coded: dict[str, Any] = {}
     for column in columns:
         values = batch.column(column)
@@ -91,8 +91,8 @@ def _code(table: Table, batch: Any, columns: Sequence[str], categories: dict[str
         unknown = set(text.unique().to_pylist()) - set(known.values)
         if unknown:
             raise ValueError(
-                f"{table.name}: column {column!r} holds {min(unknown)!r}, which the fit has not seen: it has seen "
-                f"{listed(known.values)}. Leave such rows out, or fit again with them."
+                f"{table.name}: column {column!r} holds {min(unknown)!r}, which the training data did not contain: it "
+                f"had {listed(known.values)}. Remove such rows, or fit again with them."
             )
         for value in known.values:
             _add(coded, table, f"{column}={value}", compute.equal(text, value).cast("double"))

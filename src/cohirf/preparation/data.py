@@ -1,4 +1,4 @@
-"""Data as its columns: which there are, those of numbers as a source, and others as they are written."""
+"""Data as a set of columns: numeric columns are opened as a source, label and id columns are read as stored."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from cohirf.sources import Source, open_source
 
 @dataclass(frozen=True)
 class Data:
-    """A table, or an array without names: in a file, or in memory.
+    """A table, or an array without column names, in a file or in memory.
 
     Attributes
     ----------
     origin : path or object
         The data itself.
     csv : dict
-        ``delimiter`` and ``header`` of a CSV file, where they are given.
+        ``delimiter`` and ``header`` of a CSV file, if they were given.
     table : Table or None
         The data as a table; None for an array.
     name : str
-        What errors call it.
+        Its name in error messages.
     columns : list
-        Names of all columns; numbers where there are no names.
+        Names of all columns; numbers if the data has no names.
     candidates : list
-        The columns that can be features: an index that pandas stored cannot.
+        The columns that can be features: all except index columns that pandas stored.
     """
 
     origin: Any
@@ -46,7 +46,7 @@ class Data:
 
     @classmethod
     def open(cls, data: Any, **csv: Any) -> Data:
-        """Look at data without reading its rows."""
+        """Open data and find its columns, without reading its rows."""
         origin = Path(data).expanduser() if isinstance(data, str | os.PathLike) else data
         table = open_table(origin, **csv)
         if table is not None:
@@ -58,18 +58,18 @@ class Data:
         return cls(origin, csv, None, array.name, numbers, numbers)
 
     def open_numbers(self, columns: Sequence[Column]) -> Source:
-        """Open columns of numbers."""
+        """Open numeric columns as a source."""
         wanted = None if list(columns) == self.columns else list(columns)
         return open_source(self.origin, columns=wanted, **self.csv)
 
     def read(self, column: Column) -> Iterator[Any]:
-        """Yield a column that is kept apart as Arrow arrays of one type."""
+        """Yield a label or id column as Arrow arrays of one type."""
         if self.table is not None:
             for batch in self.table.read_names(str(column)):
                 values = batch.column(0)
                 yield as_text(values) if is_text(str(values.type)) else values
         else:
-            arrow = import_optional("pyarrow", "arrow", "A column that is kept apart")
+            arrow = import_optional("pyarrow", "arrow", "A label or id column")
             numbers = self.open_numbers([column])
             is_whole = all((block % 1 == 0).all() for block in numbers.read_all())
             for block in numbers.read_all():
@@ -86,7 +86,7 @@ class Data:
         return Classes([str(value) for value in number_of], np.concatenate(codes))
 
     def _distinct(self, column: Column) -> Iterator[tuple[list[Any], NDArray[Any]]]:
-        """Yield the distinct cells of some rows at a time, and which of them each row has."""
+        """Yield, for some rows at a time, the distinct values and the index of each row's value among them."""
         for values in self.read(column):
             coded = as_text(values).dictionary_encode(null_encoding="encode")
             yield coded.dictionary.to_pylist(), coded.indices.to_numpy()
@@ -94,7 +94,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Classes:
-    """Known classes: their names, and the number of each row's class, -1 where it is missing."""
+    """Known classes of the rows: the names of the classes, and each row's class number (-1 if it is missing)."""
 
     names: list[str]
     codes: NDArray[np.int32]

@@ -1,4 +1,4 @@
-"""Learn from the data of a fit how it becomes rows for a model."""
+"""prepare: learn a preparation from the training data, and apply it."""
 
 from __future__ import annotations
 
@@ -30,36 +30,47 @@ def prepare(
     scaling: str = "none",
     **csv: Any,
 ) -> Prepared:
-    """Turn the columns of a table or array into rows for a fit, and remember how.
+    """Prepare a table or array for a fit: choose features, encode text, fill missing cells and scale.
 
-    Files are read in pieces, and never all of them at once. Their prepared rows are not written anywhere, except that
-    a CSV file, or a table with text, is converted to a temporary file.
+    Nothing is done unless an option asks for it. What is learned from the data, such as medians and categories, is kept
+    in ``prepared.preparation``, which prepares other data in the same way.
+
+    Files are read in pieces, so they may be larger than memory. Rows are filled and scaled while they are read. A CSV
+    file, or a table with encoded text columns, is first converted to a temporary file.
 
     Parameters
     ----------
     data : path or object
         What :func:`cohirf.open_source` opens: a file, a folder, an array, or a pandas, polars or Arrow table.
     label_column : str or int, optional
-        A column of known classes. It is kept apart: :meth:`Prepared.classes`.
+        The column with known classes: its name, or its number if the data has no column names. It is not a feature.
+        :meth:`Prepared.classes` returns it.
     id_column : str or int, optional
-        A column that names the rows. It is kept apart: :meth:`Prepared.ids`.
-    drop : sequence of str or int
+        The column with the names of the rows. It is not a feature. :meth:`Prepared.ids` returns it.
+    drop : sequence of str or int, default=()
         Columns to leave out.
     categorical : {"onehot"}, optional
-        Code each column of text as a feature of zeros and ones for each category. Text is refused if None.
+        Encode each text column as one feature of zeros and ones per category, for up to 200 categories. If None, text
+        columns are refused.
     impute : {"median", "mean"}, optional
-        Fill missing cells with the median or mean of their column; in columns of text, with the most frequent
-        category. Missing cells are refused if None.
-    scaling : {"none", "standard", "minmax"}
-        "standard" gives each feature mean 0 and standard deviation 1, "minmax" the range from 0 to 1. Coded text is
-        scaled, too.
+        Fill missing cells with the median or mean of their column; in text columns, with the most frequent category.
+        If None, missing cells are refused when rows are read. For data of more than 33 million cells, the median is
+        computed from evenly spaced rows.
+    scaling : {"none", "standard", "minmax"}, default="none"
+        "standard" scales each feature to mean 0 and standard deviation 1, "minmax" to the range from 0 to 1. Encoded
+        text is scaled, too.
     **csv
         ``delimiter`` and ``header`` of a CSV file, as in :func:`cohirf.open_source`.
 
     Returns
     -------
     prepared : Prepared
-        The rows, and the :class:`Preparation` that does the same to other data.
+        The prepared rows, and the :class:`Preparation` for other data.
+
+    See Also
+    --------
+    Preparation.apply : Prepare other data in the same way.
+    cohirf.open_source : Open numeric data without preparation.
 
     Examples
     --------
@@ -77,7 +88,7 @@ def prepare(
            [0.875, 1.   , 0.   ],
            [1.   , 1.   , 0.   ]])
 
-    New rows are prepared with what was learned from the first:
+    New rows are prepared with the mean, categories and range of the training data:
 
     >>> new = pd.DataFrame({"height": [5.0], "colour": ["red"]})
     >>> prepared.preparation.apply(new).array()
@@ -101,7 +112,7 @@ def prepare(
 
 
 def learn(unscaled: Preparation, source: Source, *, impute: str | None, scaling: str) -> Preparation:
-    """Add what is learned from the data: how missing cells are filled, and how features are scaled."""
+    """Return the preparation with fill values and scaling that are learned from the data."""
     if impute is None and scaling == "none":
         return unscaled
     statistics = measure(source, with_median=impute == "median")
@@ -115,7 +126,7 @@ def learn(unscaled: Preparation, source: Source, *, impute: str | None, scaling:
         unscaled,
         fill=None if fill is None else tuple(fill.tolist()),
         offset=None if offset is None else tuple(offset.tolist()),
-        scale=None if scale is None else tuple(np.where(scale == 0, 1.0, scale).tolist()),  # constants become 0
+        scale=None if scale is None else tuple(np.where(scale == 0, 1.0, scale).tolist()),  # constant features become 0
         scaling=scaling,
     )
 

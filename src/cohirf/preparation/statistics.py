@@ -1,4 +1,4 @@
-"""What features are like, in one pass over the data: how many cells are missing, mean, spread, range and median."""
+"""Statistics of features in one pass: number of cells, mean, standard deviation, range and median."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from numpy.typing import NDArray
 
 from cohirf.sources import Source
 
-MEDIAN_CELLS = 2**25  # 268 MB; of larger data, evenly spaced rows stand for all
+MEDIAN_CELLS = 2**25  # 268 MB; for larger data, the median is that of evenly spaced rows
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """Of each feature, over the cells that are not missing.
+    """Statistics of each feature, over the cells that are not missing.
 
     Attributes
     ----------
     n_present : array of int
-        How many cells have a value.
+        Number of cells that are not missing.
     mean, std, low, high : array of float
-        Mean, standard deviation, smallest and largest value; NaN where there is none.
+        Mean, standard deviation, smallest and largest value; NaN if all cells are missing.
     median : array of float or None
-        Median, if it was asked for: of evenly spaced rows where the data is large.
+        Median, if it was asked for. For large data it is computed from evenly spaced rows.
     """
 
     n_present: NDArray[np.int64]
@@ -37,10 +37,10 @@ class Statistics:
 
 
 def measure(source: Source, *, with_median: bool = False) -> Statistics:
-    """Read all rows of a source once."""
+    """Return statistics of the features of a source; all rows are read once."""
     p = source.n_features
     n_present = np.zeros(p, dtype=np.int64)
-    mean, squares = np.zeros(p), np.zeros(p)  # squares: summed, around the mean
+    mean, squares = np.zeros(p), np.zeros(p)  # squares: sum of squared deviations from the mean
     low, high = np.full(p, np.inf), np.full(p, -np.inf)
     step = -(-source.n_rows * p // MEDIAN_CELLS)
     kept: list[Floats] = []
@@ -68,10 +68,10 @@ def measure(source: Source, *, with_median: bool = False) -> Statistics:
 def _combine(
     so_far: tuple[NDArray[np.int64], Floats, Floats], block: Floats, present: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], Floats, Floats]:
-    """Add a block to counts, means and sums of squares around the mean, without losing digits of large values."""
+    """Add a block to counts, means and sums of squared deviations, without cancellation for large values."""
     n_before, mean_before, squares_before = so_far
     n_here = present.sum(axis=0)
-    with np.errstate(invalid="ignore", over="ignore"):  # infinite values give means that are no numbers
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite values give NaN means
         mean_here = np.where(present, block, 0).sum(axis=0) / np.maximum(n_here, 1)
         squares_here = (np.where(present, block - mean_here, 0) ** 2).sum(axis=0)
         n = n_before + n_here

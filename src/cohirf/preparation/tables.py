@@ -1,4 +1,4 @@
-"""Tables as they are stored: the type of each column, and record batches of some of them, in order."""
+"""Tables as they are stored: the type of each column, and record batches of chosen columns."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ TEXT_TYPES = ("string", "large_string", "string_view", "dictionary<")
 
 @dataclass(frozen=True)
 class Table:
-    """A file, a folder of files or a data frame: data that has columns with names.
+    """A file, a folder of files or a data frame with named columns.
 
     Attributes
     ----------
     name : str
-        What errors call it.
+        Its name in error messages.
     types : dict of str
         Arrow's name of the type of each column.
     index : list of str
@@ -42,8 +42,8 @@ class Table:
     parts : tuple of Part
         The files of a folder.
     names_reader : callable or None
-        Yields record batches of one column as it is written: in a CSV file, a number read from 007 would be another
-        name. None where types are stored with the data.
+        Yields record batches of one column of a CSV file as text, because the name 007 must not become the number 7.
+        None for formats that store the types of columns.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Table:
         return self.read([column]) if self.names_reader is None else self.names_reader(column)
 
     def refuse_difference(self, column: str) -> None:
-        """Raise if a column is not of one type in all files of a folder."""
+        """Raise ValueError if a column has different types in the files of a folder."""
         for part in self.parts:
             here, first = part.types.get(column, "missing"), self.types[column]
             if here != first:
@@ -78,7 +78,7 @@ class Part:
 
 
 def open_table(data: Any, *, delimiter: str | None = None, header: bool | None = None) -> Table | None:
-    """Return a table, or None for data without names; raise for what is neither."""
+    """Return a table, or None for data without column names; raise an error for anything else."""
     if not isinstance(data, Path):
         return _open_frame(data) if is_table(data) and has_names(data) else None
     openers: dict[Any, Callable[[Path], Table]] = {
@@ -91,17 +91,17 @@ def open_table(data: Any, *, delimiter: str | None = None, header: bool | None =
 
 
 def is_number(stored: str) -> bool:
-    """Tell whether a type is one of numbers."""
-    return stored in NUMBERS or stored in TYPES  # a CSV column that is empty has type null
+    """Return whether a type is numeric."""
+    return stored in NUMBERS or stored in TYPES  # an empty CSV column has type null
 
 
 def is_text(stored: str) -> bool:
-    """Tell whether a type is one of texts, which can be categories."""
+    """Return whether a type is text, whose values can be categories."""
     return stored.startswith(TEXT_TYPES)
 
 
 def has_names(frame: Any) -> bool:
-    """Tell whether the columns of a data frame have names, and not numbers."""
+    """Return whether the columns of a data frame are named by text, not by numbers."""
     names = frame.column_names if hasattr(frame, "column_names") else frame.columns
     return any(isinstance(name, str) for name in names)
 
@@ -112,7 +112,7 @@ def as_text(column: Any) -> Any:
 
 
 def _open_frame(frame: Any) -> Table:
-    arrow = import_optional("pyarrow", "arrow", "The preparation of a table")
+    arrow = import_optional("pyarrow", "arrow", "Preparing a table")
     if hasattr(frame, "iloc"):
         table = arrow.Table.from_pandas(frame, preserve_index=False)
     else:
@@ -191,7 +191,7 @@ class FolderStamp:
     files: tuple[FileStamp, ...]
 
     def content(self, n_chunks: int) -> Iterator[bytes]:
-        """Yield what identifies the files, one after the other."""
+        """Yield a digest of each file."""
         for file in self.files:
             yield hashlib.sha256(b"".join(file.content(max(2, n_chunks // len(self.files))))).digest()
 
@@ -204,6 +204,6 @@ class MemoryOrigin:
     table: Any
 
     def content(self, n_chunks: int) -> Iterator[bytes]:
-        """Yield all of it: unlike a file, it has no time of change."""
+        """Yield the whole content, because a table in memory has no modification time."""
         for batch in self.table.to_batches(max_chunksize=BATCH_ROWS):
             yield batch.serialize().to_pybytes()

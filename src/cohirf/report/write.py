@@ -1,4 +1,4 @@
-"""write_report: from a fitted model to a file."""
+"""write_report: write the report on a fitted model to an HTML file."""
 
 from __future__ import annotations
 
@@ -27,39 +27,39 @@ def write_report(
     command: str | None = None,
     max_points: int = 4000,
 ) -> Path:
-    """Write what a fit has found as one HTML page.
+    """Write a report on a fitted model as a single HTML file.
 
-    The page opens from disk and needs no network. It shows what was run, the clusters with their medoids and what sets
-    them apart, the hierarchy, every cut of it with a scatter plot and labels to download, how much the views agreed,
-    and scores with their limits. Of large data it shows a sample, and says so.
+    The page can be opened from disk and needs no network. It shows the parameters of the fit, the clusters with their
+    medoids and distinguishing features, the hierarchy, every cut of it with a scatter plot and labels to download, how
+    much the views agreed, and scores with their limitations. For large data it shows a sample, and says so.
 
     Parameters
     ----------
     model : fitted CoHiRF
-        The model.
+        The model to report on.
     X : array, table, CSR matrix or source, shape (n_samples, n_features)
-        The data of the fit.
+        The data that the model was fitted to.
     path : str or path
-        The file to write. One that is there already is replaced.
+        The HTML file to write. An existing file is replaced.
     y : array, shape (n_samples,), optional
         Known classes of the rows, to compare the clusters with.
     feature_names : sequence of str, optional
-        Names of the features; those seen by ``fit`` by default.
+        Names of the features; by default, the names that ``fit`` has seen.
     image_shape : tuple of int, optional
         Show each medoid as an image of this height and width, or of this height, width and 3 colour channels.
     title : str, optional
-        Title of the page.
+        Title of the page; by default "Clusters", or "Clusters of" the name of the data.
     data_name : str, optional
-        What the data is called, such as the name of its file.
+        Name of the data, such as the name of its file.
     command : str, optional
-        The command that made the model, to show beside the code that repeats it.
+        The shell command that fitted the model. The page shows it beside the Python code that repeats the fit.
     max_points : int, default=4000
-        Number of rows in the scatter plot.
+        Largest number of rows in the scatter plots.
 
     Returns
     -------
     path : pathlib.Path
-        The file.
+        The file that was written.
 
     Examples
     --------
@@ -88,9 +88,9 @@ def write_report(
 
 
 def _check_path(path: Path) -> Path:
-    """Refuse a place where no file can be, before anything is computed."""
+    """Refuse a path that cannot be written to, before anything is computed."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a directory: give the name of a file to write.")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path.parent} is not a directory: make it, or write the report elsewhere.")
+        raise FileNotFoundError(f"{path.parent} is not a directory: create it, or give another path.")
     return path

@@ -1,11 +1,11 @@
-"""How a fitted model becomes a directory of JSON and numeric arrays, and comes back unharmed or not at all.
+"""Save a fitted model as a directory of JSON and numeric arrays, and load it with full validation.
 
-A model is a directory. ``manifest.json`` holds the parameters, the small results, and of each array the size, type,
-shape and SHA-256; ``manifest.sha256`` holds the SHA-256 of the manifest, as ``sha256sum`` writes it. The arrays lie
-beside them as ``.npy`` files with names from a closed list. What was done to the data before the fit may be told in
-``preparation.json``, which is kept for whoever wrote it. Nothing in there is code.
+``manifest.json`` holds the parameters, the scalar results, and the size, type, shape and SHA-256 of each array.
+``manifest.sha256`` holds the SHA-256 of the manifest, in the format of the program ``sha256sum``. Each array is a
+``.npy`` file whose name comes from a closed list. An optional file ``preparation.json`` describes how the data was
+prepared before the fit; this package stores it and does not interpret it. None of the files contains code.
 
-The reader believes nothing. ``layout`` says which files there may be, and which values; ``durable`` reads no others.
+The reader trusts nothing. ``layout`` declares which files are allowed, and which values; everything else is refused.
 """
 
 from cohirf.saving.errors import ModelFileError

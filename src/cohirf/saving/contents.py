@@ -1,4 +1,4 @@
-"""The fitted results of a model as scalars and arrays, and back: whatever does not go together is refused."""
+"""Convert the fitted results of a model to scalars and arrays, and back; refuse arrays that are inconsistent."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from cohirf.saving.manifest import Manifest
 
 def collect_scalars(model: Any) -> Scalars:
     """Return the fitted results that are not arrays."""
-    # Medoids and landmarks are rows of the same data, so they are of one kind.
+    # medoids and landmarks are rows of the same data, so both are dense or both are CSR
     container = type(model.medoids_).__name__ if sparse.issparse(model.medoids_) else DENSE
     return Scalars(int(model.n_features_in_), int(model.n_clusters_), int(model.n_iter_), container)
 
 
 def collect_arrays(model: Any) -> Arrays:
-    """Return the arrays of a fitted model by the names they have as files: the model's own, not copies."""
+    """Return the arrays of a fitted model by file name. They are the model's own arrays, not copies."""
     arrays = {
         "labels": model.labels_,
         "parents": model.hierarchy_.parents,
@@ -46,7 +46,7 @@ def collect_arrays(model: Any) -> Arrays:
 
 
 def fitted_attributes(manifest: Manifest, arrays: Arrays) -> dict[str, Any]:
-    """Return the attributes that ``fit`` sets, from arrays with the right lengths and values in their range."""
+    """Return the attributes that ``fit`` sets; lengths and ranges of the arrays must have been checked before."""
     scalars = manifest.scalars
     hierarchy = FusionHierarchy(arrays["parents"], arrays["absorbed_at"])
     _check_labels(arrays, scalars.n_clusters)
@@ -78,9 +78,9 @@ def fitted_attributes(manifest: Manifest, arrays: Arrays) -> dict[str, Any]:
 def _check_labels(arrays: Arrays, n_clusters: int) -> None:
     labels = arrays["labels"]
     if not np.array_equal(labels[arrays["landmark_rows"]], arrays["landmark_labels"]):
-        raise ValueError("landmark_labels.npy has labels that the landmarks do not have among all rows")
+        raise ValueError("landmark_labels.npy differs from the labels of the same rows in labels.npy")
     if not np.array_equal(labels[arrays["medoid_indices"]], np.arange(n_clusters)):
-        raise ValueError("medoid_indices.npy names rows that are not in their clusters")
+        raise ValueError("medoid_indices.npy lists rows that are not in the clusters they should represent")
 
 
 def _matrix_parts(name: str, matrix: Any) -> Arrays:
@@ -96,21 +96,21 @@ def _build_matrix(name: str, arrays: Arrays, shape: tuple[int, int], scalars: Sc
 
 
 def _encode_names(names: list[str]) -> Arrays:
-    # surrogatepass: a name that came from broken bytes is a name all the same
+    # surrogatepass: names decoded from invalid bytes must survive
     text = "".join(names).encode("utf-8", "surrogatepass")
     lengths = np.array([len(name) for name in names], dtype=np.int32)
     return {"feature_names": np.frombuffer(text, dtype=np.uint8), "feature_name_lengths": lengths}
 
 
 def _decode_names(arrays: Arrays) -> dict[str, NDArray[Any]]:
-    """Return the attribute that holds the feature names; none if there are none."""
+    """Return the attribute ``feature_names_in_`` with its value, or an empty dict if the model has no names."""
     if not arrays.keys() >= NAMES:
         return {}
     characters = arrays["feature_names"].tobytes().decode("utf-8", "surrogatepass")
     lengths = arrays["feature_name_lengths"]
     ends = np.cumsum(lengths, dtype=np.int64)
     if ends[-1] != len(characters):
-        raise ValueError("feature_name_lengths.npy does not fit feature_names.npy")
+        raise ValueError("the lengths in feature_name_lengths.npy do not add up to the length of feature_names.npy")
     starts = ends - lengths
     names = [characters[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
     return {"feature_names_in_": np.array(names, dtype=object)}

@@ -1,4 +1,4 @@
-"""What a saved model that cannot be used is answered with."""
+"""Errors about saved models."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ REMEDY = "Get an undamaged copy, or fit and save the model again."
 
 
 class ModelFileError(ValueError):
-    """A saved model that is damaged, incomplete, too new, or was never one."""
+    """A saved model is damaged, incomplete or of a newer format, or the directory is not a saved model."""
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Let every error that a file leads to name the file: ModelFileError for its content, OSError for the system."""
+    """Make errors name the file: ModelFileError for wrong content, OSError for errors of the operating system."""
     with naming(path, "The model was not read: {}"), refusing(path, ModelFileError, REMEDY):
         yield

@@ -1,4 +1,4 @@
-"""Which files a saved model has: their names, and the types, shapes and values of the arrays."""
+"""The files of a saved model: their names, and the allowed types, shapes and values of the arrays."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ MAX_MANIFEST_BYTES = 2**22
 
 LEVELS = ("|u1", "<u2", "<u4", "<u8", *INTEGERS)
 
-# In the order in which they are read. The first two have no zeros, so their files have no holes, and they are as long
-# as there are rows and features: a file that claims many of either has the bytes to show for it.
+# In the order in which they are read. The first two contain no zeros, so their files cannot have holes, and their
+# lengths are the numbers of features and rows: a forged model cannot claim many of either without bytes on disk.
 ARRAYS = {
     "feature_agreement": ArrayLayout(("<f8",), ("features",)),
     "stability": ArrayLayout(("<f4",), ("rows",)),
@@ -73,36 +73,36 @@ class Scalars:
 
 
 def check_presence(names: set[str], container: str) -> None:
-    """Refuse a model that lacks an array, or has one that does not belong to its kind of data."""
+    """Refuse a model that lacks an array, or has an array that does not belong to its kind of data."""
     needed, other = (DENSE_ALONE, CSR_ALONE) if container == DENSE else (CSR_ALONE, DENSE_ALONE | {"column_means"})
     needed = needed | ALWAYS | (NAMES if names & NAMES else set()) | (SCREENING if names & SCREENING else set())
     for name in sorted(needed - names):
         raise ValueError(f"the array {name} is missing")
     for name in sorted(names & other):
-        raise ValueError(f"the array {name} has no place in a model of {container} data")
+        raise ValueError(f"the array {name} does not belong to a model of {container} data")
 
 
 def axis_lengths(entries: dict[str, ArrayEntry], scalars: Scalars) -> dict[str, int]:
-    """Return how many rows, features, clusters... a model has; refuse numbers that do not go together."""
+    """Return the numbers of rows, features, clusters and so on of a model; refuse inconsistent numbers."""
     known = {"features": (scalars.n_features, "n_features"), "clusters": (scalars.n_clusters, "n_clusters")}
     if "relevant_features" not in entries:
         known["relevant features"] = known["features"]
     lengths = match_axes({name: entry.shape for name, entry in entries.items()}, ARRAYS, known)
     for axis in ("rows", "landmarks", "features", "relevant features"):
         if lengths[axis] == 0:
-            raise ValueError(f"a fitted model has at least one of its {axis}")
+            raise ValueError(f"the number of {axis} is 0, but a fitted model has at least one")
     for axis, of in (("clusters", "rows"), ("landmarks", "rows"), ("relevant features", "features")):
         if lengths[axis] > lengths[of]:
-            raise ValueError(f"the model has {lengths[axis]} {axis} and only {lengths[of]} {of}")
+            raise ValueError(f"the model has {lengths[axis]} {axis}, but only {lengths[of]} {of}")
     return lengths
 
 
 def value_checks(entries: dict[str, ArrayEntry], scalars: Scalars) -> dict[str, Check]:
-    """Return what the values of each array must be, as far as that can be told from a piece of it."""
+    """Return the check of the values of each array; it is called for one piece of the array after the other."""
     lengths = axis_lengths(entries, scalars)
     row_numbers = in_range(0, lengths["rows"] - 1, "row numbers")
     labels = in_range(-1, scalars.n_clusters - 1, "labels")
-    medoids = is_finite_or_nan if "column_means" in entries else is_finite  # which stand for missing cells
+    medoids = is_finite_or_nan if "column_means" in entries else is_finite  # NaN: missing cells
     return {
         "feature_agreement": is_share_or_nan,
         "stability": is_share_or_nan,

@@ -1,4 +1,4 @@
-"""Read a saved model: unharmed, or not at all."""
+"""Load a saved model; refuse one that is damaged or inconsistent."""
 
 from __future__ import annotations
 
@@ -19,29 +19,38 @@ from cohirf.saving.parameters import restore_model
 
 
 def load_model(path: str | os.PathLike[str], *, estimator: Any = None, medoid: Any = None) -> Any:
-    """Read a model that :meth:`cohirf.CoHiRF.save` wrote.
+    """Load a model that :meth:`cohirf.CoHiRF.save` has written.
 
-    No code in the files is run, whoever wrote them. Damage to any file is noticed. A model names no path that a later
-    fit would write to: its ``checkpoint`` is None, and so is that of every estimator within.
+    Loading never runs code from the files, so it is safe to load models of unknown origin. Damage to any file is
+    detected. Paths that a fit writes to are not restored: ``checkpoint`` of the model and of all nested estimators is
+    None.
 
     Parameters
     ----------
     path : str or path
-        The directory.
+        The directory of the model.
     estimator : object, optional
-        The base estimator. It takes the place of the stored one, and is needed where none could be stored.
+        The base estimator. It replaces the stored one. It is required if the base estimator could not be stored, such
+        as an estimator of your own class.
     medoid : str or callable, optional
-        The medoid rule. It takes the place of the stored one, and is needed where none could be stored.
+        The medoid rule. It replaces the stored one. It is required if ``medoid`` was a callable.
 
     Returns
     -------
     model : CoHiRF
-        A fitted model that predicts, transforms, cuts and refits as the saved one did.
+        A fitted model. ``predict``, ``transform``, ``hierarchy_`` and a new ``fit`` work as with the saved model.
 
     Raises
     ------
     ModelFileError
-        If the files are damaged, incomplete, written by a newer version, or not a model. It is a ValueError.
+        If the files are damaged, incomplete or of a newer format, or if the directory is not a saved model.
+        ModelFileError is a subclass of ValueError.
+    FileNotFoundError
+        If the directory does not exist.
+
+    See Also
+    --------
+    cohirf.CoHiRF.save : Save a model.
 
     Examples
     --------
@@ -50,9 +59,14 @@ def load_model(path: str | os.PathLike[str], *, estimator: Any = None, medoid: A
     >>> import cohirf
     >>> from sklearn.datasets import load_iris
     >>> path = Path(tempfile.mkdtemp()) / "iris"
-    >>> cohirf.CoHiRF(random_state=0).fit(load_iris().data).save(path)
-    >>> cohirf.load(path)
+    >>> X = load_iris().data
+    >>> model = cohirf.CoHiRF(random_state=0).fit(X)
+    >>> model.save(path)
+    >>> loaded = cohirf.load(path)
+    >>> loaded
     CoHiRF(random_state=0)
+    >>> bool((loaded.predict(X) == model.predict(X)).all())
+    True
     """
     directory = Path(path)
     manifest = read_manifest(directory)
@@ -67,17 +81,17 @@ def load_model(path: str | os.PathLike[str], *, estimator: Any = None, medoid: A
 
 
 def load_preparation(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """Return what a saved model says was done to the data before the fit; None if it says nothing.
+    """Load the description of how the data of a saved model was prepared.
 
     Parameters
     ----------
     path : str or path
-        The directory.
+        The directory of the model.
 
     Returns
     -------
     preparation : dict or None
-        What :func:`save_model` was given.
+        The dict that was passed to :func:`save_model` as ``preparation``; None if the model was saved without it.
 
     Examples
     --------
@@ -108,7 +122,7 @@ def _check_files(directory: Path, manifest: Manifest) -> None:
         with reading(_array_path(directory, name)):
             statuses.append(regular_status(_array_path(directory, name)))
             if statuses[-1].st_size != entry.n_bytes:
-                raise ValueError(f"it has {statuses[-1].st_size} bytes, and the manifest says {entry.n_bytes}")
+                raise ValueError(f"it has {statuses[-1].st_size} bytes, but the manifest says {entry.n_bytes}")
     with reading(directory):
         refuse_holes(statuses)
 
@@ -124,7 +138,7 @@ def _read_arrays(directory: Path, manifest: Manifest) -> Arrays:
 
 
 def _read_preparation(directory: Path, manifest: Manifest) -> dict[str, Any] | None:
-    """Return what was done to the data before the fit, after the SHA-256 of its file has been checked."""
+    """Return the content of ``preparation.json``, after its SHA-256 has been checked; None if there is no such file."""
     if manifest.preparation is None:
         return None
     path = directory / PREPARATION
@@ -134,7 +148,7 @@ def _read_preparation(directory: Path, manifest: Manifest) -> dict[str, Any] | N
             raise ValueError("its SHA-256 differs from the one in the manifest")
         content = parse_json(text)
         if not isinstance(content, dict):
-            raise TypeError("it must be an object")
+            raise TypeError("it must be a JSON object")
     return content
 
 

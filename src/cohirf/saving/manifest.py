@@ -1,4 +1,4 @@
-"""The manifest of a saved model: what stands in it, and what is refused."""
+"""The manifest of a saved model: how it is written, parsed and validated."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What ``manifest.json`` says, checked as far as it can be without the arrays."""
+    """The content of ``manifest.json``, validated as far as possible without reading the arrays."""
 
     model: dict[str, Any]
     scalars: Scalars
@@ -74,14 +74,14 @@ def compose_manifest(
     if preparation is not None:
         content["preparation"] = {"bytes": len(preparation), "sha256": hashlib.sha256(preparation).hexdigest()}
     try:
-        parse_manifest(content)  # a model that was tampered with is refused now, not when it is needed
+        parse_manifest(content)  # refuse a model whose attributes were changed when it is saved, not when it is loaded
     except (ValueError, TypeError) as error:
         raise ValueError(f"The model cannot be saved: {one_line(error)}. Fit it again.") from error
     text = (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
     if len(text) > MAX_MANIFEST_BYTES:
         raise ValueError(
             f"The parameters and the {len(diagnostics):,} levels of the model take {len(text):,} bytes of JSON, "
-            f"and a model file holds at most {MAX_MANIFEST_BYTES:,}: shorten diagnostics_ and n_iter_, or pickle it."
+            f"but a manifest holds at most {MAX_MANIFEST_BYTES:,}: shorten diagnostics_ and n_iter_, or pickle it."
         )
     return text
 
@@ -94,7 +94,7 @@ def digest_line(text: bytes) -> bytes:
 def read_manifest(directory: Path) -> Manifest:
     """Return the manifest, after its SHA-256 and its version have been checked."""
     if not directory.exists():
-        raise FileNotFoundError(errno.ENOENT, "There is no saved model", str(directory))
+        raise FileNotFoundError(errno.ENOENT, "There is no saved model: check the path", str(directory))
     if not directory.is_dir():
         raise ModelFileError(f"{shown(directory)} is not a directory: give the directory of a saved model.")
     with reading(directory / MANIFEST):
@@ -112,7 +112,7 @@ def read_manifest(directory: Path) -> Manifest:
 
 
 def parse_manifest(content: Any) -> Manifest:
-    """Check types, closed sets and the fit of all sizes."""
+    """Check types, allowed values and the consistency of all sizes."""
     keys = {"format", "format_version", "package_version", "scikit_learn_version"}
     keys |= {"model", "scalars", "diagnostics", "arrays"}
     has_preparation = isinstance(content, dict) and "preparation" in content
@@ -125,7 +125,7 @@ def parse_manifest(content: Any) -> Manifest:
     axis_lengths(arrays, scalars)
     model = require_keys(content["model"], {"name", "parameters", "output"}, "model")
     if model["name"] != "CoHiRF" or not isinstance(model["parameters"], dict):
-        raise ValueError(f"model {reprlib.repr(model['name'])} is not CoHiRF with its parameters")
+        raise ValueError(f"the model is {reprlib.repr(model['name'])}, not CoHiRF with its parameters")
     preparation = _parse_file(content["preparation"]) if has_preparation else None
     diagnostics = [_parse_record(record) for record in content["diagnostics"]]
     return Manifest(model, scalars, diagnostics, arrays, preparation)
@@ -144,12 +144,12 @@ def _describe_record(record: LevelRecord) -> dict[str, Any]:
 
 def _check_version(path: Path, content: Any) -> None:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError(f"this is not a manifest of the format {FORMAT}")
+        raise ValueError(f"it is not a manifest of the format {FORMAT}")
     version = content.get("format_version")
     if type(version) is int and version > FORMAT_VERSION:
         raise ModelFileError(
-            f"{shown(path)} has format version {reprlib.repr(version)}, and this cohirf reads {FORMAT_VERSION}: "
-            f"upgrade cohirf to {one_line(content.get('package_version'))} or later."
+            f"{shown(path)} has format version {reprlib.repr(version)}, but this version of cohirf reads version "
+            f"{FORMAT_VERSION}: upgrade cohirf to {one_line(content.get('package_version'))} or later."
         )
     if type(version) is not int or version != FORMAT_VERSION:
         raise ValueError(f"format version {reprlib.repr(version)} does not exist")
@@ -169,10 +169,10 @@ def _parse_scalars(content: Any) -> Scalars:
 def _parse_arrays(content: Any) -> dict[str, ArrayEntry]:
     """Return the entries of all arrays, in the order in which they are read."""
     if not isinstance(content, dict):
-        raise TypeError("arrays must be an object")
+        raise TypeError("arrays must be a JSON object")
     for name in content:
         if name not in ARRAYS:
-            raise ValueError(f"{reprlib.repr(name)} is not an array that a model has")
+            raise ValueError(f"{reprlib.repr(name)} is not the name of an array of a model")
     return {name: parse_entry(name, content[name], layout) for name, layout in ARRAYS.items() if name in content}
 
 

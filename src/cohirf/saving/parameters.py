@@ -1,4 +1,4 @@
-"""The parameters of a saved model: how they become JSON, and the unfitted model that comes back."""
+"""Convert the parameters of a model to JSON, and JSON back to an unfitted model."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from cohirf import base_registry, validation
 from cohirf.durable.errors import one_line, shown
 from cohirf.saving.errors import ModelFileError, reading
 
-MAX_PARAMETERS_BYTES = 2**17  # of JSON: some thousand estimators, which take a moment to make
+MAX_PARAMETERS_BYTES = 2**17  # bytes of JSON: enough for thousands of nested estimators
 NOT_STORED = ("estimator", "medoid")  # the parameters that may be absent from a file and passed at load
 
 
 def describe_model(model: Any) -> dict[str, Any]:
-    """Return the parameters of the model; those that cannot be stored, by their repr alone."""
+    """Return the parameters of the model. An estimator or medoid that cannot be stored is replaced by its repr."""
     parameters = {}
     for name, value in base_registry.parameters_of(model).items():
         try:
             parameters[name] = base_registry.describe(value)
-            # Half of the room is more than enough for all the others.
+            # the other half is more than enough for all other parameters
             _check_size(parameters[name], MAX_PARAMETERS_BYTES // 2)
             base_registry.restore(parameters[name])
         except (ValueError, TypeError, RecursionError) as error:
@@ -33,22 +33,22 @@ def describe_model(model: Any) -> dict[str, Any]:
 
 
 def restore_model(path: Path, description: dict[str, Any], passed: dict[str, Any]) -> Any:
-    """Return the unfitted model, with what was passed in the place of what is stored or absent."""
+    """Return the unfitted model; ``passed`` parameters override stored ones and supply absent ones."""
     parameters = dict(description["parameters"])
     for name in passed:
         parameters.pop(name, None)
     for name in NOT_STORED:
         if _is_absent(parameters.get(name)):
             raise ModelFileError(
-                f"{shown(path)} names {name}={one_line(parameters[name]['absent'])}, which could not be stored: "
-                f"pass it, load(path, {name}=...)."
+                f"{shown(path)}: {name}={one_line(parameters[name]['absent'])} could not be stored with the model: "
+                f"pass it with load(path, {name}=...)."
             )
     with reading(path):
         _check_size(parameters, MAX_PARAMETERS_BYTES)
         model = base_registry.restore_estimator({**description, "parameters": parameters})
         if model.estimator is not None:
             validation.check_base_method(model.estimator)
-        get_tags(model)  # asks the base method, and fails for a pipeline of something else than steps
+        get_tags(model)  # asks the base method for its tags; fails for a pipeline with invalid steps
     if "estimator" in passed:
         validation.check_base_method(passed["estimator"])
     model.set_params(**passed)

@@ -1,4 +1,4 @@
-"""Write a fitted model to a directory, which appears complete or not at all."""
+"""Save a fitted model to a directory, atomically."""
 
 from __future__ import annotations
 
@@ -29,24 +29,33 @@ def save_model(
 ) -> None:
     """Write a fitted model to a directory of JSON and numeric arrays.
 
-    The directory appears complete or not at all: it is written beside its place, forced to disk and then renamed.
-    What a killed process has left beside its place is removed first.
+    Saving is atomic: the model is written to a temporary directory beside ``path``, flushed to disk and then renamed.
+    An incomplete model never appears at ``path``. Temporary directories of earlier saves that were killed are removed.
 
     Parameters
     ----------
     model : CoHiRF
-        The fitted model. A base estimator or ``medoid`` that is not in the registry is left out, and must be passed
-        to :func:`cohirf.load`. Paths that a fit writes to, ``checkpoint`` and ``memory``, are never stored.
+        The fitted model. A base estimator or callable ``medoid`` that cannot be stored is left out, and must be
+        passed to :func:`cohirf.load`. Paths that a fit writes to, ``checkpoint`` and ``memory``, are never stored.
     path : str or path
-        The directory to make. The one that it lies in must exist.
+        The directory to create. Its parent directory must exist.
     overwrite : bool, default=False
-        Replace a model that is there already. Anything else that is there is never replaced.
+        Replace an existing model at ``path``. A file or directory that is not a saved model is never replaced.
     preparation : dict, optional
-        What was done to the data before the fit, as JSON can hold it; :func:`load_preparation` gives it back.
+        A description, serialisable as JSON, of how the data was prepared before the fit, such as
+        :meth:`cohirf.preparation.Preparation.to_json` returns. :func:`load_preparation` returns it.
+
+    Raises
+    ------
+    FileExistsError
+        If ``path`` exists, and either ``overwrite`` is False or ``path`` is not a saved model.
+    ValueError
+        If a parameter of the model cannot be stored.
 
     See Also
     --------
-    cohirf.load : Read the model again.
+    cohirf.load : Load the model.
+    load_preparation : Load the description of the preparation.
 
     Examples
     --------
@@ -62,15 +71,15 @@ def save_model(
     True
     """
     if type(model).__name__ != "CoHiRF" or not base_registry.is_registered(model):
-        raise TypeError(f"model={reprlib.repr(model)} is not a CoHiRF: only a CoHiRF can be saved.")
+        raise TypeError(f"model={reprlib.repr(model)} is not a CoHiRF estimator: only CoHiRF estimators can be saved.")
     check_is_fitted(model, "hierarchy_")
     if not isinstance(model.labels_, np.ndarray):
         raise TypeError(
-            "labels_ is a Dask array, which cannot be saved with the model: call "
-            "gather() first, which brings 13 bytes for each row here. Or write them with model.labels_.to_zarr(path) "
-            "and, to keep what predicts, del model.labels_, model.parents_, model.stability_ and pickle the model."
+            "labels_ is a Dask array, which cannot be saved with the model: call gather() first, which loads 13 bytes "
+            "per row into this process. Or write the labels with model.labels_.to_zarr(path), and to keep a model that "
+            "predicts, delete model.labels_, model.parents_ and model.stability_ and pickle the model."
         )
-    target = Path(os.path.realpath(path))  # a link keeps pointing at the model
+    target = Path(os.path.realpath(path))  # save through a symbolic link
     description = describe_model(model)
     notes = None if preparation is None else _preparation_text(preparation)
     with naming(target, "The model was not saved: {}"):
@@ -80,22 +89,22 @@ def save_model(
 
 
 def refuse_target(target: Path, *, overwrite: bool) -> None:
-    """Raise if a model cannot be saved at a path because of what is there."""
+    """Raise FileExistsError if saving a model to ``target`` would replace something that must not be replaced."""
     if not target.exists():
         return
     if not overwrite:
-        raise FileExistsError(
-            errno.EEXIST, "There is something already: pass overwrite=True or another path", str(target)
-        )
+        raise FileExistsError(errno.EEXIST, "The path already exists: pass overwrite=True or another path", str(target))
     names = names_in(target, len(FILE_NAMES)) if target.is_dir() else {""}
     if names and not ({MANIFEST} <= names <= FILE_NAMES):
         raise FileExistsError(
-            errno.EEXIST, "What is there is not a saved model, and overwrite=True replaces nothing else", str(target)
+            errno.EEXIST,
+            "The existing path is not a saved model, and overwrite=True replaces only those: pass another path",
+            str(target),
         )
 
 
 def _write_files(directory: Path, model: Any, description: dict[str, Any], preparation: bytes | None) -> None:
-    """Write all files of a model and force them to disk, the manifest last."""
+    """Write all files of a model and flush them to disk, the manifest last."""
     arrays = collect_arrays(model)
     entries = {name: write_array(directory / f"{name}.npy", array) for name, array in arrays.items()}
     text = compose_manifest(description, collect_scalars(model), model.diagnostics_, entries, preparation)
@@ -109,7 +118,7 @@ def _preparation_text(preparation: dict[str, Any]) -> bytes:
     text = (json.dumps(preparation, indent=1, allow_nan=False) + "\n").encode()
     if len(text) > MAX_MANIFEST_BYTES:
         raise ValueError(
-            f"What was done to the data before the fit takes {len(text):,} bytes of JSON, and a model file holds at "
-            f"most {MAX_MANIFEST_BYTES:,}: prepare the data beforehand."
+            f"preparation takes {len(text):,} bytes of JSON, but a saved model holds at most {MAX_MANIFEST_BYTES:,}: "
+            f"prepare the data before the fit, and save the model without preparation."
         )
     return text

@@ -1,4 +1,4 @@
-"""Where rows come from: one adapter per kind of storage, all with the same small interface."""
+"""Sources of rows: one adapter per kind of storage, all with the same small interface."""
 
 from cohirf.sources.array import ArraySource
 from cohirf.sources.files import SourceChangedError

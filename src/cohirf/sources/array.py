@@ -1,4 +1,4 @@
-"""Rows of an array or CSR matrix in memory, or of a memory-mapped array."""
+"""A source of rows of an array or CSR matrix in memory, or of a memory-mapped array."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cohirf.sources.source import Source
 
 
 class ArraySource(Source):
-    """A two-dimensional array or CSR matrix, ``X``. It is never written to."""
+    """A two-dimensional array or CSR matrix ``X``, which is never modified."""
 
     def __init__(self, X: Any, feature_names: Sequence[str] | None = None) -> None:
         name = "The CSR matrix" if sparse.issparse(X) else "The array"

@@ -9,27 +9,30 @@ from typing import Any
 from cohirf.optional import import_optional
 from cohirf.sources.files import FileStamp
 
-MAGIC = b"ARROW1"  # files begin with it, streams do not
+MAGIC = b"ARROW1"  # the file format begins with it, the stream format does not
 
 
 def open_file(file: FileStamp) -> Any:
-    """Open a file for reads that load what they need."""
+    """Open a file; reads load the bytes that they need."""
     arrow = import_optional("pyarrow", "arrow", f"Reading {file.name}")
-    return arrow.OSFile(os.fsencode(file.path))  # text would have to be UTF-8, which names of files need not be
+    return arrow.OSFile(os.fsencode(file.path))  # bytes, because file names need not be valid UTF-8
 
 
 def map_file(file: FileStamp) -> Any:
-    """Open a file for reads that load nothing, where its values are plain."""
+    """Memory-map a file; reads of uncompressed values copy nothing."""
     return import_optional("pyarrow", "arrow", f"Reading {file.name}").memory_map(os.fsencode(file.path))
 
 
 def has_file_format(file: Any) -> bool:
-    """Tell whether batches can be read by number, and not only one after the other."""
+    """Return whether a file is in the file format, whose batches can be read by number, not only in order."""
     return bool(file.read_at(len(MAGIC), 0) == MAGIC)
 
 
 def open_batches(file: Any, fields: Sequence[int] = ()) -> Any:
-    """Return a reader of the given columns; of all, without a copy if they are mapped and plain, if none are given."""
+    """Return a reader of the given columns, or of all columns if none are given.
+
+    The reader of all columns of a memory-mapped, uncompressed file makes no copies.
+    """
     ipc = import_optional("pyarrow.ipc", "arrow", "Reading an Arrow file")
     options = ipc.IpcReadOptions(included_fields=list(fields), use_threads=False)
     opener = ipc.open_file if has_file_format(file) else ipc.open_stream
@@ -38,7 +41,7 @@ def open_batches(file: Any, fields: Sequence[int] = ()) -> Any:
 
 
 def read_batches(file: Any, fields: Sequence[int], first: int = 0) -> Iterator[Any]:
-    """Yield the batches from number ``first`` on; a stream begins with its first."""
+    """Yield the batches from number ``first`` on; a stream always begins with its first batch."""
     reader = open_batches(file, fields)
     if hasattr(reader, "get_batch"):
         for number in range(first, reader.num_record_batches):
@@ -48,7 +51,7 @@ def read_batches(file: Any, fields: Sequence[int], first: int = 0) -> Iterator[A
 
 
 def are_plain(file: Any) -> bool:
-    """Tell whether the values lie in a mapped file as they are, not compressed: then they are views of the map."""
+    """Return whether the values of a mapped file are not compressed, so that batches are views of the map."""
     file.seek(0)
     whole = file.read_buffer()
     batch = next(read_batches(file, []), None)

@@ -1,4 +1,4 @@
-"""Columns of Arrow data as numbers: which types are taken, and how a batch becomes rows."""
+"""Numeric columns of Arrow data: which types are accepted, and how a batch is converted to rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NUMBERS = {"bool": "bool", "halffloat": "float16", "float": "float32", "double":
 
 
 def choose_fields(source: str, schema: Any, columns: Columns) -> dict[str, str]:
-    """Return the chosen columns of an Arrow schema with their types; an index that pandas stored is no column."""
+    """Return the chosen columns of an Arrow schema with their types; by default all but pandas' index columns."""
     names = choose_names(source, column_names(source, schema), columns)
     if columns is None:
         index = index_columns(source, schema)
@@ -30,7 +30,7 @@ def choose_fields(source: str, schema: Any, columns: Columns) -> dict[str, str]:
 
 
 def column_names(source: str, schema: Any) -> list[str]:
-    """Return the names in an Arrow schema, or say that they are damaged."""
+    """Return the column names of an Arrow schema; raise ValueError if they are damaged."""
     with naming(source, "a table"):
         return list(schema.names)
 
@@ -43,7 +43,7 @@ def index_columns(source: str, schema: Any) -> list[str]:
 
 
 def common_type(types: dict[str, str]) -> np.dtype[Any]:
-    """Return the type in which a table of such columns is an array."""
+    """Return the NumPy type of an array that holds all these columns."""
     return np.result_type(*(np.dtype(NUMBERS[stored]) for stored in types.values()))
 
 

@@ -1,4 +1,4 @@
-"""Rows of an Arrow IPC file (.arrow, .feather, .ipc), in the file or the stream format."""
+"""A source of rows of an Arrow IPC file (.arrow, .feather, .ipc), in the file or the stream format."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from cohirf.sources.source import rows_within
 from cohirf.sources.streamed import StreamedSource
 
 KIND = "an Arrow file"
-LOADED_BYTES = 2**26  # the largest record batch that is loaded whole, if there is another way
+LOADED_BYTES = 2**26  # larger record batches are memory-mapped, if possible
 MAPPED_BYTES = 2**24
 
 
 class ArrowSource(StreamedSource):
     """Numeric columns of an Arrow IPC file.
 
-    Record batches are loaded one by one. Very long ones are read where they are, through a memory map that is renewed
-    now and then, because mapped pages count as resident memory; those of a stream, or compressed, cannot be.
+    Record batches are loaded one by one. Very large uncompressed ones in the file format are read through a memory map,
+    which is renewed regularly because mapped pages count as resident memory.
 
     Parameters
     ----------
@@ -42,11 +42,11 @@ class ArrowSource(StreamedSource):
     columns : list of str, optional
         The columns to read; all of them if None.
     origin : Origin, optional
-        What this file was made from: errors and the fingerprint then speak of that.
+        The data that this file was converted from: error messages name it, and the fingerprint identifies it.
     """
 
     def __init__(self, path: str | os.PathLike[str], columns: Columns = None, *, origin: Origin | None = None) -> None:
-        self._path = path  # a temporary file exists as long as it is referred to
+        self._path = path  # a temporary file exists as long as it is referenced
         self._is_temporary = isinstance(path, TemporaryFile)
         self._file = FileStamp.of(path)
         self._origin: Origin = origin or self._file
@@ -54,7 +54,7 @@ class ArrowSource(StreamedSource):
             schema = open_batches(file).schema
             is_file_format = has_file_format(file)
             is_plain = is_file_format and are_plain(file)
-            # to count the rows of compressed batches, decode their first column
+            # the rows of compressed batches are counted by decoding the first column
             sizes = [len(batch) for batch in read_batches(file, [] if is_plain else [0])]
         types = choose_fields(self._origin.name, schema, columns)
         self._fields = [schema.get_field_index(name) for name in types]
@@ -74,8 +74,8 @@ class ArrowSource(StreamedSource):
             if not self._is_temporary:
                 raise
             raise SourceChangedError(
-                f"{self.name} was converted to a temporary file, which this process cannot reach: give converted= a "
-                f"path that all processes of the fit can read."
+                f"{self.name} was converted to a temporary file that this process cannot read: give converted= a path "
+                f"that all processes of the fit can read."
             ) from error
 
     def _content(self) -> Iterator[Any]:

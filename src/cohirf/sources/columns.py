@@ -1,4 +1,4 @@
-"""Which columns are read: chosen by name, or by number where there are no names."""
+"""Choose columns by name, or by number if the data has no names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-Columns = Sequence[Any] | Callable[[Any], bool] | None  # these, those for which it holds, or all
+Columns = (
+    Sequence[Any] | Callable[[Any], bool] | None
+)  # a list of columns, a function that selects columns, or all columns
 
 
 def choose_numbers(source: str, n_columns: int, columns: Columns) -> list[int] | None:
@@ -25,7 +27,7 @@ def choose_numbers(source: str, n_columns: int, columns: Columns) -> list[int] |
 
 
 def choose_names(source: str, available: Sequence[str], columns: Columns) -> list[str]:
-    """Return the chosen column names; all that are available if none are given."""
+    """Return the chosen column names; all available names if ``columns`` is None."""
     repeated = [name for name, times in Counter(available).items() if times > 1]
     if repeated:
         raise ValueError(f"{source}: the column name {repeated[0]!r} appears more than once: rename the columns.")
@@ -39,7 +41,7 @@ def choose_names(source: str, available: Sequence[str], columns: Columns) -> lis
 
 
 def refuse_type(source: str, column: Any, stored: Any) -> ValueError:
-    """Return the error for a column that holds no numbers."""
+    """Return the error for a column that is not numeric."""
     return ValueError(
         f"{source}: column {column!r} has type {stored}: turn it into numbers first, "
         f"or leave it out, for instance with columns=lambda name: name != {column!r}."
@@ -50,12 +52,12 @@ def _as_list(columns: Any, available: Sequence[Any]) -> list[Any]:
     if callable(columns):
         columns = [column for column in available if columns(column)]
     if isinstance(columns, str) or not isinstance(columns, Sequence | np.ndarray):
-        raise TypeError(f"columns={columns!r} is no list: give a list of columns, such as [{columns!r}].")
+        raise TypeError(f"columns={columns!r} is not a list: give a list of columns, such as [{columns!r}].")
     if not len(columns):
-        raise ValueError("columns= leaves nothing to read: choose at least one column.")
+        raise ValueError("columns= selects no column: choose at least one.")
     repeated = [column for column, times in Counter(columns).items() if times > 1]
     if repeated:
-        raise ValueError(f"columns={list(columns)!r} names {repeated[0]!r} more than once: give each column once.")
+        raise ValueError(f"columns={list(columns)!r} lists {repeated[0]!r} more than once: give each column once.")
     return list(columns)
 
 

@@ -1,4 +1,4 @@
-"""The file that a CSV file is converted to: where it lies, whether it is there already, and how it is written."""
+"""The Arrow file that a CSV file is converted to: whether it is up to date, and how it is written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MADE_FROM = b"cohirf: made from"
 
 
 def is_made(target: Path, made_from: dict[str, Any]) -> bool:
-    """Tell whether a file is the conversion that is wanted; raise if it is something else than an outdated one."""
+    """Return whether ``target`` is an up-to-date conversion; raise FileExistsError if it was made from another file."""
     if not target.exists():
         return False
     found = _read_origin(target)
@@ -31,7 +31,7 @@ def is_made(target: Path, made_from: dict[str, Any]) -> bool:
 
 @contextmanager
 def writing(target: Path | TemporaryFile) -> Iterator[IO[bytes]]:
-    """Yield a file to write to; it takes the place of a path when it is done, and only then."""
+    """Yield a file to write to; if ``target`` is a path, the file replaces it atomically on success."""
     try:
         if isinstance(target, TemporaryFile):
             yield target.file
@@ -47,7 +47,7 @@ def writing(target: Path | TemporaryFile) -> Iterator[IO[bytes]]:
 
 
 def _read_origin(target: Path) -> dict[str, Any]:
-    """Return what a file says it was converted from; nothing if it does not say."""
+    """Return the description of the CSV file that a file was converted from; empty if it has none."""
     arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
     try:
         with arrow.OSFile(os.fsencode(target)) as file:

@@ -1,4 +1,4 @@
-"""Rows of a CSV file: converted once, in a stream, to an Arrow file, which is then read."""
+"""A source of rows of a CSV file, which is converted once, block by block, to an Arrow file."""
 
 from __future__ import annotations
 
@@ -19,10 +19,15 @@ from cohirf.sources.columns import Columns, choose_names, refuse_type
 from cohirf.sources.conversion import MADE_FROM, is_made, writing
 from cohirf.sources.files import FileStamp, one_line
 
-BLOCK_BYTES = 2**20  # about thirty blocks are read ahead
+BLOCK_BYTES = 2**20  # Arrow reads about thirty blocks ahead
 TO_UTF_8 = "convert the file first, for instance with iconv -f latin1 -t utf-8"
 _NO_DELIMITERS = '\n\r"'
-TYPES = {"null": "double", "int64": "double", "double": "double", "bool": "bool"}  # what is found: what it becomes
+TYPES = {
+    "null": "double",
+    "int64": "double",
+    "double": "double",
+    "bool": "bool",
+}  # type in the CSV file: type in the Arrow file
 
 
 def open_csv(
@@ -33,7 +38,7 @@ def open_csv(
     delimiter: str | None = None,
     header: bool | None = None,
 ) -> ArrowSource:
-    """Open the Arrow file that a CSV file was converted to; convert it first, unless that was done before."""
+    """Convert a CSV file to an Arrow file, unless an up-to-date conversion exists, and open that."""
     file = FileStamp.of(path)
     csv = CsvFile.of(file, delimiter, header)
     types = csv.find_types(columns)
@@ -41,7 +46,7 @@ def open_csv(
     made_from |= {"delimiter": csv.delimiter, "header": header, "types": types}
     target = TemporaryFile() if converted is None else Path(converted).absolute()
     if isinstance(target, Path) and target.suffix != ".arrow":
-        raise ValueError(f"converted={os.fspath(target)!r} becomes an Arrow file: give a name that ends in .arrow.")
+        raise ValueError(f"converted={os.fspath(target)!r} must name an Arrow file: give a name that ends in .arrow.")
     if isinstance(target, TemporaryFile) or not is_made(target, made_from):
         with writing(target) as sink:
             csv.convert(types, sink, made_from)
@@ -59,7 +64,7 @@ class CsvFile:
 
     @classmethod
     def of(cls, file: FileStamp, delimiter: str | None, header: bool | None) -> Self:
-        """Return a CSV file, with the delimiter that its name stands for unless one is given."""
+        """Return a CSV file; the default delimiter depends on the ending of its name."""
         if delimiter is None:
             delimiter = "\t" if ".tsv" in file.path.suffixes else ","
         elif len(delimiter) != 1 or not delimiter.isascii() or delimiter in _NO_DELIMITERS:
@@ -67,10 +72,10 @@ class CsvFile:
         return cls(file, delimiter, header)
 
     def find_schema(self) -> Any:
-        """Return names and types of all columns, judged by the beginning of the file."""
+        """Return names and types of all columns, inferred from the beginning of the file."""
         with self.naming(), self.read() as reader:
             schema = reader.schema
-            names = schema.names  # here: Arrow decodes them only now
+            names = schema.names  # inside the context: Arrow decodes names lazily, so errors appear here
         if self.header is None and all(_is_number(name) for name in names):
             raise ValueError(
                 f"{self.file.name} has only numbers in its first line: give header=False if they are data, "
@@ -79,7 +84,7 @@ class CsvFile:
         return schema
 
     def find_types(self, columns: Columns) -> dict[str, str]:
-        """Return the chosen columns and the type that each becomes, judged by the beginning of the file."""
+        """Return the chosen columns and their types after conversion, inferred from the beginning of the file."""
         schema = self.find_schema()
         found = {name: str(schema.field(name).type) for name in choose_names(self.file.name, schema.names, columns)}
         for name, type_found in found.items():
@@ -98,7 +103,7 @@ class CsvFile:
                     writer.write_batch(batch.replace_schema_metadata(schema.metadata))
 
     def read(self, types: dict[str, str] | None = None) -> Any:
-        """Return a reader of record batches: of the given columns as the given types, or of all as they look."""
+        """Return a reader of record batches: the given columns with the given types, or all with inferred types."""
         arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
         csv = import_optional("pyarrow.csv", "arrow", "Reading a CSV file")
         file = open_file(self.file)
@@ -111,11 +116,11 @@ class CsvFile:
 
     @contextmanager
     def naming(self) -> Iterator[None]:
-        """Let an error of reading name the file, and the column and value where it is about one."""
+        """Make reading errors name the file and, if possible, the column and the value."""
         try:
             yield
         except (OSError, ValueError) as error:
-            if isinstance(error, OSError) and error.errno is not None:  # the system's, not the content's
+            if isinstance(error, OSError) and error.errno is not None:  # caused by the system, not by the content
                 raise
             raise ValueError(self._explain(one_line(error))) from error
 
@@ -130,10 +135,10 @@ class CsvFile:
             with self.read() as reader:
                 name = reader.schema.names[int(found[1])]
             return (
-                f"{self.file.name}: column {name!r} holds {found[2]!r}, which is no number: turn it into numbers "
+                f"{self.file.name}: column {name!r} holds {found[2]!r}, which is not a number: turn it into numbers "
                 f"first, or leave it out, for instance with columns=lambda name: name != {name!r}."
             )
-        return f"{self.file.name} cannot be read as CSV: {message}. Mend it, or give its delimiter=."
+        return f"{self.file.name} cannot be read as CSV: {message}. Repair the file, or give its delimiter=."
 
 
 def _is_number(text: str) -> bool:

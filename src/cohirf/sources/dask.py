@@ -1,4 +1,4 @@
-"""Rows of a Dask array: computed chunk by chunk in the calling thread, or of one chunk that is in memory."""
+"""Sources of rows of a Dask array: computed chunk by chunk in the calling thread, or one chunk in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAME = "The Dask array"
 
 
 class DaskSource(StreamedSource):
-    """A two-dimensional Dask array. The chunk that was computed last is kept."""
+    """A two-dimensional Dask array. The chunk that was computed last is kept in memory."""
 
     def __init__(self, array: Any, columns: Columns = None) -> None:
         refuse_unknown_chunks(array)
@@ -28,12 +28,12 @@ class DaskSource(StreamedSource):
 
     def _pieces(self, number: int) -> Iterator[Any]:
         for block in range(number, self.array.numblocks[0]):
-            # the fit decides what runs beside what
+            # the fit decides what runs in parallel
             yield np.asarray(self.array.blocks[block].compute(scheduler="synchronous"))
 
 
 class ChunkSource(Source):
-    """Rows of a Dask array that are in memory, under the numbers they have in the array."""
+    """One chunk of a Dask array in memory. Rows keep the numbers that they have in the whole array."""
 
     def __init__(self, chunk: Any, start: int, n_rows: int) -> None:
         super().__init__(NAME, (n_rows, chunk.shape[1]), chunk.dtype)
@@ -48,7 +48,7 @@ class ChunkSource(Source):
 
 
 def refuse_unknown_chunks(array: Any) -> None:
-    """Raise for an array of which only a computation could tell how many rows it has."""
+    """Raise ValueError for a Dask array whose number of rows is unknown until it is computed."""
     if any(math.isnan(length) for length in array.shape):
         shape = tuple(array.shape)
         raise ValueError(f"{NAME} has unknown chunk sizes, shape {shape}: call array.compute_chunk_sizes() first.")

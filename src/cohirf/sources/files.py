@@ -1,4 +1,4 @@
-"""Files behind a source: whether they have changed, what identifies them, and errors that name them."""
+"""Files of a source: detect changes, identify content, and name files in errors."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ CHUNK_BYTES = 2**16
 
 
 class SourceChangedError(OSError):
-    """A file is not what it was when it was opened."""
+    """A file of a source has changed since the source was opened."""
 
 
 class Origin(Protocol):
-    """What data was made from: how errors call it, and what identifies it."""
+    """Where data comes from: its name in error messages, and the content that identifies it."""
 
     @property
     def name(self) -> str:
-        """The path as errors show it."""
+        """The path in error messages."""
 
     def content(self, n_chunks: int) -> Iterator[bytes]:
-        """Yield what is the same only for the same data."""
+        """Yield bytes that identify the data."""
 
 
 @dataclass(frozen=True)
 class FileStamp:
-    """A file as it was when it was opened."""
+    """Path, size and modification time of a file when it was opened."""
 
     path: Path
     size: int
@@ -39,23 +39,23 @@ class FileStamp:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the stamp of a file as it is now."""
+        """Return the current stamp of a file."""
         absolute = Path(path).absolute()  # workers may have another working directory
         status = absolute.stat()
         return cls(absolute, status.st_size, status.st_mtime_ns)
 
     @property
     def name(self) -> str:
-        """The path as errors show it."""
+        """The path in error messages."""
         return shown(self.path)
 
     def refuse_changes(self) -> None:
-        """Raise if the file is not the same any more."""
+        """Raise SourceChangedError if the file has changed."""
         try:
             now = FileStamp.of(self.path)
         except OSError as error:
             raise SourceChangedError(
-                f"{self.name} was there when it was opened and cannot be reached now ({error.strerror}): put it back."
+                f"{self.name} can no longer be read ({error.strerror}): restore the file."
             ) from error
         if now != self:
             raise SourceChangedError(
@@ -64,7 +64,7 @@ class FileStamp:
             )
 
     def content(self, n_chunks: int) -> Iterator[bytes]:
-        """Yield size and time, then some evenly spaced chunks of the file, the first and the last among them."""
+        """Yield size and modification time, then evenly spaced chunks of the file, including the first and the last."""
         yield f"{self.size} {self.modified_ns}".encode()
         with self.path.open("rb") as file:
             for position in np.unique(np.linspace(0, max(0, self.size - CHUNK_BYTES), n_chunks, dtype=np.int64)):
@@ -73,7 +73,7 @@ class FileStamp:
 
 
 def shown(path: Path) -> str:
-    """Return a path as a user would type it, in one line whatever its characters."""
+    """Return a path for messages: relative to the working directory if it is inside it, and always in one line."""
     here = Path.cwd()
     text = str(path.relative_to(here) if path.is_relative_to(here) else path)
     return text if text.isprintable() else repr(text)
@@ -81,19 +81,19 @@ def shown(path: Path) -> str:
 
 @contextmanager
 def naming(name: str, kind: str) -> Iterator[None]:
-    """Let an error of reading name the file, and say that it is damaged where it is."""
+    """Make reading errors name the file, and say that its content is damaged unless the system caused them."""
     try:
         yield
     except (SourceChangedError, ImportError):
         raise
     except MemoryError as error:
-        raise MemoryError(f"{name} asks for more memory than there is, or is damaged: {one_line(error)}.") from error
-    except Exception as error:  # decoders raise what they like
-        if isinstance(error, OSError) and error.errno is not None:  # the system's, not the content's
+        raise MemoryError(f"{name} needs more memory than there is, or is damaged: {one_line(error)}.") from error
+    except Exception as error:  # decoders raise exceptions of any type
+        if isinstance(error, OSError) and error.errno is not None:  # caused by the system, not by the content
             raise type(error)(error.errno, os.strerror(error.errno), name) from error
         raise ValueError(
             f"{name} cannot be read as {kind}: {one_line(error)}. "
-            f"It is cut short, damaged or of another kind: write it again, or give another file."
+            f"It is truncated, damaged or in another format: write it again, or give another file."
         ) from error
 
 

@@ -1,7 +1,7 @@
-"""Rows of a ``.npy`` file.
+"""A source of rows of a ``.npy`` file.
 
-They are read, not memory-mapped: mapped pages count as resident memory of the process, and a fit that reads the whole
-file would seem to hold all of it.
+Rows are read, not memory-mapped: mapped pages count as resident memory of the process, so a fit that reads the whole
+file would seem to hold all of it in memory.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from cohirf.sources.columns import Columns
 from cohirf.sources.files import FileStamp, naming
 from cohirf.sources.source import PIECE_BYTES, Source, rows_within
 
-SEEK_BYTES = 2**16  # about what can be read in the time that another read takes to start
+SEEK_BYTES = 2**16  # reading this much takes about as long as starting another read
 
 
 class NpySource(Source):
-    """A ``.npy`` file with a two-dimensional array of numbers; Fortran order takes one read per column."""
+    """A ``.npy`` file with a two-dimensional array of numbers; Fortran order needs one read per column."""
 
     def __init__(self, path: str | os.PathLike[str], columns: Columns = None) -> None:
         self._file = FileStamp.of(path)
         with naming(self._file.name, ".npy"):
-            header = np.lib.format.open_memmap(self._file.path, mode="r")  # touches none of the data
+            header = np.lib.format.open_memmap(self._file.path, mode="r")  # reads only the header
         super().__init__(self._file.name, header.shape, header.dtype, columns=columns)
         self._width = header.shape[1]
         self._stored = header.dtype

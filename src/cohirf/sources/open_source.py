@@ -1,4 +1,4 @@
-"""open_source: from a path or an object in memory to rows that can be read by number."""
+"""open_source: open a file, a folder or an object in memory as a source of rows."""
 
 from __future__ import annotations
 
@@ -46,43 +46,86 @@ def open_source(
     delimiter: str | None = None,
     header: bool | None = None,
 ) -> Source:
-    """Open data for a fit that reads rows by number, without loading all of it.
+    r"""Open a file, a folder or an object in memory as a source of rows for a fit.
+
+    ``CoHiRF.fit`` and ``predict`` read a source in blocks, so the data may be larger than memory. The data itself is
+    never modified.
 
     Parameters
     ----------
-    data : path or object
-        A file: ``.npy``, ``.parquet``, ``.arrow``, ``.feather``, ``.zarr``, ``.csv``, ``.tsv``, the last two also with
-        ``.gz``. A folder: a Zarr array, or Parquet files, which are joined in the order of their names. Or an
-        object: an array, memory-mapped or not, a sparse matrix, a Zarr or Dask array, a pandas, polars or Arrow
-        table. None of them is ever written to.
+    data : str, path or object
+        A file, whose format is chosen by the ending of its name:
+
+        - ``.npy``: a two-dimensional NumPy array;
+        - ``.parquet``, ``.pq``: a Parquet file (needs the extra ``arrow``);
+        - ``.arrow``, ``.feather``, ``.ipc``: an Arrow IPC file or stream (extra ``arrow``);
+        - ``.csv``, ``.tsv``, ``.csv.gz``, ``.tsv.gz``: text, which is first converted to an Arrow file (extra
+          ``arrow``);
+        - ``.zarr.zip``: a Zarr array in a zip file (extra ``zarr``).
+
+        Or a folder:
+
+        - a Zarr array, version 2 or 3 (extra ``zarr``);
+        - Parquet files, which are concatenated in the order of their names. Files whose names begin with ``.`` or ``_``
+          are ignored.
+
+        Or an object: a two-dimensional NumPy array (memory-mapped or not) or anything that converts to one, a SciPy
+        sparse matrix, a pandas, polars or Arrow table, a Zarr array, or a Dask array. A source is returned unchanged.
     columns : list of str or int, or callable, optional
-        The columns to read, in this order: names, or numbers where there are no names. Or a function that takes a name
-        or number and tells whether to read that column. All of them if None.
-    converted : path, optional
-        Where to keep the Arrow file that a CSV file is converted to. It is used again if the CSV file has not changed
-        since. Without it, the Arrow file is temporary and is removed when the process ends.
+        The columns to read, in this order: names, or numbers if the data has no column names. A callable gets each
+        name or number, and returns whether to read that column. None reads all columns; index columns that pandas
+        stored in a Parquet or Arrow file are then left out.
+    converted : str or path, optional
+        For CSV files: where to keep the Arrow file (``.arrow``) that the CSV file is converted to. It is used again as
+        long as the CSV file does not change. If None, the Arrow file is temporary and is removed when the process ends.
+        Pass a path if other processes read the source.
     delimiter : str, optional
-        What separates the values of a CSV file; a comma, or a tab for ``.tsv``, if None.
+        For CSV files: the character that separates values. If None, it is a comma, or a tab for ``.tsv``.
     header : bool, optional
-        Whether the first line of a CSV file holds names. If None, it does, and a line of numbers is refused. Without
-        names, the columns are called f0, f1 and so on.
+        For CSV files: whether the first line contains column names. If False, the columns are named f0, f1 and so on.
+        If None, the first line is taken as names, and refused if it contains only numbers.
 
     Returns
     -------
     source : Source
-        What ``CoHiRF.fit`` takes.
+        An object to pass to ``CoHiRF.fit``, ``predict`` and ``transform``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the path does not exist.
+    ValueError
+        If the format is unknown, the file is damaged, or a column that is read is not numeric.
+    TypeError
+        If an object cannot be opened, or a CSV option is given for other data.
+    ImportError
+        If the extra for a format is not installed.
+
+    See Also
+    --------
+    cohirf.preparation.prepare : Open a table with text, missing cells or features to scale.
 
     Examples
     --------
     >>> import numpy as np, tempfile, pathlib
     >>> from cohirf import CoHiRF, open_source
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "data.npy"
-    >>> np.save(path, np.random.default_rng(0).normal(size=(100, 3)))
-    >>> source = open_source(path, columns=[0, 2])
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> np.save(folder / "data.npy", np.random.default_rng(0).normal(size=(100, 3)))
+    >>> source = open_source(folder / "data.npy", columns=[0, 2])
     >>> source
     NpySource(...data.npy: 100 rows x 2 features, float64)
     >>> CoHiRF(random_state=0).fit(source).labels_.shape
     (100,)
+
+    A CSV file with another delimiter, without one of its columns:
+
+    >>> _ = (folder / "plants.csv").write_text("name;height;width\np1;1.5;2\np2;8;3\n")
+    >>> source = open_source(folder / "plants.csv", delimiter=";", columns=lambda name: name != "name")
+    >>> source.feature_names
+    ['height', 'width']
+    >>> source.take([0, 1])
+    array([[1.5, 2. ],
+           [8. , 3. ]])
     """
     given = {"converted": converted, "delimiter": delimiter, "header": header}
     options = {name: value for name, value in given.items() if value is not None}
@@ -92,24 +135,24 @@ def open_source(
     else:
         opener = _opener_of_object(data)
     if options and opener is not open_csv:
-        raise TypeError(f"{next(iter(options))}= is for CSV files: leave it out.")
+        raise TypeError(f"{next(iter(options))}= is only for CSV files: leave it out.")
     return opener(data, columns, **options)
 
 
 def find_opener(path: Path) -> Callable[..., Source]:
-    """Return what opens a file or folder, by its name and by what is in it."""
+    """Return the function that opens a file (by the ending of its name) or a folder (by its content)."""
     name = shown(path.absolute())
     if path.is_dir():
         if any((path / file).is_file() for file in METADATA):
             return ZarrSource
         if parquet_files(path):
             return ParquetSource
-        raise ValueError(f"{name} is a folder without data: give one of Parquet files, or a Zarr array.")
+        raise ValueError(f"{name} is a folder without data: give a folder of Parquet files or a Zarr array.")
     if not path.is_file():
         raise FileNotFoundError(f"{name} is not a file: check the path.")
     endings = [ending for ending in FILES if path.name.lower().endswith(ending)]
     if not endings:
-        raise ValueError(f"{name} cannot be opened by its name: give a file that ends in {', '.join(FILES)}.")
+        raise ValueError(f"{name} has an unknown format: give a file whose name ends in {', '.join(FILES)}.")
     return FILES[max(endings, key=len)]
 
 
@@ -124,13 +167,13 @@ def _opener_of_object(data: Any) -> Callable[..., Source]:
     if module.startswith("dask.") or hasattr(data, "collect"):
         remedy = "collect()" if hasattr(data, "collect") else "to_dask_array(lengths=True)"
         package = module.partition(".")[0]
-        raise TypeError(f"A {type(data).__name__} of {package} holds no rows yet: give what its {remedy} returns.")
+        raise TypeError(f"A {package} {type(data).__name__} is lazy: give the result of its {remedy}.")
     return _open_table if is_table(data) else _open_array
 
 
 def _keep(source: Source, columns: Any) -> Source:
     if columns is not None:
-        raise TypeError(f"{source!r} is open already: choose columns when you open the data itself.")
+        raise TypeError(f"{source!r} is already a source: choose columns in open_source(path, columns=...).")
     return source
 
 
@@ -151,7 +194,7 @@ def _to_array(data: Any) -> Any:
     try:
         X = np.asarray(data)
     except ValueError as error:
-        raise ValueError(f"The data makes no array: {one_line(error)}.") from error
+        raise ValueError(f"The data cannot be converted to an array: {one_line(error)}.") from error
     if X.ndim == 0:
         raise TypeError(f"A {type(data).__name__} cannot be opened: give a path, an array or a table.")
     return X

@@ -1,4 +1,4 @@
-"""Rows of a Parquet file, or of a folder of them in the order of their names."""
+"""A source of rows of a Parquet file, or of a folder of Parquet files in the order of their names."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from cohirf.sources.source import PIECE_BYTES, rows_within
 from cohirf.sources.streamed import StreamedSource
 
 BUFFER_BYTES = 2**16  # of each column; without buffers, whole columns of a row group would be read at once
-PIECE_ROWS = 2**16  # longer columns are decoded no faster, and take several times their size in passing
+PIECE_ROWS = 2**16  # larger pieces are not decoded faster, and temporarily take several times their size
 
 
 class ParquetSource(StreamedSource):
-    """Numeric columns of Parquet files. Decoding begins at a row group and goes on in small batches of rows."""
+    """Numeric columns of Parquet files. Decoding starts at a row group and continues in small batches of rows."""
 
     def __init__(self, path: str | os.PathLike[str], columns: Columns = None) -> None:
         path = Path(path)
@@ -65,7 +65,7 @@ class ParquetSource(StreamedSource):
 
 
 def parquet_files(folder: Path) -> list[Path]:
-    """Return the Parquet files of a folder in the order of their names; hidden and underscored ones are left out."""
+    """Return the Parquet files of a folder in the order of their names; names that begin with . or _ are left out."""
     found = [file for file in folder.iterdir() if file.suffix.lower() in (".parquet", ".pq") and file.is_file()]
     return sorted(file for file in found if not file.name.startswith((".", "_")))
 

@@ -1,4 +1,4 @@
-"""Rows of another source, with missing cells filled and features shifted and scaled as they are read."""
+"""A source that fills missing cells and scales features while it reads the rows of another source."""
 
 from __future__ import annotations
 
@@ -13,9 +13,27 @@ from cohirf.sources.source import Source
 
 
 class ScaledSource(Source):
-    """Rows of ``source``: NaN becomes ``fill``, then ``offset`` is subtracted and the rest divided by ``scale``.
+    """A source that fills and scales the rows of another source while they are read.
 
-    Each of the three has a value for each feature; one that is None is left out. Nothing is written anywhere.
+    Parameters
+    ----------
+    source : Source
+        The source of the rows.
+    fill : array, shape (n_features,), optional
+        Replaces NaN in each feature.
+    offset : array, shape (n_features,), optional
+        Is subtracted from each feature, after filling.
+    scale : array, shape (n_features,), optional
+        Each feature is divided by it, after the subtraction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.sources import ScaledSource, open_source
+    >>> source = open_source(np.array([[1.0, np.nan], [3.0, 8.0]]))
+    >>> ScaledSource(source, fill=[0, 4], offset=[1, 0], scale=[2, 4]).take([0, 1])
+    array([[0., 1.],
+           [1., 2.]])
     """
 
     def __init__(

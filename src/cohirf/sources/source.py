@@ -1,6 +1,6 @@
-"""Source: what a fit asks of a place where rows are stored.
+"""Source: the interface through which a fit reads rows from any storage.
 
-``take`` is the same for all of them: it reads, converts and checks. An adapter opens its storage and implements
+``take`` is the same for all sources: it reads, converts and validates rows. A subclass opens its storage and implements
 ``_fill``, which writes consecutive rows into an array.
 """
 
@@ -20,39 +20,66 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.finite import find_fault
 from cohirf.sources.columns import Columns, choose_numbers
 
-PIECE_BYTES = 2**23  # what is decoded or held in passing, besides the rows that were asked for
+PIECE_BYTES = 2**23  # memory for decoding, in addition to the requested rows
 FINGERPRINT_SAMPLES = 16
 
 
 class Source(ABC):
-    """Rows of numbers that are read by their number, wherever they are stored.
+    """Base class of sources: numeric rows that are read by row number, independently of where they are stored.
 
-    A source never writes to its storage. It can be read from several threads, and pickles to a small handle that
-    opens the storage anew in another process.
+    :func:`cohirf.open_source` returns a source. Derive a class from Source to read from another kind of storage: call
+    ``super().__init__`` and implement ``_fill``.
+
+    A source never modifies its storage. Several threads can read from it. Sources of files pickle as a small handle,
+    which opens the files again in another process.
 
     Parameters
     ----------
     name : str
-        What errors call it.
+        Its name in error messages.
     shape : tuple of int
-        Rows and columns of the storage.
+        Number of rows and columns in the storage.
     stored : dtype
         Type of the values in the storage.
     columns : list of int or callable, optional
-        The columns to read, or a function that tells whether to read one; all of them if None.
+        The columns to read, or a function that returns whether to read a column; all columns if None.
     feature_names : list of str, optional
-        Name of each column that is read.
+        Names of the columns that are read.
 
     Attributes
     ----------
     name : str
-        What errors call it.
+        Its name in error messages.
     n_rows, n_features : int
         Number of rows, and of columns that are read.
     dtype : dtype
-        Type of the rows that ``take`` returns: float32 where the storage holds float32, float64 otherwise.
+        Type of the rows that ``take`` returns: float32 if the storage holds float32, float64 otherwise.
     feature_names : list of str or None
-        Names of the columns, where the storage has names.
+        Names of the columns that are read; None if the storage has no names.
+
+    See Also
+    --------
+    cohirf.open_source : Open a file or an object as a source.
+
+    Examples
+    --------
+    A source that computes its rows:
+
+    >>> import numpy as np
+    >>> from cohirf import CoHiRF
+    >>> from cohirf.sources import Source
+    >>> class Powers(Source):
+    ...     def __init__(self, n_rows):
+    ...         super().__init__("The powers", (n_rows, 2), np.float64)
+    ...     def _fill(self, start, out):
+    ...         numbers = np.arange(start, start + len(out))
+    ...         out[:, 0], out[:, 1] = numbers, numbers**2
+    >>> source = Powers(100)
+    >>> source.take([2, 3])
+    array([[2., 4.],
+           [3., 9.]])
+    >>> CoHiRF(random_state=0).fit(source).labels_.shape
+    (100,)
     """
 
     def __init__(
@@ -86,24 +113,31 @@ class Source(ABC):
         Parameters
         ----------
         rows : array of int
-            Row numbers, distinct and rising. Consecutive ones are read in one go.
+            Sorted, distinct row numbers. Consecutive rows are read together.
 
         Returns
         -------
         X : array or CSR matrix, shape (len(rows), n_features)
-            New memory, which the caller may overwrite: C-ordered, of type ``dtype``, all values finite.
+            A copy, which the caller may modify: C-ordered, of type ``dtype``, with finite values only.
+
+        Raises
+        ------
+        ValueError
+            If a value is NaN or infinite, or the row numbers are not sorted and distinct.
+        SourceChangedError
+            If the storage has changed since the source was opened.
         """
         rows = self._check_rows(rows)
         self._refuse_changes()
         try:
             X = self._gather(rows)
         finally:
-            self._refuse_changes()  # if it changed meanwhile, that explains whatever else went wrong
+            self._refuse_changes()  # if the storage changed meanwhile, report that instead of another error
         self._refuse_faults(X, rows)
         return X
 
     def read_all(self) -> Iterator[NDArray[Any]]:
-        """Yield all rows in order, some at a time and unchecked: missing cells are NaN."""
+        """Yield all rows in order, in blocks. Values are not checked: missing cells are NaN."""
         step = rows_within(PIECE_BYTES, self.n_features * self.dtype.itemsize)
         for start in range(0, self.n_rows, step):
             block = np.empty((min(step, self.n_rows - start), self.n_features), self.dtype)
@@ -112,7 +146,7 @@ class Source(ABC):
             yield block
 
     def fingerprint(self) -> str:
-        """Return a short text that is the same for the same data in the same storage, in any process."""
+        """Return a short text that identifies the data: it is the same for the same data and storage in any process."""
         layout = (self.n_rows, self.n_features, self.dtype.name, self._columns, self.feature_names)
         digest = hashlib.sha256(repr(layout).encode())
         self._refuse_changes()
@@ -126,27 +160,27 @@ class Source(ABC):
 
     @abstractmethod
     def _fill(self, start: int, out: NDArray[Any]) -> None:
-        """Write the rows from number ``start`` on into ``out``, as many as it has."""
+        """Write ``len(out)`` consecutive rows, starting with row ``start``, into ``out``."""
 
-    def _refuse_changes(self) -> None:  # noqa: B027 - there is nothing to notice in memory
-        """Raise if the storage is not what it was when it was opened."""
+    def _refuse_changes(self) -> None:  # noqa: B027 - data in memory is not monitored
+        """Raise SourceChangedError if the storage has changed since it was opened."""
 
     def _content(self) -> Iterator[Any]:
-        """Yield the bytes that the fingerprint is made of: here, some of the rows."""
+        """Yield the content that the fingerprint is computed from: by default, a sample of rows."""
         for rows in self._samples():
             sample = np.empty((rows.stop - rows.start, self.n_features), self.dtype)
             self._fill(rows.start, sample)
             yield sample
 
     def _samples(self) -> Iterator[slice]:
-        """Yield the rows that stand for all."""
+        """Yield the slices of rows that are sampled for the fingerprint."""
         n_sampled = min(256, self.n_rows)
         for start in np.unique(np.linspace(0, self.n_rows - n_sampled, FINGERPRINT_SAMPLES, dtype=np.int64)).tolist():
             yield slice(start, start + n_sampled)
 
     @property
     def _nearby(self) -> int:
-        """How many unwanted rows are rather read than left out."""
+        """Largest gap between requested rows that is read through rather than skipped."""
         return self.n_rows
 
     def _gather(self, rows: IntArray) -> Any:
@@ -158,7 +192,7 @@ class Source(ABC):
         return X
 
     def _pick(self, rows: IntArray, out: NDArray[Any]) -> None:
-        """Write scattered rows into ``out``: read those that are near each other together."""
+        """Write scattered rows into ``out``; rows that are near each other are read together."""
         window = rows_within(PIECE_BYTES, self.n_features * self.dtype.itemsize)
         far = np.diff(rows) > self._nearby
         next_window = np.diff(rows // window) > 0
@@ -173,7 +207,7 @@ class Source(ABC):
         if rows.size == 0:
             return np.empty(0, dtype=np.int64)
         if rows.ndim != 1 or rows.dtype.kind not in "iu" or not (rows[1:] > rows[:-1]).all():
-            raise ValueError(f"{self.name}: row numbers are distinct, rising integers.")
+            raise ValueError(f"{self.name}: row numbers must be sorted, distinct integers.")
         if rows[0] < 0 or rows[-1] >= self.n_rows:
             raise IndexError(f"{self.name} has rows 0 to {self.n_rows - 1:,}, not {rows[0]:,} to {rows[-1]:,}.")
         return rows
@@ -185,7 +219,7 @@ class Source(ABC):
             raise ValueError(f"{self.name}, {where}: {fault}{self._first_fault(X, rows)}")
 
     def _first_fault(self, X: Any, rows: IntArray) -> str:
-        """Point to the first cell that is not finite, where there is one."""
+        """Return a sentence that names the first cell that is not finite; empty if there is none."""
         if sparse.issparse(X) or np.isfinite(X).all():
             return ""
         row, column = np.unravel_index(np.argmin(np.isfinite(X)), X.shape)
@@ -194,5 +228,5 @@ class Source(ABC):
 
 
 def rows_within(n_bytes: int, row_bytes: int) -> int:
-    """Return how many rows fit into so many bytes; at least one."""
+    """Return how many rows of ``row_bytes`` bytes fit into ``n_bytes`` bytes; at least one."""
     return max(1, n_bytes // row_bytes)

@@ -1,4 +1,4 @@
-"""Rows of a Zarr array, version 2 or 3: a folder, a zip file, or an array in a store of another kind."""
+"""A source of rows of a Zarr array, version 2 or 3: a folder, a zip file, or an array in another store."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from cohirf.sources.source import PIECE_BYTES, rows_within
 from cohirf.sources.streamed import StreamedSource
 from cohirf.sources.zarr_chunks import ChunkStamp
 
-METADATA = (".zarray", "zarr.json", ".zgroup")  # every folder that Zarr makes has one of them
+METADATA = (".zarray", "zarr.json", ".zgroup")  # every Zarr folder contains one of them
 
 
 class ZarrSource(StreamedSource):
-    """A two-dimensional Zarr array, decoded some rows of chunks at a time."""
+    """A two-dimensional Zarr array, which is decoded a few rows of chunks at a time."""
 
     def __init__(self, data: str | os.PathLike[str] | Any, columns: Columns = None) -> None:
         self._path = _path_of(data)
@@ -31,7 +31,7 @@ class ZarrSource(StreamedSource):
         if hasattr(array, "array_keys"):
             example = min(array.array_keys(), default="X")
             raise ValueError(f"{name} is a group of arrays: open one of them, such as {example!r}.")
-        n_rows, n_columns = array.shape if array.ndim == 2 else (1, 1)  # others are refused in a moment
+        n_rows, n_columns = array.shape if array.ndim == 2 else (1, 1)  # other dimensions are refused below
         chunk_rows = array.chunks[0] if array.ndim else 1
         self._piece_rows = chunk_rows * rows_within(PIECE_BYTES, chunk_rows * n_columns * array.dtype.itemsize)
         starts = range(0, n_rows, self._piece_rows)
@@ -70,16 +70,16 @@ class ZarrSource(StreamedSource):
 
 
 def _path_of(data: Any) -> Path | None:
-    """Return the path of an array in the file system, or None for one in another store."""
+    """Return the path of an array in the file system; None for an array in another store."""
     if isinstance(data, str | os.PathLike):
         return Path(data).absolute()
-    if type(data.store).__name__ == "LocalStore":  # the path is a smaller handle than the array
+    if type(data.store).__name__ == "LocalStore":  # a path pickles smaller than an array
         return Path(data.store.root, data.path).absolute()
     return None
 
 
 def _metadata_file(path: Path) -> Path:
-    """Return the file whose change means that the whole array is another one."""
+    """Return the file that changes when the whole array is replaced."""
     if path.is_file():
         return path
     return next(path / name for name in METADATA if (path / name).is_file())
