@@ -492,7 +492,7 @@ def test_columns_that_are_no_numbers_are_refused(parquet):
 def test_a_model_is_not_saved_with_labels_that_are_elsewhere(client, X, tmp_path):
     model = model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS))
     expected = model.predict(X)
-    with pytest.raises(TypeError, match=r"call gather\(\) first.*Or write them with model\.labels_\.to_zarr"):
+    with pytest.raises(TypeError, match=r"call gather\(\) first.*Or write the labels with model\.labels_\.to_zarr"):
         model.save(tmp_path / "model")
     del model.labels_, model.parents_, model.stability_
     assert (pickle.loads(pickle.dumps(model)).predict(X) == expected).all()

@@ -58,7 +58,7 @@ def test_a_bare_fit_says_what_it_chose_and_what_came_out(cohirf, folder, iris):
     assert "level  rows in  rows out  batches  views kept  agreement" in outcome.out
     assert outcome.out.splitlines()[-1] == (
         "Nothing was written: give --out labels.csv to keep the clusters, --model model/ to predict and cut later, "
-        "--report report.html to look at them."
+        "--report report.html to see a report."
     )
     assert sorted(path.name for path in folder.iterdir()) == ["iris.csv", "iris.parquet", "plain.csv"]
 

@@ -82,7 +82,7 @@ def test_a_million_rows_stay_below_six_megabytes(tmp_path):
 def test_places_where_no_file_can_be_are_refused(blobs, fitted, tmp_path):
     with pytest.raises(IsADirectoryError, match="is a directory: give the name of a file to write"):
         write_report(fitted, blobs[0], tmp_path)
-    with pytest.raises(FileNotFoundError, match="missing is not a directory: make it, or write the report elsewhere"):
+    with pytest.raises(FileNotFoundError, match="missing is not a directory: create it, or give another path"):
         write_report(fitted, blobs[0], tmp_path / "missing" / "a.html")
 
 

@@ -115,7 +115,7 @@ def test_text_that_comes_late_is_named(tmp_path, monkeypatch):
         ("x,x\n1,2\n", r"data.csv: the column name 'x' appears more than once: rename the columns\."),
         (
             "x,y\n1,2\n3\n",
-            r"data.csv cannot be read as CSV: CSV parse error: .*Expected 2 columns, got 1: 3\. Mend",
+            r"data.csv cannot be read as CSV: CSV parse error: .*Expected 2 columns, got 1: 3\. Repair",
         ),
         ("x,who\n1,ann\n", r"data.csv: column 'who' has type string: turn it into numbers first, or leave it out,"),
         ("x,when\n1,2026-01-01\n", r"data.csv: column 'when' has type date32\[day\]: turn it into numbers first"),
@@ -236,7 +236,7 @@ def test_a_temporary_file_that_cannot_be_reached_is_explained(tmp_path):
     source = open_source(write(make_data(), tmp_path / "data.csv"))
     os.utime(source._path, ns=(10**18, 10**18))  # on another machine, there may be something else
     with pytest.raises(
-        SourceChangedError, match=r"data.csv was converted to a temporary file, which this process cannot reach: give"
+        SourceChangedError, match=r"data.csv was converted to a temporary file that this process cannot read: give"
     ):
         source.take([0])
 

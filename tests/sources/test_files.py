@@ -50,7 +50,7 @@ def test_any_other_error_says_that_the_file_is_damaged(error):
 
 def test_too_little_memory_names_the_file():
     with (
-        pytest.raises(MemoryError, match=r"data\.npy asks for more memory .* is damaged: 9 GB\."),
+        pytest.raises(MemoryError, match=r"data\.npy needs more memory .* is damaged: 9 GB\."),
         naming("data.npy", ".npy"),
     ):
         raise MemoryError("9 GB.")
