@@ -172,5 +172,5 @@ def test_it_is_a_base_method_of_cohirf(consensus, batch_size):
 
 
 def test_cohirf_refuses_weights_for_it():
-    with pytest.raises(ValueError, match="SCSRGF\.fit does not"):
+    with pytest.raises(ValueError, match=r"SCSRGF\.fit does not"):
         CoHiRF(SCSRGF()).fit(np.eye(5), sample_weight=np.ones(5))
