@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
@@ -126,6 +127,18 @@ def test_later_changes_of_the_data_do_not_change_the_model(blobs):
     X[:] = 0
     assert (model.predict(blobs[0]) == labels).all()
     assert (model.medoids_ == medoids).all()
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("n_features", [4, 20])
+def test_time_stamps_are_predicted_and_measured_exactly(n_features, container):
+    X = 0.1 * np.random.default_rng(0).normal(size=(300, n_features))
+    X[:, 0] += 1.7e9 + np.repeat(10 * np.arange(6), 50)
+    X = container(X)
+    model = CoHiRF(DBSCAN(eps=8, min_samples=2, metric="manhattan"), n_views=1, random_state=0).fit(X)
+    assert model.n_clusters_ == 6
+    assert (model.predict(X) == model.labels_).all()
+    assert (model.transform(X).argmin(axis=1) == model.labels_).all()
 
 
 def test_transform_measures_the_distance_to_the_medoids(model, blobs):

@@ -408,6 +408,10 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         concerned hardly any if the clusters were well separated, 4 to 7 % if they touched, and 17 to 18 % if a single
         cloud of points was cut into pieces; the user guide has the table.
 
+        Landmarks that are extremely close to each other can be confused: with more than 15 features, if their distance
+        is below 1e-7 times the largest standard deviation of a feature; with any number of features, if their distance
+        is below 1e-150 and the data has larger values as well.
+
         Parameters
         ----------
         X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)

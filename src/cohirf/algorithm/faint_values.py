@@ -14,6 +14,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
+from cohirf.algorithm.offsets import subtract_offsets
+
 LARGEST_LIFTED = 2.0**450  # its square, added up over all features, does not overflow
 
 
@@ -62,8 +64,9 @@ def lift_values(X: Any, lift: float) -> Any:
 
 
 def measure_distances(X: Any, points: Any) -> Any:
-    """Return the Euclidean distance of each row of ``X`` to each of ``points``, also if the values are faint."""
-    distances = euclidean_distances(X, points)
+    """Return the Euclidean distance of each row to each point, also if the values are faint or have an offset."""
+    distances = euclidean_distances(*subtract_offsets(X, points))
+    distances = distances.astype(np.result_type(X.dtype, points.dtype), copy=False)
     lift = find_lift(points)
     if lift is None:
         return distances
