@@ -134,6 +134,26 @@ def test_medoids_do_not_depend_on_the_unit_of_values_and_weights(name, given_row
     assert choose(RULES[name][0], X, labels, mass) == choose(RULES[name][0], X / unit, labels, weights)
 
 
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+@pytest.mark.parametrize("name", ["cosine", "euclidean", "rbf", "laplacian"])
+@pytest.mark.parametrize("sum_cells", [1, 2**23])
+@pytest.mark.parametrize("n_rows", [10, 30])
+def test_clusters_of_very_different_size_have_their_own_medoids(n_rows, sum_cells, name, container, monkeypatch):
+    rows = np.random.default_rng(3).normal(size=(n_rows, 2))
+    labels = np.repeat(np.arange(4, dtype=np.int32), n_rows)
+    own = choose(RULES[name][0], rows, labels[:n_rows])[0]
+    assert own != 0
+    monkeypatch.setattr(module, "SUM_CELLS", sum_cells)
+    X = container(np.vstack([rows * 1e-200, rows, rows * 1e-290, rows * 1e100]))
+    assert choose(RULES[name][0], X, labels) == [own + n_rows * k for k in range(4)]
+
+
+@pytest.mark.parametrize("name", ["euclidean", "rbf"])
+def test_equal_rows_beside_faint_ones_have_the_first_one_as_medoid(name):
+    X = np.vstack([np.tile([0.1, 0.7], (7, 1)), [[1e-200, 0], [2e-200, 0], [9e-200, 0]]])
+    assert choose(RULES[name][0], X, np.repeat(np.array([0, 1], dtype=np.int32), [7, 3])) == [0, 8]
+
+
 def test_equal_sparse_rows_have_the_first_one_as_medoid():
     X = np.repeat([[0.1, 0.7, 0.0], [0.3, 0.0, 1e9]], 7, axis=0)
     labels = np.repeat(np.array([0, 1], dtype=np.int32), 7)
