@@ -101,7 +101,8 @@ def signed_rows(draw):
     X[:, 0] += draw(st.sampled_from([0.0, 0.0, 1e5]))
     labels = np.array(draw(st.lists(st.integers(0, 2), min_size=n_rows, max_size=n_rows)))
     mass = np.array(draw(st.lists(st.sampled_from([1.0, 2.0, 3e5, 1e18]), min_size=n_rows, max_size=n_rows)))
-    mass = draw(st.sampled_from([None, mass * 1e-300, mass, mass * 1e289]))
+    uneven = np.where(mass == 2, 1e-310, np.minimum(mass, 3e5))
+    mass = draw(st.sampled_from([None, mass * 1e-300, mass, mass * 1e289, uneven]))
     scale = 2.0 ** draw(st.sampled_from([-1000, -300, 0, 300]))
     return X * scale, np.unique(labels, return_inverse=True)[1].astype(np.int32), mass
 
@@ -184,6 +185,13 @@ def test_mass_counts_as_repeated_rows(clusters, rule):
     first_copy = np.concatenate([[0], np.cumsum(mass)[:-1]])
     repeated = choose(rule[0], np.repeat(X, mass, axis=0), np.repeat(labels, mass))
     assert first_copy[choose(rule[0], X, labels, mass.astype(float))].tolist() == repeated
+
+
+@pytest.mark.parametrize("name", ["cosine", "euclidean", "rbf", "laplacian"])
+def test_a_row_with_almost_all_of_the_mass_is_the_medoid(name):
+    X = np.random.default_rng(0).normal(size=(8, 3))
+    labels = np.repeat(np.arange(4, dtype=np.int32), 2)
+    assert choose(RULES[name][0], X, labels, np.array([1e-310, 1.0] * 4)) == [1, 3, 5, 7]
 
 
 def test_ties_go_to_the_lowest_row(rule):

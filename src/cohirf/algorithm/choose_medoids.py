@@ -181,7 +181,7 @@ def euclidean_centrality(members: Members) -> FloatArray:
         part = _select(members, faint)
         squares[faint] = _squared_distances_to_means(replace(part, X=part.X * FLOAT64_LIFT))
     unit = _spread(members, squares)[members.labels]
-    return -np.divide(squares, unit, out=np.zeros_like(squares), where=unit > 0)
+    return -_divide(squares, unit)
 
 
 def rbf_similarity(points: Any, mass: FloatArray) -> FloatArray:
@@ -475,5 +475,10 @@ def _decay(distances: FloatArray, mass: FloatArray) -> FloatArray:
     """Turn distances into similarities that decay to 1/e at the mean distance of the cluster."""
     share = mass / mass.sum(axis=1, keepdims=True)
     unit = np.einsum("ci,cij,cj->c", share, distances, share)[:, None, None]
-    scaled: FloatArray = np.divide(distances, unit, out=np.zeros_like(distances), where=unit > 0)
-    return np.exp(-scaled)
+    return np.exp(-_divide(distances, unit))
+
+
+def _divide(distances: FloatArray, unit: FloatArray) -> FloatArray:
+    """Return distances in a unit; 0 if the unit is 0, and infinity far from a row that has almost all of the mass."""
+    with np.errstate(over="ignore"):
+        return np.divide(distances, unit, out=np.zeros_like(distances), where=unit > 0)
