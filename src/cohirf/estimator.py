@@ -249,6 +249,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     fit; at the end, each joins the cluster of its nearest landmark, as in ``predict``. The relaxed consensus counts
     rows without weights.
 
+    A warning of the base method is shown once per fit, also if the batches run in threads or processes of joblib. Dask
+    workers write such warnings to their logs.
+
     Examples
     --------
     >>> from sklearn.cluster import KMeans
