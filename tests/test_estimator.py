@@ -268,6 +268,13 @@ def test_importing_the_package_loads_no_optional_part():
     assert not {"matplotlib", "pandas", "polars", "pyarrow", "plotly", "dask"} & set(done.stdout.split())
 
 
+@pytest.mark.parametrize("method", ["fit", "fit_predict", "fit_transform"])
+def test_a_warning_points_to_the_line_that_calls_the_estimator(method, blobs):
+    with pytest.warns(ConvergenceWarning, match="n_clusters=30 of KMeans") as warned:
+        getattr(CoHiRF(KMeans(30), random_state=0), method)(blobs[0][:20])
+    assert warned[0].filename == __file__
+
+
 def test_more_clusters_than_rows_are_warned_of(blobs):
     message = r"n_clusters=500 of KMeans is at least the number of rows \(150\), so only identical rows fuse: lower"
     with pytest.warns(ConvergenceWarning, match=message) as warned:
