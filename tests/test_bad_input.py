@@ -99,6 +99,12 @@ DATA = {
         ValueError,
         "Column 'who' of X has type str: turn it into numbers",
     ),
+    "pandas dates as objects": (
+        pd.DataFrame({"size": [1.0], "when": [day.date()]}),
+        ValueError,
+        "Column 'when' of X holds dates or times: turn it into numbers first, .* days since a fixed date, or leave it",
+    ),
+    "datetime in a list": ([[1.0, day], [2.0, day]], ValueError, "Column 1 of X holds dates or times"),
     "polars dates": (pl.DataFrame({"when": [day]}), ValueError, "Column 'when' of X has type Datetime.* days since"),
     "polars strings": (pl.DataFrame({"who": ["a"]}), ValueError, "Column 'who' of X has type String.*OneHotEncoder"),
     "arrow dates": (pa.table({"when": [day]}), ValueError, "Column 'when' of X has type timestamp.* days since"),

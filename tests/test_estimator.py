@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
@@ -126,6 +127,18 @@ def test_later_changes_of_the_data_do_not_change_the_model(blobs):
     X[:] = 0
     assert (model.predict(blobs[0]) == labels).all()
     assert (model.medoids_ == medoids).all()
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("n_features", [4, 20])
+def test_time_stamps_are_predicted_and_measured_exactly(n_features, container):
+    X = 0.1 * np.random.default_rng(0).normal(size=(300, n_features))
+    X[:, 0] += 1.7e9 + np.repeat(10 * np.arange(6), 50)
+    X = container(X)
+    model = CoHiRF(DBSCAN(eps=8, min_samples=2, metric="manhattan"), n_views=1, random_state=0).fit(X)
+    assert model.n_clusters_ == 6
+    assert (model.predict(X) == model.labels_).all()
+    assert (model.transform(X).argmin(axis=1) == model.labels_).all()
 
 
 def test_transform_measures_the_distance_to_the_medoids(model, blobs):
@@ -253,6 +266,13 @@ def test_importing_the_package_loads_no_optional_part():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"matplotlib", "pandas", "polars", "pyarrow", "plotly", "dask"} & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_predict", "fit_transform"])
+def test_a_warning_points_to_the_line_that_calls_the_estimator(method, blobs):
+    with pytest.warns(ConvergenceWarning, match="n_clusters=30 of KMeans") as warned:
+        getattr(CoHiRF(KMeans(30), random_state=0), method)(blobs[0][:20])
+    assert warned[0].filename == __file__
 
 
 def test_more_clusters_than_rows_are_warned_of(blobs):

@@ -57,6 +57,15 @@ def test_sparse_landmarks_are_found_by_sparse_and_dense_rows():
     assert landmarks.nearest(points).tolist() == list(range(len(points)))
 
 
+@pytest.mark.parametrize("points_in", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+@pytest.mark.parametrize("rows_in", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+@pytest.mark.parametrize("n_features", [4, 20])
+def test_landmarks_with_an_offset_find_themselves(n_features, rows_in, points_in):
+    points = 0.1 * np.random.default_rng(0).normal(size=(300, n_features))
+    points[:, 0] += 1.7e9 + np.repeat(10 * np.arange(6), 50)
+    assert Landmarks.build(points_in(points)).nearest(rows_in(points)).tolist() == list(range(300))
+
+
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("n_features", [1, 20])
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
@@ -67,6 +66,7 @@ from cohirf.algorithm.repeated_warnings import showing_warnings_once
 from cohirf.algorithm.screening import sample_size, screen_features
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, RowsWithFeatures, Storage
 from cohirf.algorithm.thin_batches import ThinBatchesWarning, judge_first_level
+from cohirf.callers import warn_caller
 from cohirf.checkpoint import ResumableEngine, open_checkpoint
 from cohirf.describe import describe_fit
 from cohirf.diagnosis.diagnose import Diagnosis, diagnose_model
@@ -104,7 +104,6 @@ class Settled:
 
 # Larger values would run for ever or fill the memory. The limits also apply to models that are loaded from disk.
 MAX_VIEWS, MAX_LEVELS = 100_000, 100_000
-FIT_CALLER = 6  # stacklevel of warnings: from the levels, through fit and scikit-learn's wrapper, to the user's call
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
@@ -248,6 +247,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     ``medoid_weights=True`` the total weight of the rows that it represents. Rows of weight 0 do not take part in the
     fit; at the end, each joins the cluster of its nearest landmark, as in ``predict``. The relaxed consensus counts
     rows without weights.
+
+    A warning of the base method is shown once per fit, also if the batches run in threads or processes of joblib. Dask
+    workers write such warnings to their logs.
 
     Examples
     --------
@@ -407,6 +409,10 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         row near the border between two clusters can be nearer to a landmark of the other cluster. Of 50,000 rows, this
         concerned hardly any if the clusters were well separated, 4 to 7 % if they touched, and 17 to 18 % if a single
         cloud of points was cut into pieces; the user guide has the table.
+
+        Landmarks that are extremely close to each other can be confused: with more than 15 features, if their distance
+        is below 1e-7 times the largest standard deviation of a feature; with any number of features, if their distance
+        is below 1e-150 and the data has larger values as well.
 
         Parameters
         ----------
@@ -762,7 +768,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         estimator = self._base_method()
         validation.refuse_what_is_no_table(X)
         accept_sparse = "csr" if validation.takes_sparse(estimator) else False
-        with validation.naming_text():
+        with validation.naming_cells(X):
             X = validate_data(
                 self,
                 X,
@@ -912,7 +918,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         if verdict is None:
             return False
         if verdict.is_hopeless or not self.redraws:  # redraws can repair cases that are not hopeless
-            warnings.warn(verdict.message, ThinBatchesWarning, stacklevel=FIT_CALLER)
+            warn_caller(verdict.message, ThinBatchesWarning)
         return verdict.is_hopeless
 
     def _consume(self, state: FitState) -> None:
@@ -927,27 +933,24 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         n_clusters = contraction.views.method.n_clusters
         n_rows = np.count_nonzero(weights) if isinstance(weights, np.ndarray) else rows.n_rows
         if n_clusters is not None and n_clusters >= n_rows > 1:
-            warnings.warn(
+            warn_caller(
                 f"n_clusters={n_clusters} of {type(self._base_method()).__name__} is at least the number of rows "
                 f"({n_rows}), so only identical rows fuse: lower n_clusters.",
                 ConvergenceWarning,
-                stacklevel=FIT_CALLER - 2,  # called by fit itself, two frames fewer
             )
 
     def _warn_if_unfinished(self, state: FitState, batch_size: int | None) -> None:
         if state.stalled:
-            warnings.warn(
+            warn_caller(
                 f"Levels {state.level - 1} and {state.level} merged nothing in any batch: {state.n_active} clusters "
                 f"are left. Raise batch_size above {batch_size}, or choose a base method that merges more.",
                 ConvergenceWarning,
-                stacklevel=FIT_CALLER,
             )
         elif state.idle_levels == 0:
-            warnings.warn(
+            warn_caller(
                 f"The last level still merged clusters when max_iter={self.max_iter} was reached: "
                 f"raise max_iter, or ignore this warning if the fit is meant to stop there.",
                 ConvergenceWarning,
-                stacklevel=FIT_CALLER,
             )
 
     def _set_fitted(

@@ -15,6 +15,7 @@ from sklearn.neighbors import KDTree, NearestNeighbors
 
 from cohirf.algorithm.faint_values import find_lift, lift_values
 from cohirf.algorithm.grouping import IntArray, rows_by_label
+from cohirf.algorithm.offsets import subtract_offsets
 
 MAX_LANDMARKS = 10_000
 MAX_TREE_FEATURES = 15
@@ -61,16 +62,15 @@ class Landmarks:
     @classmethod
     def build(cls, points: Any) -> Landmarks:
         """Put the points into a k-d tree if they have few features; with many features, a tree does not help."""
-        few_features = not sparse.issparse(points) and points.shape[1] <= MAX_TREE_FEATURES
         lift = find_lift(points)
-        return cls(points, KDTree(_lift(points, lift)) if few_features else None, lift)
+        few_features = points.shape[1] <= MAX_TREE_FEATURES
+        return cls(points, KDTree(_as_array(_lift(points, lift))) if few_features else None, lift)
 
     def nearest(self, X: Any) -> IntArray:
         """Return the number of the landmark nearest to each row, in Euclidean distance."""
         X = _lift(X, self.lift)
         if self.tree is not None:
-            rows = X.toarray() if sparse.issparse(X) else X
-            return np.asarray(self.tree.query(rows, return_distance=False)[:, 0])
+            return np.asarray(self.tree.query(_as_array(X), return_distance=False)[:, 0])
         return _nearest_of_all(X, _lift(self.points, self.lift))
 
 
@@ -78,24 +78,25 @@ def _lift(X: Any, lift: float | None) -> Any:
     return X if lift is None else lift_values(X, lift)
 
 
+def _as_array(X: Any) -> Any:
+    return X.toarray() if sparse.issparse(X) else X
+
+
 def _nearest_of_all(X: Any, points: Any) -> IntArray:
     """Return the number of the point nearest to each row, by comparison with all points.
 
-    The search expands the squared distance, which loses digits. So the data is first shifted to the origin, where it
-    loses few digits, and the few closest points are then compared again, exactly.
+    The search expands the squared distance, which loses digits. So offsets are subtracted first, and the few closest
+    points are then compared again, exactly.
     """
-    shifted_rows, shifted_points = X, points
-    if not (sparse.issparse(points) or sparse.issparse(X)):
-        origin = points.mean(axis=0)
-        shifted_rows, shifted_points = X - origin, points - origin
-    index = NearestNeighbors(n_neighbors=min(N_CLOSE, points.shape[0]), algorithm="brute").fit(shifted_points)
-    close = index.kneighbors(shifted_rows, return_distance=False)
+    X, points = subtract_offsets(X, points)
+    index = NearestNeighbors(n_neighbors=min(N_CLOSE, points.shape[0]), algorithm="brute").fit(points)
+    close = index.kneighbors(X, return_distance=False)
     squares = np.stack([_squared_distances(X, points[column]) for column in close.T], axis=1)
     return np.asarray(close[np.arange(len(close)), squares.argmin(axis=1)])
 
 
 def _squared_distances(left: Any, right: Any) -> Any:
-    difference = left - right
+    difference = (left - right).astype(np.float64, copy=False)  # in float32, the square of 1e-25 is 0
     if sparse.issparse(difference):
         return np.asarray(difference.multiply(difference).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", difference, difference)

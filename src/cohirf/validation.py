@@ -9,6 +9,8 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import date, timedelta
+from datetime import time as clock_time
 from typing import Any
 
 import numpy as np
@@ -28,8 +30,8 @@ ENCODE_TEXT = "for instance with sklearn.preprocessing.OneHotEncoder"
 
 
 @contextmanager
-def naming_text() -> Iterator[None]:
-    """Replace the error about a cell that is text, not a number, by one that says what to do."""
+def naming_cells(X: Any) -> Iterator[None]:
+    """Replace the error about a cell of ``X`` that is text or a time, not a number, by one that says what to do."""
     try:
         yield
     except ValueError as error:
@@ -38,6 +40,13 @@ def naming_text() -> Iterator[None]:
         value = str(error).partition(": ")[2]
         raise ValueError(
             f"X holds the text {value}: turn text into numbers first, {ENCODE_TEXT}, or leave its column out."
+        ) from error
+    except TypeError as error:
+        column = _find_times(X) if "float() argument" in str(error) else None
+        if column is None:
+            raise
+        raise ValueError(
+            f"Column {column!r} of X holds dates or times: turn it into numbers first, {ENCODE_TIMES}, or leave it out."
         ) from error
 
 
@@ -189,6 +198,16 @@ def _refuse_array_type(X: NDArray[Any]) -> None:
         raise ValueError(f"X holds values of type {X.dtype}: turn them into numbers first, {ENCODE_TIMES}.")
     if is_text or X.dtype.kind in "SUV":
         raise ValueError(f"X holds values of type {X.dtype}: turn them into numbers first.")
+
+
+def _find_times(X: Any) -> Any:
+    """Return the name or number of the first column with a date, time or duration of Python; None if there is none."""
+    cells = np.asarray(X, dtype=object)
+    names = [name for name, _ in _columns(X)] or range(cells.shape[1])
+    for name, column in zip(names, cells.T, strict=True):
+        if any(isinstance(cell, date | clock_time | timedelta) for cell in column):
+            return name
+    return None
 
 
 def _columns(X: Any) -> list[tuple[Any, str]]:

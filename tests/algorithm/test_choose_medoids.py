@@ -101,7 +101,8 @@ def signed_rows(draw):
     X[:, 0] += draw(st.sampled_from([0.0, 0.0, 1e5]))
     labels = np.array(draw(st.lists(st.integers(0, 2), min_size=n_rows, max_size=n_rows)))
     mass = np.array(draw(st.lists(st.sampled_from([1.0, 2.0, 3e5, 1e18]), min_size=n_rows, max_size=n_rows)))
-    mass = draw(st.sampled_from([None, mass * 1e-300, mass, mass * 1e289]))
+    uneven = np.where(mass == 2, 1e-310, np.minimum(mass, 3e5))
+    mass = draw(st.sampled_from([None, mass * 1e-300, mass, mass * 1e289, uneven]))
     scale = 2.0 ** draw(st.sampled_from([-1000, -300, 0, 300]))
     return X * scale, np.unique(labels, return_inverse=True)[1].astype(np.int32), mass
 
@@ -134,6 +135,26 @@ def test_medoids_do_not_depend_on_the_unit_of_values_and_weights(name, given_row
     assert choose(RULES[name][0], X, labels, mass) == choose(RULES[name][0], X / unit, labels, weights)
 
 
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+@pytest.mark.parametrize("name", ["cosine", "euclidean", "rbf", "laplacian"])
+@pytest.mark.parametrize("sum_cells", [1, 2**23])
+@pytest.mark.parametrize("n_rows", [10, 30])
+def test_clusters_of_very_different_size_have_their_own_medoids(n_rows, sum_cells, name, container, monkeypatch):
+    rows = np.random.default_rng(3).normal(size=(n_rows, 2))
+    labels = np.repeat(np.arange(4, dtype=np.int32), n_rows)
+    own = choose(RULES[name][0], rows, labels[:n_rows])[0]
+    assert own != 0
+    monkeypatch.setattr(module, "SUM_CELLS", sum_cells)
+    X = container(np.vstack([rows * 1e-200, rows, rows * 1e-290, rows * 1e100]))
+    assert choose(RULES[name][0], X, labels) == [own + n_rows * k for k in range(4)]
+
+
+@pytest.mark.parametrize("name", ["euclidean", "rbf"])
+def test_equal_rows_beside_faint_ones_have_the_first_one_as_medoid(name):
+    X = np.vstack([np.tile([0.1, 0.7], (7, 1)), [[1e-200, 0], [2e-200, 0], [9e-200, 0]]])
+    assert choose(RULES[name][0], X, np.repeat(np.array([0, 1], dtype=np.int32), [7, 3])) == [0, 8]
+
+
 def test_equal_sparse_rows_have_the_first_one_as_medoid():
     X = np.repeat([[0.1, 0.7, 0.0], [0.3, 0.0, 1e9]], 7, axis=0)
     labels = np.repeat(np.array([0, 1], dtype=np.int32), 7)
@@ -164,6 +185,13 @@ def test_mass_counts_as_repeated_rows(clusters, rule):
     first_copy = np.concatenate([[0], np.cumsum(mass)[:-1]])
     repeated = choose(rule[0], np.repeat(X, mass, axis=0), np.repeat(labels, mass))
     assert first_copy[choose(rule[0], X, labels, mass.astype(float))].tolist() == repeated
+
+
+@pytest.mark.parametrize("name", ["cosine", "euclidean", "rbf", "laplacian"])
+def test_a_row_with_almost_all_of_the_mass_is_the_medoid(name):
+    X = np.random.default_rng(0).normal(size=(8, 3))
+    labels = np.repeat(np.arange(4, dtype=np.int32), 2)
+    assert choose(RULES[name][0], X, labels, np.array([1e-310, 1.0] * 4)) == [1, 3, 5, 7]
 
 
 def test_ties_go_to_the_lowest_row(rule):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import cdist
 
 from cohirf.algorithm.faint_values import find_lift, measure_distances
 
@@ -30,3 +31,13 @@ def test_rows_far_from_faint_points_are_measured_as_ever():
 
 def test_all_zeros_are_at_distance_zero():
     assert measure_distances(np.zeros((2, 2)), np.zeros((1, 2))).tolist() == [[0.0], [0.0]]
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(("offset", "dtype"), [(1.7e9, "f8"), (1.7e9, "f4")])
+def test_distances_between_values_with_an_offset_keep_their_digits(offset, dtype, container):
+    X = np.array([[offset, 0.0], [offset, 0.25], [offset + 128, 0.0]], dtype=dtype)
+    distances = measure_distances(container(X), container(X))
+    assert distances.dtype == dtype
+    expected = cdist(X.astype("f8"), X.astype("f8"))
+    assert distances == pytest.approx(expected, rel=1e-6, abs=1e-6)

@@ -2,15 +2,23 @@
 
 import threading
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.base import BaseEstimator
+from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
 from cohirf import CoHiRF
-from cohirf.algorithm.repeated_warnings import calling_base_method, showing_warnings_once
+from cohirf.algorithm.repeated_warnings import (
+    calling_base_method,
+    collecting_warnings,
+    issue_again,
+    showing_warnings_once,
+)
 
 X = np.random.default_rng(0).normal(size=(120, 2))
 
@@ -24,6 +32,13 @@ class Warner(BaseEstimator):
     def fit_predict(self, X):
         warnings.warn(f"{len(X)} rows did not settle", ConvergenceWarning, stacklevel=1)
         return (X[:, 0] > 0).astype(int)
+
+
+class NamedWarning(UserWarning):
+    """Has its own arguments, as InconsistentVersionWarning of scikit-learn."""
+
+    def __init__(self, *, name):
+        super().__init__(f"{name} is old")
 
 
 def warnings_of(fit):
@@ -58,6 +73,39 @@ def test_a_filter_that_makes_warnings_errors_does_so(n_jobs):
         warnings.simplefilter("error", ConvergenceWarning)
         with pytest.raises(ConvergenceWarning, match="rows did not settle"):
             CoHiRF(Warner(), n_jobs=n_jobs, random_state=0).fit(X)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("action", ["always", "error", "ignore"])
+def test_a_warning_of_worker_processes_comes_once_through_the_filters_of_the_fit(action):
+    X = np.repeat(np.eye(3), 20, axis=0)
+    model = CoHiRF(KMeans(8, n_init=1), n_views=2, batch_size=20, n_jobs=2, random_state=0)
+    with warnings.catch_warnings(record=True) as shown, parallel_config(backend="loky"):
+        warnings.simplefilter(action)
+        with pytest.raises(ConvergenceWarning) if action == "error" else nullcontext():
+            model.fit(X)
+    assert sum("distinct clusters" in str(warning.message) for warning in shown) == (action == "always")
+
+
+def test_collected_warnings_are_issued_again_where_they_arose():
+    def collect():
+        with collecting_warnings() as collected, calling_base_method():
+            for n in range(3):
+                warnings.warn(f"{n} rows did not settle", ConvergenceWarning, stacklevel=1)
+            warnings.warn_explicit(NamedWarning(name="this"), None, "there.py", 7)
+        return collected
+
+    assert warnings_of(collect) == []
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        collected = collect()
+        issue_again(collected)
+    assert [(warning.category, str(warning.message)) for warning in shown] == [
+        (ConvergenceWarning, "0 rows did not settle"),
+        (UserWarning, "this is old"),  # made anew without its arguments, which only the worker has
+    ]
+    assert shown[0].filename == __file__
+    assert (shown[1].filename, shown[1].lineno) == ("there.py", 7)
 
 
 def test_other_warnings_are_shown_each_time():
@@ -103,3 +151,15 @@ def test_what_another_thread_puts_back_too_late_shows_everything():
                 warnings.warn("after the fit", UserWarning, stacklevel=1)
 
     assert warnings_of(warn_after_the_last_fit) == ["after the fit"] * 2
+
+
+def test_a_library_that_wraps_the_function_during_a_fit_does_not_disturb_the_next_fit():
+    def fit_twice():
+        with showing_warnings_once():
+            found = warnings.showwarning
+            warnings.showwarning = lambda *args, **named: found(*args, **named)
+        with showing_warnings_once(), calling_base_method():
+            for _ in range(2):
+                warnings.warn("in the second fit", UserWarning, stacklevel=1)
+
+    assert warnings_of(fit_twice) == ["in the second fit"]

@@ -23,7 +23,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
-from cohirf.algorithm.faint_values import find_lift, lift_values
+from cohirf.algorithm.faint_values import FLOAT64_LIFT, are_faint
 from cohirf.algorithm.grouping import (
     IntArray,
     count_by_label,
@@ -176,16 +176,17 @@ def euclidean_centrality(members: Members) -> FloatArray:
     The sum of squared distances to all rows of the cluster is a linear function of it, so the medoid is the same.
     """
     squares = _squared_distances_to_means(members)
-    if squares.max() < FAINT_SQUARE and (lift := find_lift(members.X)) is not None:
-        squares = _squared_distances_to_means(replace(members, X=lift_values(members.X, lift)))
+    faint = _find_faint_clusters(members, squares)
+    if len(faint) > 0:
+        part = _select(members, faint)
+        squares[faint] = _squared_distances_to_means(replace(part, X=part.X * FLOAT64_LIFT))
     unit = _spread(members, squares)[members.labels]
-    return -np.divide(squares, unit, out=np.zeros_like(squares), where=unit > 0)
+    return -_divide(squares, unit)
 
 
 def rbf_similarity(points: Any, mass: FloatArray) -> FloatArray:
     """Return exp(-gamma d^2) with 1 / gamma the mean squared distance between the candidates of the cluster."""
-    lift = find_lift(points)
-    points = points if lift is None else lift_values(points, lift)
+    points = _lift_faint_clusters(points, mass)
     if sparse.issparse(points) and mass.shape[1] <= FEW_CANDIDATES:
         squares = _compare_pairs(points, mass.shape, lambda difference: difference.multiply(difference))
     elif sparse.issparse(points):
@@ -379,12 +380,42 @@ def _squared_distances(members: Members, means: _ArrayVectors | _SparseVectors) 
     return np.maximum(squares, 0, out=squares)
 
 
+def _select(members: Members, some: IntArray) -> Members:
+    """Return some members, with their values in float64 and only the clusters that occur."""
+    clusters, labels = np.unique(members.labels[some], return_inverse=True)
+    rows = some if members.rows is None else members.rows[some]
+    mass = None if members.mass is None else members.mass[some]
+    return Members(members.X[rows].astype(np.float64, copy=False), None, labels, len(clusters), mass)
+
+
 def _shift(members: Members, some: IntArray, origins: IntArray) -> Members:
     """Return some members of a CSR matrix, each minus the row that is the origin of its cluster."""
-    clusters, labels = np.unique(members.labels[some], return_inverse=True)
-    X = members.X.astype(np.float64, copy=False)
-    difference = (X[some] - X[origins[members.labels[some]]]).tocsr()
-    return Members(difference, None, labels, len(clusters), None if members.mass is None else members.mass[some])
+    part = _select(members, some)
+    origin = members.X[origins[members.labels[some]]].astype(np.float64, copy=False)
+    return replace(part, X=(part.X - origin).tocsr())
+
+
+def _find_faint_clusters(members: Members, squares: FloatArray) -> IntArray:
+    """Return the members of clusters of several rows whose squared distances are lost because all values are faint."""
+    is_lost = count_by_label(members.labels, members.n_clusters) > 1
+    is_lost[members.labels[squares >= FAINT_SQUARE]] = False
+    lost = np.flatnonzero(is_lost[members.labels])
+    if len(lost) == 0:
+        return lost
+    is_faint = are_faint(_select(members, lost).X, np.float64)
+    is_lost[members.labels[lost[~is_faint]]] = False
+    return np.flatnonzero(is_lost[members.labels])
+
+
+def _lift_faint_clusters(points: Any, mass: FloatArray) -> Any:
+    """Return a stack of candidates in which clusters of faint values, and no others, are lifted."""
+    n_clusters, size = mass.shape
+    rows = points if sparse.issparse(points) else points.reshape(n_clusters * size, -1)
+    is_faint = are_faint(rows, np.float64).reshape(n_clusters, size).all(axis=1)
+    if not is_faint.any():
+        return points
+    lifted = sparse.diags_array(np.where(np.repeat(is_faint, size), FLOAT64_LIFT, 1.0)) @ rows
+    return lifted.tocsr() if sparse.issparse(points) else lifted.reshape(points.shape)
 
 
 def _spread(members: Members, squares: FloatArray) -> FloatArray:
@@ -400,9 +431,9 @@ def _relative(mass: FloatArray, heaviest: FloatArray) -> FloatArray:
 def _norms(points: Any) -> FloatArray:
     norms = np.sqrt(_row_dots(points, points))
     faint = np.flatnonzero(norms < np.sqrt(FAINT_SQUARE))
-    if len(faint) > 0 and (lift := find_lift(points[faint])) is not None:
-        lifted = lift_values(points[faint], lift)
-        norms[faint] = np.sqrt(_row_dots(lifted, lifted)) / lift
+    if len(faint) > 0:
+        lifted = points[faint] * FLOAT64_LIFT
+        norms[faint] = np.sqrt(_row_dots(lifted, lifted)) / FLOAT64_LIFT
     return norms
 
 
@@ -444,5 +475,10 @@ def _decay(distances: FloatArray, mass: FloatArray) -> FloatArray:
     """Turn distances into similarities that decay to 1/e at the mean distance of the cluster."""
     share = mass / mass.sum(axis=1, keepdims=True)
     unit = np.einsum("ci,cij,cj->c", share, distances, share)[:, None, None]
-    scaled: FloatArray = np.divide(distances, unit, out=np.zeros_like(distances), where=unit > 0)
-    return np.exp(-scaled)
+    return np.exp(-_divide(distances, unit))
+
+
+def _divide(distances: FloatArray, unit: FloatArray) -> FloatArray:
+    """Return distances in a unit; 0 if the unit is 0, and infinity far from a row that has almost all of the mass."""
+    with np.errstate(over="ignore"):
+        return np.divide(distances, unit, out=np.zeros_like(distances), where=unit > 0)

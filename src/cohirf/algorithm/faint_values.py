@@ -11,9 +11,14 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
+from cohirf.algorithm.offsets import subtract_offsets
+
+# The factor for faint float64 values: it makes the smallest subnormal number large enough to be squared.
+FLOAT64_LIFT = sqrt(np.finfo(np.float64).smallest_normal) / float(np.finfo(np.float64).smallest_subnormal)
 LARGEST_LIFTED = 2.0**450  # its square, added up over all features, does not overflow
 
 
@@ -44,8 +49,16 @@ def find_lift(X: Any) -> float | None:
     values = X.data if sparse.issparse(X) else X
     if max(values.max(initial=0), -values.min(initial=0)) >= _faint_below(values.dtype):
         return None
-    limits = np.finfo(values.dtype)
-    return 1.0 if values.dtype == np.float32 else sqrt(limits.smallest_normal) / float(limits.smallest_subnormal)
+    return 1.0 if values.dtype == np.float32 else FLOAT64_LIFT
+
+
+def are_faint(X: Any, dtype: Any) -> NDArray[np.bool_]:
+    """Return which rows have only values that are faint in type ``dtype``."""
+    largest, smallest = X.max(axis=1), X.min(axis=1)
+    if sparse.issparse(X):
+        largest, smallest = largest.toarray().ravel(), smallest.toarray().ravel()
+    is_faint: NDArray[np.bool_] = np.maximum(largest, -smallest) < _faint_below(dtype)
+    return is_faint
 
 
 def lift_values(X: Any, lift: float) -> Any:
@@ -62,14 +75,13 @@ def lift_values(X: Any, lift: float) -> Any:
 
 
 def measure_distances(X: Any, points: Any) -> Any:
-    """Return the Euclidean distance of each row of ``X`` to each of ``points``, also if the values are faint."""
-    distances = euclidean_distances(X, points)
+    """Return the Euclidean distance of each row to each point, also if the values are faint or have an offset."""
+    distances = euclidean_distances(*subtract_offsets(X, points))
+    distances = distances.astype(np.result_type(X.dtype, points.dtype), copy=False)
     lift = find_lift(points)
     if lift is None:
         return distances
-    largest = abs(X).max(axis=1)
-    largest = largest.toarray().ravel() if sparse.issparse(largest) else largest
-    faint = np.flatnonzero(largest < _faint_below(points.dtype))
+    faint = np.flatnonzero(are_faint(X, points.dtype))
     if len(faint) > 0:
         distances[faint] = euclidean_distances(lift_values(X[faint], lift), lift_values(points, lift)) / lift
     return distances

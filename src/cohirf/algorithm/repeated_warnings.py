@@ -8,7 +8,10 @@ batch of every level.
 if two threads enter and leave it alternately, the replaced state can stay for good. So this file leaves the filters
 unchanged, and "error" and "ignore" keep their meaning. While fits run, it replaces ``warnings.showwarning`` by a
 function that drops warnings which a call of the base method has shown before, and passes on all others. If another
-thread restores that function after the last fit, the function passes on everything.
+thread or library restores or calls that function after the last fit, the function passes on everything.
+
+In worker processes of joblib, the warnings of a task are collected and returned with its results, and the process of
+the fit issues them again. Dask workers show warnings in their own logs, once per call of the base method.
 """
 
 from __future__ import annotations
@@ -16,39 +19,75 @@ from __future__ import annotations
 import re
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
+
+
+@dataclass(frozen=True)
+class CollectedWarning:
+    """A warning of the base method in another process; as text, because not every warning can be pickled."""
+
+    text: str
+    category: type[Warning]
+    filename: str
+    line: int
 
 
 class _Thread(threading.local):
     calls = 0  # calls of the base method that run now; more than one if the base method is a CoHiRF
+    collected: list[CollectedWarning] | None = None  # where to put warnings instead of showing them
+
+
+@dataclass(frozen=True, eq=False)
+class _ShowFirst:
+    """A replacement of ``warnings.showwarning`` that shows each warning of the base method once.
+
+    Only the replacement in use drops warnings. An earlier one may still be called by a library that replaced
+    ``warnings.showwarning`` during an earlier fit and calls the function that it found.
+    """
+
+    pass_on: Any
+
+    def __call__(self, message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+        if self is _in_use and _thread.calls > 0:
+            if not _is_first(message, category):
+                return
+            if _thread.collected is not None:
+                _thread.collected.append(CollectedWarning(str(message), category, *place[:2]))
+                return
+        self.pass_on(message, category, *place, **more)
 
 
 _thread = _Thread()
 _lock = threading.Lock()
 _fits = 0  # number of fits that run now, in any thread
 _shown: set[tuple[type[Warning], str]] = set()  # warnings that these fits have shown
-_pass_on: Any = warnings.showwarning
+_in_use: _ShowFirst | None = None
 
 
 @contextmanager
 def showing_warnings_once() -> Iterator[None]:
     """Show each warning of the base method once within this context; concurrent fits share the context."""
-    global _fits, _pass_on
+    global _fits, _in_use
     with _lock:
         _fits += 1
         if _fits == 1:
             _shown.clear()
-            if warnings.showwarning is not _show_first:
-                _pass_on, warnings.showwarning = warnings.showwarning, _show_first
+            found = warnings.showwarning
+            _in_use = _ShowFirst(found.pass_on if isinstance(found, _ShowFirst) else found)
+            warnings.showwarning = _in_use
     try:
         yield
     finally:
         with _lock:
             _fits -= 1
-            if _fits == 0 and warnings.showwarning is _show_first:
-                warnings.showwarning = _pass_on
+            if _fits == 0:
+                assert _in_use is not None  # set by the first fit
+                if warnings.showwarning is _in_use:
+                    warnings.showwarning = _in_use.pass_on
+                _in_use = None
 
 
 @contextmanager
@@ -61,12 +100,33 @@ def calling_base_method() -> Iterator[None]:
         _thread.calls -= 1
 
 
-def _show_first(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
-    if _fits > 0 and _thread.calls > 0:
-        # Warnings that differ only in their numbers count as the same: "3 of 8 clusters found", "4 of 8 ...".
-        key = (category, re.sub(r"\d+", "", str(message)))
-        with _lock:
-            if key in _shown:
-                return
-            _shown.add(key)
-    _pass_on(message, category, *place, **more)
+@contextmanager
+def collecting_warnings() -> Iterator[list[CollectedWarning]]:
+    """Collect the warnings of the base method, each once, that this thread would show within the context."""
+    with showing_warnings_once():
+        _thread.collected = []
+        try:
+            yield _thread.collected
+        finally:
+            _thread.collected = None
+
+
+def issue_again(collected: Iterable[CollectedWarning]) -> None:
+    """Issue warnings that the base method has issued in another process."""
+    with calling_base_method():
+        for warning in collected:
+            try:
+                message = warning.category(warning.text)
+            except TypeError:  # a category with arguments of its own
+                message = UserWarning(warning.text)
+            warnings.warn_explicit(message, None, warning.filename, warning.line)
+
+
+def _is_first(message: Any, category: type[Warning]) -> bool:
+    """Return whether no fit that runs now has shown such a warning; from now on, one has."""
+    # Warnings that differ only in their numbers count as the same: "3 of 8 clusters found", "4 of 8 ...".
+    key = (category, re.sub(r"\d+", "", str(message)))
+    with _lock:
+        is_first = key not in _shown
+        _shown.add(key)
+    return is_first

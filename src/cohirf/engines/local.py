@@ -10,13 +10,15 @@ runs the rest.
 
 from __future__ import annotations
 
+import os
 import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
@@ -25,6 +27,7 @@ from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController
 
 from cohirf.algorithm.engine import SerialEngine
+from cohirf.algorithm.repeated_warnings import CollectedWarning, collecting_warnings, issue_again
 
 Function = Callable[..., Any]
 Tasks = Iterable[tuple[Any, ...]]
@@ -58,11 +61,12 @@ class LocalEngine:
     def _in(self, backend: str | None, function: Function, tasks: Tasks, per_call: int = 1) -> Iterator[Any]:
         """Run tasks in a backend (None: the user's choice), with ``per_call`` tasks in each call."""
         config = get_config()  # of this thread; scikit-learn's own delayed() would disturb warnings of other threads
-        calls = (delayed(_call_on_one_thread)(function, some, config) for some in _chunks(tasks, per_call))
+        here = os.getpid()
+        calls = (delayed(_call_on_one_thread)(function, some, config, here) for some in _chunks(tasks, per_call))
         run = partial(Parallel, n_jobs=self.n_jobs, backend=backend, prefer="threads")
         if backend is None and not get_active_backend()[0].supports_return_generator:  # Ray's does not
-            return chain.from_iterable(run()(calls))
-        return chain.from_iterable(_cancelling_quietly(run(return_as="generator")(calls)))
+            return _unpack(run()(calls))
+        return _cancelling_quietly(run(return_as="generator")(calls))
 
     def _in_what_is_faster(self, function: Function, tasks: Iterator[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
         n_jobs = effective_n_jobs(self.n_jobs)
@@ -125,15 +129,15 @@ def _measure(results: Iterator[Any]) -> tuple[Trial, list[Any]]:
     return Trial(seconds / max(len(collected), 1), (time.process_time() - cpu) / seconds), collected
 
 
-def _cancelling_quietly(results: Any) -> Iterator[Any]:
+def _cancelling_quietly(outcomes: Any) -> Iterator[Any]:
     """Yield results; suppress joblib's warning about cancelled tasks if an error makes the consumer stop early."""
     try:
-        for result in results:  # noqa: UP028 - "yield from" would close `results` before the filter below is set
+        for result in _unpack(outcomes):  # noqa: UP028 - "yield from" would end before the filter below is set
             yield result
     finally:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=r"\d+ tasks")
-            results.close()
+            outcomes.close()
 
 
 def one_thread() -> Any:
@@ -158,11 +162,31 @@ def _chunks(tasks: Tasks, size: int) -> Iterator[list[tuple[Any, ...]]]:
         yield chunk
 
 
-def _call_on_one_thread(function: Function, tasks: list[tuple[Any, ...]], config: dict[str, Any]) -> list[Any]:
+@dataclass(frozen=True)
+class Outcome:
+    """Results of some tasks, and the warnings of the base method if they ran in another process."""
+
+    results: list[Any]
+    collected: list[CollectedWarning]
+
+
+def _unpack(outcomes: Iterable[Outcome]) -> Iterator[Any]:
+    """Yield the results, and issue the warnings of other processes in this one."""
+    for outcome in outcomes:
+        issue_again(outcome.collected)
+        yield from outcome.results
+
+
+def _call_on_one_thread(function: Function, tasks: list[tuple[Any, ...]], config: dict[str, Any], pid: int) -> Outcome:
+    """Run tasks of the process ``pid``, in that process or another one."""
     # OpenMP limits its threads per calling thread and BLAS per process, so a worker needs the limit, too. The BLAS
     # limits of several workers do not conflict, because the caller has set the same limit before.
-    with config_context(**config), one_thread():
-        return [function(*task) for task in tasks]
+    with config_context(**config), one_thread(), _collecting_unless_in(pid) as collected:
+        return Outcome([function(*task) for task in tasks], collected)
+
+
+def _collecting_unless_in(pid: int) -> AbstractContextManager[list[CollectedWarning]]:
+    return nullcontext([]) if os.getpid() == pid else collecting_warnings()
 
 
 def _start(task: Any) -> None:
