@@ -1193,22 +1193,41 @@ def test_models_are_replaced_where_the_system_cannot_exchange_directories_in_one
     assert [file.name for file in path.parent.iterdir()] == ["model"]
 
 
+def write_files(folder, *, manifest, digest=None):
+    """Make a folder with files that have the names of those of a model."""
+    folder.mkdir()
+    (folder / "manifest.json").write_text(manifest)
+    if digest is not None:
+        (folder / "manifest.sha256").write_text(digest)
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def test_what_is_no_model_is_never_replaced(model, tmp_path):
     (tmp_path / "file").write_text("mine")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "notes.txt").write_text("mine")
     (tmp_path / "arrays").mkdir()
     (tmp_path / "arrays" / "labels.npy").write_text("mine")
-    for name in ("file", "folder", "arrays"):
+    write_files(tmp_path / "web", manifest="{}")
+    write_files(tmp_path / "signed web", manifest='{"format": "web"}', digest="0")
+    write_files(tmp_path / "not JSON", manifest="cohirf-model", digest="0")
+    write_files(tmp_path / "deep", manifest="[" * 10**5, digest="0")
+    write_files(tmp_path / "without digest", manifest='{"format": "cohirf-model"}')
+    before = contents(tmp_path)
+    for name in ("file", "folder", "arrays", "web", "signed web", "not JSON", "deep", "without digest"):
         with pytest.raises(FileExistsError, match="not a saved model, and overwrite=True replaces only those"):
             save_model(model, tmp_path / name, overwrite=True)
+    assert contents(tmp_path) == before
     save_model(model, tmp_path / "folder" / "model")
     assert (tmp_path / "folder" / "notes.txt").read_text() == "mine"
 
 
 def test_a_damaged_model_and_an_empty_directory_can_be_replaced(path, model, tmp_path):
     (path / "labels.npy").unlink()
-    (path / "manifest.json").write_text("")
+    (path / "manifest.json").write_text('{"format": "cohirf-model"}')
     save_model(model, path, overwrite=True)
     load_model(path)
     (tmp_path / "empty").mkdir()
