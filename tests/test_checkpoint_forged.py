@@ -210,6 +210,7 @@ ARRAYS = {
     "less mass": lambda b: {"mass": b.mass[:-1]},
     "no stability": lambda b: {"stability": b.stability * 0},
     "no views": lambda b: {"view_stability": b.view_stability[:0]},
+    "more views": lambda b: {"view_stability": np.repeat(b.view_stability, 2)},
     "labels of another type": lambda b: {"labels": b.labels.astype(np.float64)},
 }
 
@@ -227,6 +228,8 @@ VALUES_FORGED = {
     "fewer rows": lambda v: v[:-1],
     "fewer features": lambda v: v[:, :-1],
     "infinite": lambda v: v * np.inf,
+    "NaN": lambda v: v * np.nan,
+    "squares that overflow": lambda v: v * 1e300,
     "other kind": lambda v: v.toarray() if sparse.issparse(v) else sparse.csr_array(v),
     "other type": lambda v: v.astype(np.float32),
 }
@@ -284,7 +287,7 @@ def read_run(tmp_path, **changes):
     record = changed((json.loads(header), b"".join(data)), **changes)
     (tmp_path / "journal").write_bytes(join([record], b"manifest"))
     with Journal(tmp_path / "journal", hashlib.sha256(b"manifest").digest()) as journal:
-        return list(ResumableEngine(None, journal, n_features=2).run(None, [(RUN,)], 1))
+        return list(ResumableEngine(None, journal, n_features=2, n_views=5).run(None, [(RUN,)], 1))
 
 
 def test_the_survivors_of_a_run_come_back(tmp_path):
@@ -304,9 +307,11 @@ RUNS_FORGED = {
     "batches of more rows": {"batch_sizes": np.array([3, 5])},
     "one batch": {"batch_sizes": np.array([7]), "batch_costs": np.ones((1, 6)), "view_stability": np.ones((1, 5))},
     "few costs": {"batch_costs": np.ones((2, 5))},
+    "more views": {"view_stability": np.ones((2, 6))},
     "infinite costs": {"batch_costs": np.full((2, 6), np.inf)},
     "no values": {"values": None},
     "values of other features": {"values": np.ones((3, 3))},
+    "values of NaN": {"values": np.full((3, 2), np.nan)},
     "values of other rows": {"values": sparse.csr_array(np.ones((4, 2)))},
     "short weights": {"weights": np.ones(2)},
     "weights of NaN": {"weights": np.full(3, np.nan)},

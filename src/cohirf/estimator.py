@@ -662,7 +662,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             checkpoint = stack.enter_context(open_checkpoint(self.checkpoint, fit, lambda: asdict(settle())))
             settled = Settled(tuple(checkpoint.settled["entropy"]), checkpoint.settled["batch_size"])
             # features are counted when an engine is wrapped, which happens after the screening
-            wrappers.append(lambda engine: ResumableEngine(engine, checkpoint.journal, self._count_relevant()))
+            wrappers.append(
+                lambda engine: ResumableEngine(engine, checkpoint.journal, self._count_relevant(), self.n_views)
+            )
         if self.verbose:
             wrappers.append(progress.WatchedEngine)
         return settled, lambda engine: reduce(lambda inner, wrap: wrap(inner), wrappers, engine)
