@@ -110,7 +110,7 @@ def changed(record, **arrays):
 HEADERS = {
     "not JSON": lambda h: b"{",
     "not text": lambda h: b"\xff\xfe",
-    "deep": lambda h: b"[" * 100_000,
+    "deep": lambda h: b"[" * 60_000,
     "a list": lambda h: [],
     "a number": lambda h: 1,
     "empty": lambda h: {},
@@ -150,6 +150,25 @@ def test_a_forged_header_is_refused(forge, checkpoint):
     header, data = records[1]
     records[1] = HEADERS[forge](header), data
     assert refit(checkpoint, records) is not None
+
+
+def test_a_header_that_is_too_long_is_refused_before_it_is_read(checkpoint):
+    header, data = checkpoint[2][0]
+    assert "has a header of 100000 bytes, but at most 65536 are allowed" in refit(
+        checkpoint, [(json.dumps(header).encode().ljust(100_000), data)]
+    )
+
+
+def test_a_journal_that_is_mostly_a_hole_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "checkpoint"
+    fit(model(path), DENSE)
+    n_bytes = 200 * 10**6
+    with (path / "journal").open("wb") as journal:
+        journal.write(_frame(100, n_bytes))
+        journal.truncate(FRAME_BYTES + 100 + n_bytes + DIGEST_BYTES)
+    message = f"{path / 'journal'}.* on disk, less than a fiftieth.*Delete {path} to start again"
+    with pytest.raises(CheckpointError, match=message):
+        fit(model(path), DENSE)
 
 
 def places_in(content, where=()):
