@@ -163,5 +163,5 @@ def test_a_value_that_is_not_a_finite_number_is_refused(name, value):
 @pytest.mark.parametrize("value", [0, 0.0, -0.0, -1])
 def test_a_scale_that_is_not_above_0_is_refused(value):
     content = prepare(FRAME, **OPTIONS).preparation.to_json()
-    with pytest.raises(ValueError, match="features can only be divided by values above 0"):
+    with pytest.raises(ValueError, match="features are divided only by values above 0"):
         Preparation.from_json(content | {"scale": [1.0, value]})

@@ -179,7 +179,7 @@ class Preparation:
         if content["scaling"] not in SCALINGS or not columns:
             raise ValueError("its scaling or its columns are not those of a preparation")
         if scale is not None and min(scale, default=1) <= 0:
-            raise ValueError(f"its scale has the value {min(scale)}, but features can only be divided by values above 0")
+            raise ValueError(f"its scale has the value {min(scale)}, but features are divided only by values above 0")
         found = cls(
             columns,
             None if label is None else _check_column(label),
