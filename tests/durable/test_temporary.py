@@ -288,6 +288,17 @@ def test_what_is_not_clearly_ours_and_dead_stays(ended, tmp_path):
     remove_strays(tmp_path / "missing")
 
 
+def test_hosts_of_the_same_name_leave_the_files_of_each_other(ended, tmp_path, monkeypatch):
+    monkeypatch.setattr(temporary, "MACHINE_ID", tmp_path / "machine-id")
+    found = [temporary._machine()]
+    for identifier in ("0a", "0b"):
+        (tmp_path / "machine-id").write_text(identifier)
+        found.append(temporary._machine())
+    assert len(set(found)) == 3
+    assert not is_stray(of_process(ended, machine=found[1]))
+    assert is_stray(of_process(ended, machine=found[2]))
+
+
 @pytest.mark.parametrize("make", ["a temporary file", "a file that takes the place of another"])
 def test_the_next_file_clears_its_directory_of_strays(make, ended, system, tmp_path, monkeypatch):
     (tmp_path / of_process(ended)).write_bytes(b"half")

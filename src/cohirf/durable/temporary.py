@@ -35,6 +35,7 @@ CLOCK_SECONDS = 3600  # setting the clock while a process runs changes its start
 PRIVATE, SHARED = 0o600, 0o666  # permissions, before the user's mask
 NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 DESCRIPTORS = Path("/proc/self/fd")  # Linux lists open files here
+MACHINE_ID = Path("/etc/machine-id")
 
 _KEPT: set[TemporaryFile] = set()  # files whose path was sent to another process
 _LEFT: set[Path] = set()  # files of this process that are no longer needed but could not be removed yet
@@ -228,10 +229,12 @@ def _new_path(directory: Path) -> Path:
 
 def _machine() -> str:
     """Return an identifier of this machine; containers count as machines, because they number their own processes."""
-    parts = [platform.node()]
+    parts = [platform.node().encode()]
     with suppress(OSError):
-        parts.append(str(Path("/proc/self/ns/pid").readlink()))
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
+        parts.append(os.fsencode(Path("/proc/self/ns/pid").readlink()))
+    with suppress(OSError):  # only Linux has it; hosts that were cloned may have the same name
+        parts.append(MACHINE_ID.read_bytes())
+    return hashlib.sha256(b"\n".join(parts)).hexdigest()[:8]
 
 
 def _discard(file: IO[bytes], path: Path | None, process: int) -> None:
