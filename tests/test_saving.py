@@ -1,5 +1,6 @@
 """Saving and loading: the same model comes back, and damaged or hostile files are refused in one line."""
 
+import copy
 import ctypes
 import errno
 import json
@@ -418,6 +419,13 @@ def test_a_parameter_that_cannot_be_stored_is_named(model, tmp_path):
     with pytest.raises(ValueError, match="n_views=<class 'object'> cannot be saved"):
         save_model(held, tmp_path / "model")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("value", [{"n_jobs": 0}, {"memory_limit": "x"}, {"max_features": 3}])
+def test_a_model_with_a_parameter_that_no_fit_accepts_is_not_saved(value, model, tmp_path):
+    with pytest.raises(ValueError, match=next(iter(value))):
+        save_model(copy.copy(model).set_params(**value), tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_model_whose_parts_do_not_fit_is_not_saved(model, tmp_path):
@@ -875,6 +883,9 @@ HOSTILE_MANIFESTS = {
     "max_iter": ({"model__parameters__max_iter": 10**18}, "'max_iter' parameter of CoHiRF must be an int in"),
     "redraws": ({"model__parameters__redraws": 10**18}, "'redraws' parameter of CoHiRF must be an int in"),
     "n_jobs": ({"model__parameters__n_jobs": -(10**9)}, "n_jobs of CoHiRF must be from -10000 to 10000"),
+    "no jobs": ({"model__parameters__n_jobs": 0}, "n_jobs=0 is not valid: give 1 or more"),
+    "memory_limit": ({"model__parameters__memory_limit": "x"}, "memory_limit='x' is not valid: give a positive"),
+    "max_features": ({"model__parameters__max_features": 10**30}, "max_features=10+ is above the 2 features"),
     "nested n_views": (
         {"model__parameters__estimator": base_named("CoHiRF", n_views=10**18)},
         "'n_views' parameter of CoHiRF must be an int in",

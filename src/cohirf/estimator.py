@@ -576,15 +576,19 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _base_method(self) -> Any:
         return KMeans() if self.estimator is None else self.estimator
 
+    def _check_resources(self) -> None:
+        """Check ``n_jobs`` and ``memory_limit``; loading a model checks them, too."""
+        validation.check_jobs(self.n_jobs)
+        if self.memory_limit is not None:
+            parse_bytes(self.memory_limit)
+
     def _open(self, X: Any, *, on_cluster: bool) -> RowsAtHand:
         """Validate parameters and data; sources are validated while they are read.
 
         A source is read on the cluster if ``on_cluster`` is set, or if a client is active and ``batch_size`` is set.
         """
         validation.check_base_method(self._base_method())
-        validation.check_jobs(self.n_jobs)
-        if self.memory_limit is not None:
-            parse_bytes(self.memory_limit)
+        self._check_resources()
         self._column_means = None
         self.relevant_features_: IntArray | None = None
         self.feature_statistics_: NDArray[np.float64] | None = None
