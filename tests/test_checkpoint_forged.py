@@ -110,7 +110,7 @@ def changed(record, **arrays):
 HEADERS = {
     "not JSON": lambda h: b"{",
     "not text": lambda h: b"\xff\xfe",
-    "deep": lambda h: b"[" * 100_000,
+    "deep": lambda h: b"[" * 60_000,
     "a list": lambda h: [],
     "a number": lambda h: 1,
     "empty": lambda h: {},
@@ -150,6 +150,25 @@ def test_a_forged_header_is_refused(forge, checkpoint):
     header, data = records[1]
     records[1] = HEADERS[forge](header), data
     assert refit(checkpoint, records) is not None
+
+
+def test_a_header_that_is_too_long_is_refused_before_it_is_read(checkpoint):
+    header, data = checkpoint[2][0]
+    assert "has a header of 100000 bytes, but at most 65536 are allowed" in refit(
+        checkpoint, [(json.dumps(header).encode().ljust(100_000), data)]
+    )
+
+
+def test_a_journal_that_is_mostly_a_hole_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "checkpoint"
+    fit(model(path), DENSE)
+    n_bytes = 200 * 10**6
+    with (path / "journal").open("wb") as journal:
+        journal.write(_frame(100, n_bytes))
+        journal.truncate(FRAME_BYTES + 100 + n_bytes + DIGEST_BYTES)
+    message = f"{path / 'journal'}.* on disk, less than a fiftieth.*Delete {path} to start again"
+    with pytest.raises(CheckpointError, match=message):
+        fit(model(path), DENSE)
 
 
 def places_in(content, where=()):
@@ -210,6 +229,7 @@ ARRAYS = {
     "less mass": lambda b: {"mass": b.mass[:-1]},
     "no stability": lambda b: {"stability": b.stability * 0},
     "no views": lambda b: {"view_stability": b.view_stability[:0]},
+    "more views": lambda b: {"view_stability": np.repeat(b.view_stability, 2)},
     "labels of another type": lambda b: {"labels": b.labels.astype(np.float64)},
 }
 
@@ -227,6 +247,8 @@ VALUES_FORGED = {
     "fewer rows": lambda v: v[:-1],
     "fewer features": lambda v: v[:, :-1],
     "infinite": lambda v: v * np.inf,
+    "NaN": lambda v: v * np.nan,
+    "squares that overflow": lambda v: v * 1e300,
     "other kind": lambda v: v.toarray() if sparse.issparse(v) else sparse.csr_array(v),
     "other type": lambda v: v.astype(np.float32),
 }
@@ -284,7 +306,7 @@ def read_run(tmp_path, **changes):
     record = changed((json.loads(header), b"".join(data)), **changes)
     (tmp_path / "journal").write_bytes(join([record], b"manifest"))
     with Journal(tmp_path / "journal", hashlib.sha256(b"manifest").digest()) as journal:
-        return list(ResumableEngine(None, journal, n_features=2).run(None, [(RUN,)], 1))
+        return list(ResumableEngine(None, journal, n_features=2, n_views=5).run(None, [(RUN,)], 1))
 
 
 def test_the_survivors_of_a_run_come_back(tmp_path):
@@ -304,9 +326,11 @@ RUNS_FORGED = {
     "batches of more rows": {"batch_sizes": np.array([3, 5])},
     "one batch": {"batch_sizes": np.array([7]), "batch_costs": np.ones((1, 6)), "view_stability": np.ones((1, 5))},
     "few costs": {"batch_costs": np.ones((2, 5))},
+    "more views": {"view_stability": np.ones((2, 6))},
     "infinite costs": {"batch_costs": np.full((2, 6), np.inf)},
     "no values": {"values": None},
     "values of other features": {"values": np.ones((3, 3))},
+    "values of NaN": {"values": np.full((3, 2), np.nan)},
     "values of other rows": {"values": sparse.csr_array(np.ones((4, 2)))},
     "short weights": {"weights": np.ones(2)},
     "weights of NaN": {"weights": np.full(3, np.nan)},

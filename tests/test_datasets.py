@@ -1,5 +1,7 @@
 """Synthetic data."""
 
+import os
+
 import numpy as np
 import pyarrow.csv
 import pyarrow.parquet
@@ -97,6 +99,20 @@ def test_blobs_are_written_around_the_same_centres_in_every_block(tmp_path, monk
 def test_labels_are_in_a_file_beside_arrays_and_in_the_file_of_a_table(tmp_path):
     assert labels_file(tmp_path / "s.npy") == tmp_path / "s_labels.npy"
     assert labels_file(tmp_path / "s.csv") == tmp_path / "s.csv"
+
+
+def test_labels_are_replaced_when_the_rows_are_on_disk(tmp_path, monkeypatch):
+    rows, labels = tmp_path / "s.npy", tmp_path / "s_labels.npy"
+    before_labels, sync = [], os.fsync
+
+    def note(descriptor):
+        if not labels.exists():
+            before_labels.append(os.fstat(descriptor).st_ino)
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    write_spheres(rows, 100, random_state=0)
+    assert rows.stat().st_ino in before_labels
 
 
 def test_tables_hold_the_labels_in_a_column(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Saving and loading: the same model comes back, and damaged or hostile files are refused in one line."""
 
+import copy
 import ctypes
 import errno
 import json
@@ -420,6 +421,13 @@ def test_a_parameter_that_cannot_be_stored_is_named(model, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("value", [{"n_jobs": 0}, {"memory_limit": "x"}, {"max_features": 3}])
+def test_a_model_with_a_parameter_that_no_fit_accepts_is_not_saved(value, model, tmp_path):
+    with pytest.raises(ValueError, match=next(iter(value))):
+        save_model(copy.copy(model).set_params(**value), tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_model_whose_parts_do_not_fit_is_not_saved(model, tmp_path):
     held = clone(model).fit(rows(2, 12))
     held.labels_ = held.labels_[:-1]
@@ -710,7 +718,9 @@ def of_rows(n_rows):
 def test_files_that_are_mostly_holes_are_refused(path):
     for name, shape, dtype in of_rows(3 * 10**8):
         forge_sparse_file(path, name, shape, dtype, content=b"\1" * (5 * 2**18))
-    assert_refused(path, r"have 3900\d+ bytes but take up only \d+ on disk, less than a fiftieth; if .* copy it to")
+    assert_refused(
+        path, r"it has 3900\d+ bytes of data that take up only \d+ on disk, less than a fiftieth; .* copy it"
+    )
 
 
 def test_a_hole_among_the_rows_is_refused_before_the_files_behind_it_are_read(path):
@@ -873,6 +883,9 @@ HOSTILE_MANIFESTS = {
     "max_iter": ({"model__parameters__max_iter": 10**18}, "'max_iter' parameter of CoHiRF must be an int in"),
     "redraws": ({"model__parameters__redraws": 10**18}, "'redraws' parameter of CoHiRF must be an int in"),
     "n_jobs": ({"model__parameters__n_jobs": -(10**9)}, "n_jobs of CoHiRF must be from -10000 to 10000"),
+    "no jobs": ({"model__parameters__n_jobs": 0}, "n_jobs=0 is not valid: give 1 or more"),
+    "memory_limit": ({"model__parameters__memory_limit": "x"}, "memory_limit='x' is not valid: give a positive"),
+    "max_features": ({"model__parameters__max_features": 10**30}, "max_features=10+ is above the 2 features"),
     "nested n_views": (
         {"model__parameters__estimator": base_named("CoHiRF", n_views=10**18)},
         "'n_views' parameter of CoHiRF must be an int in",
@@ -1193,22 +1206,41 @@ def test_models_are_replaced_where_the_system_cannot_exchange_directories_in_one
     assert [file.name for file in path.parent.iterdir()] == ["model"]
 
 
+def write_files(folder, *, manifest, digest=None):
+    """Make a folder with files that have the names of those of a model."""
+    folder.mkdir()
+    (folder / "manifest.json").write_text(manifest)
+    if digest is not None:
+        (folder / "manifest.sha256").write_text(digest)
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def test_what_is_no_model_is_never_replaced(model, tmp_path):
     (tmp_path / "file").write_text("mine")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "notes.txt").write_text("mine")
     (tmp_path / "arrays").mkdir()
     (tmp_path / "arrays" / "labels.npy").write_text("mine")
-    for name in ("file", "folder", "arrays"):
+    write_files(tmp_path / "web", manifest="{}")
+    write_files(tmp_path / "signed web", manifest='{"format": "web"}', digest="0")
+    write_files(tmp_path / "not JSON", manifest="cohirf-model", digest="0")
+    write_files(tmp_path / "deep", manifest="[" * 10**5, digest="0")
+    write_files(tmp_path / "without digest", manifest='{"format": "cohirf-model"}')
+    before = contents(tmp_path)
+    for name in ("file", "folder", "arrays", "web", "signed web", "not JSON", "deep", "without digest"):
         with pytest.raises(FileExistsError, match="not a saved model, and overwrite=True replaces only those"):
             save_model(model, tmp_path / name, overwrite=True)
+    assert contents(tmp_path) == before
     save_model(model, tmp_path / "folder" / "model")
     assert (tmp_path / "folder" / "notes.txt").read_text() == "mine"
 
 
 def test_a_damaged_model_and_an_empty_directory_can_be_replaced(path, model, tmp_path):
     (path / "labels.npy").unlink()
-    (path / "manifest.json").write_text("")
+    (path / "manifest.json").write_text('{"format": "cohirf-model"}')
     save_model(model, path, overwrite=True)
     load_model(path)
     (tmp_path / "empty").mkdir()

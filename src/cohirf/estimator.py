@@ -582,15 +582,19 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _base_method(self) -> Any:
         return KMeans() if self.estimator is None else self.estimator
 
+    def _check_resources(self) -> None:
+        """Check ``n_jobs`` and ``memory_limit``; loading a model checks them, too."""
+        validation.check_jobs(self.n_jobs)
+        if self.memory_limit is not None:
+            parse_bytes(self.memory_limit)
+
     def _open(self, X: Any, *, on_cluster: bool) -> RowsAtHand:
         """Validate parameters and data; sources are validated while they are read.
 
         A source is read on the cluster if ``on_cluster`` is set, or if a client is active and ``batch_size`` is set.
         """
         validation.check_base_method(self._base_method())
-        validation.check_jobs(self.n_jobs)
-        if self.memory_limit is not None:
-            parse_bytes(self.memory_limit)
+        self._check_resources()
         self._column_means = None
         self.relevant_features_: IntArray | None = None
         self.feature_statistics_: NDArray[np.float64] | None = None
@@ -668,7 +672,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             checkpoint = stack.enter_context(open_checkpoint(self.checkpoint, fit, lambda: asdict(settle())))
             settled = Settled(tuple(checkpoint.settled["entropy"]), checkpoint.settled["batch_size"])
             # features are counted when an engine is wrapped, which happens after the screening
-            wrappers.append(lambda engine: ResumableEngine(engine, checkpoint.journal, self._count_relevant()))
+            wrappers.append(
+                lambda engine: ResumableEngine(engine, checkpoint.journal, self._count_relevant(), self.n_views)
+            )
         if self.verbose:
             wrappers.append(progress.WatchedEngine)
         return settled, lambda engine: reduce(lambda inner, wrap: wrap(inner), wrappers, engine)

@@ -1,6 +1,8 @@
 """cohirf generate and demo."""
 
 import json
+import os
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,8 +11,8 @@ import pandas as pd
 import pytest
 
 from cohirf.cli import demo as cli_demo
-from cohirf.datasets import make_hypercube, write_blobs, write_spheres
-from cohirf.datasets.synthetic import Recipe
+from cohirf.datasets import make_hypercube, synthetic, write_blobs, write_spheres
+from cohirf.durable.temporary import replacing
 
 
 @pytest.fixture(autouse=True)
@@ -54,15 +56,17 @@ def test_labels_that_exist_are_not_replaced_either(cohirf):
     assert len(np.load("s_labels.npy")) == 10
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
 @pytest.mark.parametrize("name", ["b.npy", "b.parquet", "b.csv"])
 def test_an_error_leaves_nothing(name, cohirf, here, monkeypatch):
-    draw = Recipe.blocks
+    @contextmanager
+    def replacing_on_a_full_disk(path):
+        with replacing(path) as file:
+            with Path("/dev/full").open("r+b", buffering=0) as full:
+                os.dup2(full.fileno(), file.fileno())
+            yield file
 
-    def fill_the_disk(self, *args):
-        yield next(draw(self, *args))
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Recipe, "blocks", fill_the_disk)
+    monkeypatch.setattr(synthetic, "replacing", replacing_on_a_full_disk)
     outcome = cohirf("generate", "blobs", "--n", 10, "--out", name)
     assert outcome.code == 2
     assert outcome.err.endswith(": No space left on device: free some disk space, or give a path on another disk.\n")

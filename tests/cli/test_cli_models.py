@@ -1,6 +1,7 @@
 """cohirf predict, cut, tree, report and info: what can be done with a model."""
 
 import json
+import os
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -123,8 +124,14 @@ def test_a_saved_model_says_how_its_data_was_prepared(cohirf, model, iris):
         ({"columns": ["a"]}, "it does not make the features of the model"),
         ({"columns": []}, "its scaling or its columns are not those of a preparation"),
         ({"scale": [1.0]}, "it does not make the features of the model"),
-        ({"scale": ["x"]}, "could not convert string to float: 'x'"),
-        ({"scale": ["inf"] * 4}, "it has values that are not finite"),
+        ({"scale": ["x"]}, "it has the value 'x' where a finite number is expected"),
+        ({"offset": ["inf"] * 4}, "it has the value 'inf' where a finite number is expected"),
+        (
+            {"scale": [10**400] * 4},
+            "it has the value 100000000000000000...0000000000000000000 where a finite number is expected",
+        ),
+        ({"scale": [0, 1, 1, 1]}, "its scale has the value 0.0, but features are divided only by values above 0"),
+        ({"scale": [1, 1, -2, 1]}, "its scale has the value -2.0, but features are divided only by values above 0"),
         ({"scaling": "huge"}, "its scaling or its columns are not those of a preparation"),
         ({"categories": {"x": {"values": ["a"], "missing": "b"}}}, "it fills missing cells with an unknown category"),
         ({"categories": {"x": {"values": ["a"], "missing": None}}}, "it does not make the features of the model"),
@@ -247,6 +254,15 @@ def test_tree_writes_files(cohirf, deep):
     assert is_valid_linkage(np.load("t.npy"))
     assert Path("t.nwk").read_text() == f"{hierarchy.to_newick()}\n"
     assert "exists" in cohirf("tree", path, "--out", "t.nwk").err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_not_replaced(cohirf, deep):
+    os.mkfifo("pipe")
+    outcome = cohirf("tree", deep[0], "--out", "pipe", "--force")
+    assert outcome.code == 2
+    assert outcome.err == "cohirf: --out pipe exists and is not a regular file: give another name.\n"
+    assert Path("pipe").is_fifo()
 
 
 def test_tree_may_be_the_top_alone(cohirf, deep):

@@ -6,6 +6,7 @@ import os
 import pickle
 import re
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -81,12 +82,6 @@ def test_an_unfinished_file_is_removed(error, system, tmp_path):
 
 
 def test_an_error_of_the_system_names_the_file_that_is_written(system, tmp_path):
-    def write_to_a_full_disk():
-        with replacing(tmp_path / "a.txt"):
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    with pytest.raises(OSError, match=re.escape(f"No space left on device: '{tmp_path / 'a.txt'}'")):
-        write_to_a_full_disk()
     missing = tmp_path / "missing" / "a.txt"
     with (
         pytest.raises(FileNotFoundError, match=re.escape(f"No such file or directory: '{missing}'")),
@@ -96,6 +91,69 @@ def test_an_error_of_the_system_names_the_file_that_is_written(system, tmp_path)
     (tmp_path / "folder").mkdir()
     with pytest.raises(IsADirectoryError, match=f"{tmp_path / 'folder'}'$"), replacing(tmp_path / "folder"):
         pass
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_an_error_of_writing_names_the_file_that_is_written(tmp_path):
+    def write_to_a_full_disk():
+        with replacing(tmp_path / "a.txt") as file:
+            with Path("/dev/full").open("r+b", buffering=0) as full:
+                os.dup2(full.fileno(), file.fileno())
+            file.write(bytes(2**20))
+
+    with pytest.raises(OSError, match=re.escape(f"No space left on device: '{tmp_path / 'a.txt'}'")):
+        write_to_a_full_disk()
+
+
+def test_an_error_of_the_caller_is_left_as_it_is(system, tmp_path):
+    with pytest.raises(OSError, match="Broken pipe") as caught, replacing(tmp_path / "a.txt"):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+    assert caught.value.filename is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need privileges and permissions differ on Windows")
+def test_a_link_keeps_pointing_at_the_file_that_is_replaced(system, tmp_path):
+    (tmp_path / "folder").mkdir()
+    link, dangling = tmp_path / "link", tmp_path / "dangling"
+    link.symlink_to(Path("folder") / "a.txt")
+    dangling.symlink_to(Path("folder") / "b.txt")
+    (tmp_path / "folder" / "a.txt").write_bytes(b"old")
+    for path in (link, dangling):
+        with replacing(path) as file:
+            file.write(b"new")
+        assert path.is_symlink()
+    assert {path.name: path.read_bytes() for path in (tmp_path / "folder").iterdir()} == {
+        "a.txt": b"new",
+        "b.txt": b"new",
+    }
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_what_is_not_a_regular_file_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path / "link"):
+        with (
+            pytest.raises(FileExistsError, match="exists and is not a regular file: give another path"),
+            replacing(path),
+        ):
+            pass
+    assert (tmp_path / "pipe").is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need privileges and permissions differ on Windows")
+@pytest.mark.parametrize("permissions", [0o600, 0o640, 0o666, 0o444])
+def test_the_permissions_of_a_file_outlast_its_replacement(permissions, system, tmp_path):
+    target = tmp_path / "a.txt"
+    target.write_bytes(b"old")
+    target.chmod(permissions)
+    with replacing(target) as file:
+        file.write(b"new")
+        for path in tmp_path.iterdir():  # nobody else may read the new content before
+            assert stat.S_IMODE(path.stat().st_mode) & ~permissions == 0
+    assert target.read_bytes() == b"new"
+    assert stat.S_IMODE(target.stat().st_mode) == permissions
 
 
 def test_an_error_that_names_another_file_is_left_as_it_is(tmp_path):
@@ -119,9 +177,11 @@ def test_a_file_that_cannot_be_given_a_name_is_copied(old, tmp_path, monkeypatch
     monkeypatch.setattr(os, "link", refuse)
     if old is not None:
         (tmp_path / "a.txt").write_bytes(old)
+        (tmp_path / "a.txt").chmod(0o600)
     with replacing(tmp_path / "a.txt") as file:
         file.write(b"new")
     assert (tmp_path / "a.txt").read_bytes() == b"new"
+    assert old is None or stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
@@ -226,6 +286,17 @@ def test_what_is_not_clearly_ours_and_dead_stays(ended, tmp_path):
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {*ours, "precious", link.name, folder.name}
     remove_strays(tmp_path / "missing")
+
+
+def test_hosts_of_the_same_name_leave_the_files_of_each_other(ended, tmp_path, monkeypatch):
+    monkeypatch.setattr(temporary, "MACHINE_ID", tmp_path / "machine-id")
+    found = [temporary._machine()]
+    for identifier in ("0a", "0b"):
+        (tmp_path / "machine-id").write_text(identifier)
+        found.append(temporary._machine())
+    assert len(set(found)) == 3
+    assert not is_stray(of_process(ended, machine=found[1]))
+    assert is_stray(of_process(ended, machine=found[2]))
 
 
 @pytest.mark.parametrize("make", ["a temporary file", "a file that takes the place of another"])

@@ -150,3 +150,18 @@ def test_a_preparation_that_does_not_fit_the_model_is_refused():
     content = prepare(FRAME, **OPTIONS).preparation.to_json()
     with pytest.raises(ValueError, match="it does not make the features of the model"):
         Preparation.from_json(content, 7)
+
+
+@pytest.mark.parametrize("name", ["fill", "offset", "scale"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, pytest.param(10**400, id="huge"), "1", True, None])
+def test_a_value_that_is_not_a_finite_number_is_refused(name, value):
+    content = prepare(FRAME, **OPTIONS).preparation.to_json()
+    with pytest.raises(ValueError, match="where a finite number is expected"):
+        Preparation.from_json(content | {name: [value]})
+
+
+@pytest.mark.parametrize("value", [0, 0.0, -0.0, -1])
+def test_a_scale_that_is_not_above_0_is_refused(value):
+    content = prepare(FRAME, **OPTIONS).preparation.to_json()
+    with pytest.raises(ValueError, match="features are divided only by values above 0"):
+        Preparation.from_json(content | {"scale": [1.0, value]})

@@ -21,6 +21,7 @@ from typing import IO, Any
 from cohirf.checkpoint.errors import CheckpointWarning, naming_operation, refusing_content
 from cohirf.checkpoint.outcomes import JournalEntry, decode, encode
 from cohirf.durable.files import sync_directory, sync_file, write_all
+from cohirf.durable.reading import refuse_holes
 
 SYNC_SECONDS = 1.0  # a power failure loses at most the batches of the last second, a kill none
 
@@ -28,6 +29,7 @@ MARK = b"cBat"
 LENGTHS, CHECKSUM = struct.Struct("<4sIQ"), struct.Struct("<I")  # mark, length of the header, length of the arrays
 FRAME_BYTES = LENGTHS.size + CHECKSUM.size
 DIGEST_BYTES = 32
+MAX_HEADER_BYTES = 2**16  # a header lists at most a dozen arrays and a few numbers
 
 
 class Journal:
@@ -42,6 +44,8 @@ class Journal:
             warnings.warn(f"{path} is missing: all batches are computed again.", CheckpointWarning, stacklevel=2)
             path.touch()
             sync_directory(path.parent)
+        with refusing_content(path):
+            refuse_holes([path.stat()])
         self._file: IO[bytes] = path.open("r+b", buffering=0)
 
     def __enter__(self) -> Journal:
@@ -59,7 +63,7 @@ class Journal:
         """
         if self._at_end:
             return None
-        with naming_operation(self.path, "read"):
+        with naming_operation(self.path, "read"), refusing_content(self.path):
             start = self._file.tell()
             record = _read_record(self._file)
         if record is not None and record.digest(self._digest) == record.expected:
@@ -119,7 +123,10 @@ def _frame(header_bytes: int, array_bytes: int) -> bytes:
 
 
 def _read_record(file: IO[bytes]) -> _Record | None:
-    """Return the next record, even if it is damaged; None if the file ends before the record does."""
+    """Return the next record, even if it is damaged; None if the file ends before the record does.
+
+    Raises ValueError for a header that no fit can have written.
+    """
     rest = os.fstat(file.fileno()).st_size - file.tell()
     frame = _read_all(file, FRAME_BYTES)
     if len(frame) < FRAME_BYTES:
@@ -127,6 +134,8 @@ def _read_record(file: IO[bytes]) -> _Record | None:
     _, header_bytes, array_bytes = LENGTHS.unpack(frame[: LENGTHS.size])
     if frame != _frame(header_bytes, array_bytes):
         return _Record(frame, b"", [])
+    if header_bytes > MAX_HEADER_BYTES:
+        raise ValueError(f"a record has a header of {header_bytes} bytes, but at most {MAX_HEADER_BYTES} are allowed")
     if len(frame) + header_bytes + array_bytes + DIGEST_BYTES > rest:
         return None
     header, arrays, expected = (_read_all(file, size) for size in (header_bytes, array_bytes, DIGEST_BYTES))

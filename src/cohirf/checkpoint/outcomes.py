@@ -38,6 +38,7 @@ from cohirf.durable.arrays import (
     sorted_in_range,
 )
 from cohirf.durable.json_text import require_count, require_keys
+from cohirf.finite import find_fault
 
 Outcome = ContractedBatch | Survivors
 OUTCOMES: dict[str, type[Outcome]] = {kind.__name__: kind for kind in (ContractedBatch, Survivors)}
@@ -116,11 +117,16 @@ def decode(header: bytes, data: bytes) -> JournalEntry:
     return JournalEntry((level, batch), outcome)
 
 
-def check_against_task(entry: JournalEntry, task: BatchTask | Run, n_features: int) -> None:
+def check_against_task(entry: JournalEntry, task: BatchTask | Run, n_features: int, n_views: int) -> None:
     """Raise ValueError if an entry cannot be the result of a task with the same place and number of rows."""
     outcome = entry.batch
     if outcome.values is not None and outcome.values.shape[1] != n_features:
         raise ValueError(f"batch {entry.place} has {outcome.values.shape[1]} features, but the fit has {n_features}")
+    if outcome.values is not None and find_fault(outcome.values, allow_nan=False) is not None:
+        # values are carried only for sources and Dask arrays, where missing values are never allowed
+        raise ValueError(f"batch {entry.place} has NaN, infinity or values whose squares overflow")
+    if outcome.view_stability.shape[-1] != n_views:
+        raise ValueError(f"batch {entry.place} has {outcome.view_stability.shape[-1]} views, but the fit has {n_views}")
     if isinstance(task, Run) and isinstance(outcome, Survivors):
         _check_run(outcome, task)
     elif isinstance(task, BatchTask) and isinstance(outcome, ContractedBatch):
@@ -211,12 +217,8 @@ def _check_survivors(survivors: Survivors) -> None:
 def _check_shared(outcome: Outcome) -> None:
     _require("stability", outcome.stability, is_share_or_nan)
     _require("view_stability", outcome.view_stability, is_share_or_nan)
-    if outcome.view_stability.size == 0:
-        raise ValueError("view_stability is empty")
     if outcome.mass is not None:
         _require("mass", outcome.mass, is_finite)
-    if outcome.values is not None:
-        _require("values", outcome.values.data if sparse.issparse(outcome.values) else outcome.values, is_finite_or_nan)
 
 
 def _check_carried(batch: ContractedBatch, task: BatchTask) -> None:

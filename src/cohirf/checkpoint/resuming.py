@@ -27,11 +27,14 @@ class ResumableEngine:
         Holds the results of the batches.
     n_features : int
         Number of features of the data.
+    n_views : int
+        Number of views of each batch.
     """
 
     engine: Engine
     journal: Journal
     n_features: int
+    n_views: int
     _kinds: set[Any] = field(default_factory=set, repr=False)
 
     @property
@@ -61,7 +64,7 @@ class ResumableEngine:
                 f"{task.place} with {task.rows_in}: the checkpoint belongs to another fit. Give another directory."
             )
         with refusing_content(self.journal.path):
-            check_against_task(entry, task, self.n_features)
+            check_against_task(entry, task, self.n_features, self.n_views)
         self._check_kind(entry.batch)
 
     def _check_kind(self, batch: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cohirf.cli.errors import BadInputError
+from cohirf.durable.errors import CONTENT_ERRORS
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Preparation
 from cohirf.saving import MANIFEST_DIGEST, PREPARATION, load_model, load_preparation
@@ -25,7 +26,7 @@ def open_model(path: Path) -> tuple[CoHiRF, Preparation]:
         return model, _without_changes(model)
     try:
         preparation = Preparation.from_json(content, model.n_features_in_)
-    except (ValueError, TypeError, LookupError) as error:
+    except CONTENT_ERRORS as error:
         raise BadInputError(
             f"{shown(path.absolute())}: {PREPARATION} cannot be used: {one_line(error)}. Fit and save the model again."
         ) from error

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cohirf.algorithm.grouping import row_blocks
 from cohirf.cli.errors import BadInputError
 from cohirf.cli.formulas import escape_formula, is_formula
-from cohirf.durable.temporary import replacing
+from cohirf.durable.temporary import refuse_irregular, replacing
 from cohirf.optional import import_optional
 from cohirf.planning.byte_sizes import format_bytes
 from cohirf.saving import refuse_target
@@ -39,6 +39,10 @@ def check_file(path: Path | None, flag: str, suffixes: Sequence[str], *, force: 
         raise BadInputError(f"{flag} {name}: the kind of file is not known: give a name that ends in {endings}.")
     if path.is_dir():
         raise BadInputError(f"{flag} {name} is a folder: give the name of a file.")
+    try:
+        refuse_irregular(path)
+    except FileExistsError:
+        raise BadInputError(f"{flag} {name} exists and is not a regular file: give another name.") from None
     if path.exists() and not force:
         raise BadInputError(f"{flag} {name} exists: give another name, or --force to replace it.")
     check_parent(path, flag)

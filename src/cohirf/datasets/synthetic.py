@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import check_random_state
 
 from cohirf.algorithm.grouping import row_blocks
+from cohirf.durable.files import sync_file
 from cohirf.durable.temporary import replacing
 from cohirf.optional import import_optional
 
@@ -98,6 +99,12 @@ def write_spheres(
     labels_path : path
         File with the sphere of each point. For ``.npy`` it is a second file, ``*_labels.npy``, of uint8; for
         ``.parquet`` and ``.csv`` it is ``path``, which has the column ``label``.
+
+    Notes
+    -----
+    Files appear when they are complete, and existing files are replaced. With ``.npy``, the labels appear just before
+    the points: if the process is killed between the two, there are new labels beside the old points, or no points.
+    Call the function again then.
 
     Examples
     --------
@@ -345,9 +352,9 @@ def _around_corners(
 
 
 def _write(path: Path, n_samples: int, recipe: Recipe, rng: np.random.RandomState) -> Path:
-    """Write rows and labels, block by block; returns the path of the labels.
+    """Write rows and labels, block by block, and return the path of the labels.
 
-    Files that are there already are replaced when all is written.
+    Existing files are replaced when everything is written.
     """
     if path.suffix.lower() in TABLES:
         with replacing(path) as file:
@@ -358,12 +365,17 @@ def _write(path: Path, n_samples: int, recipe: Recipe, rng: np.random.RandomStat
 
 
 def _write_arrays(path: Path, n_samples: int, recipe: Recipe, rng: np.random.RandomState) -> None:
+    """Write rows and labels to two files, and replace the labels just before the rows.
+
+    A kill between the two leaves the new labels beside the old rows, or without rows.
+    """
     with replacing(path) as rows, replacing(labels_file(path)) as labels:
         _write_header(rows, np.float32, (n_samples, recipe.n_features))
         _write_header(labels, recipe.label_type, (n_samples,))
         for X, y in recipe.blocks(n_samples, rng):
             rows.write(np.ascontiguousarray(X).data)
             labels.write(y.data)
+        sync_file(rows)  # takes long for large files: do it before the labels are replaced, not between the two
 
 
 def _write_table(file: IO[bytes], ending: str, blocks: Iterator[tuple[NDArray[Any], NDArray[Any]]]) -> None:

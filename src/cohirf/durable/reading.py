@@ -67,6 +67,6 @@ def refuse_holes(statuses: Iterable[os.stat_result]) -> None:
         on_disk += 512 * getattr(status, "st_blocks", 0)  # 0 if the system does not report it
     if claimed > CHECKED_FOR_HOLES and 0 < on_disk < claimed / MAX_RATIO:
         raise ValueError(
-            f"its arrays have {claimed} bytes but take up only {on_disk} on disk, less than a fiftieth; if the disk "
-            f"compresses files and you trust this model, copy it to a disk that does not, with cp --sparse=never"
+            f"it has {claimed} bytes of data that take up only {on_disk} on disk, less than a fiftieth; if the disk "
+            f"compresses files and you trust this one, copy it to a disk that does not, with cp --sparse=never"
         )

@@ -8,12 +8,15 @@ same directory, the files of processes that have ended are removed.
 from __future__ import annotations
 
 import atexit
+import errno
 import hashlib
+import io
 import os
 import platform
 import re
 import secrets
 import shutil
+import stat
 import tempfile
 import weakref
 from collections.abc import Iterator
@@ -23,13 +26,16 @@ from typing import IO, Any
 
 import psutil
 
+from cohirf.durable.errors import naming
 from cohirf.durable.files import sync_directory, sync_file
 
 # machine, process number, start of the process (seconds since 1970), random digits
 NAME = re.compile(r"\.cohirf-(?P<machine>[0-9a-f]{8})-(?P<process>\d+)-(?P<started>\d+)-[0-9a-f]{8}")
 CLOCK_SECONDS = 3600  # setting the clock while a process runs changes its start time on Linux
 PRIVATE, SHARED = 0o600, 0o666  # permissions, before the user's mask
+NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 DESCRIPTORS = Path("/proc/self/fd")  # Linux lists open files here
+MACHINE_ID = Path("/etc/machine-id")
 
 _KEPT: set[TemporaryFile] = set()  # files whose path was sent to another process
 _LEFT: set[Path] = set()  # files of this process that are no longer needed but could not be removed yet
@@ -86,6 +92,9 @@ class TemporaryFile(os.PathLike[str]):
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Yield a binary file to write to; on success it replaces ``path`` atomically.
 
+    If ``path`` is a symbolic link, the file it points to is replaced. The new file has the permissions of the file that
+    it replaces. Anything that exists and is not a regular file is refused.
+
     Examples
     --------
     >>> import tempfile
@@ -97,25 +106,44 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     >>> path.read_text()
     '0 0 1'
     """
-    unfinished = None
+    target = Path(os.path.realpath(path))
+    with naming(path, "{}"):
+        permissions = _replaced_permissions(target)
+        descriptor, unfinished = _open(target.parent, SHARED if permissions is None else permissions)
     try:
-        descriptor, unfinished = _open(path.parent, SHARED)
-        with os.fdopen(descriptor, "w+b") as file:
+        with io.BufferedRandom(_NamedFile(descriptor, path)) as file:
             yield file
-            sync_file(file)
-            if unfinished is None and not _link(file, path):
-                unfinished = _name_file(file, path.parent)
-        if unfinished is not None:  # closed before this: Windows cannot move an open file
-            unfinished.replace(path)
-        sync_directory(path.parent)
-    except OSError as error:
-        if error.errno is not None and (error.filename is None or NAME.fullmatch(Path(error.filename).name)):
-            raise OSError(error.errno, error.strerror, str(path)) from error
-        raise
+            with naming(path, "{}"):
+                sync_file(file)
+                if unfinished is None and not _link(file, target):
+                    unfinished = _name_file(file, target.parent)
+        with naming(path, "{}"):
+            if unfinished is not None:  # closed before this: Windows cannot move an open file
+                if permissions is not None:
+                    unfinished.chmod(permissions)  # the user's mask may have removed some of them
+                unfinished.replace(target)
+            sync_directory(target.parent)
     finally:
         if unfinished is not None:
             with suppress(OSError):  # do not hide the original error
                 unfinished.unlink(missing_ok=True)
+
+
+class _NamedFile(io.FileIO):
+    """A file whose errors of writing, such as a full disk, name the path that it will have."""
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        super().__init__(descriptor, "r+")
+        self._path = path
+
+    def write(self, content: Any) -> int:
+        with naming(self._path, "{}"):
+            return super().write(content)
+
+
+def refuse_irregular(path: Path) -> None:
+    """Raise if ``path`` exists and is not a regular file: such a path cannot be replaced."""
+    _replaced_permissions(Path(os.path.realpath(path)))
 
 
 def remove_strays(directory: Path) -> None:
@@ -144,14 +172,26 @@ def is_stray(name: str) -> bool:
         return False
 
 
+def _replaced_permissions(path: Path) -> int | None:
+    """Return the permissions of a file that will be replaced; None if it does not exist."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        raise FileExistsError(errno.EEXIST, "It exists and is not a regular file: give another path", str(path))
+    return stat.S_IMODE(mode)
+
+
 def _open(directory: Path, permissions: int) -> tuple[int, Path | None]:
     """Return the descriptor of a new file, and its path if it has one."""
     if hasattr(os, "O_TMPFILE") and DESCRIPTORS.exists():
         with suppress(OSError):  # not supported by this file system; any other problem shows up again below
             return os.open(directory, os.O_TMPFILE | os.O_RDWR, permissions), None
     path = _new_path(directory)
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    return os.open(path, flags, permissions), path
+    return os.open(path, NEW_FILE, permissions), path
 
 
 def _link(file: IO[bytes], path: Path) -> bool:
@@ -172,7 +212,8 @@ def _name_file(file: IO[bytes], directory: Path) -> Path:
     path = _new_path(directory)
     if not _link(file, path):
         file.seek(0)
-        with path.open("xb") as copy:
+        permissions = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        with os.fdopen(os.open(path, NEW_FILE, permissions), "wb") as copy:
             shutil.copyfileobj(file, copy)
             sync_file(copy)
     return path
@@ -188,10 +229,12 @@ def _new_path(directory: Path) -> Path:
 
 def _machine() -> str:
     """Return an identifier of this machine; containers count as machines, because they number their own processes."""
-    parts = [platform.node()]
+    parts = [platform.node().encode()]
     with suppress(OSError):
-        parts.append(str(Path("/proc/self/ns/pid").readlink()))
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
+        parts.append(os.fsencode(Path("/proc/self/ns/pid").readlink()))
+    with suppress(OSError):  # only Linux has it; hosts that were cloned may have the same name
+        parts.append(MACHINE_ID.read_bytes())
+    return hashlib.sha256(b"\n".join(parts)).hexdigest()[:8]
 
 
 def _discard(file: IO[bytes], path: Path | None, process: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import reprlib
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -176,6 +178,8 @@ class Preparation:
         fill, offset, scale = (_read_vector(content[name]) for name in ("fill", "offset", "scale"))
         if content["scaling"] not in SCALINGS or not columns:
             raise ValueError("its scaling or its columns are not those of a preparation")
+        if scale is not None and min(scale, default=1) <= 0:
+            raise ValueError(f"its scale has the value {min(scale)}, but features are divided only by values above 0")
         found = cls(
             columns,
             None if label is None else _check_column(label),
@@ -289,7 +293,10 @@ def _read_categories(content: Any) -> Categories:
 def _read_vector(content: Any) -> Vector | None:
     if content is None:
         return None
-    vector = tuple(float(value) for value in _check_list(content))
-    if not np.isfinite(vector).all():
-        raise ValueError("it has values that are not finite")
-    return vector
+    return tuple(_check_number(value) for value in _check_list(content))
+
+
+def _check_number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+        raise ValueError(f"it has the value {reprlib.repr(value)} where a finite number is expected")
+    return float(value)

@@ -73,7 +73,7 @@ def load_model(path: str | os.PathLike[str], *, estimator: Any = None, medoid: A
     _check_files(directory, manifest)
     _read_preparation(directory, manifest)
     passed = {name: value for name, value in (("estimator", estimator), ("medoid", medoid)) if value is not None}
-    model = restore_model(directory / MANIFEST, manifest.model, passed)
+    model = restore_model(directory / MANIFEST, manifest.model, manifest.scalars.n_features, passed)
     arrays = _read_arrays(directory, manifest)
     with reading(directory):
         vars(model).update(fitted_attributes(manifest, arrays))

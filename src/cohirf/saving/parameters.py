@@ -18,6 +18,9 @@ NOT_STORED = ("estimator", "medoid")  # the parameters that may be absent from a
 
 def describe_model(model: Any) -> dict[str, Any]:
     """Return the parameters of the model. An estimator or medoid that cannot be stored is replaced by its repr."""
+    # refuse invalid values when the model is saved, not when it is loaded
+    model._check_resources()
+    validation.count_view_features(model.max_features, model.n_features_in_)
     parameters = {}
     for name, value in base_registry.parameters_of(model).items():
         try:
@@ -32,7 +35,7 @@ def describe_model(model: Any) -> dict[str, Any]:
     return {"name": "CoHiRF", "parameters": parameters, "output": base_registry.output_of(model)}
 
 
-def restore_model(path: Path, description: dict[str, Any], passed: dict[str, Any]) -> Any:
+def restore_model(path: Path, description: dict[str, Any], n_features: int, passed: dict[str, Any]) -> Any:
     """Return the unfitted model; ``passed`` parameters override stored ones and supply absent ones."""
     parameters = dict(description["parameters"])
     for name in passed:
@@ -48,6 +51,8 @@ def restore_model(path: Path, description: dict[str, Any], passed: dict[str, Any
         model = base_registry.restore_estimator({**description, "parameters": parameters})
         if model.estimator is not None:
             validation.check_base_method(model.estimator)
+        model._check_resources()
+        validation.count_view_features(model.max_features, n_features)
         get_tags(model)  # asks the base method for its tags; fails for a pipeline with invalid steps
     if "estimator" in passed:
         validation.check_base_method(passed["estimator"])

@@ -15,11 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from cohirf import base_registry
 from cohirf.durable.arrays import write_array
 from cohirf.durable.directories import replacing_directory
-from cohirf.durable.errors import naming
+from cohirf.durable.errors import CONTENT_ERRORS, naming
 from cohirf.durable.files import write_new_file
-from cohirf.durable.reading import names_in
+from cohirf.durable.json_text import parse_json
+from cohirf.durable.reading import names_in, read_bytes
 from cohirf.saving.contents import collect_arrays, collect_scalars
-from cohirf.saving.layout import FILE_NAMES, MANIFEST, MANIFEST_DIGEST, MAX_MANIFEST_BYTES, PREPARATION
+from cohirf.saving.layout import FILE_NAMES, FORMAT, MANIFEST, MANIFEST_DIGEST, MAX_MANIFEST_BYTES, PREPARATION
 from cohirf.saving.manifest import compose_manifest, digest_line
 from cohirf.saving.parameters import describe_model
 
@@ -94,13 +95,26 @@ def refuse_target(target: Path, *, overwrite: bool) -> None:
         return
     if not overwrite:
         raise FileExistsError(errno.EEXIST, "The path already exists: pass overwrite=True or another path", str(target))
-    names = names_in(target, len(FILE_NAMES)) if target.is_dir() else {""}
-    if names and not ({MANIFEST} <= names <= FILE_NAMES):
+    if not target.is_dir() or not _is_model_or_empty(target):
         raise FileExistsError(
             errno.EEXIST,
             "The existing path is not a saved model, and overwrite=True replaces only those: pass another path",
             str(target),
         )
+
+
+def _is_model_or_empty(directory: Path) -> bool:
+    """Return whether a directory is empty, or has only files of a model and a manifest of our format."""
+    names = names_in(directory, len(FILE_NAMES))
+    if not names:
+        return True
+    if not {MANIFEST, MANIFEST_DIGEST} <= names <= FILE_NAMES:
+        return False
+    try:
+        content = parse_json(read_bytes(directory / MANIFEST, MAX_MANIFEST_BYTES))
+    except (*CONTENT_ERRORS, RecursionError):
+        return False
+    return isinstance(content, dict) and content.get("format") == FORMAT
 
 
 def _write_files(directory: Path, model: Any, description: dict[str, Any], preparation: bytes | None) -> None:
