@@ -20,9 +20,9 @@ HARMLESS = re.compile(r", (strict|copy)=\w+|,(?= \))| (?=\))")
 def outcomes(meta: Path) -> dict[str, str]:
     """Return what became of each mutant of a file."""
     found = {}
-    source = meta.with_suffix("").read_text().splitlines()
-    spans = json.loads(meta.with_suffix(".spans").read_text())["spans"]
-    for mutant, exit_code in json.loads(meta.read_text())["exit_code_by_key"].items():
+    source = meta.with_suffix("").read_text(encoding="utf-8").splitlines()
+    spans = json.loads(meta.with_suffix(".spans").read_text(encoding="utf-8"))["spans"]
+    for mutant, exit_code in json.loads(meta.read_text(encoding="utf-8"))["exit_code_by_key"].items():
         name = mutant.rpartition(".")[2]
         original = name.rpartition("_")[0] + "_orig"
         before, after = ("".join(source[start - 1 : end]) for start, end in (spans[original], spans[name]))

@@ -33,7 +33,10 @@ def words_of(node):
 
 @pytest.fixture(scope="module")
 def words_by_file():
-    return {path.name: words_of(ast.parse(path.read_text())) for path in Path(__file__).parent.rglob("test_*.py")}
+    return {
+        path.name: words_of(ast.parse(path.read_text(encoding="utf-8")))
+        for path in Path(__file__).parent.rglob("test_*.py")
+    }
 
 
 @pytest.mark.parametrize("name", sorted(PUBLIC))

@@ -1,7 +1,5 @@
 """The memory of this process and of the machine."""
 
-import sys
-
 import numpy as np
 import psutil
 import pytest
@@ -11,13 +9,13 @@ from cohirf import CoHiRF
 from cohirf.planning import memory
 from cohirf.planning.memory import available_bytes, peak_bytes, reset_peak, resident_bytes, resolve_memory_limit
 from other_systems import OTHER_SYSTEMS, as_on
+from systems import linux_only
 
 HUNDRED_MB = 10**8
-on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc, which Linux has")
 
 
 @pytest.mark.slow
-@on_linux
+@linux_only
 def test_resident_memory_counts_what_is_touched():
     before = resident_bytes()
     block = np.ones(HUNDRED_MB, dtype=np.uint8)
@@ -25,7 +23,7 @@ def test_resident_memory_counts_what_is_touched():
 
 
 @pytest.mark.slow
-@on_linux
+@linux_only
 def test_the_peak_outlives_what_made_it_until_it_is_forgotten():
     reset_peak()
     before = resident_bytes()
@@ -45,7 +43,7 @@ def test_other_systems_tell_memory_too(system):
 
 def write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
 
 
 def make_group(place, limit, usage, file_pages=0, names=("memory.max", "memory.current")):
