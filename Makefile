@@ -37,7 +37,7 @@ test-all:  ## run all tests, with coverage and more examples for each property
 
 # Warnings are not errors here: old packages warn about each other.
 test-lowest: .venv-lowest/installed  ## run the tests with the lowest versions that pyproject.toml allows
-	.venv-lowest/bin/python -m pytest --numprocesses $(JOBS) -W default -m "not slow" $(ARGS)
+	.venv-lowest/bin/python -m pytest --numprocesses $(JOBS) --dist loadgroup -W default -m "not slow" $(ARGS)
 
 mutants: .venv/installed  ## change one expression at a time and count the changes that no test notices
 	$(INSTALL) --constraint constraints.txt --editable ".[mutation]"

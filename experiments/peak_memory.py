@@ -28,7 +28,7 @@ def peak_of(cell: Cell, folder: Path, *, may_fit: bool) -> float | None:
 
 def main(path: Path) -> None:
     """Fit the best model of a cell, and print the peak."""
-    cell: dict[str, Any] = json.loads(path.read_text())
+    cell: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     X, _ = data_for(cell["base"], cell["data"], cell.get("max_rows"))
     model = make_model(cell["base"], cell["variant"], len(X)).set_params(**cell["params"])
     if cell["random_state"] is not None:

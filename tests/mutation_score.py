@@ -2,7 +2,7 @@
 
 mutmut changes one expression at a time and runs the tests that are about the changed function. A mutant is found if a
 test fails or does not end. It is missed if all tests pass, or if none calls the function. Changes that cannot make a
-result wrong do not count.
+result wrong do not count, nor do mutants that were not tried: pytest was interrupted, or failed itself.
 """
 
 import json
@@ -12,7 +12,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 LOWEST_SCORE = 0.9
-OUTCOMES = {None: "not tried", 2: "not tried", 0: "survived", 5: "not called", 33: "not called"}  # by exit code
+# By exit code. pytest ends with 2 if it was interrupted, 3 if it failed itself, and 4 if it was called wrongly.
+OUTCOMES = {0: "survived", 5: "not called", 33: "not called"} | dict.fromkeys((None, 2, 3, 4), "not tried")
 # zip's strict asserts what holds anyway, and astype's copy saves memory
 HARMLESS = re.compile(r", (strict|copy)=\w+|,(?= \))| (?=\))")
 
@@ -20,9 +21,9 @@ HARMLESS = re.compile(r", (strict|copy)=\w+|,(?= \))| (?=\))")
 def outcomes(meta: Path) -> dict[str, str]:
     """Return what became of each mutant of a file."""
     found = {}
-    source = meta.with_suffix("").read_text().splitlines()
-    spans = json.loads(meta.with_suffix(".spans").read_text())["spans"]
-    for mutant, exit_code in json.loads(meta.read_text())["exit_code_by_key"].items():
+    source = meta.with_suffix("").read_text(encoding="utf-8").splitlines()
+    spans = json.loads(meta.with_suffix(".spans").read_text(encoding="utf-8"))["spans"]
+    for mutant, exit_code in json.loads(meta.read_text(encoding="utf-8"))["exit_code_by_key"].items():
         name = mutant.rpartition(".")[2]
         original = name.rpartition("_")[0] + "_orig"
         before, after = ("".join(source[start - 1 : end]) for start, end in (spans[original], spans[name]))

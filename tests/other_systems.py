@@ -1,4 +1,4 @@
-"""Makes this process look like one on Windows or macOS: what only Linux has is hidden from our code.
+"""Makes a process on Linux look like one on Windows or macOS: what only Linux has is hidden from our code.
 
 psutil, numpy, joblib and the standard library still see the system as it is: on Windows and macOS they have their own
 ways, and those are not ours to test. Processes that are started while this lasts are not changed.
@@ -34,7 +34,9 @@ _WindowsMemory = namedtuple("_WindowsMemory", "rss vms peak_wset")
 
 @contextmanager
 def as_on(system):
-    """Hide from our code what only Linux has; on Windows, too, what POSIX has."""
+    """Hide from our code what only Linux has; on Windows, too, what POSIX has. Skip the test on another system."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("only a process on Linux can look like one on another system: the other tests run here as they are")
     with pytest.MonkeyPatch.context() as patch:
         hide(system, patch)
         yield

@@ -15,7 +15,7 @@ ROW = re.compile(r"^\| \[(?P<name>[^]]+)\]\((?P<link>[^)]+)\) \| .+ \| ~?\d+ \| 
 
 
 def rows_of_the_readme():
-    return [match.groupdict() for match in ROW.finditer((FOLDER / "README.md").read_text())]
+    return [match.groupdict() for match in ROW.finditer((FOLDER / "README.md").read_text(encoding="utf-8"))]
 
 
 def test_the_readme_lists_every_script_once_and_nothing_else():

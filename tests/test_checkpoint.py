@@ -26,6 +26,7 @@ from cohirf import CoHiRF, open_source
 from cohirf.checkpoint import CheckpointError, open_checkpoint
 from cohirf.describe import FREE_PARAMETERS
 from resumable import Cells, StoppedKMeans, X, fit, make_model, result
+from systems import posix_only
 
 # batches are tiny here, so that there are many
 pytestmark = pytest.mark.filterwarnings("ignore::cohirf.ThinBatchesWarning")
@@ -380,7 +381,13 @@ def test_a_directory_with_other_files_is_refused_and_left_alone(path):
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize(
-    "make", [os.mkdir, os.mkfifo, lambda path: path.symlink_to("/etc/passwd")], ids=["directory", "pipe", "link"]
+    "make",
+    [
+        os.mkdir,
+        pytest.param(lambda path: os.mkfifo(path), marks=posix_only),
+        lambda path: path.symlink_to("/etc/passwd"),
+    ],
+    ids=["directory", "pipe", "link"],
 )
 def test_what_is_no_plain_file_is_refused(name, make, path):
     path.mkdir()
@@ -446,6 +453,7 @@ def public_path():
         yield Path(folder)
 
 
+@posix_only
 def test_a_directory_without_permission_is_named(public_path):
     public_path.chmod(0o555)
     with without_privileges(), not_opened(PermissionError, "Permission denied", public_path / "new"):
@@ -456,6 +464,7 @@ def test_a_directory_without_permission_is_named(public_path):
     assert names(public_path) == []
 
 
+@posix_only
 def test_a_checkpoint_that_may_not_be_written_to_is_named_and_left_alone(public_path):
     fit(make_model(public_path), stop_at=4)
     for file in public_path.iterdir():
@@ -501,9 +510,12 @@ def test_of_two_fits_on_one_directory_one_is_refused(half_done):
 
 def manifest_of(path):
     """Return what the checkpoint was made for, and what may not be settled anew."""
-    return json.loads((path / "manifest.json").read_text())["fit"], lambda: pytest.fail("settled already")
+    return json.loads((path / "manifest.json").read_text(encoding="utf-8"))["fit"], lambda: pytest.fail(
+        "settled already"
+    )
 
 
+@posix_only
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_the_lock_of_a_killed_process_is_free(half_done):
     ready, tell = os.pipe()

@@ -179,21 +179,21 @@ def test_a_manifest_cut_short_is_refused(path):
 
 @pytest.mark.parametrize("text", ["[]", "null", "1", '"text"', "[" * 100_000, "{}", '{"format": "cohirf-checkpoint"}'])
 def test_what_is_no_manifest_is_refused(text, path):
-    (path / "manifest.json").write_text(text)
+    (path / "manifest.json").write_text(text, encoding="utf-8")
     with refused(f"{path / 'manifest.json'} is damaged: delete {path} to start again."):
         fit(model(path), open_source(DATA))
 
 
 def test_a_manifest_with_the_same_content_in_other_words_is_damaged(path):
     manifest = path / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text())))
+    manifest.write_text(json.dumps(json.loads(manifest.read_text(encoding="utf-8"))), encoding="utf-8")
     with refused(f"{manifest} is damaged: delete {path} to start again."):
         fit(model(path), open_source(DATA))
 
 
 def test_a_newer_format_is_refused(path):
     manifest = path / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"version": 2}))
+    manifest.write_text(json.dumps(json.loads(manifest.read_text(encoding="utf-8")) | {"version": 2}), encoding="utf-8")
     with refused(
         f"{manifest} has format version 2, but this version of cohirf reads version 1: "
         f"use the version of cohirf that wrote it, or give another directory."

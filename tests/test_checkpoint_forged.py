@@ -370,7 +370,7 @@ def test_forged_survivors_are_refused(forge, tmp_path):
 def test_a_forged_manifest_is_refused(forge, tmp_path):
     path = tmp_path / "checkpoint"
     fit(model(path), DENSE, stop_at=2)
-    body = json.loads((path / "manifest.json").read_text())
+    body = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
     del body["sha256"]
     (path / "manifest.json").write_bytes(seal(body | forge))
     message = f"{path / 'manifest.json'} is damaged: delete {path} to start again."

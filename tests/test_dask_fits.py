@@ -1,8 +1,8 @@
 """Fits on a Dask cluster of two worker processes, against the same fits on one machine."""
 
+import faulthandler
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import threading
@@ -14,6 +14,7 @@ import dask.array as da
 import joblib
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 from distributed import Client, LocalCluster, wait
 from scipy import sparse
@@ -72,10 +73,9 @@ def weights():
 @pytest.fixture(autouse=True)
 def watchdog():
     """End a test that hangs: a lost task would wait for ever."""
-    timer = threading.Timer(600, os.kill, (os.getpid(), signal.SIGALRM))
-    timer.start()
+    faulthandler.dump_traceback_later(600, exit=True, file=sys.__stderr__)
     yield
-    timer.cancel()
+    faulthandler.cancel_dump_traceback_later()
 
 
 def model_of(model, **options):
@@ -565,7 +565,7 @@ def fit_logged(data, log, checkpoint):
 
 
 def read_calls(log):
-    return [line.split(maxsplit=1) for line in log.read_text().splitlines()] if log.exists() else []
+    return [line.split(maxsplit=1) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
 
 
 def wait_for(condition, seconds=300):
@@ -590,7 +590,7 @@ def test_a_killed_worker_costs_no_label(n_calls, client, X, tmp_path):
     def kill():
         wait_for(lambda: len(read_calls(log)) >= n_calls)
         killed.append(int(read_calls(log)[-1][0]))
-        os.kill(killed[0], signal.SIGKILL)
+        psutil.Process(killed[0]).kill()
 
     killer = threading.Thread(target=kill)
     killer.start()
@@ -615,7 +615,8 @@ from test_dask_fits import fit_logged
 address, data, log, checkpoint = sys.argv[1:]
 with Client(address):
     fit_logged(da.from_array(np.load(data), chunks=(300, 5)), log, checkpoint)
-"""
+""",
+        encoding="utf-8",
     )
     np.save(tmp_path / "data.npy", X)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}

@@ -2,50 +2,111 @@
 
 import ast
 import inspect
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from sklearn.base import BaseEstimator
 
 import cohirf
-from cohirf import clusterers, datasets, plotting, report, tuning
+from cohirf import clusterers, datasets, plotting, preparation, report, tuning
 
+TESTS = Path(__file__).parent
 PUBLIC = {
-    f"{module.__name__}.{name}"
-    for module in (cohirf, clusterers, datasets, plotting, report, tuning)
+    f"{module.__name__}.{name}": public
+    for module in (cohirf, clusterers, datasets, plotting, preparation, report, tuning)
     for name in module.__all__
     if inspect.isfunction(public := getattr(module, name)) or issubclass(public, BaseEstimator)
 }
+WORDS = {name.rpartition(".")[2] for name in PUBLIC}
 
 
-def is_slow(node):
-    marks = (ast.unparse(mark) for mark in getattr(node, "decorator_list", []))
-    return any(mark == "pytest.mark.slow" for mark in marks)
+@cache
+def parse(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def words_of(node):
-    """Return names, attributes and strings that are used below a node, those of imports and slow tests left out."""
-    if is_slow(node):
-        return set()
-    own = {getattr(node, field, None) for field in ("id", "attr", "arg", "value")}
-    return {word for word in own if isinstance(word, str)}.union(*map(words_of, ast.iter_child_nodes(node)))
+def fast_nodes(node):
+    """Yield a node and all nodes below it, except slow tests."""
+    if "pytest.mark.slow" in map(ast.unparse, getattr(node, "decorator_list", [])):
+        return
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from fast_nodes(child)
+
+
+def imported_names(tree):
+    """Return the full name behind each name that a file imports from the package."""
+    names = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "cohirf":
+            names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+        if isinstance(node, ast.Import):
+            imported = [alias for alias in node.names if alias.name.split(".")[0] == "cohirf"]
+            names |= {alias.asname or "cohirf": alias.name if alias.asname else "cohirf" for alias in imported}
+    return names
+
+
+def full_name(node, names):
+    """Return the full name that an expression such as ``plotting.plot_levels`` has; None if it is not the package's."""
+    if isinstance(node, ast.Name):
+        return names.get(node.id)
+    if isinstance(node, ast.Attribute) and (owner := full_name(node.value, names)) is not None:
+        return f"{owner}.{node.attr}"
+    return None
+
+
+@cache
+def resolve(name):
+    """Return the object with a full name; None for an attribute of something that is not a module."""
+    module, _, word = name.rpartition(".")
+    try:
+        return getattr(import_module(module), word)
+    except (AttributeError, ImportError):
+        return None
+
+
+def used_objects(path):
+    """Return the identities of the public objects that a file uses outside of slow tests."""
+    names = imported_names(parse(path))
+    used = {full_name(node, names) for node in fast_nodes(parse(path))} - {None}
+    return {id(resolve(name)) for name in used if name.rpartition(".")[2] in WORDS}
 
 
 @pytest.fixture(scope="module")
-def words_by_file():
-    return {path.name: words_of(ast.parse(path.read_text())) for path in Path(__file__).parent.rglob("test_*.py")}
+def used():
+    return set().union(*map(used_objects, TESTS.rglob("test_*.py")))
 
 
 @pytest.mark.parametrize("name", sorted(PUBLIC))
-def test_every_public_function_and_estimator_is_used_in_a_test_that_is_not_slow(name, words_by_file):
-    assert any(name.rpartition(".")[2] in words for words in words_by_file.values())
+def test_every_public_function_and_estimator_is_used_in_a_test_that_is_not_slow(name, used):
+    assert id(PUBLIC[name]) in used
 
 
-@pytest.mark.parametrize("module", ["arrow", "array", "csv", "dask", "npy", "parquet", "zarr"])
-def test_every_storage_has_tests_that_are_not_slow(module, words_by_file):
-    assert "open_source" in words_by_file[f"test_{module}_source.py"]
+def fast_tests(file):
+    """Return, for each test that is not slow, the names of what it calls and of the fixtures that it needs."""
+    functions = [node for node in fast_nodes(parse(TESTS / file)) if isinstance(node, ast.FunctionDef)]
+    arguments = {node.name: {argument.arg for argument in node.args.args} for node in functions}
+
+    def needed(name):
+        return arguments.get(name, set()).union(*map(needed, arguments.get(name, set()) - {name}))
+
+    return [
+        needed(node.name) | {ast.unparse(call.func) for call in ast.walk(node) if isinstance(call, ast.Call)}
+        for node in functions
+        if node.name.startswith("test_")
+    ]
 
 
-def test_a_fit_on_dask_and_a_report_in_a_browser_are_not_slow(words_by_file):
-    assert {"client", "assert_same"} <= words_by_file["test_dask_fits.py"]
-    assert {"browser", "open_report"} <= words_by_file["test_report_browser.py"]
+@pytest.mark.parametrize("storage", ["arrow", "array", "csv", "dask", "npy", "parquet", "zarr"])
+def test_every_storage_has_tests_that_are_not_slow(storage):
+    assert any("open_source" in words for words in fast_tests(f"sources/test_{storage}_source.py"))
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [("test_dask_fits.py", {"client", "assert_same"}), ("report/test_report_browser.py", {"browser", "open_report"})],
+)
+def test_a_fit_on_dask_and_a_report_in_a_browser_are_not_slow(file, words):
+    assert any(words <= of_test for of_test in fast_tests(file))

@@ -17,7 +17,7 @@ def test_a_missing_package_is_named_with_what_needs_it_and_both_ways_to_install_
 
 
 def test_a_package_that_lacks_something_itself_says_so(tmp_path, monkeypatch):
-    (tmp_path / "half_installed.py").write_text("import no_such_package")
+    (tmp_path / "half_installed.py").write_text("import no_such_package", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="No module named 'no_such_package'"):
         import_optional("half_installed", "fast", "GridDBSCAN")

@@ -66,11 +66,11 @@ def test_files_that_are_not_what_they_were_are_refused(path, change, message):
 
 
 def rewrite_manifest(path, change):
-    manifest = json.loads((path / "manifest.json").read_text())
+    manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
     change(manifest)
     text = json.dumps(manifest).encode()
     (path / "manifest.json").write_bytes(text)
-    (path / "manifest.sha256").write_text(f"{hashlib.sha256(text).hexdigest()}  manifest.json\n")
+    (path / "manifest.sha256").write_text(f"{hashlib.sha256(text).hexdigest()}  manifest.json\n", encoding="utf-8")
 
 
 @pytest.mark.parametrize(

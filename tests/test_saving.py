@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import pickle
-import resource
 import shutil
 import signal
 import socket
@@ -35,6 +34,7 @@ from cohirf import CoHiRF, base_registry
 from cohirf.durable import arrays
 from cohirf.saving import ModelFileError, load_model, save_model
 from cohirf.saving.manifest import read_manifest
+from systems import posix_only
 
 PIECES = ("labels_", "parents_", "medoid_indices_", "_landmark_labels")
 
@@ -269,7 +269,7 @@ def test_a_checkpoint_comes_back_as_none(tmp_path):
     for estimator in (inner, base, CoHiRF(base, checkpoint="middle")):
         held.set_params(estimator=estimator, checkpoint=tmp_path / "outer")
         save_model(held, tmp_path / "model", overwrite=True)
-        text = (tmp_path / "model" / "manifest.json").read_text()
+        text = (tmp_path / "model" / "manifest.json").read_text(encoding="utf-8")
         assert "checkpoint" not in text
         found = load_model(tmp_path / "model").get_params()
         paths = [value for name, value in found.items() if name.split("__")[-1] == "checkpoint"]
@@ -455,23 +455,24 @@ def test_a_model_is_json_and_arrays_that_numpy_reads_without_pickles(path, model
     assert names == {"manifest.json", "manifest.sha256"} | {f"{name}.npy" for name in of_rows + others}
     assert (np.load(path / "labels.npy", allow_pickle=False) == model.labels_).all()
     assert np.load(path / "landmarks.npy", allow_pickle=False).shape == (12, 2)
-    manifest = json.loads((path / "manifest.json").read_text())
+    manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["format"] == "cohirf-model"
     assert manifest["arrays"]["labels"]["sha256"] == sha256((path / "labels.npy").read_bytes()).hexdigest()
 
 
 def test_the_digest_is_the_line_that_sha256sum_writes(path):
     digest = sha256((path / "manifest.json").read_bytes()).hexdigest()
-    assert (path / "manifest.sha256").read_text() == f"{digest}  manifest.json\n"
+    assert (path / "manifest.sha256").read_text(encoding="utf-8") == f"{digest}  manifest.json\n"
 
 
 def test_a_level_with_a_single_view_has_null_for_agreement(tmp_path):
     save_model(CoHiRF(KMeans(3), n_views=1, random_state=0).fit(rows()), tmp_path / "model")
-    manifest = json.loads((tmp_path / "model" / "manifest.json").read_text())
+    manifest = json.loads((tmp_path / "model" / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["diagnostics"][0]["agreement"] is None
     assert np.isnan(load_model(tmp_path / "model").diagnostics_[0].agreement)
 
 
+@posix_only
 def test_new_files_have_the_permissions_that_others_get(path):
     mask = os.umask(0)
     os.umask(mask)
@@ -552,7 +553,7 @@ def test_every_missing_file_is_named(path):
 
 
 def test_an_extra_file_is_named(path):
-    (path / "notes.txt").write_text("mine")
+    (path / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(ModelFileError, match=r"notes.txt' is an extra file, not part of the model: remove it"):
         load_model(path)
 
@@ -581,7 +582,7 @@ def test_a_path_without_a_model_is_named(tmp_path):
 def forge(path, **changes):
     """Change the manifest and seal it again, as an attacker would."""
     file = path / "manifest.json"
-    manifest = json.loads(file.read_text())
+    manifest = json.loads(file.read_text(encoding="utf-8"))
     for place, value in changes.items():
         *keys, last = place.split("__")
         inner = manifest
@@ -592,9 +593,9 @@ def forge(path, **changes):
 
 
 def seal(path, text):
-    (path / "manifest.json").write_text(text)
+    (path / "manifest.json").write_text(text, encoding="utf-8")
     digest = sha256(text.encode()).hexdigest()
-    (path / "manifest.sha256").write_text(f"{digest}  manifest.json\n")
+    (path / "manifest.sha256").write_text(f"{digest}  manifest.json\n", encoding="utf-8")
 
 
 def forge_array(path, name, array, **changes):
@@ -673,11 +674,12 @@ def test_zip_archives_in_the_place_of_arrays_are_refused(path):
 
 @pytest.mark.parametrize("name", ["../labels", "/etc/passwd", "labels.npy", "", "labels\x00", "x" * 10**6])
 def test_array_names_outside_the_closed_set_are_refused(path, name):
-    entry = json.loads((path / "manifest.json").read_text())["arrays"]["labels"]
+    entry = json.loads((path / "manifest.json").read_text(encoding="utf-8"))["arrays"]["labels"]
     forge(path, arrays={name: entry})
     assert_refused(path, "is not the name of an array of a model")
 
 
+@posix_only
 @pytest.mark.parametrize("name", ["manifest.json", "manifest.sha256", "labels.npy"])
 def test_links_pipes_sockets_and_directories_are_refused(path, tmp_path, name, monkeypatch):
     shutil.move(path / name, tmp_path / "elsewhere")
@@ -787,7 +789,7 @@ def test_what_is_no_manifest_is_refused(path, text):
 def test_text_that_is_no_unicode_is_refused(path):
     (path / "manifest.json").write_bytes(b'{"a": "\xff"}')
     digest = sha256(b'{"a": "\xff"}').hexdigest()
-    (path / "manifest.sha256").write_text(f"{digest}  manifest.json\n")
+    (path / "manifest.sha256").write_text(f"{digest}  manifest.json\n", encoding="utf-8")
     assert_refused(path, "manifest.json' cannot be used")
 
 
@@ -908,7 +910,7 @@ def test_hostile_manifests_are_refused(path, name):
 
 
 def test_hostile_diagnostics_are_refused(path):
-    record = json.loads((path / "manifest.json").read_text())["diagnostics"][0]
+    record = json.loads((path / "manifest.json").read_text(encoding="utf-8"))["diagnostics"][0]
     for change, message in (
         ({"level": None}, "level is None, but must be a non-negative integer"),
         ({"agreement": "1"}, "agreement is '1', but must be a finite number or null"),
@@ -916,7 +918,7 @@ def test_hostile_diagnostics_are_refused(path):
     ):
         forge(path, diagnostics=[{**record, **change}], scalars__n_iter=1)
         assert_refused(path, message)
-    seal(path, (path / "manifest.json").read_text().replace('"agreement": true', '"agreement": 1e999'))
+    seal(path, (path / "manifest.json").read_text(encoding="utf-8").replace('"agreement": true', '"agreement": 1e999'))
     assert_refused(path, "agreement is inf")
 
 
@@ -1127,6 +1129,7 @@ def save_and_die(model, path, call):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
+@posix_only
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("one_step", [True, False], ids=["exchange", "renames"])
 @pytest.mark.parametrize("call", [1, 6, 13, 14], ids=["first file", "a file", "directory", "exchanged"])
@@ -1143,6 +1146,7 @@ def test_a_save_after_a_killed_one_leaves_nothing_but_the_model(call, path, mode
 
 
 def test_a_full_disk_is_reported_with_the_path_and_leaves_nothing(model, tmp_path):
+    resource = pytest.importorskip("resource", reason="Windows has no limit on the size of files")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (150, limits[1]))
     try:
@@ -1209,9 +1213,9 @@ def test_models_are_replaced_where_the_system_cannot_exchange_directories_in_one
 def write_files(folder, *, manifest, digest=None):
     """Make a folder with files that have the names of those of a model."""
     folder.mkdir()
-    (folder / "manifest.json").write_text(manifest)
+    (folder / "manifest.json").write_text(manifest, encoding="utf-8")
     if digest is not None:
-        (folder / "manifest.sha256").write_text(digest)
+        (folder / "manifest.sha256").write_text(digest, encoding="utf-8")
 
 
 def contents(folder):
@@ -1219,11 +1223,11 @@ def contents(folder):
 
 
 def test_what_is_no_model_is_never_replaced(model, tmp_path):
-    (tmp_path / "file").write_text("mine")
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
     (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "notes.txt").write_text("mine")
+    (tmp_path / "folder" / "notes.txt").write_text("mine", encoding="utf-8")
     (tmp_path / "arrays").mkdir()
-    (tmp_path / "arrays" / "labels.npy").write_text("mine")
+    (tmp_path / "arrays" / "labels.npy").write_text("mine", encoding="utf-8")
     write_files(tmp_path / "web", manifest="{}")
     write_files(tmp_path / "signed web", manifest='{"format": "web"}', digest="0")
     write_files(tmp_path / "not JSON", manifest="cohirf-model", digest="0")
@@ -1235,12 +1239,12 @@ def test_what_is_no_model_is_never_replaced(model, tmp_path):
             save_model(model, tmp_path / name, overwrite=True)
     assert contents(tmp_path) == before
     save_model(model, tmp_path / "folder" / "model")
-    assert (tmp_path / "folder" / "notes.txt").read_text() == "mine"
+    assert (tmp_path / "folder" / "notes.txt").read_text(encoding="utf-8") == "mine"
 
 
 def test_a_damaged_model_and_an_empty_directory_can_be_replaced(path, model, tmp_path):
     (path / "labels.npy").unlink()
-    (path / "manifest.json").write_text('{"format": "cohirf-model"}')
+    (path / "manifest.json").write_text('{"format": "cohirf-model"}', encoding="utf-8")
     save_model(model, path, overwrite=True)
     load_model(path)
     (tmp_path / "empty").mkdir()
@@ -1301,5 +1305,7 @@ def test_the_package_version_is_unknown_in_a_source_tree(model, tmp_path, monkey
 
     monkeypatch.setattr(metadata, "version", missing)
     save_model(model, tmp_path / "model")
-    assert json.loads((tmp_path / "model" / "manifest.json").read_text())["package_version"] == "unknown"
+    assert (
+        json.loads((tmp_path / "model" / "manifest.json").read_text(encoding="utf-8"))["package_version"] == "unknown"
+    )
     load_model(tmp_path / "model")

@@ -16,8 +16,7 @@ from scipy import sparse
 from cohirf import scratch
 from cohirf.scratch import ScratchStorage
 from other_systems import OTHER_SYSTEMS, as_on
-
-DESCRIPTORS = Path("/proc/self/fd")
+from systems import linux_only
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ def gather(storage, blocks):
 def open_files():
     """Return what the descriptors of this process point to."""
     found = []
-    for entry in DESCRIPTORS.iterdir():
+    for entry in Path("/proc/self/fd").iterdir():
         with suppress(FileNotFoundError):  # the one that lists the others
             found.append(str(entry.readlink()))
     return found
@@ -83,7 +82,7 @@ def test_sparse_blocks_stay_in_memory(storage):
     assert (rows.X != X).nnz == 0
 
 
-@pytest.mark.skipif(not DESCRIPTORS.exists(), reason="there is no /proc here")
+@linux_only
 def test_files_have_no_name_where_the_system_has_such_files(storage, tmp_path):
     vector, rows = storage.vector(1000, np.int32), gather(storage, [np.ones((5, 2))])
     assert list(tmp_path.iterdir()) == []
@@ -106,7 +105,7 @@ def test_files_with_a_name_are_removed_with_the_last_array(system, storage, tmp_
         assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(not DESCRIPTORS.exists(), reason="there is no /proc here")
+@linux_only
 def test_a_file_lives_as_long_as_its_array(storage, tmp_path):
     def of_storage():
         gc.collect()
@@ -138,6 +137,7 @@ def not_supported(*_):
     raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
 
 
+@linux_only  # others do not tell what a file takes up on disk, or have no such call
 @pytest.mark.parametrize("system", ["reserves", "has no such call", "does not support it"])
 def test_room_is_taken_before_a_file_is_mapped(system, storage, monkeypatch):
     if system == "has no such call":

@@ -143,7 +143,7 @@ def sweep_shared_memory(child: int) -> int:
 
 
 def read_lines(path: Path) -> list[str]:
-    return path.read_text().splitlines() if path.exists() else []
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
 @dataclass

@@ -68,7 +68,7 @@ def started(host: str, command: list[str]) -> Iterator[None]:
 
 
 def received_bytes() -> int:
-    return int(Path(f"/sys/class/net/{CARDS[CLIENT_HOST]}/statistics/rx_bytes").read_text())
+    return int(Path(f"/sys/class/net/{CARDS[CLIENT_HOST]}/statistics/rx_bytes").read_text(encoding="utf-8"))
 
 
 def run(n_rows: int) -> int:

@@ -1,5 +1,6 @@
 """A folder with iris in it, and the program to run there."""
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,8 +43,9 @@ def folder(tmp_path, monkeypatch, iris):
 
 
 @pytest.fixture
-def cohirf(capsys):
-    """Return a function that runs the program in this process."""
+def cohirf(capsys, monkeypatch):
+    """Return a function that runs the program in this process; a slow run prints no more lines than a fast one."""
+    monkeypatch.setattr("cohirf.progress.LOG_SECONDS", math.inf)
 
     def run(*arguments):
         capsys.readouterr()

@@ -49,7 +49,7 @@ def write_damaged_name():
 
 def write_late_text():
     lines = ["a,b", *("1,2" for _ in range(400_000)), "3,oops"]
-    Path("data.csv").write_text("\n".join(lines))
+    Path("data.csv").write_text("\n".join(lines), encoding="utf-8")
 
 
 MISSING = (
@@ -71,7 +71,7 @@ FILES_REFUSED = {
         "data.csv is empty: give a line of column names and a line for each sample.",
     ),
     "no rows": (
-        lambda: Path("data.csv").write_text("a,b\n"),
+        lambda: Path("data.csv").write_text("a,b\n", encoding="utf-8"),
         "fit data.csv",
         "data.csv has 0 rows and 2 columns: give at least one of each.",
     ),
@@ -108,7 +108,7 @@ FILES_REFUSED = {
         "data.npy holds values of type <U1: turn them into numbers first.",
     ),
     "unknown kind of file": (
-        lambda: Path("data.txt").write_text("1 2"),
+        lambda: Path("data.txt").write_text("1 2", encoding="utf-8"),
         "fit data.txt",
         f"data.txt has an unknown format: give a file whose name ends in {', '.join(FILES)}.",
     ),
@@ -125,18 +125,18 @@ FILES_REFUSED = {
         "--drop 'b'.",
     ),
     "ragged CSV": (
-        lambda: Path("data.csv").write_text("a,b\n1,2\n3\n"),
+        lambda: Path("data.csv").write_text("a,b\n1,2\n3\n", encoding="utf-8"),
         "fit data.csv",
         "data.csv cannot be read as CSV: CSV parse error: Expected 2 columns, got 1: 3. Repair the file, or give its "
         "--delimiter.",
     ),
     "numbers as names": (
-        lambda: Path("data.csv").write_text("1,2\n3,4\n"),
+        lambda: Path("data.csv").write_text("1,2\n3,4\n", encoding="utf-8"),
         "fit data.csv",
         "data.csv has only numbers in its first line: give --no-header if they are data, --header if they are names.",
     ),
     "another delimiter": (
-        lambda: Path("data.csv").write_text("a;b\n1;2\n"),
+        lambda: Path("data.csv").write_text("a;b\n1;2\n", encoding="utf-8"),
         "fit data.csv",
         "data.csv: column 'a;b' is text: encode it with --categorical onehot, name it as --label-column or "
         "--id-column, or leave it out with --drop 'a;b'. Or does the file have several columns, "
@@ -160,7 +160,7 @@ FILES_REFUSED = {
         "data.csv has text that is not in UTF-8: convert the file first, for instance with iconv -f latin1 -t utf-8.",
     ),
     "a name twice": (
-        lambda: Path("data.csv").write_text("a,a\n1,2\n"),
+        lambda: Path("data.csv").write_text("a,a\n1,2\n", encoding="utf-8"),
         "fit data.csv",
         "data.csv: the column name 'a' appears more than once: rename the columns.",
     ),
@@ -349,13 +349,13 @@ def test_files_are_refused(cohirf, tmp_path, monkeypatch, make, arguments, messa
 def test_options_are_refused(cohirf, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", X)
-    Path("old.csv").write_text("old")
+    Path("old.csv").write_text("old", encoding="utf-8")
     Path("sub.csv").mkdir()
     Path("sub.csv/mine.txt").touch()
     before = sorted(tmp_path.rglob("*"))
     refused(cohirf("fit", "x.npy", *arguments.split(), "--quiet"), message)
     assert sorted(tmp_path.rglob("*")) == before
-    assert Path("old.csv").read_text() == "old"
+    assert Path("old.csv").read_text(encoding="utf-8") == "old"
 
 
 @pytest.mark.parametrize("delimiter", ["", ";;", "\\t", "é", '"', "\n"])

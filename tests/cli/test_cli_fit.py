@@ -67,10 +67,10 @@ def test_what_it_chose_can_be_given(cohirf, folder, iris):
     iris[FEATURES].to_csv("plain.csv", index=False)
     chosen = cohirf("fit", "plain.csv", "--out", "a.csv").err.splitlines()[1].removeprefix("chosen: ")
     cohirf("fit", "plain.csv", *chosen.split(), "--out", "b.csv")
-    assert Path("a.csv").read_text() == Path("b.csv").read_text()
+    assert Path("a.csv").read_text(encoding="utf-8") == Path("b.csv").read_text(encoding="utf-8")
 
 
-def test_everything_of_the_issue_together(cohirf, folder, iris):
+def test_all_options_of_a_fit_work_together(cohirf, folder, iris):
     command = (
         "fit iris.parquet --estimator dbscan --param eps=0.8 --param min_samples=5 --views 5 --max-features 0.5 "
         "--consensus relaxed --batch-size 100 --memory-limit 4GB --checkpoint ck/ --label-column species "
@@ -88,7 +88,7 @@ def test_everything_of_the_issue_together(cohirf, folder, iris):
     assert f"ARI          {adjusted_rand_score(iris['species'], labels):.3f}\n" in outcome.out
     assert outcome.out.endswith("Written: labels.parquet (labels), model (model), report.html (report)\n")
     assert (package.load("model").labels_ == labels).all()
-    page = Path("report.html").read_text()
+    page = Path("report.html").read_text(encoding="utf-8")
     assert f"cohirf {command}" in page
     assert "setosa" in page
     assert sorted(path.name for path in Path("ck").iterdir()) == ["journal", "lock", "manifest.json"]
@@ -280,7 +280,7 @@ def test_labels_that_are_missing_are_left_out_of_the_comparison(cohirf, folder, 
     known = iris.index % 3 > 0
     index = adjusted_rand_score(iris["species"][known], read_labels()[known])
     assert f"ARI          {index:.3f} over 100 rows\n" in outcome.out
-    assert "missing" in Path("report.html").read_text()
+    assert "missing" in Path("report.html").read_text(encoding="utf-8")
 
 
 def test_without_any_label_there_is_no_comparison(cohirf, folder, iris):
@@ -322,19 +322,19 @@ def test_names_of_rows_may_be_missing_and_of_any_type(cohirf, folder, iris, out)
 
 
 def test_force_replaces_what_is_there(cohirf, folder, apart):
-    Path("labels.csv").write_text("old")
-    Path("report.html").write_text("old")
+    Path("labels.csv").write_text("old", encoding="utf-8")
+    Path("report.html").write_text("old", encoding="utf-8")
     options = ("--out", "labels.csv", "--model", "model", "--report", "report.html")
     assert cohirf("fit", "iris.csv", *apart, *options, "--force").code == 0
     assert cohirf("fit", "iris.csv", *apart, *options, "--force", "--seed", 1).code == 0
     assert read_labels().shape == (150,)
     assert package.load("model").random_state == 1
-    assert "old" not in Path("report.html").read_text()[:3]
+    assert "old" not in Path("report.html").read_text(encoding="utf-8")[:3]
 
 
 def test_force_replaces_no_folder_that_is_no_model(cohirf, folder, apart):
     Path("mine").mkdir()
-    Path("mine/precious.txt").write_text("x")
+    Path("mine/precious.txt").write_text("x", encoding="utf-8")
     outcome = cohirf("fit", "iris.csv", *apart, "--model", "mine", "--force")
     assert outcome.code == 2
     assert outcome.err == "cohirf: --model mine exists and is not a saved model: give another name.\n"
@@ -374,7 +374,7 @@ def test_hostile_column_names_stay_text(cohirf, folder, iris):
     iris[FEATURES].set_axis(names, axis=1).to_parquet("hostile.parquet")
     outcome = cohirf("fit", "hostile.parquet", "--report", "report.html", "--model", "model")
     assert outcome.code == 0
-    assert "<script>alert" not in Path("report.html").read_text()
+    assert "<script>alert" not in Path("report.html").read_text(encoding="utf-8")
     described = cohirf("info", "hostile.parquet")
     assert "x\\x1b[2J" in described.out
     assert "\x1b" not in described.out

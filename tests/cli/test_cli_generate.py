@@ -49,7 +49,7 @@ def test_blobs_can_be_text(cohirf):
 
 
 def test_labels_that_exist_are_not_replaced_either(cohirf):
-    Path("s_labels.npy").write_text("mine")
+    Path("s_labels.npy").write_text("mine", encoding="utf-8")
     outcome = cohirf("generate", "spheres", "--n", 10, "--out", "s.npy")
     assert outcome.err == "cohirf: --out s_labels.npy exists: give another name, or --force to replace it.\n"
     assert cohirf("generate", "spheres", "--n", 10, "--out", "s.npy", "--force").code == 0
@@ -83,7 +83,7 @@ def test_the_demo_runs_and_writes_a_report(cohirf, monkeypatch):
     assert [line.split()[0] for line in lines[1:9]] == ["iris"] * 2 + ["digits"] * 2 + ["blobs"] * 2 + ["spheres"] * 2
     assert [line.split()[2] for line in lines[1:9:2]] == ["KMeans", "KMeans", "KMeans", "DBSCAN"]
     assert lines[-1] == "Written: page.html (report)"
-    assert "Handwritten digits" in Path("page.html").read_text()
+    assert "Handwritten digits" in Path("page.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

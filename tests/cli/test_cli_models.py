@@ -252,7 +252,7 @@ def test_tree_writes_files(cohirf, deep):
         outcome = cohirf("tree", path, "--format", kind, "--out", name)
         assert (outcome.code, outcome.out) == (0, "")
     assert is_valid_linkage(np.load("t.npy"))
-    assert Path("t.nwk").read_text() == f"{hierarchy.to_newick()}\n"
+    assert Path("t.nwk").read_text(encoding="utf-8") == f"{hierarchy.to_newick()}\n"
     assert "exists" in cohirf("tree", path, "--out", "t.nwk").err
 
 
@@ -276,7 +276,7 @@ def test_tree_may_be_the_top_alone(cohirf, deep):
 def test_report_of_a_saved_model(cohirf, model):
     outcome = cohirf("report", model, "iris.parquet", "--out", "report.html", "--title", "Plants & <more>")
     assert (outcome.code, outcome.out) == (0, "Written: report.html (report)\n")
-    page = Path("report.html").read_text()
+    page = Path("report.html").read_text(encoding="utf-8")
     assert "Plants &amp; &lt;more&gt;" in page
     assert "cohirf report" in page
     assert "versicolor" in page
@@ -287,7 +287,7 @@ def test_report_shows_images(cohirf, folder):
     np.save("pixels.npy", np.random.default_rng(0).random((60, 16)))
     cohirf("fit", "pixels.npy", "--model", "m", "--quiet", "--scale", "none")
     assert cohirf("report", "m", "pixels.npy", "--out", "r.html", "--image-shape", "4x4", "--json").code == 0
-    assert "data:image/png" in Path("r.html").read_text()
+    assert "data:image/png" in Path("r.html").read_text(encoding="utf-8")
 
 
 def test_report_refuses_other_data(cohirf, model, iris):

@@ -95,7 +95,7 @@ def test_the_printed_command_gives_the_same_clusters(cohirf, folder, options):
     outcome = cohirf("tune", *arguments, "--out", "tuned.csv")
     assert outcome.code == 0
     assert cohirf(*fit_command(outcome), "--out", "fitted.csv").code == 0
-    assert Path("fitted.csv").read_text() == Path("tuned.csv").read_text()
+    assert Path("fitted.csv").read_text(encoding="utf-8") == Path("tuned.csv").read_text(encoding="utf-8")
     assert pd.read_csv("fitted.csv")["cluster"].nunique() > 1
 
 
@@ -103,7 +103,7 @@ def test_the_printed_command_finds_a_file_that_looks_like_an_option(cohirf, fold
     Path("iris.csv").rename("-iris.csv")
     outcome = cohirf("tune", *SPECIES, "--trials", 2, "--out", "tuned.csv", "--", "-iris.csv")
     assert cohirf(*fit_command(outcome)[:-2], "--out", "fitted.csv", *fit_command(outcome)[-2:]).code == 0
-    assert Path("fitted.csv").read_text() == Path("tuned.csv").read_text()
+    assert Path("fitted.csv").read_text(encoding="utf-8") == Path("tuned.csv").read_text(encoding="utf-8")
 
 
 def test_what_is_given_is_not_searched(cohirf, folder):
@@ -144,7 +144,7 @@ def test_the_model_predicts_and_all_trials_are_kept(cohirf, folder, apart):
     outcome = cohirf("tune", "iris.csv", *apart, *options)
     assert outcome.out.endswith("Written: labels.csv (labels), model (model), trials.csv (trials)\n")
     assert cohirf("predict", "model", "iris.csv", "--out", "again.csv").code == 0
-    assert Path("again.csv").read_text() == Path("labels.csv").read_text()
+    assert Path("again.csv").read_text(encoding="utf-8") == Path("labels.csv").read_text(encoding="utf-8")
     assert package.load("model").feature_names_in_.tolist() == FEATURES
     assert cohirf("tune", "iris.csv", *apart, "--trials", 3, "--table", "trials.parquet", "--quiet").err == ""
     for table in (pd.read_csv("trials.csv"), pd.read_parquet("trials.parquet")):
@@ -387,7 +387,7 @@ REFUSED = {
 @pytest.mark.parametrize(("arguments", "message"), REFUSED.values(), ids=REFUSED)
 def test_bad_input_is_refused_in_one_line(cohirf, folder, arguments, message):
     Path("sub").mkdir()
-    Path("notes.txt").write_text("What I want to remember is not in a database.")
+    Path("notes.txt").write_text("What I want to remember is not in a database.", encoding="utf-8")
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     outcome = cohirf("tune", "iris.csv", *arguments.split(), "--quiet")
     assert (outcome.code, outcome.out, outcome.err) == (2, "", f"cohirf: {message}\n")

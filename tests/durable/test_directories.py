@@ -9,6 +9,7 @@ import pytest
 
 from cohirf.durable import directories
 from cohirf.durable.directories import exchange_by_renames, exchange_in_one_step, remove_strays, replacing_directory
+from systems import posix_only
 
 NAMES = {"a.txt", "b.txt"}
 STEM = ".cohirf-0123456789abcdef"
@@ -16,7 +17,7 @@ STEM = ".cohirf-0123456789abcdef"
 
 def fill(directory, text):
     directory.mkdir(exist_ok=True)
-    (directory / "a.txt").write_text(text)
+    (directory / "a.txt").write_text(text, encoding="utf-8")
     return directory
 
 
@@ -34,8 +35,8 @@ def stray(tmp_path):
 def test_a_filled_directory_takes_the_place_of_the_old_one(tmp_path):
     for text in ("first", "second"):
         with replacing_directory(tmp_path / "target", NAMES) as unfinished:
-            (unfinished / "a.txt").write_text(text)
-        assert (tmp_path / "target" / "a.txt").read_text() == text
+            (unfinished / "a.txt").write_text(text, encoding="utf-8")
+        assert (tmp_path / "target" / "a.txt").read_text(encoding="utf-8") == text
         assert names(tmp_path) == ["target"]
 
 
@@ -44,12 +45,12 @@ def test_an_error_leaves_the_old_directory_alone(tmp_path):
 
     def write_half():
         with replacing_directory(tmp_path / "target", NAMES) as unfinished:
-            (unfinished / "a.txt").write_text("half")
+            (unfinished / "a.txt").write_text("half", encoding="utf-8")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         write_half()
-    assert (tmp_path / "target" / "a.txt").read_text() == "old"
+    assert (tmp_path / "target" / "a.txt").read_text(encoding="utf-8") == "old"
     assert names(tmp_path) == ["target"]
 
 
@@ -78,10 +79,10 @@ def test_what_a_living_process_is_writing_stays(tmp_path):
     "make",
     [
         lambda path: (path / STEM).mkdir(),  # nothing says whose it is
-        lambda path: (path / f"{STEM}.lock").write_text("somebody's notes"),
+        lambda path: (path / f"{STEM}.lock").write_text("somebody's notes", encoding="utf-8"),
         lambda path: (path / f"{STEM}.lock").mkdir(),
         lambda path: (path / f"{STEM}.lock").symlink_to("elsewhere"),
-        lambda path: os.mkfifo(path / f"{STEM}.lock"),
+        pytest.param(lambda path: os.mkfifo(path / f"{STEM}.lock"), marks=posix_only),
         lambda path: (path / ".cohirf-mine.lock").write_bytes(b""),
         lambda path: (path / "notes.lock").write_bytes(b""),
     ],
@@ -95,7 +96,7 @@ def test_what_may_be_somebody_elses_stays(make, tmp_path):
 
 
 def test_a_stray_that_holds_anything_else_stays(stray, tmp_path):
-    (stray / "thesis.tex").write_text("mine")
+    (stray / "thesis.tex").write_text("mine", encoding="utf-8")
     remove_strays(tmp_path, NAMES)
     assert names(tmp_path) == [STEM, f"{STEM}.lock"]
     assert (stray / "a.txt").exists()
@@ -106,19 +107,19 @@ def test_a_link_in_the_place_of_a_stray_is_not_followed(tmp_path):
     (tmp_path / f"{STEM}.lock").write_bytes(directories.MARK + b"target")
     (tmp_path / STEM).symlink_to(tmp_path / "mine")
     remove_strays(tmp_path, NAMES)
-    assert (tmp_path / "mine" / "a.txt").read_text() == "mine"
+    assert (tmp_path / "mine" / "a.txt").read_text(encoding="utf-8") == "mine"
 
 
 def test_a_directory_that_was_parked_when_its_process_was_killed_gets_its_name_back(stray, tmp_path):
     parked = fill(tmp_path / f"{STEM}-parked", "old")
     remove_strays(tmp_path, NAMES)
     assert names(tmp_path) == ["target"]
-    assert (tmp_path / "target" / "a.txt").read_text() == "old"
+    assert (tmp_path / "target" / "a.txt").read_text(encoding="utf-8") == "old"
     (tmp_path / f"{STEM}.lock").write_bytes(directories.MARK + b"target")
     fill(parked, "older")
     remove_strays(tmp_path, NAMES)  # killed a moment later: the new one has its place
     assert names(tmp_path) == ["target"]
-    assert (tmp_path / "target" / "a.txt").read_text() == "old"
+    assert (tmp_path / "target" / "a.txt").read_text(encoding="utf-8") == "old"
 
 
 @pytest.mark.parametrize("target", [b"", b"..", b"../target", b"/etc", b"a\0b"])
@@ -137,7 +138,10 @@ def test_two_directories_change_places(exchange, tmp_path):
     left, right = fill(tmp_path / "left", "left"), fill(tmp_path / "right", "right")
     if exchange(left, right) is False:
         pytest.skip("this system cannot do it in one step")
-    assert ((left / "a.txt").read_text(), (right / "a.txt").read_text()) == ("right", "left")
+    assert ((left / "a.txt").read_text(encoding="utf-8"), (right / "a.txt").read_text(encoding="utf-8")) == (
+        "right",
+        "left",
+    )
     assert names(tmp_path) == ["left", "right"]
 
 
@@ -147,7 +151,7 @@ def test_saving_goes_on_where_there_are_no_locks(tmp_path, monkeypatch):
 
     monkeypatch.setattr(directories, "try_lock", no_locks)
     with replacing_directory(tmp_path / "target", NAMES) as unfinished:
-        (unfinished / "a.txt").write_text("new")
+        (unfinished / "a.txt").write_text("new", encoding="utf-8")
     assert names(tmp_path) == ["target"]
 
 
@@ -155,9 +159,10 @@ def replace_for_ever(target):
     while True:
         with replacing_directory(target, NAMES) as unfinished:
             for name in sorted(NAMES):
-                (unfinished / name).write_text("x" * 1000)
+                (unfinished / name).write_text("x" * 1000, encoding="utf-8")
 
 
+@posix_only
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("one_step", [True, False])
 def test_nothing_but_the_directory_is_left_after_kills_at_random_moments(one_step, tmp_path, monkeypatch):
@@ -171,5 +176,5 @@ def test_nothing_but_the_directory_is_left_after_kills_at_random_moments(one_ste
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         with replacing_directory(tmp_path / "target", NAMES) as unfinished:
-            (unfinished / "a.txt").write_text("new")
+            (unfinished / "a.txt").write_text("new", encoding="utf-8")
         assert names(tmp_path) == ["target"]

@@ -18,8 +18,7 @@ from cohirf import open_source
 from cohirf.durable import temporary
 from cohirf.durable.temporary import NAME, TemporaryFile, is_stray, remove_strays, replacing
 from other_systems import OTHER_SYSTEMS, as_on
-
-on_linux = pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="only Linux has files without a name")
+from systems import linux_only
 
 
 @pytest.fixture(params=["linux", "linux, but not this file system", *OTHER_SYSTEMS])
@@ -168,7 +167,7 @@ def test_permissions_are_those_of_any_new_file(system, tmp_path):
     assert (tmp_path / "a.txt").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
-@on_linux
+@linux_only
 @pytest.mark.parametrize("old", [None, b"old"])
 def test_a_file_that_cannot_be_given_a_name_is_copied(old, tmp_path, monkeypatch):
     def refuse(*_, **__):
@@ -331,9 +330,9 @@ with replacing(Path("a.txt")) as file:
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="processes are killed in another way on Windows")
+@linux_only
 @pytest.mark.parametrize("system_name", ["linux", "macos"])
-@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("kill", ["SIGKILL", "SIGTERM"])
 def test_a_kill_leaves_nothing_or_what_the_next_call_removes(kill, system_name, tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", IN_THE_MIDDLE, system_name],
@@ -346,9 +345,9 @@ def test_a_kill_leaves_nothing_or_what_the_next_call_removes(kill, system_name, 
     assert len(found) == (0 if system_name == "linux" else 2)
     remove_strays(tmp_path)
     assert set(tmp_path.iterdir()) == set(found)  # the process is alive
-    process.send_signal(kill)
+    process.send_signal(signal.Signals[kill])
     process.communicate()
-    assert process.returncode == -kill
+    assert process.returncode == -signal.Signals[kill]
     assert set(tmp_path.iterdir()) == set(found)
     remove_strays(tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -404,25 +403,25 @@ def killed(tmp_path):
             stdout=subprocess.PIPE,
         )
         assert process.stdout.readline() == b"everything is written\n"
-        process.send_signal(kill)
+        process.send_signal(signal.Signals[kill])
         process.communicate()
-        assert process.returncode == -kill
+        assert process.returncode == -signal.Signals[kill]
         return here, for_a_while
 
     return kill_in_the_middle
 
 
-@on_linux
-@pytest.mark.parametrize("kill", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+@linux_only
+@pytest.mark.parametrize("kill", ["SIGKILL", pytest.param("SIGTERM", marks=pytest.mark.slow)])
 def test_killed_conversions_reports_and_commands_leave_nothing(kill, killed):
     here, for_a_while = killed(kill, "linux")
     assert [path.name for path in here.iterdir()] == ["data.csv"]
     assert list(for_a_while.iterdir()) == []
 
 
-@on_linux
+@linux_only
 @pytest.mark.slow
-@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("kill", ["SIGKILL", "SIGTERM"])
 def test_elsewhere_the_next_calls_remove_what_kills_leave(kill, killed, monkeypatch):
     here, for_a_while = killed(kill, "macos")
     monkeypatch.setattr("tempfile.tempdir", str(for_a_while))

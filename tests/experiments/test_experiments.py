@@ -14,6 +14,7 @@ from sklearn.metrics import silhouette_score
 
 pytest.importorskip("optuna")
 pytest.importorskip("matplotlib")
+pytest.importorskip("resource", reason="the experiments limit memory as POSIX does")
 
 from experiments.budgets import BUDGETS, Budget
 from experiments.cells import Cell, results_of, run_cells, tune_cell, tune_model
@@ -213,7 +214,7 @@ def test_a_table_is_written_by_one_command_and_goes_on_with_what_it_has(tmp_path
     assert [result.returncode for result in run] == [0, 0], run[0].stderr
     assert "0 of 18 cells are there" in run[0].stderr
     assert "18 of 18 cells are there" in run[1].stderr
-    text = (tmp_path / "small" / "iris.md").read_text()
+    text = (tmp_path / "small" / "iris.md").read_text(encoding="utf-8")
     assert "| iris | K-Means | R-CoHiRF | 0.579 ± 0.000 |" in text
     results = pd.read_parquet(tmp_path / "small" / "iris.parquet")
     assert set(results.metric) == {"silhouette"} < set(METRICS)
@@ -269,6 +270,6 @@ def test_the_silhouette_of_a_sample_is_written_from_what_was_kept(tmp_path):
         patch.setattr("experiments.silhouette_sample.measure_partitions", lambda max_rows: {"partitions": [rows]})
         run_silhouette_sample("small", tmp_path, lambda _: None, only_kept=False)
     run_silhouette_sample("small", tmp_path, lambda _: None, only_kept=True)
-    text = (tmp_path / "silhouette_sample.md").read_text()
+    text = (tmp_path / "silhouette_sample.md").read_text(encoding="utf-8")
     assert "| 2 | 0.500 to 0.500 | 0.480 to 0.480 | 0.020 | 1 |" in text
     assert "all but 0.1% of the rows" in text

@@ -13,22 +13,22 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF
-from cohirf.planning import BatchPlan, draw_rows, plan_batches
+from cohirf.planning import BatchPlan, draw_rows, plan_batches, probe_sizes
 from cohirf.planning import plan as plan_module
 from cohirf.planning.forecast import BatchCost, Levels
 from cohirf.planning.memory import resident_bytes
 from cohirf.planning.plan import Candidate, Room, Task, choose, list_candidates, smallest_batch
 from cohirf.planning.probe import Probe
+from systems import linux_only
 
 X = np.random.default_rng(0).normal(size=(20_000, 4))
 MB = 10**6
-
-on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peaks are exact where they can be reset")
 
 
 @pytest.fixture(autouse=True)
 def one_process_for_all(call, monkeypatch):
     monkeypatch.setattr(plan_module, "fresh_process", lambda: nullcontext(call))
+    monkeypatch.setattr(probe_sizes, "PROBING_SECONDS", math.inf)  # on a slow machine, as many probes as on a fast one
 
 
 def plan_for(base, room, **options):
@@ -38,7 +38,7 @@ def plan_for(base, room, **options):
 
 
 @pytest.mark.slow
-@on_linux
+@linux_only
 @pytest.mark.parametrize(
     ("factor", "power", "room"), [(30_000, 1, 60 * MB), (30_000, 1, 250 * MB), (100, 2, 60 * MB), (100, 2, 250 * MB)]
 )
@@ -51,21 +51,21 @@ def test_the_largest_batch_that_fits_is_chosen(factor, power, room):
 
 
 @pytest.mark.slow
-@on_linux
+@linux_only
 def test_batches_that_run_at_the_same_time_share_the_room():
     plan = plan_for(Hungry(30_000), 120 * MB, n_jobs=4)
     assert 30 * MB / 2 < 30_000 * 1.5 * plan.batch_size < 30 * MB
 
 
 @pytest.mark.slow
-@on_linux
+@linux_only
 def test_what_the_fit_holds_is_not_there_for_batches():
     plan = plan_for(Hungry(30_000), 160 * MB, held_bytes=100 * MB)
     assert 60 * MB / 2 < 30_000 * 1.5 * plan.batch_size < 60 * MB
 
 
 @pytest.mark.slow
-@on_linux
+@linux_only
 def test_processes_take_the_interpreter_once_more():
     alone, beside = (plan_for(Hungry(30_000), 600 * MB, in_processes=processes) for processes in (False, True))
     assert beside.batch_size < alone.batch_size
@@ -156,7 +156,7 @@ def test_vectors_that_do_not_fit_are_named():
 
 
 @pytest.mark.slow
-@on_linux
+@linux_only
 def test_a_limit_below_the_smallest_batch_says_what_is_needed():
     message = (
         r"too low for batches of 100 rows, the smallest .* they need [\d.]+ [MG]B with n_jobs=1, "
@@ -274,7 +274,7 @@ print(plan.n_batches, plan.n_bytes / limit, peak_bytes() / limit)
 
 
 @pytest.mark.slow
-@on_linux
+@linux_only
 @pytest.mark.parametrize(
     "case",
     [

@@ -1,7 +1,6 @@
 """One batch, measured in a process of its own."""
 
 import os
-import sys
 
 import numpy as np
 import pytest
@@ -12,10 +11,9 @@ from sklearn.cluster import KMeans
 from cohirf.planning import probe
 from cohirf.planning.memory import resident_bytes
 from cohirf.planning.probe import draw_rows, fresh_process, probe_batch
+from systems import linux_only
 
 X = np.random.default_rng(0).normal(size=(2000, 5))
-
-on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peaks are exact where they can be reset")
 
 
 @pytest.fixture
@@ -27,7 +25,7 @@ def no_process(monkeypatch):
 
 
 @pytest.mark.slow
-@on_linux
+@linux_only
 @pytest.mark.parametrize(("factor", "power"), [(50_000, 1), (25, 2), (12, 2)])
 def test_the_memory_of_the_base_method_is_measured(call, factor, power):
     measured = call(probe_batch, X, contraction_of(Hungry(factor, power), 5))
@@ -35,7 +33,7 @@ def test_the_memory_of_the_base_method_is_measured(call, factor, power):
 
 
 @pytest.mark.slow
-@on_linux
+@linux_only
 def test_memory_that_was_freed_before_does_not_hide_what_is_taken(call):
     def fragmented_then(X, contraction):
         blocks = [np.ones(2000, dtype=np.uint8) for _ in range(20_000)]  # 40 MB in the heap
@@ -52,7 +50,7 @@ def test_memory_that_was_freed_before_does_not_hide_what_is_taken(call):
 
 
 @pytest.mark.slow
-@on_linux
+@linux_only
 def test_the_rows_of_the_batch_count(call):
     wide = np.zeros((1000, 5000))
     assert call(probe_batch, wide, contraction_of(Hungry(1), 5000)).n_bytes >= wide.nbytes

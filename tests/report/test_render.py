@@ -137,11 +137,11 @@ def test_json_refuses_what_browsers_cannot_read():
 
 def test_style_and_script_cannot_end_their_elements():
     for name, end in (("report.css", "</style"), ("report.js", "</script")):
-        assert end not in (rendering.HERE / name).read_text().lower()
+        assert end not in (rendering.HERE / name).read_text(encoding="utf-8").lower()
 
 
 def test_the_script_writes_text_only_as_text():
-    script = (rendering.HERE / "report.js").read_text()
+    script = (rendering.HERE / "report.js").read_text(encoding="utf-8")
     for danger in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
         assert danger not in script
 
@@ -170,7 +170,7 @@ def contrast(one, other):
 
 
 def theme_colours(selector):
-    style = (rendering.HERE / "report.css").read_text()
+    style = (rendering.HERE / "report.css").read_text(encoding="utf-8")
     block = style[style.index(f"{selector} {{") :].split("}")[0]
     return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block))
 

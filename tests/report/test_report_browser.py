@@ -28,7 +28,7 @@ FADED, NOISE = "rgb(213, 217, 223)", "rgb(179, 179, 179)"
 
 @pytest.fixture(scope="module")
 def browser():
-    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium has none for root
+    sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # Chromium has none for root
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=sandbox)
         yield browser
@@ -149,7 +149,7 @@ def read_labels(page):
     """Press the button, and return the name of the file with its rows and labels."""
     with page.expect_download() as download:
         page.click("#download")
-    with Path(download.value.path()).open(newline="") as file:
+    with Path(download.value.path()).open(encoding="utf-8", newline="") as file:
         head, *lines = csv.reader(file)
     assert head == ["row", "cluster"]
     table = np.array(lines, dtype=int)

@@ -36,7 +36,7 @@ def test_it_writes_a_page_and_returns_its_path(blobs, fitted, tmp_path):
 
 
 def test_the_title_is_taken_from_the_data(blobs, fitted, tmp_path):
-    page = write_report(fitted, blobs[0], tmp_path / "a.html", data_name="folder/blobs.csv").read_text()
+    page = write_report(fitted, blobs[0], tmp_path / "a.html", data_name="folder/blobs.csv").read_text(encoding="utf-8")
     assert "<title>Clusters of blobs.csv</title>" in page
 
 
@@ -53,12 +53,12 @@ def test_a_model_that_was_saved_gives_the_same_report(blobs, fitted, tmp_path):
 
 
 def test_a_report_that_is_there_is_replaced(blobs, fitted, tmp_path):
-    (tmp_path / "a.html").write_text("old")
-    assert len(write_report(fitted, blobs[0], tmp_path / "a.html").read_text()) > 1000
+    (tmp_path / "a.html").write_text("old", encoding="utf-8")
+    assert len(write_report(fitted, blobs[0], tmp_path / "a.html").read_text(encoding="utf-8")) > 1000
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_other(blobs, fitted, tmp_path, monkeypatch):
-    (tmp_path / "a.html").write_text("old")
+    (tmp_path / "a.html").write_text("old", encoding="utf-8")
 
     def fail(self, *args, **kwargs):
         raise OSError(28, "No space left on device", str(self))
@@ -66,7 +66,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(blobs, fitted, tmp_
     monkeypatch.setattr("pathlib.Path.replace", fail)
     with pytest.raises(OSError, match="No space left"):
         write_report(fitted, blobs[0], tmp_path / "a.html")
-    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("a.html", "old")]
+    assert [(entry.name, entry.read_text(encoding="utf-8")) for entry in tmp_path.iterdir()] == [("a.html", "old")]
 
 
 @pytest.mark.slow

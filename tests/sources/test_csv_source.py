@@ -21,7 +21,7 @@ NAMES = ["a", "b", "c", "d"]
 
 def write(X, path, delimiter=",", newline="\n"):
     lines = [delimiter.join(NAMES), *(delimiter.join(map(repr, row)) for row in X.tolist())]
-    path.write_text(newline.join(lines))
+    path.write_text(newline.join(lines), encoding="utf-8")
     return path
 
 
@@ -34,8 +34,8 @@ class TestCsv(FileContract):
         monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 10_000)
 
     def store(self, X, folder):
-        text = write(X, folder / "data.csv").read_text()
-        (folder / "data.csv").write_text(text.replace("True", "true").replace("False", "false"))
+        text = write(X, folder / "data.csv").read_text(encoding="utf-8")
+        (folder / "data.csv").write_text(text.replace("True", "true").replace("False", "false"), encoding="utf-8")
         return folder / "data.csv"
 
     def test_a_file_that_changed_is_noticed_and_named(self, X, tmp_path):
@@ -78,7 +78,7 @@ def test_a_delimiter_may_be_given(tmp_path):
 
 
 def test_a_file_without_names_says_so(tmp_path):
-    (tmp_path / "data.csv").write_text("1,2\n3,4\n")
+    (tmp_path / "data.csv").write_text("1,2\n3,4\n", encoding="utf-8")
     with pytest.raises(
         ValueError,
         match=r"data.csv has only numbers in its first line: give header=False if they are data, header=True if they",
@@ -92,13 +92,13 @@ def test_a_file_without_names_says_so(tmp_path):
 
 def test_numbers_may_become_fractions_late(tmp_path, monkeypatch):
     monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 100)
-    (tmp_path / "data.csv").write_text("x\n" + "1\n" * 1_000 + "0.5\n-1e3\n")
+    (tmp_path / "data.csv").write_text("x\n" + "1\n" * 1_000 + "0.5\n-1e3\n", encoding="utf-8")
     np.testing.assert_array_equal(open_source(tmp_path / "data.csv").take([999, 1_000, 1_001]), [[1], [0.5], [-1_000]])
 
 
 def test_text_that_comes_late_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 100)
-    (tmp_path / "data.csv").write_text("x,y\n" + "1,2\n" * 1_000 + "1,oops\n")
+    (tmp_path / "data.csv").write_text("x,y\n" + "1,2\n" * 1_000 + "1,oops\n", encoding="utf-8")
     with pytest.raises(
         ValueError,
         match=r"data.csv: column 'y' holds 'oops', which is not a number: turn it into numbers first, or leave",
@@ -122,7 +122,7 @@ def test_text_that_comes_late_is_named(tmp_path, monkeypatch):
     ],
 )
 def test_what_cannot_be_converted_is_refused(text, message, tmp_path):
-    (tmp_path / "data.csv").write_text(text)
+    (tmp_path / "data.csv").write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=message) as caught:
         open_source(tmp_path / "data.csv")
     assert "\n" not in str(caught.value)
@@ -136,7 +136,7 @@ def test_a_truncated_archive_is_refused(tmp_path):
 
 
 def test_an_empty_cell_is_refused_where_it_is_read(tmp_path):
-    (tmp_path / "data.csv").write_text("x,y\n1,2\n3,\n")
+    (tmp_path / "data.csv").write_text("x,y\n1,2\n3,\n", encoding="utf-8")
     source = open_source(tmp_path / "data.csv")
     np.testing.assert_array_equal(source.take([0]), [[1, 2]])
     with pytest.raises(ValueError, match=r"data.csv, rows 1 to 1: contains NaN\. .* row 1, column 'y'\."):
@@ -162,7 +162,7 @@ def test_the_converted_file_is_used_again_while_the_csv_file_stays_as_it_is(tmp_
 def test_no_other_file_is_overwritten(what, tmp_path):
     csv, kept = write(make_data(), tmp_path / "data.csv"), tmp_path / "kept.arrow"
     if what == "text":
-        kept.write_text("precious")
+        kept.write_text("precious", encoding="utf-8")
     elif what == "Arrow":
         with pa.OSFile(str(kept), "wb") as sink, pa.ipc.new_file(sink, pa.schema({"x": pa.float64()})):
             pass
@@ -194,7 +194,7 @@ def test_a_conversion_that_failed_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 100)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
-    (tmp_path / "data.csv").write_text("x\n" + "1\n" * 1_000 + "oops\n")
+    (tmp_path / "data.csv").write_text("x\n" + "1\n" * 1_000 + "oops\n", encoding="utf-8")
     for converted in (None, tmp_path / "kept.arrow"):
         with pytest.raises(ValueError, match="oops"):
             open_source(tmp_path / "data.csv", converted=converted)

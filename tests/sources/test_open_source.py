@@ -145,7 +145,7 @@ def test_columns_of_an_array_are_chosen_by_number(data):
 )
 def test_a_path_that_cannot_be_opened_is_named(name, error, message, tmp_path):
     for file in ("notes.txt", "data.npz"):
-        (tmp_path / file).write_text("")
+        (tmp_path / file).write_text("", encoding="utf-8")
     for folder in ("empty", "empty.zarr", "folder.npy"):
         (tmp_path / folder).mkdir()
     for path in (tmp_path / name, str(tmp_path / name)):
@@ -194,7 +194,7 @@ def test_optional_packages_are_imported_when_they_are_needed():
     ],
 )
 def test_a_missing_package_is_named_with_its_extra(name, package, extra, tmp_path, monkeypatch):
-    (tmp_path / name).write_text("x\n1\n")
+    (tmp_path / name).write_text("x\n1\n", encoding="utf-8")
     for module in [module for module in sys.modules if module.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, package, None)

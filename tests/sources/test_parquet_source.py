@@ -39,9 +39,9 @@ class TestFolderOfParquet(TestParquet):
         parts.mkdir()
         for name, start, stop in [("0.parquet", 0, 30), ("1.pq", 30, 800), ("10.PARQUET", 800, 1_100)]:
             write(X[start:stop], parts / name)
-        (parts / "_metadata.parquet").write_text("left out")
-        (parts / ".hidden.parquet").write_text("left out")
-        (parts / "README.md").write_text("left out")
+        (parts / "_metadata.parquet").write_text("left out", encoding="utf-8")
+        (parts / ".hidden.parquet").write_text("left out", encoding="utf-8")
+        (parts / "README.md").write_text("left out", encoding="utf-8")
         return parts
 
     def file(self, data):

@@ -143,10 +143,10 @@ def test_what_is_no_table_of_numbers_is_refused(X, message, tmp_path):
 
 
 def test_what_is_no_zarr_array_is_refused(tmp_path):
-    (tmp_path / "data.zarr").write_text("no zip file")
+    (tmp_path / "data.zarr").write_text("no zip file", encoding="utf-8")
     with pytest.raises(ValueError, match=r"data.zarr cannot be read as a Zarr array: File is not a zip file"):
         open_source(tmp_path / "data.zarr")
     (tmp_path / "cut").mkdir()
-    (tmp_path / "cut" / "zarr.json").write_text('{"zarr_format": 3, "node_')
+    (tmp_path / "cut" / "zarr.json").write_text('{"zarr_format": 3, "node_', encoding="utf-8")
     with pytest.raises(ValueError, match=r"cut cannot be read as a Zarr array: .* write it again"):
         open_source(tmp_path / "cut")

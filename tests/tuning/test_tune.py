@@ -125,7 +125,7 @@ def test_a_metric_says_itself_what_is_worst():
 
 def test_a_file_that_is_no_database_is_refused(tmp_path):
     path = tmp_path / "notes.txt"
-    path.write_text("What I want to remember is not in a database.")
+    path.write_text("What I want to remember is not in a database.", encoding="utf-8")
     with pytest.raises(ValueError, match=r"notes\.txt cannot be used as storage: .* Give the path of a new"):
         tune(KMeans(), X, n_trials=1, search_space=FEW, storage=path)
 
