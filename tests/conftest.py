@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from sklearn.datasets import make_blobs
 
-# A first run of the tests does not depend on luck. "make test-all" looks for new examples, and for more of them.
+# A first run of the tests does not depend on luck. The profile "all" looks for new examples, and for more of them.
 settings.register_profile(
     "fast", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, max_examples=25
 )
@@ -30,11 +30,26 @@ GROUPS = {
 }
 
 
+# Measuring coverage takes as long as these tests do, and they run code that other tests have run.
+WITHOUT_COVERAGE = {
+    "test_accepted_input.py",
+    "test_any_clusterer.py",
+    "test_clusterer_checks.py",
+    "test_determinism.py",
+    "test_estimator_checks.py",
+    "test_grid_dbscan.py",
+    "test_properties.py",
+    "test_reference.py",
+}
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the groups of tests that one worker runs."""
+    """Mark the groups of tests that one worker runs, and the tests whose coverage is not measured."""
     group_of = {name: group for group, names in GROUPS.items() for name in names}
     for item in items:
+        if item.path.name in WITHOUT_COVERAGE:
+            item.add_marker(pytest.mark.no_cover)
         if item.path.name in group_of:
             item.add_marker(pytest.mark.xdist_group(group_of[item.path.name]))
 
