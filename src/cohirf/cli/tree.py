@@ -40,7 +40,7 @@ def tree(
             file.write(_to_text(hierarchy, format).encode())
 
 
-def _to_text(hierarchy: FusionHierarchy, format: str) -> str:  # noqa: A002
+def _to_text(hierarchy: FusionHierarchy, format: str) -> str:  # noqa: A002 - the option is called so
     if format == "newick":
         return f"{hierarchy.to_newick()}\n"
     if format == "json":
