@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from cohirf.algorithm.levels import LevelRecord
     from cohirf.algorithm.thin_batches import ThinBatchesWarning
     from cohirf.checkpoint import CheckpointError, CheckpointWarning
+    from cohirf.data.dask_arrays import to_dask_array
     from cohirf.estimator import CoHiRF
     from cohirf.hierarchy import FusionHierarchy
-    from cohirf.on_dask import to_dask_array
     from cohirf.saving import ModelFileError
     from cohirf.saving import load_model as load
     from cohirf.sources import open_source
@@ -42,6 +42,6 @@ __getattr__, __dir__ = lazy_names(
         "ThinBatchesWarning": "cohirf.algorithm.thin_batches:ThinBatchesWarning",
         "load": "cohirf.saving:load_model",
         "open_source": "cohirf.sources:open_source",
-        "to_dask_array": "cohirf.on_dask:to_dask_array",
+        "to_dask_array": "cohirf.data.dask_arrays:to_dask_array",
     },
 )

@@ -1,112 +1,33 @@
-"""CoHiRF, the estimator: parameters, validation, fitted attributes, predict and transform; no algorithm."""
+"""CoHiRF, the estimator: parameters, documentation and public methods; no algorithm."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass
-from functools import cache, partial, reduce
-from itertools import chain
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
-from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, _fit_context
 from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from cohirf import progress, validation
-from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
-from cohirf.algorithm.batches import count_batches
-from cohirf.algorithm.choose_medoids import (
-    CallableSimilarity,
-    choose_central_medoids,
-    choose_sampled_medoids,
-    cosine_centrality,
-    euclidean_centrality,
-    fill_missing,
-    laplacian_similarity,
-    rbf_similarity,
-)
-from cohirf.algorithm.companions import Companions, count_shown
-from cohirf.algorithm.consensus import Codes, Consensus, relaxed_consensus, strict_consensus
-from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.faint_values import measure_distances
-from cohirf.algorithm.feature_tally import FeatureTally
-from cohirf.algorithm.first_level import state_after
-from cohirf.algorithm.get_clusters import Views, take_features
-from cohirf.algorithm.grouping import IntArray, row_blocks
-from cohirf.algorithm.levels import (
-    ChooseMedoids,
-    Contraction,
-    FitState,
-    LevelRecord,
-    Resources,
-    RowsAtHand,
-    contract_levels,
-)
-from cohirf.algorithm.majority import majority_consensus
-from cohirf.algorithm.parents import (
-    find_roots,
-    get_final_labels,
-    hide_small_clusters,
-    roots_after_first_level,
-    update_parents,
-)
-from cohirf.algorithm.population import Population
-from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
-from cohirf.algorithm.redraw import redraw_rounds
-from cohirf.algorithm.repeated_warnings import showing_warnings_once
-from cohirf.algorithm.screening import sample_size, screen_features
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Rows, RowsWithFeatures, Storage
-from cohirf.algorithm.thin_batches import ThinBatchesWarning, judge_first_level
-from cohirf.callers import warn_caller
-from cohirf.checkpoint import ResumableEngine, open_checkpoint
-from cohirf.describe import describe_fit
+from cohirf import validation
+from cohirf.data.dask_arrays import gather_vectors, is_dask
+from cohirf.data.open_data import choosing_client, open_new_data, open_training_data
 from cohirf.diagnosis.diagnose import Diagnosis, diagnose_model
 from cohirf.diagnosis.explain import explain_cluster
-from cohirf.engines import DaskEngine, LocalEngine
-from cohirf.engines.dask import find_active_client, find_client, find_fullest_worker, is_usable
-from cohirf.engines.local import one_thread
+from cohirf.fitting import fit_data, label_new_rows, measure_new_rows
+from cohirf.fitting.contraction import CENTRALITY, SIMILARITY
 from cohirf.hierarchy import FusionHierarchy
-from cohirf.landmarks import Landmarks, sample_landmarks
-from cohirf.on_dask import (
-    DaskPopulation,
-    DaskTable,
-    FirstLevel,
-    LazyDaskSource,
-    align_vectors,
-    check_weights,
-    gather_vectors,
-    is_dask,
-    refuse_other_collections,
-    spread_source,
-)
-from cohirf.planning import draw_rows, parse_bytes, plan_batches, resolve_memory_limit
+from cohirf.planning import parse_bytes
 from cohirf.saving import save_model
 from cohirf.scratch import ScratchStorage
-from cohirf.sources import ArraySource, Source
-
-
-@dataclass(frozen=True)
-class Settled:
-    """Settings that the parameters may leave open, resolved: the entropy of the fit, and the batch size."""
-
-    entropy: Entropy
-    batch_size: int | None
-
 
 # Larger values would run for ever or fill the memory. The limits also apply to models that are loaded from disk.
 MAX_VIEWS, MAX_LEVELS = 100_000, 100_000
-
-CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
-SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
 
 
 class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -352,52 +273,29 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             with the number of rows are then kept on disk, and ``labels_``, ``parents_`` and ``stability_`` are memory
             maps. The batches of a Dask array or data frame run on the workers that hold its chunks; ``labels_``,
             ``parents_`` and ``stability_`` are then Dask arrays with the same chunks, and ``hierarchy_`` starts at
-            the clusters of the first level. A source is also fitted on the cluster if a ``distributed.Client`` is
-            active and ``batch_size`` is set; workers then read it. In-memory data is always fitted locally.
+            the clusters of the first level. A source is fitted on a cluster if ``client`` is given; its workers then
+            read it. In-memory data is always fitted locally.
         y : ignored
             Not used; present for scikit-learn's conventions.
         sample_weight : array, shape (n_samples,), optional
             Weight of each row, for base methods that support it. It may be a Dask array if ``X`` is one.
         client : distributed.Client, optional
-            Client of the cluster that runs the batches of a source, Dask array or Dask data frame. By default, the
-            active client, if there is one.
+            Client of the cluster that runs the batches of a source, Dask array or Dask data frame. By default, a Dask
+            array or data frame uses the active client, if there is one, and a source stays in this process.
 
         Returns
         -------
         self : CoHiRF
             The fitted estimator.
         """
-        with ExitStack() as stack:
-            if client is not None:
-                stack.enter_context(self._choose_client(client, X))
-            data = self._open(X, on_cluster=client is not None)
-            weights = self._check_weights(sample_weight, data.values)
-            screen = cache(partial(self._screen, data, weights))  # for the choice of the batch size, and for the fit
-            settled, wrap_engine = self._begin(data, weights, screen, stack)
-            at_hand = screen(settled.entropy)
-            if self.feature_screen and self.verbose:
-                progress.say(f"{self._count_relevant():,} of {self.n_features_in_:,} features are relevant")
-            rows = at_hand.values
-            contraction = self._contraction(settled, weighted=weights is not None or self.medoid_weights)
-            tally = FeatureTally(contraction.views, self._count_relevant())
-            self._warn_if_no_two_rows_can_fuse(contraction, rows, weights)
-            one_batch = count_batches(rows.n_rows, settled.batch_size) == 1
-            self.diagnostics_: list[LevelRecord] = []
-            stack.enter_context(one_thread())
-            stack.enter_context(showing_warnings_once())
-            if isinstance(rows, LazyDaskSource) and not one_batch:
-                self._fit_on_dask(rows, weights, contraction, wrap_engine, tally)
-            else:
-                if at_hand.in_order and one_batch:  # a single batch needs all rows in memory anyway
-                    at_hand = RowsAtHand(ArrayRows(rows.take(np.arange(rows.n_rows))))
-                    weights = weights.take(np.arange(rows.n_rows))[:, 0] if isinstance(weights, Source) else weights
-                self._fit_here(at_hand, weights, contraction, wrap_engine, tally)
-                if isinstance(rows, LazyDaskSource):
-                    align_vectors(self, rows)
-            self.feature_agreement_ = self._spread_out(tally.mean())
-            if self._count_relevant() < self.n_features_in_:
-                # medoids_ has all features, but the levels saw only the relevant ones
-                self.medoids_ = data.take(self.medoid_indices_)
+        validation.check_base_method(self._base_method())
+        self._check_resources()
+        self.relevant_features_ = self.feature_statistics_ = None
+        with choosing_client(self, client, X):
+            data = open_training_data(self, X, on_cluster=client is not None)
+            self._column_means = data.column_means
+            for name, value in fit_data(self, data, sample_weight).items():
+                setattr(self, name, value)
         return self
 
     def predict(self, X: Any) -> Any:
@@ -426,13 +324,14 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             or data frame.
         """
         check_is_fitted(self, "hierarchy_")
-        if is_dask(X):
-            label = partial(_label_rows, self._landmarks, self._landmark_labels, self.relevant_features_)
-            return self._open_dask(X, reset=False).map_rows(label, None, self._landmark_labels.dtype)
-        if isinstance(X, Source):
-            return np.concatenate([self._landmark_labels[self._nearest(block)] for block in self._read(X)])
-        X = fill_missing(self._check_data(X, reset=False), self._column_means)
-        return self._landmark_labels[self._nearest(X)]
+        label = partial(
+            label_new_rows,
+            landmarks=self._landmarks,
+            labels=self._landmark_labels,
+            relevant=self.relevant_features_,
+            column_means=self._column_means,
+        )
+        return open_new_data(self, X).map_rows(label, None, self._landmark_labels.dtype)
 
     def transform(self, X: Any) -> Any:
         """Return the Euclidean distance of each row to the medoid of each cluster, on the relevant features.
@@ -448,14 +347,14 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             Column k has the distances to the medoid of cluster k; a Dask array if ``X`` is a Dask array or data frame.
         """
         check_is_fitted(self, "hierarchy_")
-        medoids = fill_missing(self.medoids_, self._column_means)
-        measure = partial(_measure, medoids=self._select(medoids), relevant=self.relevant_features_)
-        if is_dask(X):
-            table = self._open_dask(X, reset=False)
-            return table.map_rows(measure, self.n_clusters_, np.result_type(table.array.dtype, medoids.dtype))
-        if isinstance(X, Source):
-            return np.concatenate([measure(block) for block in self._read(X)])
-        return measure(fill_missing(self._check_data(X, reset=False), self._column_means))
+        measure = partial(
+            measure_new_rows,
+            medoids=self.medoids_,
+            relevant=self.relevant_features_,
+            column_means=self._column_means,
+        )
+        data = open_new_data(self, X)
+        return data.map_rows(measure, self.n_clusters_, np.result_type(data.dtype, self.medoids_.dtype))
 
     def diagnose(self, X: Any = None) -> Diagnosis:
         """Diagnose the fit: its stability, what contraction preserved, and whether the base method alone does better.
@@ -537,14 +436,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         check_is_fitted(self, "hierarchy_")
         if not is_dask(self.labels_):
             return self
-        storage, top = ScratchStorage(), self.hierarchy_
-        vectors = gather_vectors((self.labels_, self.parents_, self.stability_), storage)
-        self.labels_, self.parents_, self.stability_ = vectors
-        if top.rows is not None:  # otherwise there was a single batch, and the hierarchy already has all rows
-            absorbed_at = storage.vector(len(self.parents_), top.absorbed_at.dtype)
-            absorbed_at[:] = 1  # rows that are not leaves of `top` were absorbed at the first level
-            absorbed_at[top.rows] = np.where(top.absorbed_at > 0, top.absorbed_at + 1, 0)
-            self.hierarchy_ = FusionHierarchy(self.parents_, absorbed_at)
+        vectors = (self.labels_, self.parents_, self.stability_, self._absorbed_at)
+        self.labels_, self.parents_, self.stability_, absorbed_at = gather_vectors(vectors, ScratchStorage())
+        self.hierarchy_ = FusionHierarchy(self.parents_, absorbed_at)
         return self
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -588,150 +482,6 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         if self.memory_limit is not None:
             parse_bytes(self.memory_limit)
 
-    def _open(self, X: Any, *, on_cluster: bool) -> RowsAtHand:
-        """Validate parameters and data; sources are validated while they are read.
-
-        A source is read on the cluster if ``on_cluster`` is set, or if a client is active and ``batch_size`` is set.
-        """
-        validation.check_base_method(self._base_method())
-        self._check_resources()
-        self._column_means = None
-        self.relevant_features_: IntArray | None = None
-        self.feature_statistics_: NDArray[np.float64] | None = None
-        if is_dask(X):
-            if self.batch_size is None:
-                raise ValueError(
-                    "batch_size=None contracts all rows together, but the rows of a Dask array stay on its workers: "
-                    'set batch_size to a number or to "auto", or fit X.compute().'
-                )
-            return RowsAtHand(LazyDaskSource(self._open_dask(X, reset=True).array), in_order=True)
-        if isinstance(X, Source):
-            validation.set_columns(self, X.n_features, X.feature_names)
-            may_be_spread = self.batch_size is not None and not isinstance(X, ArraySource)
-            active_client = find_active_client() if may_be_spread else None
-            if on_cluster or active_client is not None:
-                batch_size = int(self.batch_size) if isinstance(self.batch_size, Integral) else None
-                return RowsAtHand(LazyDaskSource(spread_source(X, batch_size)), in_order=True)
-            return RowsAtHand(X, in_order=True)
-        X = self._check_data(X, reset=True)
-        self._column_means = self._means_for_missing(X)
-        return RowsAtHand(ArrayRows(X))
-
-    def _choose_client(self, client: Any, X: Any) -> AbstractContextManager[Any]:
-        """Return a context in which ``client`` is the active Dask client."""
-        if not hasattr(client, "as_current") or not is_usable(client):
-            raise TypeError(
-                f"client={client!r} is not a connected, synchronous distributed.Client: give one, or leave client out."
-            )
-        if not (is_dask(X) or isinstance(X, Source)):
-            raise TypeError(
-                f"client= is for sources and Dask arrays or data frames, but X is in memory ({type(X).__name__}): give "
-                f"open_source(X), or leave client out."
-            )
-        if self.batch_size is None:
-            raise ValueError(
-                'client= needs batches to run, but batch_size=None: set batch_size to a number or to "auto".'
-            )
-        return cast("AbstractContextManager[Any]", client.as_current())
-
-    def _open_dask(self, X: Any, *, reset: bool) -> DaskTable:
-        """Validate the metadata of a Dask array or data frame, without computing its rows."""
-        refuse_other_collections(X)
-        validation.refuse_what_is_no_table(X)
-        table = DaskTable.of(X, known_rows=reset)
-        n_features = table.array.shape[1] if table.array.ndim == 2 else 0
-        if reset:
-            validation.set_columns(self, n_features, table.names)
-        else:
-            validation.check_columns(self, n_features, table.names)
-        return table
-
-    def _begin(
-        self, at_hand: RowsAtHand, weights: Any, screen: Callable[[Entropy], RowsAtHand], stack: ExitStack
-    ) -> tuple[Settled, Callable[[Engine], Engine]]:
-        """Resolve settings that the parameters leave open, or restore them from a checkpoint.
-
-        Also returns a function that wraps an engine, so that it records batches in the checkpoint and shows progress.
-        """
-        self._contraction(Settled((), None), weighted=False)  # invalid options raise before a checkpoint is created
-        entropy = root_entropy(self.random_state)
-        settle = partial(self._settle, screen, entropy, weighted=weights is not None or self.medoid_weights)
-        wrappers: list[Callable[[Engine], Engine]] = []
-        if self.checkpoint is None:
-            settled = settle()
-        else:
-            fit = describe_fit(
-                self,
-                rows=at_hand.values.n_rows,
-                features=self.n_features_in_,
-                reading=_describe_reading(at_hand),
-                data=self._fingerprint(at_hand.values),
-                sample_weight=weights.fingerprint() if isinstance(weights, Source) else weights,
-                random_state=entropy if isinstance(self.random_state, np.random.RandomState) else self.random_state,
-            )
-            checkpoint = stack.enter_context(open_checkpoint(self.checkpoint, fit, lambda: asdict(settle())))
-            settled = Settled(tuple(checkpoint.settled["entropy"]), checkpoint.settled["batch_size"])
-            # features are counted when an engine is wrapped, which happens after the screening
-            wrappers.append(
-                lambda engine: ResumableEngine(engine, checkpoint.journal, self._count_relevant(), self.n_views)
-            )
-        if self.verbose:
-            wrappers.append(progress.WatchedEngine)
-        return settled, lambda engine: reduce(lambda inner, wrap: wrap(inner), wrappers, engine)
-
-    def _settle(self, screen: Callable[[Entropy], RowsAtHand], entropy: Entropy, *, weighted: bool) -> Settled:
-        """Return the entropy and the batch size, which is measured if ``batch_size="auto"``."""
-        if not isinstance(self.batch_size, str):
-            return Settled(entropy, None if self.batch_size is None else int(self.batch_size))
-        at_hand = screen(entropy)
-        rows = at_hand.values
-        plan = plan_batches(
-            lambda size: rows.take(draw_rows(rows.n_rows, size, entropy)),
-            rows.n_rows,
-            self._contraction(Settled(entropy, None), weighted=weighted),
-            **self._memory_budget(at_hand),
-        )
-        if self.verbose:
-            progress.say(plan.describe())
-        return Settled(entropy, plan.batch_size)
-
-    def _screen(self, data: RowsAtHand, weights: Any, entropy: Entropy) -> RowsAtHand:
-        """Return the rows with the relevant features only, if ``feature_screen=True``."""
-        if not self.feature_screen:
-            return data
-        # rows of weight 0 are not sampled; weights on Dask are all positive
-        population = Population(data.values, None if isinstance(weights, Source) else weights)
-        size = sample_size(population.n_rows, self.batch_size if isinstance(self.batch_size, Integral) else None)
-        rows = np.sort(population.draw(size, generator_at(entropy, Draw.SCREEN)))
-        with one_thread():
-            found = screen_features(fill_missing(data.values.take(rows), self._column_means), entropy)
-        self.relevant_features_, self.feature_statistics_ = found.relevant, found.statistics
-        if len(found.relevant) == self.n_features_in_:
-            return data
-        if isinstance(data.values, LazyDaskSource):
-            return RowsAtHand(LazyDaskSource(data.values.array[:, found.relevant]), in_order=True)
-        if isinstance(data.values, ArrayRows):
-            return RowsAtHand(ArrayRows(self._select(data.values.X)))
-        return RowsAtHand(RowsWithFeatures(data.values, found.relevant), in_order=True)
-
-    def _select(self, X: Any) -> Any:
-        """Return the columns of the relevant features, which distances are computed on."""
-        return _take_relevant(X, self.relevant_features_)
-
-    def _read(self, source: Source) -> Iterator[Any]:
-        """Yield the rows of a source with the columns of the fit, block by block."""
-        validation.check_columns(self, source.n_features, source.feature_names)
-        for block in row_blocks(source.n_rows):
-            yield source.take(np.arange(block.start, block.stop))
-
-    def _nearest(self, X: Any) -> IntArray:
-        """Return the number of the landmark nearest to each row."""
-        return self._landmarks.nearest(self._select(X))
-
-    def _selected_means(self) -> NDArray[np.floating[Any]] | None:
-        """Return the fill value for missing cells in each relevant feature; None if no cell can be missing."""
-        return None if self._column_means is None else self._select(self._column_means[None])[0]
-
     def _count_view_features(self) -> int:
         """Return the number of relevant features in each view."""
         n_features = validation.count_view_features(self.max_features, self.n_features_in_)
@@ -742,306 +492,3 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _count_relevant(self) -> int:
         """Return the number of relevant features; without a screening, all features are relevant."""
         return self.n_features_in_ if self.relevant_features_ is None else len(self.relevant_features_)
-
-    def _spread_out(self, of_relevant: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the values of the relevant features at their indices, with NaN for all other features."""
-        if self.relevant_features_ is None:
-            return of_relevant
-        of_all = np.full(self.n_features_in_, np.nan)
-        of_all[self.relevant_features_] = of_relevant
-        return of_all
-
-    def _memory_budget(self, at_hand: RowsAtHand) -> dict[str, Any]:
-        """Return the memory limit of the process that runs batches, how many run at once, and other bytes it holds."""
-        limit, rows = resolve_memory_limit(self.memory_limit), at_hand.values
-        worker = find_fullest_worker() if isinstance(rows, LazyDaskSource) else None
-        if worker is None or not isinstance(rows, LazyDaskSource):
-            held_bytes = 0 if at_hand.in_order else None
-            return {"memory_limit": limit, "n_jobs": effective_n_jobs(self.n_jobs), "held_bytes": held_bytes}
-        return {
-            "memory_limit": worker.usable_bytes if self.memory_limit is None else limit,
-            "n_jobs": worker.n_threads,
-            "held_bytes": 2 * worker.n_threads * rows.chunk_bytes,  # the next chunk is read while one is contracted
-            "taken_bytes": worker.taken_bytes,
-        }
-
-    def _fingerprint(self, values: Rows) -> str:
-        source = values if isinstance(values, Source) else ArraySource(values.take(np.arange(values.n_rows)))
-        return source.fingerprint()
-
-    def _check_data(self, X: Any, *, reset: bool) -> Any:
-        """Return ``X`` as a finite C-ordered array or CSR matrix of float64 or float32."""
-        estimator = self._base_method()
-        validation.refuse_what_is_no_table(X)
-        accept_sparse = "csr" if validation.takes_sparse(estimator) else False
-        with validation.naming_cells(X):
-            X = validate_data(
-                self,
-                X,
-                reset=reset,
-                accept_sparse=accept_sparse,
-                dtype=(np.float64, np.float32),
-                order="C",
-                ensure_all_finite=False,
-            )
-        # After a fit from a source there are no column means to fill missing cells with.
-        allow_nan = validation.takes_nan(estimator) and (reset or self._column_means is not None)
-        validation.check_finite(X, getattr(self, "feature_names_in_", None), allow_nan=allow_nan)
-        return validation.narrow_indices(X) if sparse.issparse(X) else X
-
-    def _means_for_missing(self, X: Any) -> NDArray[np.floating[Any]] | None:
-        """Return the fill value for missing cells in each column; None if the base method allows no missing cells."""
-        if sparse.issparse(X) or not validation.takes_nan(self._base_method()):
-            return None
-        return validation.column_means(X)
-
-    def _check_weights(self, sample_weight: Any, rows: Rows) -> Any:
-        """Return the sample weights as an array, or as a Dask source if the rows are on Dask; None without weights."""
-        if sample_weight is None:
-            return None
-        if find_weight_argument(self._base_method()) is None:
-            name = type(self._base_method()).__name__
-            raise ValueError(
-                f"sample_weight needs a base method whose fit takes it, but {name}.fit does not: "
-                f"choose another base method, such as KMeans or DBSCAN, or leave sample_weight out."
-            )
-        if isinstance(rows, LazyDaskSource):
-            return check_weights(sample_weight, rows)
-        like = np.empty((rows.n_rows, 0))
-        weights = _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
-        if not weights.any():
-            raise ValueError("All sample weights are zero: give at least one row a positive weight.")
-        return np.asarray(weights)
-
-    def _companions(
-        self, values: Rows, entropy: Entropy, batch_size: int | None, numbers: IntArray | None = None
-    ) -> Companions | None:
-        """Return the companions that replace medoid weights if the base method does not support weights."""
-        if not self.medoid_weights or find_weight_argument(self._base_method()) is not None:
-            return None
-        n_shown = count_shown(BaseMethod.of(self._base_method()), batch_size)
-        return Companions(values, entropy, n_shown, numbers)
-
-    def _contraction(self, settled: Settled, *, weighted: bool) -> Contraction:
-        """Turn option strings into functions."""
-        method = BaseMethod.of(self._base_method())
-        if self.redraws and method.n_clusters is not None:
-            raise ValueError(
-                f"redraws={self.redraws} cannot be combined with a fixed number of clusters, and "
-                f"{type(method.prototype).__name__} has n_clusters={method.n_clusters}: set redraws=0, or choose a "
-                f"base method that finds the number of clusters itself, such as DBSCAN."
-            )
-        return Contraction(
-            views=Views(method, self.n_views, self._count_view_features(), settled.entropy, self.scale_views),
-            consensus=self._consensus_function(),
-            choose_medoids=self._medoid_function(),
-            batch_size=settled.batch_size,
-            weighted=weighted,
-            sum_mass=self.medoid_weights,
-            column_means=self._selected_means(),
-        )
-
-    def _consensus_function(self) -> Callable[[Codes], Consensus]:
-        if self.consensus == "strict":
-            return strict_consensus
-        if self.consensus == "majority":
-            return partial(majority_consensus, majority=self.majority)
-        return partial(relaxed_consensus, threshold=self.agreement_threshold)
-
-    def _medoid_function(self) -> ChooseMedoids:
-        if not callable(self.medoid) and self.medoid in CENTRALITY:
-            return partial(choose_central_medoids, centrality=CENTRALITY[self.medoid])
-        return partial(
-            choose_sampled_medoids,
-            similarity=CallableSimilarity(self.medoid) if callable(self.medoid) else SIMILARITY[self.medoid],
-            max_candidates=self.max_candidates,
-            candidate_fraction=self.candidate_fraction,
-        )
-
-    def _fit_here(
-        self,
-        at_hand: RowsAtHand,
-        weights: NDArray[np.float64] | None,
-        contraction: Contraction,
-        wrap_engine: Callable[[Engine], Engine],
-        tally: FeatureTally,
-    ) -> None:
-        """Run all levels in this process. If the data is read in order, arrays that grow with it are kept on disk."""
-        engine, entropy = LocalEngine(self.n_jobs), contraction.views.entropy
-        storage = ScratchStorage() if at_hand.in_order else MemoryStorage()
-        resources = Resources(
-            wrap_engine(engine), engine, storage, self._companions(at_hand.values, entropy, contraction.batch_size)
-        )
-        state = FitState.initial(at_hand, weights, self.max_iter + self.redraws, storage, tally)
-        for after in self._levels(Population(at_hand.values, weights), state, contraction, resources):
-            state = after
-            self._consume(state)
-        self._set_fitted(at_hand.values, weights, state, entropy, storage)
-
-    def _fit_on_dask(
-        self,
-        rows: LazyDaskSource,
-        weights: LazyDaskSource | None,
-        contraction: Contraction,
-        wrap_engine: Callable[[Engine], Engine],
-        tally: FeatureTally,
-    ) -> None:
-        """Run the first level on the workers that hold the rows, and later levels on the rows that it leaves active."""
-        storage, entropy = ScratchStorage(), contraction.views.entropy
-        first_level = FirstLevel.contract(rows, weights, contraction, wrap_engine, storage)
-        here = LocalEngine(self.n_jobs)
-        client = find_client()
-        companions = self._companions(rows, entropy, contraction.batch_size, first_level.survivors.rows)
-        resources = Resources(wrap_engine(here if client is None else DaskEngine(client)), here, storage, companions)
-        max_level = self.max_iter + self.redraws
-        state = state_after(first_level.survivors, rows.n_rows, contraction, max_level, storage, tally)
-        population = DaskPopulation(values=rows, first_level=first_level, weights_there=weights)
-        for after in self._levels(population, state, contraction, resources):
-            state = after
-            self._consume(state)
-        self._set_fitted_on_dask(first_level, state, entropy)
-
-    def _levels(
-        self, population: Population, state: FitState, contraction: Contraction, resources: Resources
-    ) -> Iterator[FitState]:
-        """Yield the state after each level and each redraw; warn if batches are too thin or the fit is unfinished."""
-        done = [] if state.record is None else [state]  # on Dask, the first level has been run already
-        for after in chain(done, contract_levels(state, contraction, self.max_iter, resources)):
-            state = after
-            yield state
-            if state.level == 1 and self._is_hopeless(population, state, contraction, resources):
-                return
-        if not self.redraws:
-            self._warn_if_unfinished(state, contraction.batch_size)
-        yield from redraw_rounds(population, state, contraction, self.redraws, resources)
-
-    def _is_hopeless(
-        self, population: Population, state: FitState, contraction: Contraction, resources: Resources
-    ) -> bool:
-        """Warn if batches are too thin; return whether further levels are pointless."""
-        assert state.record is not None  # every level sets its record
-        verdict = judge_first_level(population, state.record, contraction, resources)
-        if verdict is None:
-            return False
-        if verdict.is_hopeless or not self.redraws:  # redraws can repair cases that are not hopeless
-            warn_caller(verdict.message, ThinBatchesWarning)
-        return verdict.is_hopeless
-
-    def _consume(self, state: FitState) -> None:
-        """Store the record of a level, and print it if ``verbose`` is set."""
-        record = state.record
-        assert record is not None  # every level sets its record
-        self.diagnostics_.append(record)
-        if self.verbose:
-            progress.say(progress.describe_level(record, self.n_views))
-
-    def _warn_if_no_two_rows_can_fuse(self, contraction: Contraction, rows: Rows, weights: Any) -> None:
-        n_clusters = contraction.views.method.n_clusters
-        n_rows = np.count_nonzero(weights) if isinstance(weights, np.ndarray) else rows.n_rows
-        if n_clusters is not None and n_clusters >= n_rows > 1:
-            warn_caller(
-                f"n_clusters={n_clusters} of {type(self._base_method()).__name__} is at least the number of rows "
-                f"({n_rows}), so only identical rows fuse: lower n_clusters.",
-                ConvergenceWarning,
-            )
-
-    def _warn_if_unfinished(self, state: FitState, batch_size: int | None) -> None:
-        if state.stalled:
-            warn_caller(
-                f"Levels {state.level - 1} and {state.level} merged nothing in any batch: {state.n_active} clusters "
-                f"are left. Raise batch_size above {batch_size}, or choose a base method that merges more.",
-                ConvergenceWarning,
-            )
-        elif state.idle_levels == 0:
-            warn_caller(
-                f"The last level still merged clusters when max_iter={self.max_iter} was reached: "
-                f"raise max_iter, or ignore this warning if the fit is meant to stop there.",
-                ConvergenceWarning,
-            )
-
-    def _set_fitted(
-        self,
-        values: Rows,
-        weights: NDArray[np.float64] | None,
-        state: FitState,
-        entropy: Entropy,
-        storage: Storage,
-    ) -> None:
-        taken = None if weights is None or weights.all() else np.flatnonzero(weights)
-        labels = storage.vector(len(state.parents), state.parents.dtype)
-        medoids = self._label_rows(state, weights, labels)
-        # Values can be read of all rows or, if rows were read once in order, of those that the first level left active.
-        candidates = state.at_hand.numbers if state.at_hand.numbers is not None else taken
-        landmark_rows = sample_landmarks(labels, medoids, generator_at(entropy, Draw.LANDMARKS), candidates=candidates)
-        self._landmarks = Landmarks.build(fill_missing(state.at_hand.take(landmark_rows), self._selected_means()))
-        if weights is not None and taken is not None:
-            self._join_left_out(values, np.flatnonzero(weights == 0), state, landmark_rows)
-            medoids = self._label_rows(state, weights, labels)
-        self.labels_ = labels
-        self.n_clusters_ = len(medoids)
-        self.medoid_indices_ = medoids
-        self.medoids_ = state.at_hand.take(medoids)
-        self.hierarchy_ = FusionHierarchy(state.parents, state.absorbed_at)
-        self.parents_ = state.parents
-        self.stability_ = state.stability
-        self.n_iter_ = state.level
-        self._landmark_rows = landmark_rows
-        self._landmark_labels = labels[landmark_rows]
-
-    def _set_fitted_on_dask(self, first_level: FirstLevel, state: FitState, entropy: Entropy) -> None:
-        survivors = first_level.survivors
-        labels, medoids = first_level.label(state, self.min_cluster_size)
-        landmarks = sample_landmarks(labels, medoids, generator_at(entropy, Draw.LANDMARKS))
-        self._landmarks = Landmarks.build(state.at_hand.take(landmarks))
-        self._landmark_labels = labels[landmarks]
-        self.labels_ = first_level.spread(labels)
-        self.n_clusters_ = len(medoids)
-        self.medoid_indices_ = survivors.rows[medoids].astype(np.int64)
-        self.medoids_ = state.at_hand.take(medoids)
-        self.hierarchy_ = FusionHierarchy(
-            state.parents,
-            np.maximum(state.absorbed_at, 1) - 1,  # level 0 of this hierarchy is the first level of the fit
-            rows=survivors.rows,
-            row_sizes=survivors.sizes,
-        )
-        self.parents_ = first_level.parents(state)
-        self.stability_ = first_level.stability(state)
-        self._landmark_rows = survivors.rows[landmarks]
-        self.n_iter_ = state.level
-
-    def _label_rows(self, state: FitState, weights: NDArray[np.float64] | None, labels: IntArray) -> IntArray:
-        """Write the final label of each row to ``labels`` and return the medoid of each label."""
-        roots = find_roots(state.parents, state.absorbed_at, state.level, out=labels)
-        return hide_small_clusters(*get_final_labels(roots), weights, self.min_cluster_size)[1]
-
-    def _join_left_out(self, values: Rows, left_out: IntArray, state: FitState, landmark_rows: IntArray) -> None:
-        """Let each row of weight 0 join the first-level cluster of its nearest landmark."""
-        medoids = roots_after_first_level(state.parents, state.absorbed_at, landmark_rows)
-        for block in row_blocks(len(left_out)):
-            rows = left_out[block]
-            nearest = self._landmarks.nearest(fill_missing(values.take(rows), self._selected_means()))
-            update_parents(state.parents, state.absorbed_at, rows, medoids[nearest], level=1)
-
-
-def _describe_reading(at_hand: RowsAtHand) -> Any:
-    """Describe how rows are assigned to the batches of the first level, beyond what the parameters say."""
-    if isinstance(at_hand.values, LazyDaskSource):
-        return "by chunks", np.array(at_hand.values.array.chunks[0])
-    return "in order" if at_hand.in_order else "at random"
-
-
-def _take_relevant(X: Any, relevant: IntArray | None) -> Any:
-    """Return the columns of the relevant features; None means all."""
-    return X if relevant is None else take_features(X, relevant)
-
-
-def _label_rows(landmarks: Landmarks, labels: IntArray, relevant: IntArray | None, X: Any) -> IntArray:
-    """Return the label of the landmark nearest to each row."""
-    return labels[landmarks.nearest(_take_relevant(X, relevant))]
-
-
-def _measure(X: Any, medoids: Any, relevant: IntArray | None) -> Any:
-    """Return the Euclidean distance of each row to each medoid; ``medoids`` has only the relevant features."""
-    if medoids.shape[0] == 0:
-        return np.empty((X.shape[0], 0), dtype=X.dtype)
-    return measure_distances(_take_relevant(X, relevant), medoids)

@@ -109,7 +109,7 @@ def describe_level(record: LevelRecord, n_views: int) -> str:
 
 @dataclass(frozen=True)
 class WatchedEngine:
-    """Runs the batches of a level on another engine, and shows the progress."""
+    """Contracts the runs of a level on another engine, and shows the progress."""
 
     engine: Engine
 
@@ -118,14 +118,25 @@ class WatchedEngine:
         """Whether only one task runs at a time."""
         return self.engine.is_serial
 
+    @property
+    def writes_here(self) -> bool:
+        """Whether tasks can write into arrays of this process."""
+        return self.engine.writes_here
+
+    def share(self, rows: Any) -> Any:
+        """Return rows that the tasks of the engine can read."""
+        return self.engine.share(rows)
+
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
         """Call ``function`` with each tuple of arguments, and yield the results in order."""
         tasks = iter(tasks)
         first = next(tasks)
-        level = first[0].place[0] % BEYOND_LEVELS
+        level = first[0].level % BEYOND_LEVELS
         outcomes = self.engine.run(function, chain([first], tasks), n_tasks)
         # level 0 means samples that are clustered to check the batches, without a bar
-        return _show(outcomes, Work(f"level {level}", n_tasks, "batches")) if level else outcomes
+        return (
+            _show(outcomes, Work(f"level {level}", max(n_tasks, first[0].n_batches), "batches")) if level else outcomes
+        )
 
 
 def _show(outcomes: Iterator[Any], work: Work) -> Iterator[Any]:
@@ -133,7 +144,7 @@ def _show(outcomes: Iterator[Any], work: Work) -> Iterator[Any]:
     with showing(work) as advance:
         for outcome in outcomes:
             rows_in, rows_out = rows_in + outcome.rows_in, rows_out + outcome.rows_out
-            advance(1, f"{rows_in:,} -> {rows_out:,} rows")
+            advance(outcome.n_batches, f"{rows_in:,} -> {rows_out:,} rows")
             yield outcome
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +39,21 @@ class ScratchStorage:
     directory: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
     mappings: list[mmap.mmap] = field(default_factory=list)
 
+    is_shared: ClassVar[bool] = True
+
     def vector(self, n_rows: int, dtype: Any) -> NDArray[Any]:
         """Return an uninitialised vector with one entry for each row."""
         with _naming(self.directory):
             vector = _map(_make_file(self.directory), np.dtype(dtype), (n_rows,))
         self.mappings.append(vector._mmap)  # type: ignore[attr-defined]  # numpy names it for this use only
         return vector
+
+    def store(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return a copy of an array in a temporary file."""
+        with _naming(self.directory):
+            stored = _map(_make_file(self.directory), values.dtype, values.shape)
+        stored[...] = values
+        return stored
 
     def gather(self) -> ScratchGatherer:
         """Return an object that collects the rows that later levels read."""
@@ -78,8 +87,8 @@ class ScratchGatherer:
             write_all(self._file.file, np.ascontiguousarray(values))
         self._n_rows += len(values)
 
-    def rows(self) -> ArrayRows:
-        """Return the rows of all blocks."""
+    def rows(self) -> ArrayRows | None:
+        """Return the rows of all blocks; None if there are none."""
         if self._file is None:
             return self._sparse_blocks.rows()
         with _naming(self._directory):

@@ -1,13 +1,16 @@
 """Which active rows a level contracts together, and which it holds aside (paper, section 2.4).
 
-This file numbers rows by their position among the active rows. Rows held aside stay active and unchanged. They preserve
-the density of the data for the next level, in which the other batches are reduced to their medoids.
+Rows held aside stay active and unchanged. They preserve the density of the data for the next level, in which the other
+batches are reduced to their medoids.
+
+Consecutive batches form a *run*, the unit of work: whoever contracts a run, a thread, a process or a worker of a
+cluster, gets all of its batches at once. How batches are divided into runs does not change any result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
 
@@ -15,17 +18,82 @@ import numpy as np
 
 from cohirf.algorithm.grouping import IntArray, index_dtype
 
+RUN_ROWS = 2**15  # a longer run would lose more work when a fit is killed
+MANY_RUNS = 128  # with fewer runs, some of sixteen cores would wait for the last ones
+
 
 @dataclass(frozen=True)
-class Batch:
-    """Sorted positions: of rows contracted together, and of rows read with them but held aside."""
+class Run:
+    """Consecutive batches of a level. A row of a run has an *offset*, from 0 on, in the order of the batches.
 
-    contracted: IntArray
-    held_aside: IntArray
+    Attributes
+    ----------
+    bounds : array of int
+        Offset of the first row of each batch, and the number of rows of the run. Batches are sorted inside.
+    held : array of int
+        Sorted offsets of rows that are read with the run, but held aside.
+    first_batch : int
+        Number of the first batch among the batches of the level.
+    start : int
+        Index of the first row, if the rows of the run are consecutive.
+    indices : array of int or None
+        Index of each row, if they are not.
+    """
+
+    bounds: IntArray
+    held: IntArray
+    first_batch: int = 0
+    start: int = 0
+    indices: IntArray | None = None
+
+    @classmethod
+    def of_rows(cls, indices: IntArray, number: int = 0) -> Run:
+        """Return a single batch of the rows with the given sorted indices."""
+        return cls(np.array([0, len(indices)]), _no_rows(0), number, indices=indices)
+
+    @property
+    def length(self) -> int:
+        """Number of rows."""
+        return int(self.bounds[-1])
+
+    @property
+    def n_batches(self) -> int:
+        """Number of batches."""
+        return len(self.bounds) - 1
+
+    @property
+    def rows_in(self) -> int:
+        """Number of rows that are contracted."""
+        return self.length - len(self.held)
+
+    @property
+    def rows(self) -> slice | IntArray:
+        """Where the rows are in arrays with one entry per index."""
+        return slice(self.start, self.start + self.length) if self.indices is None else self.indices
+
+    def index(self, offsets: IntArray) -> IntArray:
+        """Return the indices of the rows at ``offsets``."""
+        return offsets + self.start if self.indices is None else self.indices[offsets]
+
+    def among(self, active: IntArray | None) -> Run:
+        """Return the run with other indices: those of the rows that are at its indices in ``active``."""
+        return self if active is None else replace(self, indices=active[self.rows])
+
+    def batches(self) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield the offsets of the rows that each batch contracts, and of those that it holds aside."""
+        kind = index_dtype(self.start + self.length)
+        held_bounds = np.searchsorted(self.held, self.bounds)
+        for (start, stop), (first, last) in zip(pairwise(self.bounds), pairwise(held_bounds), strict=True):
+            offsets = np.arange(start, stop, dtype=kind)
+            held = self.held[first:last]
+            if len(held) == 0:
+                yield offsets, _no_rows(0)
+            else:
+                yield np.delete(offsets, held - start), offsets[held - start]
 
 
 class Batches(Protocol):
-    """Disjoint batches, created one by one."""
+    """The batches of a level, by position among the active rows."""
 
     @property
     def n_batches(self) -> int:
@@ -33,10 +101,14 @@ class Batches(Protocol):
 
     @property
     def held_aside(self) -> IntArray:
-        """Positions of the held-aside rows that are in no batch."""
+        """Sorted positions of the held-aside rows that are in no run."""
 
-    def __iter__(self) -> Iterator[Batch]:
-        """Yield the batches."""
+    @property
+    def starts(self) -> IntArray:
+        """Position of the first row of each batch, if batches are consecutive rows; otherwise their numbers."""
+
+    def runs(self, cuts: IntArray) -> Iterator[Run]:
+        """Yield the runs; ``cuts`` are the sorted numbers of the batches at which a run begins."""
 
 
 def count_batches(n_rows: int, batch_size: int | None) -> int:
@@ -66,6 +138,18 @@ def split_into_batches(
     return RandomBatches(shuffled, _bounds(n_active, n_batches))
 
 
+def cut_into_runs(n_batches: int, n_rows: int) -> IntArray:
+    """Return the batches at which runs begin: many runs, for all cores, and none much longer than needed."""
+    batches_a_run = max(1, min(n_batches // MANY_RUNS, RUN_ROWS * n_batches // n_rows))
+    return np.arange(0, n_batches, batches_a_run)
+
+
+def cut_at_chunks(starts: IntArray, chunk_starts: IntArray) -> IntArray:
+    """Return the batches at which runs begin if each run has the batches that start in one chunk of the data."""
+    chunk = np.searchsorted(chunk_starts, starts, side="right")
+    return np.flatnonzero(np.diff(chunk, prepend=-1))
+
+
 @dataclass(frozen=True)
 class OneBatch:
     """All active rows."""
@@ -78,8 +162,14 @@ class OneBatch:
         """No row is held aside."""
         return _no_rows(self.n_active)
 
-    def __iter__(self) -> Iterator[Batch]:
-        yield Batch(np.arange(self.n_active, dtype=index_dtype(self.n_active)), _no_rows(self.n_active))
+    @property
+    def starts(self) -> IntArray:
+        """Position of the first row."""
+        return np.zeros(1, dtype=np.int64)
+
+    def runs(self, cuts: IntArray) -> Iterator[Run]:
+        """Yield the only run."""
+        yield Run(np.array([0, self.n_active]), _no_rows(0))
 
 
 @dataclass(frozen=True)
@@ -99,25 +189,18 @@ class RandomBatches:
         """Positions of rows that are held aside."""
         return np.sort(self.shuffled[: self.bounds[1]])
 
-    def __iter__(self) -> Iterator[Batch]:
-        for start, stop in pairwise(self.bounds[1:]):
-            yield Batch(np.sort(self.shuffled[start:stop]), _no_rows(len(self.shuffled)))
+    @property
+    def starts(self) -> IntArray:
+        """Numbers of the batches."""
+        return np.arange(self.n_batches)
 
-
-@dataclass(frozen=True)
-class Block:
-    """Consecutive positions from ``start`` to ``stop``, and the offsets of the held-aside rows among them."""
-
-    start: int
-    stop: int
-    held: IntArray
-
-    def batch(self, n_active: int) -> Batch:
-        """Return the block as a batch; ``n_active`` positions in all decide the integer type."""
-        is_held = np.zeros(self.stop - self.start, dtype=bool)
-        is_held[self.held] = True
-        positions = np.arange(self.start, self.stop, dtype=index_dtype(n_active))
-        return Batch(positions[~is_held], positions[is_held])
+    def runs(self, cuts: IntArray) -> Iterator[Run]:
+        """Yield the runs; ``cuts`` are the numbers of the batches at which a run begins."""
+        bounds = self.bounds[1:]
+        for first, stop in pairwise([*cuts.tolist(), self.n_batches]):
+            of_run = bounds[first : stop + 1]
+            positions = [np.sort(self.shuffled[start:end]) for start, end in pairwise(of_run)]
+            yield Run(of_run - of_run[0], _no_rows(0), first, indices=np.concatenate(positions))
 
 
 @dataclass(frozen=True)
@@ -138,16 +221,22 @@ class BlocksInOrder:
         """No rows: held-aside rows are part of a block, and are read with its other rows."""
         return _no_rows(self.n_active)
 
-    def __iter__(self) -> Iterator[Batch]:
-        return (block.batch(self.n_active) for block in self.blocks())
+    @property
+    def starts(self) -> IntArray:
+        """Position of the first row of each block."""
+        return block_bounds(self.n_active, self.n_with_held_aside)[:-1]
 
-    def blocks(self) -> Iterator[Block]:
-        """Yield the blocks. A block stores its bounds and held-aside rows only, so it stays small."""
-        held_bounds = _bounds(self.n_active // self.n_with_held_aside, self.n_batches)
-        blocks = pairwise(block_bounds(self.n_active, self.n_with_held_aside).tolist())
-        for (start, stop), (held_start, held_stop) in zip(blocks, pairwise(held_bounds), strict=True):
-            held = self.rng.choice(stop - start, size=held_stop - held_start, replace=False, shuffle=False)
-            yield Block(start, stop, held)
+    def runs(self, cuts: IntArray) -> Iterator[Run]:
+        """Yield the runs; ``cuts`` are the numbers of the blocks at which a run begins. Runs can be drawn only once."""
+        bounds = block_bounds(self.n_active, self.n_with_held_aside)
+        n_held = np.diff(_bounds(self.n_active // self.n_with_held_aside, self.n_batches))
+        for first, stop in pairwise([*cuts.tolist(), self.n_batches]):
+            of_run = bounds[first : stop + 1] - bounds[first]
+            held = [
+                start + np.sort(self.rng.choice(end - start, size=size, replace=False, shuffle=False))
+                for (start, end), size in zip(pairwise(of_run.tolist()), n_held[first:stop], strict=True)
+            ]
+            yield Run(of_run, np.concatenate(held), first, int(bounds[first]))
 
 
 def block_bounds(n_active: int, n_with_held_aside: int) -> IntArray:

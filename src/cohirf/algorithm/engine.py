@@ -8,11 +8,21 @@ from typing import Any, Protocol
 
 
 class Engine(Protocol):
-    """Runs tasks, one after the other or at the same time."""
+    """Runs tasks, one after the other or at the same time, here or elsewhere."""
 
     @property
     def is_serial(self) -> bool:
         """Whether a task starts only after the result of the previous task was consumed."""
+
+    @property
+    def writes_here(self) -> bool:
+        """Whether tasks can write into arrays of this process. If not, all that they find is in their results."""
+
+    def share(self, rows: Any) -> Any:
+        """Return ``rows`` such that tasks, wherever they run, can read them without a copy for each task.
+
+        An engine that cannot do so returns them unchanged.
+        """
 
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
         """Call ``function`` with each of ``n_tasks`` tuples of arguments, and yield the results in order.
@@ -27,6 +37,11 @@ class SerialEngine:
     """Runs one task after the other, each when its result is requested."""
 
     is_serial: bool = True
+    writes_here: bool = True
+
+    def share(self, rows: Any) -> Any:
+        """Return ``rows`` unchanged: tasks run in this process."""
+        return rows
 
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
         """Call ``function`` with each tuple of arguments, and yield the results in order."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.get_clusters import Views, sample_features
+from cohirf.algorithm.features import sample_features
+from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.randomness import Draw, generator_at
+from cohirf.algorithm.runs import Survivors
 
 
 class FeatureTally:
@@ -24,6 +26,12 @@ class FeatureTally:
             features = self._features(place, view)
             self._confirmed[features] += n_rows * confirmed
             self._held[features] += n_rows
+
+    def add_level(self, level: int, survivors: Survivors) -> None:
+        """Add the views of all batches of a level."""
+        batches = zip(survivors.batch_sizes.tolist(), survivors.view_stability, strict=True)
+        for number, (n_rows, of_view) in enumerate(batches):
+            self.add((level, number), n_rows, of_view)
 
     def mean(self) -> NDArray[np.float64]:
         """Return the mean for each feature, over all rows that were clustered with it; NaN if there were none."""

@@ -15,11 +15,11 @@ from scipy import sparse
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.consensus import Codes, Consensus, fold_views, mean_agreement
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.grouping import IntArray, row_blocks
+from cohirf.algorithm.features import sample_features, take_features
+from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
 from cohirf.algorithm.stability import Stability, measure_stability
-
-SCALED_CELLS = 2**15
+from cohirf.algorithm.storage import ArrayRows
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,8 @@ def get_clusters(
     shown = X if companions is None or views.method.finds_no_fewer_than(n_rows) else _stack(X, companions)
     memory = _view_memory(shown, views.n_features) if engine.is_serial else None
     n_runs = views.n_runs(X.shape[1])
-    tasks = ((shown, sample_weight, views, (*place, view), memory) for view in range(n_runs))
+    rows = engine.share(ArrayRows(shown))
+    tasks = ((rows, sample_weight, views, (*place, view), memory) for view in range(n_runs))
     stopwatch = _Stopwatch(engine.run(label_view, tasks, n_runs))
     labels = (labels[:n_rows] for labels in stopwatch.labels() for _ in range(views.n_views // n_runs))
     codes = fold_views(labels, X.shape[0], sample_weight)
@@ -95,45 +96,19 @@ def get_clusters(
 
 
 def label_view(
-    X: Any, sample_weight: Any, views: Views, place: tuple[int, int, int], memory: NDArray[Any] | None = None
+    rows: ArrayRows, sample_weight: Any, views: Views, place: tuple[int, int, int], memory: NDArray[Any] | None = None
 ) -> ViewLabels:
-    """Label the rows of ``X`` on the view at ``place``: (level, batch, view).
+    """Label ``rows`` on the view at ``place``: (level, batch, view).
 
     Views that are labelled one after the other can share the ``memory`` into which their columns are copied.
     """
+    X = rows.X
     rng = generator_at(views.entropy, Draw.VIEW, *place)
     features = sample_features(rng, X.shape[1], views.n_features)
     view = take_features(X, features, memory, views.scale(X.shape[1]))
     started = perf_counter()
     labels = views.method.label_rows(view, rng, sample_weight, may_overwrite=view is not X)
     return ViewLabels(labels, perf_counter() - started)
-
-
-def sample_features(rng: np.random.Generator, n_features: int, n_sampled: int) -> NDArray[np.intp]:
-    """Draw ``n_sampled`` distinct features, and return them sorted."""
-    return np.sort(rng.choice(n_features, size=n_sampled, replace=False))
-
-
-def take_features(X: Any, features: IntArray, out: NDArray[Any] | None = None, scale: float = 1.0) -> Any:
-    """Return the given columns of ``X`` times ``scale``, in ``out`` if given.
-
-    If all columns are asked for, ``X`` itself is returned, neither copied nor scaled.
-    """
-    if len(features) == X.shape[1]:
-        return X
-    if sparse.issparse(X):
-        view = X[:, features]
-        view.data *= scale
-        return view
-    if out is None:
-        out = np.empty((X.shape[0], len(features)), dtype=X.dtype)
-    # Blocks are scaled while they are in the cache.
-    for block in row_blocks(len(X), len(X) if scale == 1 else SCALED_CELLS // len(features) + 1):
-        # with mode="clip", numpy needs no buffer to leave `out` unchanged if an index is out of range
-        part = np.take(X[block], features, axis=1, out=out[block], mode="clip")
-        if scale != 1:
-            part *= scale
-    return out
 
 
 def _stack(X: Any, companions: Any) -> Any:

@@ -1,4 +1,4 @@
-"""UpdateParents and GetFinalLabels: the fusion hierarchy as two vectors (paper, section 2.2.3).
+"""GetFinalLabels: from the fusion hierarchy, as two vectors, to clusters (paper, section 2.2.3).
 
 ``parents[i]`` is the medoid that absorbed row i, or i itself. ``absorbed_at[i]`` is the level at which that happened,
 or 0 if it never did.
@@ -14,12 +14,6 @@ from numpy.typing import NDArray
 from cohirf.algorithm.grouping import IntArray, count_by_label, row_blocks, sum_by_label
 
 FEW_MEDOIDS = 256
-
-
-def update_parents(parents: IntArray, absorbed_at: IntArray, rows: IntArray, medoids: IntArray, level: int) -> None:
-    """Record, in place, that each of ``rows`` now belongs to the medoid beside it in ``medoids``."""
-    parents[rows] = medoids
-    absorbed_at[rows[rows != medoids]] = level
 
 
 def find_roots(parents: IntArray, absorbed_at: IntArray, level: int, out: IntArray | None = None) -> IntArray:
@@ -41,11 +35,6 @@ def find_roots(parents: IntArray, absorbed_at: IntArray, level: int, out: IntArr
             moved = moved or not np.array_equal(further, roots[block])
             roots[block] = further
     return roots
-
-
-def roots_after_first_level(parents: IntArray, absorbed_at: IntArray, rows: IntArray) -> IntArray:
-    """Return the medoid that represents each of ``rows`` after the first level: the row itself or its parent."""
-    return np.where(absorbed_at[rows] == 1, parents[rows], rows)
 
 
 def get_final_labels(roots: IntArray) -> tuple[IntArray, IntArray]:

@@ -20,11 +20,13 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.contract_batch import Contraction
+from cohirf.algorithm.first_level import FirstLevel
 from cohirf.algorithm.grouping import IntArray, sum_by_label
-from cohirf.algorithm.levels import ContractedBatch, Contraction, FitState, LevelRecord, Resources, run_batches
-from cohirf.algorithm.parents import update_parents
+from cohirf.algorithm.levels import FitState, LevelRecord, Resources, run_tasks
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.randomness import Draw, generator_at
+from cohirf.algorithm.runs import ContractedRun
 
 # A single row on the border between two clusters can get into a group by chance. Two rows of one cluster in the same
 # group are not a coincidence.
@@ -41,11 +43,16 @@ class Bonds:
     groups: IntArray
     n_rows: IntArray
     n_groups: int
-    batch: ContractedBatch
+    batch: ContractedRun
 
 
 def redraw_rounds(
-    population: Population, state: FitState, contraction: Contraction, max_rounds: int, resources: Resources
+    population: Population,
+    first_level: FirstLevel,
+    state: FitState,
+    contraction: Contraction,
+    max_rounds: int,
+    resources: Resources,
 ) -> Iterator[FitState]:
     """Run rounds after the last level, until two in a row fuse nothing; yield the state after each round.
 
@@ -55,28 +62,29 @@ def redraw_rounds(
     for _ in range(max_rounds):
         if state.n_active == 1 or n_idle == IDLE_ROUNDS:
             return
-        state = redraw_round(population, state, contraction, resources)
+        state = redraw_round(population, first_level, state, contraction, resources)
         n_idle = n_idle + 1 if state.idle_levels else 0
         yield state
 
 
-def redraw_round(population: Population, state: FitState, contraction: Contraction, resources: Resources) -> FitState:
+def redraw_round(
+    population: Population, first_level: FirstLevel, state: FitState, contraction: Contraction, resources: Resources
+) -> FitState:
     """Fuse clusters if the base method puts some of their rows, active or sampled, into the same group."""
     level = state.level + 1
     rng = generator_at(contraction.views.entropy, Draw.REDRAW, level)
-    active = state.row_numbers(np.arange(state.n_active))
-    batches = draw_batches(population.row_numbers(active), population, contraction.batch_size, rng)
+    active = state.active.at(np.arange(state.n_active))
+    batches = draw_batches(first_level.leaves.rows[active], population, contraction.batch_size, rng)
     tasks = (population.task(rows, (BEYOND_LEVELS + level, number)) for number, rows in enumerate(batches))
-    outcomes = run_batches(tasks, len(batches), contraction, resources)
     bonds = [
-        find_bonds(find_roots_of(state.parents, population.leaves(rows)), outcome)
-        for rows, outcome in zip(batches, outcomes, strict=True)
+        find_bonds(find_roots_of(state.fusions.parents, first_level.find_leaves(task.run.rows)), outcome)
+        for task, outcome in run_tasks(tasks, len(batches), contraction, resources)
     ]
     stay = np.flatnonzero(~np.isin(active, _fuse(state, contraction, bonds, level)))
+    mass = None if state.active.mass is None else state.active.mass[stay]
     return replace(
         state,
-        active=state.index(stay),
-        mass=None if state.mass is None else state.mass[stay],
+        active=replace(state.active, index=active[stay], mass=mass),
         level=level,
         idle_levels=int(len(stay) == len(active)),
         record=_record(level, len(active), len(stay), bonds),
@@ -102,17 +110,17 @@ def find_roots_of(parents: IntArray, rows: IntArray) -> IntArray:
     return roots
 
 
-def find_bonds(roots: IntArray, batch: ContractedBatch) -> Bonds:
+def find_bonds(roots: IntArray, batch: ContractedRun) -> Bonds:
     """Link each cluster to the groups that contain two of its rows, or all of its rows in this batch.
 
     ``roots`` has the cluster of each row of the batch.
     """
     names, number = np.unique(roots, return_inverse=True)
-    shape = (len(names), len(batch.medoids))
-    counts = sparse.csr_array((np.ones(len(roots), dtype=np.int64), (number, batch.labels)), shape=shape).tocoo()
+    shape = (len(names), batch.rows_out)
+    counts = sparse.csr_array((np.ones(len(roots), dtype=np.int64), (number, batch.survivor_of)), shape=shape).tocoo()
     here = np.bincount(number)
     binds = counts.data >= np.minimum(ROWS_TO_BIND, here[counts.row])
-    return Bonds(names[counts.row[binds]], counts.col[binds], counts.data[binds], len(batch.medoids), batch)
+    return Bonds(names[counts.row[binds]], counts.col[binds], counts.data[binds], batch.rows_out, batch)
 
 
 def _fuse(state: FitState, contraction: Contraction, bonds: list[Bonds], level: int) -> IntArray:
@@ -128,10 +136,10 @@ def _fuse(state: FitState, contraction: Contraction, bonds: list[Bonds], level: 
     n_rows = sum_by_label(number, np.concatenate([found.n_rows for found in bonds]).astype(np.float64), len(roots))
     names, labels = np.unique(component[fused], return_inverse=True)
     roots = roots[fused]
-    X = fill_missing(state.at_hand.take(roots), contraction.column_means)
+    X = fill_missing(state.active.values.take(roots), contraction.column_means)
     rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, level)
     chosen = roots[contraction.choose_medoids(X, labels, len(names), n_rows[fused], rng)]
-    update_parents(state.parents, state.absorbed_at, roots, chosen[labels], level)
+    state.fusions.record(roots, chosen[labels], level)
     return np.setdiff1d(roots, chosen)
 
 
@@ -144,17 +152,5 @@ def _components(clusters: IntArray, groups: IntArray, n_clusters: int, n_groups:
 
 
 def _record(level: int, rows_in: int, rows_out: int, bonds: list[Bonds]) -> LevelRecord:
-    batches = [found.batch for found in bonds]
-    return LevelRecord(
-        level=level,
-        n_batches=len(bonds),
-        rows_in=rows_in,
-        rows_held_aside=0,
-        rows_out=rows_out,
-        views_kept=float(np.mean([batch.views_kept for batch in batches])),
-        agreement=float(np.mean([batch.agreement for batch in batches])),
-        stability=float(np.mean([batch.view_stability.mean() for batch in batches])),
-        base_seconds=sum(batch.base_seconds for batch in batches),
-        consensus_seconds=sum(batch.consensus_seconds for batch in batches),
-        medoid_seconds=sum(batch.medoid_seconds for batch in batches),
-    )
+    costs = np.concatenate([found.batch.survivors.batch_costs for found in bonds])
+    return LevelRecord(level, len(bonds), rows_in, 0, rows_out, *costs[:, :3].mean(axis=0), *costs[:, 3:].sum(axis=0))

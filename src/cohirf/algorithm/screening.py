@@ -24,7 +24,7 @@ from scipy import sparse, stats
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from cohirf.algorithm.get_clusters import take_features
+from cohirf.algorithm.features import take_features
 from cohirf.algorithm.grouping import IntArray, compress, row_blocks, sum_by_label
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
 

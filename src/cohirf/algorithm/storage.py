@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.algorithm.get_clusters import take_features
+from cohirf.algorithm.features import take_features
 from cohirf.algorithm.grouping import IntArray
 
 
@@ -31,8 +31,8 @@ class Gatherer(Protocol):
     def add(self, values: Any) -> None:
         """Append a block of rows."""
 
-    def rows(self) -> Rows:
-        """Return the rows of all blocks."""
+    def rows(self) -> Rows | None:
+        """Return the rows of all blocks; None if there are none."""
 
 
 class Storage(Protocol):
@@ -44,8 +44,24 @@ class Storage(Protocol):
     def gather(self) -> Gatherer:
         """Return an object that collects the rows that later levels read."""
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes of this machine can write to the vectors."""
+
     def release(self) -> None:
         """Release memory that caches parts of the vectors, if they are stored on disk."""
+
+
+def take_in_order(rows: Rows, numbers: IntArray) -> Any:
+    """Return the given rows (distinct, in any order) in their order."""
+    order = np.argsort(numbers)
+    values = rows.take(numbers[order])
+    return values[np.argsort(order)]
+
+
+def is_in_memory(rows: Rows) -> bool:
+    """Return whether rows are in the memory of this process, so that pickling them would pickle all values."""
+    return bool(getattr(rows, "in_memory", False))
 
 
 @dataclass(frozen=True)
@@ -53,6 +69,8 @@ class ArrayRows:
     """Rows of an array or CSR matrix."""
 
     X: Any
+
+    in_memory: ClassVar[bool] = True
 
     @property
     def n_rows(self) -> int:
@@ -69,11 +87,33 @@ class ArrayRows:
 
 
 @dataclass(frozen=True)
+class NumberedRows:
+    """Rows that keep the numbers (sorted, distinct) that they have among other rows."""
+
+    X: Any
+    numbers: IntArray
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.numbers)
+
+    def take(self, rows: IntArray) -> Any:
+        """Return the rows with the given numbers."""
+        return ArrayRows(self.X).take(np.searchsorted(self.numbers, rows))
+
+
+@dataclass(frozen=True)
 class RowsWithFeatures:
     """Rows with a subset of the features. Reading loads all features of the requested rows first."""
 
     rows: Rows
     features: IntArray
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows are in the memory of this process."""
+        return is_in_memory(self.rows)
 
     @property
     def n_rows(self) -> int:
@@ -86,11 +126,35 @@ class RowsWithFeatures:
 
 
 @dataclass(frozen=True)
+class SomeRows:
+    """A subset of rows, numbered by their position in it. They are read from the other rows when they are needed."""
+
+    values: Rows
+    rows: IntArray
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows are in the memory of this process."""
+        return is_in_memory(self.values)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    def take(self, rows: IntArray) -> Any:
+        """Return the rows at the given positions (sorted, distinct) in this subset."""
+        return self.values.take(self.rows[rows])
+
+
+@dataclass(frozen=True)
 class RowsReadOnce:
     """A subset of rows, which are read together on first use and then kept in memory."""
 
     values: Rows
     rows: IntArray
+
+    in_memory: ClassVar[bool] = True
 
     @property
     def n_rows(self) -> int:
@@ -98,13 +162,13 @@ class RowsReadOnce:
         return len(self.rows)
 
     @cached_property
-    def in_memory(self) -> ArrayRows:
+    def kept(self) -> ArrayRows:
         """The rows in memory."""
         return ArrayRows(self.values.take(self.rows))
 
     def take(self, rows: IntArray) -> Any:
         """Return the rows at the given positions in this subset."""
-        return self.in_memory.take(rows)
+        return self.kept.take(rows)
 
 
 @dataclass(frozen=True)
@@ -117,8 +181,10 @@ class MemoryGatherer:
         """Append a block of rows."""
         self.blocks.append(values)
 
-    def rows(self) -> ArrayRows:
-        """Return the rows of all blocks."""
+    def rows(self) -> ArrayRows | None:
+        """Return the rows of all blocks; None if there are none."""
+        if not self.blocks:
+            return None
         stack = sparse.vstack if sparse.issparse(self.blocks[0]) else np.concatenate
         return ArrayRows(stack(self.blocks))
 
@@ -126,6 +192,8 @@ class MemoryGatherer:
 @dataclass(frozen=True)
 class MemoryStorage:
     """Keeps everything in memory."""
+
+    is_shared: ClassVar[bool] = False
 
     def vector(self, n_rows: int, dtype: Any) -> NDArray[Any]:
         """Return an uninitialised vector with one entry for each row."""

@@ -18,8 +18,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.grouping import IntArray
-from cohirf.algorithm.levels import Contraction, LevelRecord, Resources, run_batches
+from cohirf.algorithm.levels import LevelRecord, Resources, run_tasks
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.randomness import Draw, generator_at
 
@@ -212,9 +213,9 @@ class Probe:
                 contraction = replace(contraction, views=replace(contraction.views, method=BaseMethod.of(method)))
             # levels of a fit start at 1, so samples, at level 0, never share random numbers with it
             task = self._population.task(rows[order], (0, len(self._known)))
-            (outcome,) = run_batches([task], 1, contraction, self._resources)
+            ((_, outcome),) = run_tasks([task], 1, contraction, self._resources)
             labels = np.empty(len(rows), dtype=np.int64)
-            labels[order] = outcome.labels
+            labels[order] = outcome.survivor_of
             self._known[setting] = labels
         return self._known[setting]
 

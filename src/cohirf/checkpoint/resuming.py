@@ -1,4 +1,4 @@
-"""The engine of a fit with a checkpoint: it reads batches from the journal, and computes and records the others."""
+"""The engine of a fit with a checkpoint: it reads runs from the journal, and computes and records the others."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.first_level import Run, Survivors
-from cohirf.algorithm.levels import BatchTask
+from cohirf.algorithm.runs import ContractedRun, RunTask
 from cohirf.checkpoint.errors import CheckpointError, refusing_content
 from cohirf.checkpoint.journal import Journal
 from cohirf.checkpoint.outcomes import JournalEntry, check_against_task, values_kind
@@ -17,24 +17,21 @@ from cohirf.checkpoint.outcomes import JournalEntry, check_against_task, values_
 
 @dataclass(frozen=True)
 class ResumableEngine:
-    """Takes results of batches from a journal while it has any; computes and records the others.
+    """Takes results of runs from a journal while it has any; computes and records the others.
 
     Attributes
     ----------
     engine : Engine
-        Computes the batches that are not in the journal.
+        Computes the runs that are not in the journal.
     journal : Journal
-        Holds the results of the batches.
+        Holds the results of the runs.
     n_features : int
         Number of features of the data.
-    n_views : int
-        Number of views of each batch.
     """
 
     engine: Engine
     journal: Journal
     n_features: int
-    n_views: int
     _kinds: set[Any] = field(default_factory=set, repr=False)
 
     @property
@@ -42,13 +39,23 @@ class ResumableEngine:
         """Whether tasks run one at a time."""
         return self.engine.is_serial
 
+    @property
+    def writes_here(self) -> bool:
+        """False: the journal needs all that a task finds."""
+        return False
+
+    def share(self, rows: Any) -> Any:
+        """Return rows that the tasks of the engine can read."""
+        return self.engine.share(rows)
+
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
-        """Yield the result of each batch, in order."""
+        """Yield the result of each run, in order."""
         tasks = iter(tasks)
         while n_tasks > 0 and (entry := self.journal.read()) is not None:
-            self._check(entry, next(tasks)[0])
+            task, contraction, *_ = next(tasks)
+            self._check(entry, task, contraction)
             n_tasks -= 1
-            yield entry.batch
+            yield entry.outcome
         if n_tasks > 0:
             places: deque[tuple[int, int]] = deque()
             for outcome in self.engine.run(function, _noting_places(tasks, places), n_tasks):
@@ -56,20 +63,19 @@ class ResumableEngine:
                 self.journal.append(JournalEntry(places.popleft(), outcome))
                 yield outcome
 
-    def _check(self, entry: JournalEntry, task: BatchTask | Run) -> None:
-        is_of_run = isinstance(entry.batch, Survivors)
-        if entry.place != task.place or entry.batch.rows_in != task.rows_in or is_of_run != isinstance(task, Run):
+    def _check(self, entry: JournalEntry, task: RunTask, contraction: Contraction) -> None:
+        if entry.place != task.place or entry.outcome.rows_in != task.rows_in:
             raise CheckpointError(
-                f"{self.journal.path} holds batch {entry.place} with {entry.batch.rows_in} rows where the fit has "
+                f"{self.journal.path} holds batch {entry.place} with {entry.outcome.rows_in} rows where the fit has "
                 f"{task.place} with {task.rows_in}: the checkpoint belongs to another fit. Give another directory."
             )
         with refusing_content(self.journal.path):
-            check_against_task(entry, task, self.n_features, self.n_views)
-        self._check_kind(entry.batch)
+            check_against_task(entry, task, contraction, self.n_features)
+        self._check_kind(entry.outcome)
 
-    def _check_kind(self, batch: Any) -> None:
-        """Refuse batches whose values cannot be concatenated."""
-        kind = values_kind(batch)
+    def _check_kind(self, outcome: ContractedRun) -> None:
+        """Refuse runs whose values cannot be concatenated."""
+        kind = values_kind(outcome)
         if kind is not None:
             self._kinds.add(kind)
         with refusing_content(self.journal.path):

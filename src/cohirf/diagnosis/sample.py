@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cohirf.algorithm.get_clusters import take_features
+from cohirf.algorithm.features import take_features
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.diagnosis.reading import read_rows
 

@@ -7,22 +7,23 @@ of this process. This is the only file that imports Dask.
 from __future__ import annotations
 
 import os
-import sys
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import config_context, get_config
 
 from cohirf.algorithm.engine import SerialEngine
+from cohirf.algorithm.runs import ContractedRun, RunTask, contract_run
 from cohirf.engines.local import one_thread
 from cohirf.optional import import_optional
+from cohirf.sources.dask import ChunkSource
 
 RETRIES = 2  # of a task that fails on a live worker, for example because it could not read its file
 CALLS_A_THREAD = 8  # bundles of batches per thread at a later level: enough that no worker waits long for another
@@ -50,6 +51,8 @@ FAULTS = {
     "ValueError": GONE,
 }
 
+NO_OBJECTS = np.empty(0, object)
+
 Function = Callable[..., Any]
 Tasks = Iterable[tuple[Any, ...]]
 
@@ -70,22 +73,6 @@ def find_client() -> Any:
     return scheduler if hasattr(scheduler, "scheduler_info") else None
 
 
-def find_active_client() -> Any:
-    """Return the active client of a cluster, or None, without importing Dask.
-
-    Tasks on a worker get None: if they waited for tasks of their own, all workers could end up waiting forever.
-    """
-    distributed = sys.modules.get("distributed")
-    if distributed is None:
-        return None
-    with suppress(ValueError):  # raised if this process is not a worker
-        distributed.get_worker()
-        return None
-    with suppress(ValueError):  # raised if there is no client
-        return find_client() if is_usable(distributed.Client.current()) else None
-    return None
-
-
 def is_usable(client: Any) -> bool:
     """Return whether a client is connected and synchronous."""
     return client.status == "running" and not client.asynchronous
@@ -98,47 +85,48 @@ def new_name(operation: str) -> str:
 
 @dataclass
 class DataLocalEngine:
-    """Runs tasks on the workers that hold their data, and keeps the results there.
+    """Contracts runs on the workers that hold their rows. What belongs to the rows stays there.
 
     Attributes
     ----------
-    lazy : dask.array.Array
-        The tasks: a lazy array with the result of one task per chunk. A result need not be an array.
+    rows : dask.array.Array
+        The data.
+    weights : dask.array.Array or None
+        Sample weights as a column, with the chunks of the data.
     persisted : dask.array.Array or None
-        The results of the tasks that were run. They stay on the workers as long as this array is referenced.
-    is_serial : bool
-        False: tasks run in parallel.
+        The runs that were contracted, one per chunk. They stay on the workers as long as this array is referenced.
     """
 
-    lazy: Any
+    rows: Any
+    weights: Any = None
     persisted: Any = None
-    is_serial: bool = False
 
-    def join_restored(self, lazy: Any) -> Any:
-        """Return the persisted results, preceded by lazy chunks for tasks that were restored from a checkpoint.
+    is_serial: ClassVar[bool] = False
+    writes_here: ClassVar[bool] = False
 
-        ``lazy`` has a chunk for every task; the first ones are those that were not run.
-        """
-        n_restored = lazy.numblocks[0] - (0 if self.persisted is None else self.persisted.numblocks[0])
+    def share(self, rows: Any) -> Any:
+        """Return nothing: each task gets the rows of its chunk on the worker."""
+        return None
+
+    def outcomes(self, tasks: list[RunTask], contraction: Any) -> Any:
+        """Return the contracted runs; lazily those of the first tasks, which were restored from a checkpoint."""
+        n_restored = len(tasks) - (0 if self.persisted is None else self.persisted.numblocks[0])
         if n_restored == 0:
             return self.persisted
-        return dask_array().concatenate(
-            [lazy.blocks[:n_restored], *([] if self.persisted is None else [self.persisted])]
-        )
+        restored = self._lazy(contract_run, [(task, contraction, SerialEngine()) for task in tasks[:n_restored]])
+        return dask_array().concatenate([restored, *([] if self.persisted is None else [self.persisted])])
 
     def run(self, function: Function, tasks: Tasks, n_tasks: int) -> Iterator[Any]:
-        """Run the last ``n_tasks`` tasks, and apply ``function`` to each result on its worker.
+        """Call ``function`` with each tuple of arguments on the worker with the rows of the task, which comes first.
 
-        Yields the values of ``function`` in the order of the tasks, as they become ready.
+        Yields the results in order, without what belongs to the rows of a run.
         """
-        deque(tasks, maxlen=0)  # a progress bar may count them
         client = find_client()
         if client is not None:
             refuse_other_packages(client)
         with naming_faults():
-            n_restored = self.lazy.numblocks[0] - n_tasks
-            computed = self.persisted = _persist(client, self.lazy.blocks[n_restored:])
-            results = computed.map_blocks(function, name=new_name("summarize"), dtype=object, meta=np.empty(0, object))
+            computed = self.persisted = _persist(client, self._lazy(function, list(tasks)))
+            results = computed.map_blocks(_without_map, name=new_name("summarize"), dtype=object, meta=NO_OBJECTS)
             results = _persist(client, results)
             try:
                 yield from chunks_of(results)
@@ -146,6 +134,50 @@ class DataLocalEngine:
                 with suppress(Exception):  # the cluster may be gone
                     client.cancel([computed, results])
                 raise
+
+    def _lazy(self, function: Function, tasks: list[tuple[Any, ...]]) -> Any:
+        """Return a lazy array with the result of one task per chunk; every call uses new names."""
+        runs = [task[0].run for task in tasks]
+        lengths, rows = tuple(run.length for run in runs), slice(runs[0].start, runs[-1].start + runs[-1].length)
+        given = [one_chunk_each(tasks), "i"]
+        for array in (self.rows,) if self.weights is None else (self.rows, self.weights):
+            named = array.map_blocks(_as_is, name=new_name("rows"), dtype=array.dtype, meta=array._meta)
+            # the "p2p" method would write all data to the disks of the workers, and start over when a worker is lost
+            given += [named[rows].rechunk((lengths, -1), method="tasks"), "ij"]
+        call = partial(call_on_one_thread, partial(_call_with_chunk, function), get_config())
+        return map_chunks(call, given, tuple(1 for _ in runs), new_name("contract_batches"), object)
+
+
+def _as_is(chunk: Any) -> Any:
+    return chunk
+
+
+def _call_with_chunk(function: Function, task: tuple[Any, ...], columns: list[Any], weights: Any = None) -> Any:
+    """Call a function with the rows of a chunk. Dask passes the single chunk along the columns in a list."""
+    run_task, *others = task
+    start = run_task.run.start
+    values = ChunkSource(columns[0], start, start + run_task.run.length)
+    mass = None if weights is None else np.asarray(weights[0])[:, 0]
+    return function(replace(run_task, values=values, mass=mass), *others)
+
+
+def _without_map(outcome: ContractedRun) -> ContractedRun:
+    return ContractedRun(outcome.survivors)
+
+
+def one_chunk_each(things: list[Any]) -> Any:
+    """Return a Dask array with one of ``things`` in each chunk."""
+    name = new_name("table")
+    graph = {(name, number): thing for number, thing in enumerate(things)}
+    return dask_array().Array(graph, name, chunks=((1,) * len(things),), dtype=object)
+
+
+def map_chunks(function: Any, given: list[Any], lengths: tuple[int, ...], name: str, dtype: Any) -> Any:
+    """Apply ``function`` to the chunks at the same position of several arrays; return a lazy array of the results."""
+    meta, chunks = np.empty(0, dtype=dtype), {"i": lengths}
+    return dask_array().blockwise(
+        function, "i", *given, name=name, adjust_chunks=chunks, align_arrays=False, dtype=dtype, meta=meta
+    )
 
 
 def chunks_of(persisted: Any) -> Iterator[Any]:
@@ -161,7 +193,13 @@ class DaskEngine:
     """Sends tasks to the workers of a cluster, together with their data."""
 
     client: Any
-    is_serial: bool = False
+
+    is_serial: ClassVar[bool] = False
+    writes_here: ClassVar[bool] = False
+
+    def share(self, rows: Any) -> Any:
+        """Return ``rows`` unchanged: each task is sent with its own rows."""
+        return rows
 
     def run(self, function: Function, tasks: Tasks, n_tasks: int) -> Iterator[Any]:
         """Call ``function`` with each tuple of arguments; yield the results in order, as they become ready."""

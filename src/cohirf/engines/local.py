@@ -1,47 +1,57 @@
-"""Run tasks on this machine: one after the other, or with joblib in threads or processes.
+"""Run tasks on this machine: one after the other, or with joblib in processes or threads.
 
 Every task runs with one BLAS and one OpenMP thread. Parallelism comes from ``n_jobs`` alone, so cores are never
 over-subscribed, and sums are always computed in the same order: the labels do not depend on the number of cores.
 
-Threads share the data and start at once, but a base method written in Python makes them wait for each other. If there
-are many tasks, the first ones measure whether it does. If so, a few more tasks run in processes, and the faster backend
-runs the rest.
+Threads of one process wait for each other: for the interpreter, and for the memory that they share. So processes are
+the rule. Starting them takes time, so the first tasks run in this process, until it is clear that the others take long
+enough. Tasks that cannot be sent to another process, for instance because of a base method with an open file, run in
+threads. In a ``joblib.parallel_config`` context, its backend runs all tasks.
 """
 
 from __future__ import annotations
 
 import os
-import pickle
+import threading
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import islice
+from itertools import chain, islice
+from pickle import PicklingError
 from typing import Any
 
+import psutil
 from joblib import Parallel, delayed, effective_n_jobs
+from joblib.externals.loky.backend.reduction import dumps
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from joblib.parallel import get_active_backend
 from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController
 
 from cohirf.algorithm.engine import SerialEngine
 from cohirf.algorithm.repeated_warnings import CollectedWarning, collecting_warnings, issue_again
+from cohirf.engines.sharing import share_rows
 
 Function = Callable[..., Any]
-Tasks = Iterable[tuple[Any, ...]]
+Task = tuple[Any, ...]
+Tasks = Iterable[Task]
 
-TRIAL_ROUNDS = 4  # tasks per job in a trial
-TOO_FEW_FOR_TRIALS = 20  # with fewer tasks per job, there are no trials
-PARALLEL_GAIN = 1.3  # threads that keep fewer times as many cores busy as one thread wait for each other
-START_SECONDS = 5.0  # time that starting processes may take
-CHUNK_SECONDS = 0.05  # how long a job should work before it fetches more tasks
+START_SECONDS = 1.0  # time that must be saved before processes are started
+WARM_SECONDS = 0.1  # the same if they run already
+IDLE_SECONDS = 240.0  # joblib ends processes that had nothing to do for 300 seconds
+CHUNK_SECONDS = 0.02  # how long a process should work before it fetches more tasks
+WATCH_SECONDS = 1.0
+LOCAL_BACKENDS = {"SequentialBackend", "ThreadingBackend", "LokyBackend", "MultiprocessingBackend"}
 
 
 @dataclass(frozen=True)
 class LocalEngine:
-    """Runs tasks with joblib, and chooses the backend unless the user has chosen one with ``parallel_config``."""
+    """Runs tasks with joblib, in processes or threads, unless the user has chosen with ``parallel_config``."""
 
     n_jobs: int | None = None
 
@@ -50,94 +60,186 @@ class LocalEngine:
         """Whether there is only one job."""
         return bool(effective_n_jobs(self.n_jobs) == 1)
 
+    @property
+    def writes_here(self) -> bool:
+        """Whether tasks run on this machine; the user may have chosen a backend of another one."""
+        return type(get_active_backend()[0]).__name__ in LOCAL_BACKENDS
+
+    def share(self, rows: Any) -> Any:
+        """Return rows that processes of this machine read from a file, which is written when they are first sent."""
+        return rows if self.is_serial or not self.writes_here else share_rows(rows)
+
     def run(self, function: Function, tasks: Tasks, n_tasks: int) -> Iterator[Any]:
         """Call ``function`` with each tuple of arguments, and yield the results in order, as they become ready."""
         if self.is_serial or n_tasks == 1:
             return SerialEngine().run(function, tasks, n_tasks)
-        if _user_chose_backend() or n_tasks < TOO_FEW_FOR_TRIALS * effective_n_jobs(self.n_jobs):
-            return self._in(None, function, tasks)
-        return self._in_what_is_faster(function, iter(tasks), n_tasks)
+        if _user_chose_backend():
+            return _unpack(_start(None, self.n_jobs, _calls(function, tasks, get_config())))
+        return self._in_processes_if_worth_it(function, iter(tasks), n_tasks)
 
-    def _in(self, backend: str | None, function: Function, tasks: Tasks, per_call: int = 1) -> Iterator[Any]:
-        """Run tasks in a backend (None: the user's choice), with ``per_call`` tasks in each call."""
-        config = get_config()  # of this thread; scikit-learn's own delayed() would disturb warnings of other threads
-        here = os.getpid()
-        calls = (delayed(_call_on_one_thread)(function, some, config, here) for some in _chunks(tasks, per_call))
-        run = partial(Parallel, n_jobs=self.n_jobs, backend=backend, prefer="threads")
-        if backend is None and not get_active_backend()[0].supports_return_generator:  # Ray's does not
-            return _unpack(run()(calls))
-        return _cancelling_quietly(run(return_as="generator")(calls))
-
-    def _in_what_is_faster(self, function: Function, tasks: Iterator[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
+    def _in_processes_if_worth_it(self, function: Function, tasks: Iterator[Task], n_tasks: int) -> Iterator[Any]:
+        """Run tasks here until it is clear that processes save time; then run the others in processes."""
         n_jobs = effective_n_jobs(self.n_jobs)
-        n_trial = TRIAL_ROUNDS * n_jobs
-        alone, results = _measure(SerialEngine().run(function, islice(tasks, TRIAL_ROUNDS), TRIAL_ROUNDS))
-        yield from results
-        threads, results = _measure(self._in("threading", function, islice(tasks, n_trial)))
-        yield from results
-        n_left = n_tasks - TRIAL_ROUNDS - n_trial
-        processes = None
-        if are_processes_worth_a_trial(alone, threads, n_left):
-            processes, results = self._try_processes(function, list(islice(tasks, n_trial)))
-            yield from results
-            n_left -= n_trial
-        backend, fastest = choose_backend(threads, processes)
-        yield from self._in(backend, function, tasks, choose_chunk(fastest, n_left, n_jobs))
-
-    def _try_processes(self, function: Function, tasks: list[tuple[Any, ...]]) -> tuple[Trial | None, list[Any]]:
-        """Run tasks in processes and measure them; if they cannot be pickled, run them in threads, unmeasured."""
-        try:
-            list(self._in("loky", _start, ((task,) for task in tasks)))
-            return _measure(self._in("loky", function, tasks))
-        except (pickle.PicklingError, TypeError, AttributeError):  # the base method cannot be pickled
-            return None, list(self._in("threading", function, tasks))
-
-
-@dataclass(frozen=True)
-class Trial:
-    """Cost of some tasks: the average time per task, and the average number of busy cores."""
-
-    seconds_a_task: float
-    busy_cores: float
-
-
-def are_processes_worth_a_trial(alone: Trial, threads: Trial, n_left: int) -> bool:
-    """Return whether threads wait for each other, and the remaining tasks take longer than processes take to start."""
-    threads_wait = threads.busy_cores < PARALLEL_GAIN * alone.busy_cores
-    return threads_wait and threads.seconds_a_task * n_left > START_SECONDS
-
-
-def choose_backend(threads: Trial, processes: Trial | None) -> tuple[str, Trial]:
-    """Return the faster backend and its trial; processes that were not tried are not chosen."""
-    if processes is not None and processes.seconds_a_task < threads.seconds_a_task:
-        return "loky", processes
-    return "threading", threads
-
-
-def choose_chunk(trial: Trial, n_left: int, n_jobs: int) -> int:
-    """Return the number of tasks per call: enough to keep a job busy, and few enough to keep all jobs busy."""
-    # a trial with several jobs measures the time between results; a single task takes n_jobs times as long
-    wanted = int(CHUNK_SECONDS / (trial.seconds_a_task * n_jobs))
-    return max(1, min(wanted, n_left // (4 * n_jobs)))
-
-
-def _measure(results: Iterator[Any]) -> tuple[Trial, list[Any]]:
-    """Consume all results; return their cost, and the results."""
-    started, cpu = time.perf_counter(), time.process_time()
-    collected = list(results)
-    seconds = max(time.perf_counter() - started, 1e-9)
-    return Trial(seconds / max(len(collected), 1), (time.process_time() - cpu) / seconds), collected
-
-
-def _cancelling_quietly(outcomes: Any) -> Iterator[Any]:
-    """Yield results; suppress joblib's warning about cancelled tasks if an error makes the consumer stop early."""
-    try:
-        for result in _unpack(outcomes):  # noqa: UP028 - "yield from" would end before the filter below is set
+        seconds_to_save = WARM_SECONDS if _are_processes_running(n_jobs) else START_SECONDS
+        first = next(tasks)
+        others = _Others(function, tasks, n_jobs)
+        started = time.perf_counter()
+        with others.starting_after(seconds_to_save):  # if the first task takes long, the others need not wait for it
+            result = function(*first)
+        seconds = time.perf_counter() - started
+        yield result
+        for n_left in range(n_tasks - 1, 0, -1):
+            if others.have_started or seconds_saved(seconds, n_left, n_jobs) > seconds_to_save:
+                yield from others.results(choose_chunk(seconds, n_left, n_jobs))
+                return
+            started = time.perf_counter()
+            result = function(*next(tasks))
+            seconds = time.perf_counter() - started
             yield result
+
+
+def seconds_saved(seconds_a_task: float, n_tasks: int, n_jobs: int) -> float:
+    """Return the time that ``n_jobs`` processes save on ``n_tasks`` tasks."""
+    n_rounds = -(-n_tasks // n_jobs)
+    return seconds_a_task * (n_tasks - n_rounds)
+
+
+def choose_chunk(seconds_a_task: float, n_tasks: int, n_jobs: int) -> int:
+    """Return the number of tasks per call: enough to keep a process busy, and few enough to keep all of them busy."""
+    wanted = int(CHUNK_SECONDS / max(seconds_a_task, 1e-9))
+    return max(1, min(wanted, n_tasks // (4 * n_jobs)))
+
+
+class _Others:
+    """Tasks that may run in processes; in threads, if they cannot be sent to processes."""
+
+    def __init__(self, function: Function, tasks: Iterator[Task], n_jobs: int) -> None:
+        self._function, self._tasks, self._n_jobs = function, tasks, n_jobs
+        self._config = get_config()  # of this thread
+        self._under_way: deque[Task] = deque()
+        self._lock = threading.Lock()
+        self._outcomes: Any = None
+        self._may_start = True
+
+    @property
+    def have_started(self) -> bool:
+        """Whether the tasks have been started."""
+        return self._outcomes is not None
+
+    @contextmanager
+    def starting_after(self, seconds: float) -> Iterator[None]:
+        """Start the tasks if the block takes longer than so many seconds."""
+        timer = threading.Timer(seconds, self._start_early)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except BaseException:
+            self._forbid_start()
+            if self.have_started:
+                _cancel(self._outcomes)
+            raise
+        self._forbid_start()
+        timer.cancel()
+
+    def results(self, per_call: int) -> Iterator[Any]:
+        """Yield the results; start the tasks, with ``per_call`` tasks in each call, if that has not been done."""
+        if not self.have_started:
+            self._start(per_call)
+        any_result = False
+        try:
+            for result in _unpack(self._outcomes):
+                self._under_way.popleft()
+                any_result = True
+                yield result
+            _note_running(self._n_jobs)
+        except TerminatedWorkerError as error:
+            raise RuntimeError(
+                f"A worker process was killed, perhaps because of too little memory: lower n_jobs or batch_size. With "
+                f"checkpoint=, the fit continues where it stopped. ({str(error).partition(os.linesep)[0]})"
+            ) from error
+        except (BrokenProcessPool, PicklingError):
+            if any_result:
+                raise
+            # the processes cannot import what the tasks consist of, for instance a class of an interactive session
+            tasks = chain(list(self._under_way), self._tasks)
+            yield from _unpack(_start("threading", self._n_jobs, _calls(self._function, tasks, self._config)))
+
+    def _start_early(self) -> None:
+        with self._lock:
+            if self._may_start:
+                self._start(per_call=1)
+
+    def _forbid_start(self) -> None:
+        with self._lock:
+            self._may_start = False
+
+    def _start(self, per_call: int) -> None:
+        first = next(self._tasks, None)
+        if first is None:
+            return
+        backend = "loky" if _can_be_sent(self._function, first) else "threading"
+        tasks = _noting(chain([first], self._tasks), self._under_way)
+        self._outcomes = _start(backend, self._n_jobs, _calls(self._function, tasks, self._config, per_call))
+
+
+def _start(backend: str | None, n_jobs: int | None, calls: Iterable[Any]) -> Any:
+    """Start calls in a backend (None: the user's choice); return a generator of their outcomes, in order."""
+    run = partial(Parallel, n_jobs=n_jobs, backend=backend, prefer="threads", max_nbytes=None)
+    if backend is None and not get_active_backend()[0].supports_return_generator:  # Ray's does not
+        return run()(calls)
+    return run(return_as="generator")(calls)
+
+
+def _calls(function: Function, tasks: Tasks, config: dict[str, Any], per_call: int = 1) -> Iterator[Any]:
+    here, tasks = os.getpid(), iter(tasks)
+    while some := list(islice(tasks, per_call)):
+        yield delayed(_call_on_one_thread)(function, some, config, here)
+
+
+def _noting(tasks: Tasks, under_way: deque[Task]) -> Iterator[Task]:
+    for task in tasks:
+        under_way.append(task)
+        yield task
+
+
+def _can_be_sent(function: Function, task: Task) -> bool:
+    """Return whether a task can be pickled; its first argument holds the data, which always can."""
+    try:
+        dumps((function, task[1:]))
+    except Exception:  # whatever the base method, or a callable of the user, raises
+        return False
+    return True
+
+
+def _unpack(outcomes: Any) -> Iterator[Any]:
+    """Yield the results, and issue the warnings of other processes in this one."""
+    try:
+        for outcome in outcomes:
+            issue_again(outcome.collected)
+            yield from outcome.results
     finally:
+        _cancel(outcomes)
+
+
+def _cancel(outcomes: Any) -> None:
+    """Stop what is still running; suppress joblib's warning about cancelled tasks."""
+    if hasattr(outcomes, "close"):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=r"\d+ tasks")
             outcomes.close()
+
+
+_last_used: dict[int, float] = {}  # by number of processes: when joblib's processes were last used
+
+
+def _are_processes_running(n_jobs: int) -> bool:
+    return time.monotonic() - _last_used.get(n_jobs, -IDLE_SECONDS) < IDLE_SECONDS
+
+
+def _note_running(n_jobs: int) -> None:
+    _last_used.clear()  # joblib has one set of processes at a time
+    _last_used[n_jobs] = time.monotonic()
 
 
 def one_thread() -> Any:
@@ -156,12 +258,6 @@ def _user_chose_backend() -> bool:
     return len(set(hinted)) == 1
 
 
-def _chunks(tasks: Tasks, size: int) -> Iterator[list[tuple[Any, ...]]]:
-    tasks = iter(tasks)
-    while chunk := list(islice(tasks, size)):
-        yield chunk
-
-
 @dataclass(frozen=True)
 class Outcome:
     """Results of some tasks, and the warnings of the base method if they ran in another process."""
@@ -170,14 +266,7 @@ class Outcome:
     collected: list[CollectedWarning]
 
 
-def _unpack(outcomes: Iterable[Outcome]) -> Iterator[Any]:
-    """Yield the results, and issue the warnings of other processes in this one."""
-    for outcome in outcomes:
-        issue_again(outcome.collected)
-        yield from outcome.results
-
-
-def _call_on_one_thread(function: Function, tasks: list[tuple[Any, ...]], config: dict[str, Any], pid: int) -> Outcome:
+def _call_on_one_thread(function: Function, tasks: list[Task], config: dict[str, Any], pid: int) -> Outcome:
     """Run tasks of the process ``pid``, in that process or another one."""
     # OpenMP limits its threads per calling thread and BLAS per process, so a worker needs the limit, too. The BLAS
     # limits of several workers do not conflict, because the caller has set the same limit before.
@@ -186,9 +275,20 @@ def _call_on_one_thread(function: Function, tasks: list[tuple[Any, ...]], config
 
 
 def _collecting_unless_in(pid: int) -> AbstractContextManager[list[CollectedWarning]]:
-    return nullcontext([]) if os.getpid() == pid else collecting_warnings()
+    if os.getpid() == pid:
+        return nullcontext([])
+    if os.getppid() == pid:  # not on another machine
+        end_with(pid)
+    return collecting_warnings()
 
 
-def _start(task: Any) -> None:
-    """Do nothing with a task: receiving it starts a worker process and its imports."""
-    time.sleep(0.1)  # long enough for each of the other processes to receive a task, too
+@cache
+def end_with(pid: int) -> None:
+    """End this process soon after the process ``pid`` has ended, even if that was killed."""
+    threading.Thread(target=_wait_for_end_of, args=(psutil.Process(pid),), daemon=True).start()
+
+
+def _wait_for_end_of(process: psutil.Process) -> None:
+    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+        time.sleep(WATCH_SECONDS)
+    os._exit(1)

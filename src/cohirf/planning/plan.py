@@ -31,7 +31,7 @@ from time import perf_counter
 from typing import Any
 
 from cohirf.algorithm.batches import count_batches
-from cohirf.algorithm.levels import Contraction
+from cohirf.algorithm.contract_batch import Contraction
 from cohirf.planning.byte_sizes import format_bytes
 from cohirf.planning.forecast import BatchCost, Levels, forecast_levels
 from cohirf.planning.memory import resident_bytes

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from joblib.externals.loky import ProcessPoolExecutor
 
+from cohirf.algorithm.contract_batch import ContractedBatch, Contraction, contract_batch
 from cohirf.algorithm.engine import SerialEngine
 from cohirf.algorithm.grouping import IntArray
-from cohirf.algorithm.levels import BatchTask, ContractedBatch, Contraction, contract_batch
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
 from cohirf.engines.local import one_thread
 from cohirf.planning.memory import peak_bytes, reset_peak, resident_bytes
@@ -69,25 +69,10 @@ def probe_batch(X: Any, contraction: Contraction) -> Probe:
 
 
 def contract_sample(X: Any, contraction: Contraction) -> ContractedBatch:
-    """Contract a sample as the fit contracts a batch, including the reading of its rows."""
+    """Contract a sample as the fit contracts a batch; taking its rows copies them, as in a fit."""
     rows = np.arange(X.shape[0])
     mass = np.ones(len(rows)) if contraction.weighted else None
-    task = BatchTask(_Sample(X), rows, rows[:0], mass, (LEVEL, 0), carry_values=False)
-    return contract_batch(task, contraction, SerialEngine())
-
-
-@dataclass(frozen=True)
-class _Sample:
-    """Rows to contract. Taking rows copies them, as in the batches of a fit."""
-
-    X: Any
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.X.shape[0])
-
-    def take(self, rows: IntArray) -> Any:
-        return self.X[rows]
+    return contract_batch(X[rows], mass, contraction, (LEVEL, 0), SerialEngine())
 
 
 @contextmanager

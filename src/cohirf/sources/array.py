@@ -16,6 +16,8 @@ from cohirf.sources.source import Source
 class ArraySource(Source):
     """A two-dimensional array or CSR matrix ``X``, which is never modified."""
 
+    in_memory = True  # pickling it would pickle all values
+
     def __init__(self, X: Any, feature_names: Sequence[str] | None = None) -> None:
         name = "The CSR matrix" if sparse.issparse(X) else "The array"
         super().__init__(name, X.shape, X.dtype, feature_names=feature_names)

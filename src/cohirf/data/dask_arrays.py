@@ -1,4 +1,4 @@
-"""Dask arrays and data frames as the data of a fit, and any source as a Dask array."""
+"""Dask arrays and data frames as tables of numbers, and any source as a Dask array."""
 
 from __future__ import annotations
 
@@ -98,6 +98,11 @@ class DaskTable:
     array: Any
     names: Sequence[str] | None
 
+    @property
+    def dtype(self) -> Any:
+        """Type of the values."""
+        return self.array.dtype
+
     @classmethod
     def of(cls, X: Any, *, known_rows: bool) -> DaskTable:
         """Return ``X`` as an array; ``known_rows`` counts the rows of a data frame, which computes its partitions."""
@@ -160,25 +165,6 @@ def compute_unoptimised(*collections: Any) -> Any:
         return dask().compute(*collections, optimize_graph=False)
 
 
-def check_weights(sample_weight: Any, rows: LazyDaskSource) -> LazyDaskSource:
-    """Return sample weights with the chunks of the rows; raise unless all are positive and finite."""
-    da = dask_array()
-    if hasattr(sample_weight, "to_dask_array"):
-        sample_weight = sample_weight.to_dask_array(lengths=True)
-    weights = sample_weight if is_dask(sample_weight) else da.from_array(np.asarray(sample_weight))
-    if weights.shape != (rows.n_rows,):
-        raise ValueError(f"sample_weight has shape {weights.shape}, but X has {rows.n_rows} rows: pass one per row.")
-    weights = weights.rechunk((rows.array.chunks[0],)).astype(np.float64)
-    lowest, total = compute_unoptimised(weights.min(), weights.sum())
-    if not (lowest > 0 and np.isfinite(total)):
-        raise ValueError(
-            f"sample_weight has minimum {lowest:g} and sum {total:g}: on Dask, all weights must be positive and "
-            f"finite. Leave out rows of weight 0 with X[sample_weight > 0].compute_chunk_sizes(), or fit a source in "
-            f'this process with dask.config.set(scheduler="threads").'
-        )
-    return LazyDaskSource(weights[:, None])
-
-
 def gather_vectors(vectors: Sequence[Any], storage: Storage) -> list[NDArray[Any]]:
     """Compute Dask vectors that have the same chunks, and load them into this process chunk by chunk."""
     here = [storage.vector(len(vector), vector.dtype) for vector in vectors]
@@ -190,12 +176,6 @@ def gather_vectors(vectors: Sequence[Any], storage: Storage) -> list[NDArray[Any
                 vector[stop - len(part) : stop] = part
             storage.release()
     return here
-
-
-def align_vectors(model: Any, rows: LazyDaskSource) -> None:
-    """Turn the fitted vectors of a model, which are in memory, into Dask arrays with the chunks of ``rows``."""
-    for name in ("labels_", "parents_", "stability_"):
-        setattr(model, name, dask_array().from_array(getattr(model, name), chunks=(rows.array.chunks[0],)))
 
 
 def _whole_rows(source: Source, chunks: Any) -> tuple[tuple[int, ...], ...]:

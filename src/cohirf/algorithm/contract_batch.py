@@ -1,0 +1,103 @@
+"""Contract one batch: GetClusters, then ChooseMedoids (paper, Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.consensus import Codes, Consensus
+from cohirf.algorithm.engine import Engine
+from cohirf.algorithm.get_clusters import Views, get_clusters
+from cohirf.algorithm.grouping import IntArray, sum_by_label
+from cohirf.algorithm.randomness import Draw, generator_at
+
+Mass = NDArray[np.float64]
+Place = tuple[int, int]  # level and batch, which seed the batch
+ChooseMedoids = Callable[[Any, IntArray, int, Mass | None, np.random.Generator], IntArray]
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """How a batch is contracted: the three steps of the paper and their options."""
+
+    views: Views
+    consensus: Callable[[Codes], Consensus]
+    choose_medoids: ChooseMedoids
+    batch_size: int | None
+    weighted: bool = False  # whether rows have a mass
+    sum_mass: bool = False  # whether a medoid has the total mass of the rows that it represents, or mass 1
+    column_means: NDArray[np.floating[Any]] | None = None  # fill values for missing cells when distances are computed
+
+
+@dataclass(frozen=True)
+class ContractedBatch:
+    """The result of contracting one batch.
+
+    Attributes
+    ----------
+    labels : array of int
+        The consensus cluster of each row.
+    medoids : array of int
+        The medoid of each cluster, as a position in the batch.
+    mass : array of float or None
+        Mass of each medoid.
+    stability : array of float32
+        For each row, the mean over views of the Jaccard index (see ``stability.py``).
+    view_stability : array of float
+        For each view, the mean over rows of the Jaccard index.
+    costs : tuple of float
+        The figures that a level averages: views kept, agreement, stability; and those that it sums up: the time spent
+        in the base method, in the consensus, and in the choice of medoids.
+    """
+
+    labels: IntArray
+    medoids: IntArray
+    mass: Mass | None
+    stability: NDArray[np.float32]
+    view_stability: NDArray[np.float64]
+    costs: tuple[float, ...]
+
+
+def contract_batch(
+    X: Any, mass: Mass | None, contraction: Contraction, place: Place, engine: Engine, companions: Any = None
+) -> ContractedBatch:
+    """Cluster the rows of ``X``, which have a ``mass``, on every view, and choose the medoids of the consensus.
+
+    The base method sees ``companions``, other rows of the data, beside the rows of ``X``.
+    """
+    clusters = get_clusters(X, mass, contraction.views, contraction.consensus, place, engine, companions)
+    started = perf_counter()
+    found = clusters.consensus
+    rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, *place)
+    filled = fill_missing(X, contraction.column_means)
+    medoids = contraction.choose_medoids(filled, found.labels, found.n_clusters, mass, rng)
+    return ContractedBatch(
+        labels=found.labels,
+        medoids=medoids,
+        mass=_contracted_mass(mass, found, sum_mass=contraction.sum_mass),
+        stability=clusters.stability.of_row,
+        view_stability=clusters.stability.of_view,
+        costs=(
+            len(found.views_kept),
+            clusters.agreement,
+            float(clusters.stability.of_view.mean()),
+            clusters.base_seconds,
+            clusters.consensus_seconds,
+            perf_counter() - started,
+        ),
+    )
+
+
+def _contracted_mass(mass: Mass | None, consensus: Consensus, *, sum_mass: bool) -> Mass | None:
+    """Return the mass of each medoid: the total mass of its cluster or, without ``sum_mass``, 1."""
+    if mass is None:
+        return None
+    if not sum_mass:
+        return np.ones(consensus.n_clusters)
+    return sum_by_label(consensus.labels, mass, consensus.n_clusters)

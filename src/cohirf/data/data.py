@@ -1,0 +1,81 @@
+"""What a fit asks about its data, wherever the rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.contract_batch import Contraction
+from cohirf.algorithm.engine import Engine
+from cohirf.algorithm.first_level import FirstLevel
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.levels import Resources
+from cohirf.algorithm.population import Weights
+from cohirf.algorithm.storage import Rows, Storage
+
+MakeResources = Callable[[Engine, Storage], Resources]
+
+
+class DataWeights(Weights, Protocol):
+    """Sample weights of the rows."""
+
+    def describe(self) -> Any:
+        """Return what identifies the weights: an array, or a text."""
+
+
+class Data(Protocol):
+    """The data of a fit."""
+
+    @property
+    def rows(self) -> Rows:
+        """The rows, by number."""
+
+    @property
+    def column_means(self) -> NDArray[np.floating[Any]] | None:
+        """Fill value for missing cells in each column; None if no cell can be missing."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the values."""
+
+    @property
+    def reading(self) -> Any:
+        """How rows are assigned to the batches of the first level, beyond what the parameters say."""
+
+    def take(self, rows: IntArray) -> Any:
+        """Return the given rows (distinct, in any order)."""
+
+    def select(self, features: IntArray) -> Self:
+        """Return the data with the given features only."""
+
+    def fingerprint(self) -> str:
+        """Return a short text that identifies the values."""
+
+    def check_weights(self, sample_weight: Any) -> DataWeights:
+        """Return valid sample weights."""
+
+    def room(self, memory_limit: Any, n_jobs: int | None) -> dict[str, Any]:
+        """Return the memory that batches may use, as arguments of ``plan_batches``."""
+
+    def later_engine(self, n_jobs: int | None) -> Engine:
+        """Return the engine of later levels."""
+
+    def contract_first_level(
+        self,
+        weights: Any,
+        contraction: Contraction,
+        max_level: int,
+        n_jobs: int | None,
+        make_resources: MakeResources,
+    ) -> FirstLevel:
+        """Contract the rows where they are; ``weights`` come from ``check_weights``."""
+
+    def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
+        """Apply ``function`` to blocks of rows; the result has ``n_columns`` columns, or is a vector if None."""

@@ -1,0 +1,135 @@
+"""Data in memory: an array or a CSR matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight
+
+from cohirf.algorithm import population
+from cohirf.algorithm.batches import count_batches
+from cohirf.algorithm.contract_batch import Contraction
+from cohirf.algorithm.engine import Engine
+from cohirf.algorithm.features import take_features
+from cohirf.algorithm.first_level import FirstLevelHere
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.levels import ActiveRows
+from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Storage
+from cohirf.data.data import MakeResources
+from cohirf.engines import LocalEngine
+from cohirf.planning import resolve_memory_limit
+from cohirf.scratch import ScratchStorage
+from cohirf.sources import ArraySource
+
+
+class ArrayWeights(population.ArrayWeights):
+    """Sample weights in memory."""
+
+    def describe(self) -> Any:
+        """Return the weights."""
+        return self.values
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """An array or CSR matrix ``X``; batches are random."""
+
+    X: Any
+    column_means: NDArray[np.floating[Any]] | None = None
+
+    reading: ClassVar[str] = "at random"
+
+    @cached_property
+    def rows(self) -> ArrayRows:
+        """The rows, by number."""
+        return ArrayRows(self.X)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.X.shape[1])
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the values."""
+        return self.X.dtype
+
+    def take(self, rows: IntArray) -> Any:
+        """Return the given rows."""
+        return self.X[rows]
+
+    def select(self, features: IntArray) -> InMemory:
+        """Return the data with the given features only."""
+        means = None if self.column_means is None else self.column_means[features]
+        return replace(self, X=take_features(self.X, features), column_means=means)
+
+    def fingerprint(self) -> str:
+        """Return a short text that identifies the values."""
+        return ArraySource(self.X).fingerprint()
+
+    def check_weights(self, sample_weight: Any) -> ArrayWeights:
+        """Return valid sample weights: none is negative, and at least one is positive."""
+        return check_array_weights(sample_weight, self.X.shape[0])
+
+    def room(self, memory_limit: Any, n_jobs: int | None) -> dict[str, Any]:
+        """Return the memory that batches may use: with several jobs, in processes of their own."""
+        return room_here(memory_limit, n_jobs)
+
+    def later_engine(self, n_jobs: int | None) -> Engine:
+        """Return the engine of later levels."""
+        return LocalEngine(n_jobs)
+
+    def contract_first_level(
+        self,
+        weights: ArrayWeights | None,
+        contraction: Contraction,
+        max_level: int,
+        n_jobs: int | None,
+        make_resources: MakeResources,
+    ) -> FirstLevelHere:
+        """Contract the rows in this process or in others, which read them from a file that is written once."""
+        engine = LocalEngine(n_jobs)
+        several = count_batches(self.rows.n_rows, contraction.batch_size) > 1
+        storage: Storage = ScratchStorage() if several and not engine.is_serial else MemoryStorage()
+        values = engine.share(self.rows) if several else self.rows
+        return FirstLevelHere.contract(
+            active_rows(values, weights), contraction, max_level, make_resources(engine, storage)
+        )
+
+    def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
+        """Apply ``function`` to the rows."""
+        return function(self.X)
+
+
+def active_rows(values: Any, weights: ArrayWeights | None, *, in_order: bool = False) -> ActiveRows:
+    """Return the rows that take part in the first level: those of positive weight."""
+    if weights is None:
+        return ActiveRows(values, in_order=in_order)
+    positive = weights.positive
+    return ActiveRows(values, positive, weights.values if positive is None else weights.values[positive], in_order)
+
+
+def check_array_weights(sample_weight: Any, n_rows: int) -> ArrayWeights:
+    """Return valid sample weights in memory."""
+    like = np.empty((n_rows, 0))
+    weights = np.asarray(_check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True))
+    if not weights.any():
+        raise ValueError("All sample weights are zero: give at least one row a positive weight.")
+    return ArrayWeights(weights)
+
+
+def room_here(memory_limit: Any, n_jobs: int | None, held_bytes: int | None = None) -> dict[str, Any]:
+    """Return the memory that batches may use in processes of this machine."""
+    n_processes = effective_n_jobs(n_jobs)
+    return {
+        "memory_limit": resolve_memory_limit(memory_limit),
+        "n_jobs": n_processes,
+        "held_bytes": held_bytes,
+        "in_processes": n_processes > 1,
+    }

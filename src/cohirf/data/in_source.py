@@ -1,0 +1,96 @@
+"""Data in a source, such as a file, which is read once, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cohirf.algorithm.batches import count_batches
+from cohirf.algorithm.contract_batch import Contraction
+from cohirf.algorithm.engine import Engine
+from cohirf.algorithm.first_level import FirstLevelHere
+from cohirf.algorithm.grouping import IntArray, row_blocks
+from cohirf.algorithm.storage import Rows, RowsWithFeatures, take_in_order
+from cohirf.data.data import MakeResources
+from cohirf.data.in_memory import ArrayWeights, InMemory, active_rows, check_array_weights, room_here
+from cohirf.engines import LocalEngine
+from cohirf.scratch import ScratchStorage
+from cohirf.sources import Source
+
+
+@dataclass(frozen=True)
+class InSource:
+    """A source. Batches are blocks of consecutive rows, and arrays that grow with the data are kept on disk."""
+
+    source: Source
+    features: IntArray | None = None
+
+    reading: ClassVar[str] = "in order"
+    column_means: ClassVar[None] = None  # sources have no missing cells
+
+    @property
+    def rows(self) -> Rows:
+        """The rows, by number."""
+        return self.source if self.features is None else RowsWithFeatures(self.source, self.features)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.source.n_features if self.features is None else len(self.features))
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the values."""
+        return self.source.dtype
+
+    def take(self, rows: IntArray) -> Any:
+        """Return the given rows."""
+        return take_in_order(self.rows, rows)
+
+    def select(self, features: IntArray) -> InSource:
+        """Return the data with the given features only."""
+        return InSource(self.source, features)
+
+    def fingerprint(self) -> str:
+        """Return a short text that identifies the values."""
+        return self.source.fingerprint()
+
+    def check_weights(self, sample_weight: Any) -> ArrayWeights:
+        """Return valid sample weights: none is negative, and at least one is positive."""
+        return check_array_weights(sample_weight, self.source.n_rows)
+
+    def room(self, memory_limit: Any, n_jobs: int | None) -> dict[str, Any]:
+        """Return the memory that batches may use: arrays that grow with the data are on disk."""
+        return room_here(memory_limit, n_jobs, held_bytes=0)
+
+    def later_engine(self, n_jobs: int | None) -> Engine:
+        """Return the engine of later levels."""
+        return LocalEngine(n_jobs)
+
+    def contract_first_level(
+        self,
+        weights: ArrayWeights | None,
+        contraction: Contraction,
+        max_level: int,
+        n_jobs: int | None,
+        make_resources: MakeResources,
+    ) -> FirstLevelHere:
+        """Contract the rows in this process or in others, which read them from the source themselves."""
+        if count_batches(self.source.n_rows, contraction.batch_size) == 1:  # needs all rows in memory anyway
+            in_memory = InMemory(self.rows.take(np.arange(self.source.n_rows)))
+            return in_memory.contract_first_level(weights, contraction, max_level, n_jobs, make_resources)
+        resources = make_resources(LocalEngine(n_jobs), ScratchStorage())
+        return FirstLevelHere.contract(
+            active_rows(self.rows, weights, in_order=True), contraction, max_level, resources
+        )
+
+    def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
+        """Apply ``function`` to blocks of rows, which are read one after the other."""
+        return np.concatenate([function(block) for block in self._blocks()])
+
+    def _blocks(self) -> Iterator[Any]:
+        for block in row_blocks(self.source.n_rows):
+            yield self.rows.take(np.arange(block.start, block.stop))

@@ -1,0 +1,306 @@
+"""Data on Dask: the first level runs on the workers that hold the rows, and what belongs to the rows stays there.
+
+The data is rechunked so that each run of batches is one chunk, and the contraction of a run is one task. Only the
+survivors of each run are sent to the client. After the fit, the results of each row are looked up on its worker, in a
+small table with one entry per leaf.
+
+Some Dask arrays in this file hold one Python object per chunk (such as a contracted run) instead of an array block;
+Dask does not look inside chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from operator import attrgetter
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.batches import count_batches
+from cohirf.algorithm.contract_batch import Contraction
+from cohirf.algorithm.engine import Engine
+from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere, RowResults, Tree
+from cohirf.algorithm.fusions import Fusions
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.levels import ActiveRows, FitState, contract_level, make_tasks, split_level
+from cohirf.algorithm.runs import ContractedRun, Survivors
+from cohirf.algorithm.storage import take_in_order
+from cohirf.data.dask_arrays import DaskTable, LazyDaskSource, compute_unoptimised, is_dask
+from cohirf.data.data import MakeResources
+from cohirf.data.in_memory import InMemory, check_array_weights
+from cohirf.engines import DaskEngine, LocalEngine
+from cohirf.engines.dask import (
+    DataLocalEngine,
+    dask_array,
+    find_client,
+    find_fullest_worker,
+    map_chunks,
+    new_name,
+    one_chunk_each,
+)
+from cohirf.planning import resolve_memory_limit
+from cohirf.scratch import ScratchStorage
+
+
+@dataclass(frozen=True)
+class DaskWeights:
+    """Sample weights on Dask, all of which are positive."""
+
+    source: LazyDaskSource
+
+    positive: ClassVar[None] = None
+
+    def take(self, rows: IntArray) -> NDArray[np.float64]:
+        """Return the weights of the given rows."""
+        weights: NDArray[np.float64] = self.source.take(rows)[:, 0]
+        return weights
+
+    def describe(self) -> str:
+        """Return a short text that identifies the weights."""
+        return self.source.fingerprint()
+
+
+@dataclass(frozen=True)
+class OnDask:
+    """A Dask array, or a source that the workers read. Batches are blocks of consecutive rows."""
+
+    rows: LazyDaskSource
+
+    column_means: ClassVar[None] = None  # missing cells are refused
+
+    @property
+    def reading(self) -> Any:
+        """How rows are assigned to runs."""
+        return "by chunks", np.array(self.rows.array.chunks[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.rows.n_features
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the values."""
+        return self.rows.dtype
+
+    def take(self, rows: IntArray) -> Any:
+        """Return the given rows."""
+        return take_in_order(self.rows, rows)
+
+    def select(self, features: IntArray) -> OnDask:
+        """Return the data with the given features only."""
+        return OnDask(LazyDaskSource(self.rows.array[:, features]))
+
+    def fingerprint(self) -> str:
+        """Return a short text that identifies the values."""
+        return self.rows.fingerprint()
+
+    def check_weights(self, sample_weight: Any) -> DaskWeights:
+        """Return sample weights with the chunks of the rows; raise unless all are positive and finite."""
+        da = dask_array()
+        if hasattr(sample_weight, "to_dask_array"):
+            sample_weight = sample_weight.to_dask_array(lengths=True)
+        weights = sample_weight if is_dask(sample_weight) else da.from_array(np.asarray(sample_weight))
+        if weights.shape != (self.rows.n_rows,):
+            n_rows = self.rows.n_rows
+            raise ValueError(f"sample_weight has shape {weights.shape}, but X has {n_rows} rows: pass one per row.")
+        weights = weights.rechunk((self.rows.array.chunks[0],)).astype(np.float64)
+        lowest, total = compute_unoptimised(weights.min(), weights.sum())
+        if not (lowest > 0 and np.isfinite(total)):
+            raise ValueError(
+                f"sample_weight has minimum {lowest:g} and sum {total:g}: on Dask, all weights must be positive and "
+                f"finite. Leave out rows of weight 0 with X[sample_weight > 0].compute_chunk_sizes(), or fit a source "
+                f"without client=."
+            )
+        return DaskWeights(LazyDaskSource(weights[:, None]))
+
+    def room(self, memory_limit: Any, n_jobs: int | None) -> dict[str, Any]:
+        """Return the memory that batches may use on the worker with the least memory."""
+        worker = find_fullest_worker()
+        if worker is None:
+            return {"memory_limit": resolve_memory_limit(memory_limit), "n_jobs": 1, "held_bytes": 0}
+        return {
+            "memory_limit": worker.usable_bytes if memory_limit is None else resolve_memory_limit(memory_limit),
+            "n_jobs": worker.n_threads,
+            "held_bytes": 2 * worker.n_threads * self.rows.chunk_bytes,  # one is read while another is contracted
+            "taken_bytes": worker.taken_bytes,
+        }
+
+    def later_engine(self, n_jobs: int | None) -> Engine:
+        """Return the engine of later levels: the cluster, or this process without one."""
+        client = find_client()
+        return LocalEngine(n_jobs) if client is None else DaskEngine(client)
+
+    def contract_first_level(
+        self,
+        weights: DaskWeights | None,
+        contraction: Contraction,
+        max_level: int,
+        n_jobs: int | None,
+        make_resources: MakeResources,
+    ) -> FirstLevel:
+        """Contract the rows on the workers that hold them; a single batch is loaded into this process."""
+        if count_batches(self.rows.n_rows, contraction.batch_size) == 1:
+            return self._contract_here(weights, contraction, max_level, n_jobs, make_resources)
+        chunks = self.rows.array.chunks[0]
+        active = ActiveRows(self.rows, in_order=True, chunk_starts=np.cumsum((0, *chunks[:-1])))
+        engine = DataLocalEngine(self.rows.array, None if weights is None else weights.source.array)
+        resources = make_resources(engine, ScratchStorage())
+        leaves = contract_level(active, 1, contraction, resources, None)
+        batches, cuts = split_level(active, 1, contraction)
+        tasks = list(make_tasks(active, 1, batches, cuts, resources, None))
+        return FirstLevelOnDask(self, leaves, [task.run.start for task in tasks], engine.outcomes(tasks, contraction))
+
+    def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
+        """Apply ``function`` to each chunk."""
+        return DaskTable(self.rows.array, None).map_rows(function, n_columns, dtype)
+
+    def _contract_here(
+        self,
+        weights: DaskWeights | None,
+        contraction: Contraction,
+        max_level: int,
+        n_jobs: int | None,
+        make_resources: MakeResources,
+    ) -> FirstLevel:
+        everything = np.arange(self.rows.n_rows)
+        here = None if weights is None else check_array_weights(weights.take(everything), len(everything))
+        in_memory = InMemory(self.rows.take(everything))
+        first_level = in_memory.contract_first_level(here, contraction, max_level, n_jobs, make_resources)
+        return LoadedFirstLevel(first_level, self.rows.array.chunks[0])
+
+
+@dataclass(frozen=True)
+class LoadedFirstLevel:
+    """The first level of rows that were loaded into this process; results by row become Dask arrays again."""
+
+    here: FirstLevelHere
+    chunks: tuple[int, ...]
+
+    @property
+    def leaves(self) -> Survivors:
+        """The rows that the first level left active."""
+        return self.here.leaves
+
+    @property
+    def readable(self) -> Any:
+        """The rows of the data."""
+        return self.here.readable
+
+    def find_leaves(self, rows: IntArray) -> IntArray:
+        """Return the leaf that each of the given rows belongs to."""
+        return self.here.find_leaves(rows)
+
+    def label(self, labels: IntArray) -> IntArray:
+        """Return the label of each row of the data, given the label of each leaf."""
+        return self.here.label(labels)
+
+    def hand_down(self, state: FitState, labels: IntArray) -> tuple[RowResults, Tree]:
+        """Return the results of all rows with the chunks of the data."""
+        found, tree = self.here.hand_down(state, labels)
+        vectors = (found.labels, found.parents, found.absorbed_at, found.stability)
+        da = dask_array()
+        return RowResults(*(da.from_array(vector, chunks=(self.chunks,)) for vector in vectors)), tree
+
+
+@dataclass(frozen=True)
+class FirstLevelOnDask:
+    """A first level whose contracted runs are on the workers.
+
+    Attributes
+    ----------
+    data : OnDask
+        The data.
+    leaves : Survivors
+        The rows that it left active.
+    starts : list of int
+        Number of the first row of each run.
+    outcomes : dask.array.Array
+        The contracted runs, one per chunk.
+    """
+
+    data: OnDask
+    leaves: Survivors
+    starts: list[int]
+    outcomes: Any
+
+    readable: ClassVar[None] = None
+
+    def find_leaves(self, rows: IntArray) -> IntArray:
+        """Return the leaf that each of the given rows belongs to."""
+        (parents,) = compute_unoptimised(self._vector(self.outcomes, _parents, self.leaves.rows.dtype)[rows])
+        return np.searchsorted(self.leaves.rows, parents)
+
+    def label(self, labels: IntArray) -> Any:
+        """Return the label of each row of the data, given the label of each leaf."""
+        leaves = LeafTable(self.leaves.rows, labels, self.leaves.rows, self.leaves.rows, self.leaves.stability)
+        return self._vector(self._hand_down(leaves), attrgetter("labels"), labels.dtype)
+
+    def hand_down(self, state: FitState, labels: IntArray) -> tuple[RowResults, Tree]:
+        """Return the results of all rows as Dask arrays with the chunks of the data."""
+        rows, fusions = self.leaves.rows, state.fusions
+        table = LeafTable(rows, labels, rows[fusions.parents], fusions.absorbed_at, fusions.stability)
+        results = self._hand_down(table)
+        # level 0 of the tree is the first level of the fit
+        tree = Tree(fusions.parents, np.maximum(fusions.absorbed_at, 1) - 1, rows, self.leaves.sizes)
+        return RowResults(
+            self._vector(results, attrgetter("labels"), labels.dtype),
+            self._vector(results, attrgetter("parents"), rows.dtype),
+            self._vector(results, attrgetter("absorbed_at"), fusions.absorbed_at.dtype),
+            self._vector(results, attrgetter("stability"), fusions.stability.dtype),
+        ), tree
+
+    @cached_property
+    def _lengths(self) -> tuple[int, ...]:
+        return tuple(np.diff([*self.starts, self.data.rows.n_rows]).tolist())
+
+    def _hand_down(self, table: LeafTable) -> Any:
+        """Return a Dask array with the ``RowResults`` of one run in each chunk."""
+        bounds = np.searchsorted(table.rows, [*self.starts, self.data.rows.n_rows])
+        parts = [table.part(slice(*bound)) for bound in pairwise(bounds.tolist())]
+        ones = tuple(1 for _ in parts)
+        given = [self.outcomes, "i", one_chunk_each(parts), "i", one_chunk_each(self.starts), "i"]
+        return map_chunks(hand_down_run, given, ones, new_name("hand_down"), object)
+
+    def _vector(self, results: Any, function: Callable[[Any], Any], dtype: Any) -> Any:
+        """Return a Dask vector with the chunks of the data: what ``function`` returns for each run."""
+        found = map_chunks(function, [results, "i"], self._lengths, new_name("label_rows"), dtype)
+        return found.rechunk((self.data.rows.array.chunks[0],), method="tasks")
+
+
+@dataclass(frozen=True)
+class LeafTable:
+    """Results of leaves: row number, label, row number of the parent, level of absorption, stability."""
+
+    rows: IntArray
+    labels: IntArray
+    parents: IntArray
+    absorbed_at: IntArray
+    stability: NDArray[np.float32]
+
+    def part(self, some: slice) -> LeafTable:
+        """Return the results of some leaves."""
+        return LeafTable(
+            self.rows[some], self.labels[some], self.parents[some], self.absorbed_at[some], self.stability[some]
+        )
+
+
+def hand_down_run(outcome: ContractedRun, leaves: LeafTable, start: int) -> RowResults:
+    """Return the results of the rows of a run, given those of its leaves."""
+    assert outcome.survivor_of is not None
+    assert outcome.stability is not None
+    parents, own = outcome.parents, leaves.rows - start
+    fusions = Fusions(parents, np.empty(len(parents), leaves.absorbed_at.dtype), outcome.stability.copy())
+    fusions.absorbed_at[:] = 1  # rows that are not leaves were absorbed at the first level
+    fusions.parents[own] = leaves.parents
+    fusions.absorbed_at[own] = leaves.absorbed_at
+    fusions.stability[own] = leaves.stability
+    return RowResults(leaves.labels[outcome.survivor_of], fusions.parents, fusions.absorbed_at, fusions.stability)
+
+
+def _parents(outcome: ContractedRun) -> IntArray:
+    return outcome.parents

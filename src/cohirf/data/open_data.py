@@ -1,0 +1,105 @@
+"""Open what the user passes as X: in memory, in a source, or on Dask. No other file asks which of these it is."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from numbers import Integral
+from typing import Any, cast
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from cohirf import validation
+from cohirf.data.dask_arrays import DaskTable, LazyDaskSource, is_dask, refuse_other_collections, spread_source
+from cohirf.data.data import Data
+from cohirf.data.in_memory import InMemory
+from cohirf.data.in_source import InSource
+from cohirf.data.on_dask import OnDask
+from cohirf.engines.dask import is_usable
+from cohirf.sources import Source
+
+
+def open_training_data(model: Any, X: Any, *, on_cluster: bool) -> Data:
+    """Validate the data of a fit, and set the number and the names of its features; sources are validated when read.
+
+    A source is read by the workers of the active client if ``on_cluster`` is set.
+    """
+    if is_dask(X):
+        if model.batch_size is None:
+            raise ValueError(
+                "batch_size=None contracts all rows together, but the rows of a Dask array stay on its workers: "
+                'set batch_size to a number or to "auto", or fit X.compute().'
+            )
+        return OnDask(LazyDaskSource(_open_table(model, X, reset=True).array))
+    if isinstance(X, Source):
+        validation.set_columns(model, X.n_features, X.feature_names)
+        if not on_cluster:
+            return InSource(X)
+        batch_size = int(model.batch_size) if isinstance(model.batch_size, Integral) else None
+        return OnDask(LazyDaskSource(spread_source(X, batch_size)))
+    X = _check_array(model, X, reset=True, allow_nan=True)
+    fills = not sparse.issparse(X) and validation.takes_nan(model._base_method())
+    return InMemory(X, validation.column_means(X) if fills else None)
+
+
+def open_new_data(model: Any, X: Any) -> Data | DaskTable:
+    """Validate rows for a fitted model."""
+    if is_dask(X):
+        return _open_table(model, X, reset=False)
+    if isinstance(X, Source):
+        validation.check_columns(model, X.n_features, X.feature_names)
+        return InSource(X)
+    # After a fit from a source there are no column means to fill missing cells with.
+    return InMemory(_check_array(model, X, reset=False, allow_nan=model._column_means is not None))
+
+
+def choosing_client(model: Any, client: Any, X: Any) -> AbstractContextManager[Any]:
+    """Return a context in which ``client`` is the active Dask client; one that does nothing if it is None."""
+    if client is None:
+        return nullcontext()
+    if not hasattr(client, "as_current") or not is_usable(client):
+        raise TypeError(
+            f"client={client!r} is not a connected, synchronous distributed.Client: give one, or leave client out."
+        )
+    if not (is_dask(X) or isinstance(X, Source)):
+        raise TypeError(
+            f"client= is for sources and Dask arrays or data frames, but X is in memory ({type(X).__name__}): give "
+            f"open_source(X), or leave client out."
+        )
+    if model.batch_size is None:
+        raise ValueError('client= needs batches to run, but batch_size=None: set batch_size to a number or to "auto".')
+    return cast("AbstractContextManager[Any]", client.as_current())
+
+
+def _open_table(model: Any, X: Any, *, reset: bool) -> DaskTable:
+    """Validate the metadata of a Dask array or data frame, without computing its rows."""
+    refuse_other_collections(X)
+    validation.refuse_what_is_no_table(X)
+    table = DaskTable.of(X, known_rows=reset)
+    n_features = table.array.shape[1] if table.array.ndim == 2 else 0
+    if reset:
+        validation.set_columns(model, n_features, table.names)
+    else:
+        validation.check_columns(model, n_features, table.names)
+    return table
+
+
+def _check_array(model: Any, X: Any, *, reset: bool, allow_nan: bool) -> Any:
+    """Return ``X`` as a finite C-ordered array or CSR matrix of float64 or float32."""
+    estimator = model._base_method()
+    validation.refuse_what_is_no_table(X)
+    accept_sparse = "csr" if validation.takes_sparse(estimator) else False
+    with validation.naming_cells(X):
+        X = validate_data(
+            model,
+            X,
+            reset=reset,
+            accept_sparse=accept_sparse,
+            dtype=(np.float64, np.float32),
+            order="C",
+            ensure_all_finite=False,
+        )
+    allow_nan = allow_nan and validation.takes_nan(estimator)
+    validation.check_finite(X, getattr(model, "feature_names_in_", None), allow_nan=allow_nan)
+    return validation.narrow_indices(X) if sparse.issparse(X) else X

@@ -1,0 +1,116 @@
+"""Begin a fit: screen features, choose the batch size, open the checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict
+from functools import partial, reduce
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from cohirf import progress
+from cohirf.algorithm.base_method import find_weight_argument
+from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.engine import Engine
+from cohirf.algorithm.population import Population
+from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
+from cohirf.algorithm.screening import sample_size, screen_features
+from cohirf.checkpoint import ResumableEngine, open_checkpoint
+from cohirf.data import Data
+from cohirf.data.data import DataWeights
+from cohirf.describe import describe_fit
+from cohirf.engines.local import one_thread
+from cohirf.fitting.contraction import Settled, make_contraction
+from cohirf.planning import draw_rows, plan_batches
+
+WrapEngine = Callable[[Engine], Engine]
+
+
+def check_weights(model: Any, data: Data, sample_weight: Any) -> DataWeights | None:
+    """Return valid sample weights where the rows are; None without weights."""
+    if sample_weight is None:
+        return None
+    if find_weight_argument(model._base_method()) is None:
+        name = type(model._base_method()).__name__
+        raise ValueError(
+            f"sample_weight needs a base method whose fit takes it, but {name}.fit does not: "
+            f"choose another base method, such as KMeans or DBSCAN, or leave sample_weight out."
+        )
+    return data.check_weights(sample_weight)
+
+
+class Screen:
+    """Searches for the relevant features when it is called for the first time, if ``feature_screen=True``."""
+
+    def __init__(self, model: Any, data: Data, weights: DataWeights | None) -> None:
+        self._model, self._data, self._weights = model, data, weights
+        self._screened: Data | None = None
+
+    def __call__(self, entropy: Entropy) -> Data:
+        """Return the data with the relevant features only, and tell the model which these are."""
+        if self._screened is None:
+            self._screened = self._screen(entropy) if self._model.feature_screen else self._data
+        return self._screened
+
+    def _screen(self, entropy: Entropy) -> Data:
+        model, data = self._model, self._data
+        population = Population(data.rows, self._weights)  # rows of weight 0 are not sampled
+        size = sample_size(population.n_rows, model.batch_size if isinstance(model.batch_size, Integral) else None)
+        rows = np.sort(population.draw(size, generator_at(entropy, Draw.SCREEN)))
+        with one_thread():
+            found = screen_features(fill_missing(data.rows.take(rows), data.column_means), entropy)
+        model.relevant_features_, model.feature_statistics_ = found.relevant, found.statistics
+        return data if len(found.relevant) == data.n_features else data.select(found.relevant)
+
+
+def begin(
+    model: Any, data: Data, weights: DataWeights | None, screen: Screen, stack: ExitStack
+) -> tuple[Settled, WrapEngine]:
+    """Resolve settings that the parameters leave open, or restore them from a checkpoint.
+
+    Also returns a function that wraps an engine, so that it records runs in the checkpoint and shows progress.
+    """
+    weighted = weights is not None or model.medoid_weights
+    make_contraction(model, data, Settled((), None), weighted=False)  # invalid options raise before a checkpoint exists
+    entropy = root_entropy(model.random_state)
+    settle = partial(_settle, model, screen, entropy, weighted=weighted)
+    wrappers: list[WrapEngine] = []
+    if model.checkpoint is None:
+        settled = settle()
+    else:
+        fit = describe_fit(
+            model,
+            rows=data.rows.n_rows,
+            features=data.n_features,
+            reading=data.reading,
+            data=data.fingerprint(),
+            sample_weight=None if weights is None else weights.describe(),
+            random_state=entropy if isinstance(model.random_state, np.random.RandomState) else model.random_state,
+        )
+        checkpoint = stack.enter_context(open_checkpoint(model.checkpoint, fit, lambda: asdict(settle())))
+        settled = Settled(tuple(checkpoint.settled["entropy"]), checkpoint.settled["batch_size"])
+        # features are counted when an engine is wrapped, which happens after the screening
+        wrappers.append(lambda engine: ResumableEngine(engine, checkpoint.journal, model._count_relevant()))
+    if model.verbose:
+        wrappers.append(progress.WatchedEngine)
+    return settled, lambda engine: reduce(lambda inner, wrap: wrap(inner), wrappers, engine)
+
+
+def _settle(model: Any, screen: Screen, entropy: Entropy, *, weighted: bool) -> Settled:
+    """Return the entropy and the batch size, which is measured if ``batch_size="auto"``."""
+    if not isinstance(model.batch_size, str):
+        return Settled(entropy, None if model.batch_size is None else int(model.batch_size))
+    data = screen(entropy)
+    rows = data.rows
+    plan = plan_batches(
+        lambda size: rows.take(draw_rows(rows.n_rows, size, entropy)),
+        rows.n_rows,
+        make_contraction(model, data, Settled(entropy, None), weighted=weighted),
+        **data.room(model.memory_limit, model.n_jobs),
+    )
+    if model.verbose:
+        progress.say(plan.describe())
+    return Settled(entropy, plan.batch_size)

@@ -1,0 +1,168 @@
+"""Run the levels of a fit, from opened data to fitted attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from cohirf import progress
+from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
+from cohirf.algorithm.companions import Companions, count_shown
+from cohirf.algorithm.contract_batch import Contraction
+from cohirf.algorithm.engine import Engine
+from cohirf.algorithm.feature_tally import FeatureTally
+from cohirf.algorithm.first_level import FirstLevel
+from cohirf.algorithm.levels import FitState, LevelRecord, Resources, contract_levels
+from cohirf.algorithm.population import Population
+from cohirf.algorithm.redraw import redraw_rounds
+from cohirf.algorithm.repeated_warnings import showing_warnings_once
+from cohirf.algorithm.storage import MemoryStorage, Storage
+from cohirf.algorithm.thin_batches import ThinBatchesWarning, judge_first_level
+from cohirf.callers import warn_caller
+from cohirf.data import Data
+from cohirf.data.data import DataWeights
+from cohirf.engines import LocalEngine
+from cohirf.engines.local import one_thread
+from cohirf.fitting.begin import Screen, WrapEngine, begin, check_weights
+from cohirf.fitting.contraction import make_contraction
+from cohirf.fitting.results import collect_results, spread_out
+from cohirf.scratch import ScratchStorage
+
+
+def fit_data(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
+    """Fit a model to opened data, and return the fitted attributes."""
+    with ExitStack() as stack:
+        weights = check_weights(model, data, sample_weight)
+        screen = Screen(model, data, weights)
+        settled, wrap_engine = begin(model, data, weights, screen, stack)
+        relevant = screen(settled.entropy)
+        if model.feature_screen and model.verbose:
+            progress.say(f"{relevant.n_features:,} of {data.n_features:,} features are relevant")
+        contraction = make_contraction(model, relevant, settled, weighted=weights is not None or model.medoid_weights)
+        stack.enter_context(one_thread())
+        stack.enter_context(showing_warnings_once())
+        tally = FeatureTally(contraction.views, relevant.n_features)
+        fit = Fit(model, relevant, weights, contraction, wrap_engine, tally)
+        first_level, state, records = fit.run()
+        attributes = collect_results(model, relevant, weights, first_level, state, contraction)
+        attributes["diagnostics_"] = records
+        attributes["feature_agreement_"] = spread_out(tally.mean(), model.relevant_features_, data.n_features)
+        if relevant is not data:  # medoids_ has all features, but the levels saw only the relevant ones
+            attributes["medoids_"] = data.take(attributes["medoid_indices_"])
+        return attributes
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The levels of a fit.
+
+    Attributes
+    ----------
+    model : CoHiRF
+        Parameters.
+    data : Data
+        The data, with the relevant features only.
+    weights : DataWeights or None
+        Sample weights.
+    contraction : Contraction
+        How batches are contracted.
+    wrap_engine : callable
+        Wraps an engine, so that it records runs in the checkpoint and shows progress.
+    tally : FeatureTally
+        Sums up the stability of the views that contained each feature.
+    """
+
+    model: Any
+    data: Data
+    weights: DataWeights | None
+    contraction: Contraction
+    wrap_engine: WrapEngine
+    tally: FeatureTally
+
+    def run(self) -> tuple[FirstLevel, FitState, list[LevelRecord]]:
+        """Run all levels and redraws; warn if batches are too thin or the fit is unfinished."""
+        model = self.model
+        self._warn_if_no_two_rows_can_fuse()
+        max_level = model.max_iter + model.redraws
+        first_level = self.data.contract_first_level(
+            self.weights, self.contraction, max_level, model.n_jobs, self._first_resources
+        )
+        storage: Storage = ScratchStorage() if first_level.readable is None else MemoryStorage()
+        values = self.data.rows if first_level.readable is None else first_level.readable
+        state = FitState.of_leaves(first_level.leaves, values, self._population.n_rows, max_level, storage)
+        records: list[LevelRecord] = []
+        for after in self._levels(first_level, state, self._later_resources(first_level, storage)):
+            state = after
+            records.append(state.record)
+            if model.verbose:
+                progress.say(progress.describe_level(state.record, model.n_views))
+        return first_level, state, records
+
+    @property
+    def _population(self) -> Population:
+        return Population(self.data.rows, self.weights)
+
+    def _first_resources(self, engine: Engine, storage: Storage) -> Resources:
+        return Resources(self.wrap_engine(engine), LocalEngine(self.model.n_jobs), storage)
+
+    def _later_resources(self, first_level: FirstLevel, storage: Storage) -> Resources:
+        n_jobs = self.model.n_jobs
+        engine = self.wrap_engine(self.data.later_engine(n_jobs))
+        return Resources(engine, LocalEngine(n_jobs), storage, self._companions(first_level))
+
+    def _companions(self, first_level: FirstLevel) -> Companions | None:
+        """Return the companions that replace medoid weights if the base method does not support weights."""
+        base = self.model._base_method()
+        if not self.model.medoid_weights or find_weight_argument(base) is not None:
+            return None
+        n_shown = count_shown(BaseMethod.of(base), self.contraction.batch_size)
+        return Companions(self.data.rows, self.contraction.views.entropy, n_shown, first_level.leaves.rows)
+
+    def _levels(self, first_level: FirstLevel, state: FitState, resources: Resources) -> Iterator[FitState]:
+        """Yield the state after each level and each redraw."""
+        for after in contract_levels(state, self.contraction, self.model.max_iter, resources):
+            state = after
+            self.tally.add_level(state.level, state.survivors)
+            yield state
+            if state.level == 1 and self._is_hopeless(state, resources):
+                return
+        if not self.model.redraws:
+            self._warn_if_unfinished(state)
+        yield from redraw_rounds(self._population, first_level, state, self.contraction, self.model.redraws, resources)
+
+    def _is_hopeless(self, state: FitState, resources: Resources) -> bool:
+        """Warn if batches are too thin; return whether further levels are pointless."""
+        verdict = judge_first_level(self._population, state.record, self.contraction, resources)
+        if verdict is None:
+            return False
+        if verdict.is_hopeless or not self.model.redraws:  # redraws can repair cases that are not hopeless
+            warn_caller(verdict.message, ThinBatchesWarning)
+        return verdict.is_hopeless
+
+    def _warn_if_no_two_rows_can_fuse(self) -> None:
+        n_clusters, n_rows = self.contraction.views.method.n_clusters, self._population.n_rows
+        if n_clusters is not None and n_clusters >= n_rows > 1:
+            warn_caller(
+                f"n_clusters={n_clusters} of {type(self.model._base_method()).__name__} is at least the number of rows "
+                f"({n_rows}), so only identical rows fuse: lower n_clusters.",
+                ConvergenceWarning,
+            )
+
+    def _warn_if_unfinished(self, state: FitState) -> None:
+        if state.stalled:
+            warn_caller(
+                f"Levels {state.level - 1} and {state.level} merged nothing in any batch: {state.n_active} clusters "
+                f"are left. Raise batch_size above {self.contraction.batch_size}, or choose a base method that merges "
+                f"more.",
+                ConvergenceWarning,
+            )
+        elif state.idle_levels == 0:
+            warn_caller(
+                f"The last level still merged clusters when max_iter={self.model.max_iter} was reached: "
+                f"raise max_iter, or ignore this warning if the fit is meant to stop there.",
+                ConvergenceWarning,
+            )

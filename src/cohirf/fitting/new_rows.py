@@ -1,0 +1,36 @@
+"""Label and measure new rows with a fitted model. These functions are sent to the workers of a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.faint_values import measure_distances
+from cohirf.algorithm.features import take_features
+from cohirf.algorithm.grouping import IntArray
+from cohirf.landmarks import Landmarks
+
+Means = NDArray[np.floating[Any]] | None
+
+
+def label_new_rows(
+    X: Any, landmarks: Landmarks, labels: IntArray, relevant: IntArray | None, column_means: Means
+) -> IntArray:
+    """Return the label of the landmark nearest to each row."""
+    return labels[landmarks.nearest(select_relevant(fill_missing(X, column_means), relevant))]
+
+
+def measure_new_rows(X: Any, medoids: Any, relevant: IntArray | None, column_means: Means) -> Any:
+    """Return the Euclidean distance of each row to each medoid, on the relevant features."""
+    if medoids.shape[0] == 0:
+        return np.empty((X.shape[0], 0), dtype=X.dtype)
+    medoids = select_relevant(fill_missing(medoids, column_means), relevant)
+    return measure_distances(select_relevant(fill_missing(X, column_means), relevant), medoids)
+
+
+def select_relevant(X: Any, relevant: IntArray | None) -> Any:
+    """Return the columns of the relevant features; None means all."""
+    return X if relevant is None else take_features(X, relevant)

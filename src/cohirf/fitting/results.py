@@ -1,0 +1,82 @@
+"""From the last level of a fit to its fitted attributes: labels, medoids, landmarks, hierarchy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.contract_batch import Contraction
+from cohirf.algorithm.first_level import FirstLevel, label_leaves
+from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
+from cohirf.algorithm.levels import FitState
+from cohirf.algorithm.randomness import Draw, generator_at
+from cohirf.algorithm.storage import take_in_order
+from cohirf.data import Data
+from cohirf.data.data import DataWeights
+from cohirf.hierarchy import FusionHierarchy
+from cohirf.landmarks import Landmarks, sample_landmarks
+
+
+def collect_results(
+    model: Any,
+    data: Data,
+    weights: DataWeights | None,
+    first_level: FirstLevel,
+    state: FitState,
+    contraction: Contraction,
+) -> dict[str, Any]:
+    """Return the fitted attributes that follow from the last level."""
+    leaves, values = first_level.leaves, state.active.values
+    kind, min_size = index_dtype(data.rows.n_rows), model.min_cluster_size
+    labels, medoids = label_leaves(state, leaves, min_size, kind)
+    positive = None if weights is None else weights.positive
+    rng = generator_at(contraction.views.entropy, Draw.LANDMARKS)
+    if first_level.readable is None:
+        leaf_of_landmark = sample_landmarks(labels, medoids, rng)
+        landmark_rows, points = leaves.rows[leaf_of_landmark], take_in_order(values, leaf_of_landmark)
+    else:
+        of_rows = first_level.label(labels)
+        landmark_rows = sample_landmarks(of_rows, leaves.rows[medoids], rng, candidates=positive)
+        leaf_of_landmark, points = first_level.find_leaves(landmark_rows), first_level.readable.take(landmark_rows)
+    landmarks = Landmarks.build(fill_missing(points, data.column_means))
+    if positive is not None:
+        _join_left_out(data, positive, first_level, landmarks, leaf_of_landmark)
+        labels, medoids = label_leaves(state, leaves, min_size, kind)
+    by_row, tree = first_level.hand_down(state, labels)
+    return {
+        "labels_": by_row.labels,
+        "parents_": by_row.parents,
+        "stability_": by_row.stability,
+        "n_clusters_": len(medoids),
+        "medoid_indices_": leaves.rows[medoids].astype(np.int64),
+        "medoids_": take_in_order(values, medoids),
+        "hierarchy_": FusionHierarchy(tree.parents, tree.absorbed_at, rows=tree.rows, row_sizes=tree.row_sizes),
+        "n_iter_": state.level,
+        "_absorbed_at": by_row.absorbed_at,
+        "_landmarks": landmarks,
+        "_landmark_rows": landmark_rows,
+        "_landmark_labels": labels[leaf_of_landmark],
+    }
+
+
+def spread_out(of_relevant: NDArray[np.float64], relevant: IntArray | None, n_features: int) -> NDArray[np.float64]:
+    """Return the values of the relevant features at their indices, with NaN for all other features."""
+    if relevant is None:
+        return of_relevant
+    of_all = np.full(n_features, np.nan)
+    of_all[relevant] = of_relevant
+    return of_all
+
+
+def _join_left_out(
+    data: Data, positive: IntArray, first_level: Any, landmarks: Landmarks, leaf_of_landmark: IntArray
+) -> None:
+    """Let each row of weight 0 join the leaf of its nearest landmark."""
+    left_out = np.setdiff1d(np.arange(data.rows.n_rows), positive, assume_unique=True)
+    for block in row_blocks(len(left_out)):
+        rows = left_out[block]
+        nearest = landmarks.nearest(fill_missing(data.rows.take(rows), data.column_means))
+        first_level.join(rows, leaf_of_landmark[nearest])
