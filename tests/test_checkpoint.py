@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 import cohirf.checkpoint.journal
 import cohirf.describe
-import cohirf.estimator
+import cohirf.fitting.begin
 from cohirf import CoHiRF, open_source
 from cohirf.checkpoint import CheckpointError, open_checkpoint
 from cohirf.describe import FREE_PARAMETERS
@@ -357,7 +357,7 @@ def test_a_refused_checkpoint_is_left_as_it_was(half_done):
 
 def test_batches_that_do_not_fit_are_refused_whatever_the_manifest_says(half_done, monkeypatch):
     was, _ = manifest_of(half_done)
-    monkeypatch.setattr(cohirf.estimator, "describe_fit", lambda *_, **__: was)
+    monkeypatch.setattr(cohirf.fitting.begin, "describe_fit", lambda *_, **__: was)
     with refused(
         f"{half_done / 'journal'} holds batch (1, 0) with 40 rows where the fit has (1, 0) with 42: "
         f"the checkpoint belongs to another fit. Give another directory."
@@ -568,6 +568,6 @@ def test_reading_a_batch_keeps_no_more_of_it_than_is_used(path):
     """A view of the bytes that were read would keep all of them in memory."""
     make_model(path, medoid_weights=True).fit(X)
     with open_checkpoint(path, *manifest_of(path)) as checkpoint:
-        batch = checkpoint.journal.read().batch
-    arrays = (batch.labels, batch.medoids, batch.mass)
+        outcome = checkpoint.journal.read().outcome
+    arrays = (outcome.survivor_of, outcome.survivors.rows, outcome.survivors.mass)
     assert all(array.base is None and array.flags.owndata and array.flags.writeable for array in arrays)

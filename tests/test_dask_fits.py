@@ -326,7 +326,7 @@ def test_batches_are_planned_for_the_worker_with_the_least_memory_for_a_task(mon
 
 def test_what_a_worker_takes_counts_against_its_limit(client, X, monkeypatch):
     full = Worker(1, 2**31, 2**30 + 2**28)
-    monkeypatch.setattr("cohirf.estimator.find_fullest_worker", lambda: full)
+    monkeypatch.setattr("cohirf.data.on_dask.find_fullest_worker", lambda: full)
     model = model_of(MODELS["k-means"], batch_size="auto")
     with pytest.raises(ValueError, match=r"the worker with the least memory left takes 1\.34 GB already"):
         model.fit(da.from_array(X, chunks=CHUNKS))
@@ -349,16 +349,18 @@ def test_joblibs_own_dask_backend_gives_the_same_fit(client, X):
     assert (there.parents_ == here.parents_).all()
 
 
-def test_a_source_goes_to_the_cluster_of_an_active_client(client, parquet, X):
-    there = model_of(MODELS["k-means"]).fit(open_source(parquet))
+def test_a_source_stays_here_unless_a_client_is_given(client, parquet):
+    assert isinstance(model_of(MODELS["k-means"]).fit(open_source(parquet)).labels_, np.memmap)
+
+
+def test_a_source_goes_to_the_cluster_of_the_given_client(client, parquet, X):
+    there = model_of(MODELS["k-means"]).fit(open_source(parquet), client=client)
     assert there.labels_.chunks == ((333, 333, 334) * 3,)  # of one batch each
     assert there.feature_names_in_.tolist() == [f"f{i}" for i in range(5)]
     assert_same(there, fit_here(model_of(MODELS["k-means"]), parquet))
 
 
 def test_a_client_may_be_chosen(client, parquet, X):
-    with dask.config.set(scheduler="threads"):
-        assert isinstance(model_of(MODELS["k-means"]).fit(open_source(parquet)).labels_, np.memmap)
     with (
         LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as other,
@@ -392,12 +394,12 @@ def test_what_is_in_memory_or_in_one_batch_stays_here(client, parquet, X):
 
 
 def test_weights_of_a_source_on_the_cluster_may_be_a_series(client, parquet, X, weights):
-    there = model_of(MODELS["dbscan"]).fit(open_source(parquet), sample_weight=pd.Series(weights))
+    there = model_of(MODELS["dbscan"]).fit(open_source(parquet), sample_weight=pd.Series(weights), client=client)
     assert_same(there, fit_here(model_of(MODELS["dbscan"]), parquet, sample_weight=weights))
 
 
 def test_a_fit_is_gathered_in_one_computation(client, parquet, monkeypatch):
-    there = model_of(MODELS["k-means"], batch_size=50).fit(open_source(parquet))
+    there = model_of(MODELS["k-means"], batch_size=50).fit(open_source(parquet), client=client)
     assert there.labels_.numblocks == (59,)
     graphs = []
     submit = Client._graph_to_futures

@@ -171,7 +171,7 @@ def test_the_batch_size_is_chosen_for_the_relevant_features(monkeypatch):
         planned.append((read_sample(50).shape[1], contraction.views.n_features))
         return SimpleNamespace(batch_size=200)
 
-    monkeypatch.setattr(cohirf.estimator, "plan_batches", plan)
+    monkeypatch.setattr(cohirf.fitting.begin, "plan_batches", plan)
     model = CoHiRF(KMeans(4), feature_screen=True, max_features=0.5, batch_size="auto", random_state=0).fit(X)
     assert planned == [(8, 4)]
     assert model.relevant_features_.tolist() == RELEVANT
@@ -186,8 +186,8 @@ def test_a_fit_screens_once(batch_size, with_checkpoint, monkeypatch, tmp_path):
         screened.append(entropy)
         return screen_features(rows, entropy)
 
-    monkeypatch.setattr(cohirf.estimator, "screen_features", count)
-    monkeypatch.setattr(cohirf.estimator, "plan_batches", lambda *_, **__: SimpleNamespace(batch_size=200))
+    monkeypatch.setattr(cohirf.fitting.begin, "screen_features", count)
+    monkeypatch.setattr(cohirf.fitting.begin, "plan_batches", lambda *_, **__: SimpleNamespace(batch_size=200))
     checkpoint = tmp_path / "checkpoint" if with_checkpoint else None
     CoHiRF(KMeans(4, n_init=1), n_views=2, feature_screen=True, batch_size=batch_size, checkpoint=checkpoint).fit(X)
     assert len(screened) == 1

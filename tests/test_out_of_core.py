@@ -253,7 +253,7 @@ def test_the_batch_size_can_be_left_to_measurement(blobs, tmp_path, capsys):
 
 def test_a_fit_that_goes_on_keeps_the_batch_size_it_began_with(blobs, tmp_path, monkeypatch):
     source = open_source(save_as("npy", blobs[0], tmp_path))
-    monkeypatch.setattr("cohirf.estimator.plan_batches", lambda *_, **__: SimpleNamespace(batch_size=400))
+    monkeypatch.setattr("cohirf.fitting.begin.plan_batches", lambda *_, **__: SimpleNamespace(batch_size=400))
     first = fit(source, batch_size="auto", checkpoint=tmp_path / "checkpoint")
     monkeypatch.undo()
     again = fit(source, batch_size="auto", checkpoint=tmp_path / "checkpoint")

@@ -484,11 +484,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     def _count_view_features(self) -> int:
         """Return the number of relevant features in each view."""
-        n_features = validation.count_view_features(self.max_features, self.n_features_in_)
-        if isinstance(self.max_features, Integral):
-            return min(n_features, self._count_relevant())
-        return validation.count_view_features(self.max_features, self._count_relevant())
+        return validation.count_view_features(self.max_features, self.n_features_in_, self._count_relevant())
 
     def _count_relevant(self) -> int:
         """Return the number of relevant features; without a screening, all features are relevant."""
-        return self.n_features_in_ if self.relevant_features_ is None else len(self.relevant_features_)
+        return int(self.n_features_in_) if self.relevant_features_ is None else len(self.relevant_features_)

@@ -133,10 +133,9 @@ class WatchedEngine:
         first = next(tasks)
         level = first[0].level % BEYOND_LEVELS
         outcomes = self.engine.run(function, chain([first], tasks), n_tasks)
-        # level 0 means samples that are clustered to check the batches, without a bar
-        return (
-            _show(outcomes, Work(f"level {level}", max(n_tasks, first[0].n_batches), "batches")) if level else outcomes
-        )
+        if level == 0:  # samples that are clustered to check the batches, without a bar
+            return outcomes
+        return _show(outcomes, Work(f"level {level}", max(n_tasks, first[0].n_batches), "batches"))
 
 
 def _show(outcomes: Iterator[Any], work: Work) -> Iterator[Any]:

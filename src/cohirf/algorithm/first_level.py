@@ -136,9 +136,14 @@ class FirstLevelHere:
         of_rows.stability[rows] = state.fusions.stability
         vectors = (of_labels, of_rows.parents, of_rows.absorbed_at, of_rows.stability)
         if self.readable is not None:  # the data is in memory, and so are its results
-            vectors = tuple(np.array(vector) if isinstance(vector, np.memmap) else vector for vector in vectors)
+            vectors = tuple(map(load_vector, vectors))  # type: ignore[assignment]  # they keep their types
         results = RowResults(*vectors)
         return results, Tree(results.parents, results.absorbed_at)
+
+
+def load_vector(vector: NDArray[Any]) -> NDArray[Any]:
+    """Return a vector in memory, also if it was in a file."""
+    return np.array(vector) if isinstance(vector, np.memmap) else vector
 
 
 def label_rows(labels: IntArray, parents: IntArray, rows: slice) -> None:

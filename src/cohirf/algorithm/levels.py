@@ -234,22 +234,25 @@ def split_level(active: ActiveRows, level: int, contraction: Contraction) -> tup
 def make_tasks(
     active: ActiveRows, level: int, batches: Batches, cuts: IntArray, resources: Resources, fusions: Fusions | None
 ) -> Iterator[RunTask]:
-    """Yield a task for each run, when it is needed."""
+    """Return tasks, one for each run, which are made when they are needed, perhaps in another thread."""
     engine, storage = resources.run_engine, resources.storage
-    writes = engine.is_serial or storage.is_shared
     values = engine.share(active.values)
-    for run in batches.runs(cuts):
+    can_write = engine.writes_here and (engine.is_serial or storage.is_shared)
+
+    def make_task(run: Run) -> RunTask:
         of_run = run.among(active.index)
-        yield RunTask(
+        return RunTask(
             run=of_run,
             level=level,
             values=values,
             mass=None if active.mass is None else active.mass[run.rows],
             carry_values=active.in_order,
-            fusions=fusions if engine.writes_here and writes else None,
+            fusions=fusions if can_write else None,
             companions=_draw_companions(of_run, level, resources.companions),
             n_batches=batches.n_batches,
         )
+
+    return map(make_task, batches.runs(cuts))
 
 
 def run_tasks(

@@ -77,8 +77,8 @@ def redraw_round(
     batches = draw_batches(first_level.leaves.rows[active], population, contraction.batch_size, rng)
     tasks = (population.task(rows, (BEYOND_LEVELS + level, number)) for number, rows in enumerate(batches))
     bonds = [
-        find_bonds(find_roots_of(state.fusions.parents, first_level.find_leaves(task.run.rows)), outcome)
-        for task, outcome in run_tasks(tasks, len(batches), contraction, resources)
+        find_bonds(find_roots_of(state.fusions.parents, first_level.find_leaves(rows)), outcome)
+        for rows, (_, outcome) in zip(batches, run_tasks(tasks, len(batches), contraction, resources), strict=True)
     ]
     stay = np.flatnonzero(~np.isin(active, _fuse(state, contraction, bonds, level)))
     mass = None if state.active.mass is None else state.active.mass[stay]
@@ -117,7 +117,7 @@ def find_bonds(roots: IntArray, batch: ContractedRun) -> Bonds:
     """
     names, number = np.unique(roots, return_inverse=True)
     shape = (len(names), batch.rows_out)
-    counts = sparse.csr_array((np.ones(len(roots), dtype=np.int64), (number, batch.survivor_of)), shape=shape).tocoo()
+    counts = sparse.csr_array((np.ones(len(roots), dtype=np.int64), (number, batch.labels)), shape=shape).tocoo()
     here = np.bincount(number)
     binds = counts.data >= np.minimum(ROWS_TO_BIND, here[counts.row])
     return Bonds(names[counts.row[binds]], counts.col[binds], counts.data[binds], batch.rows_out, batch)

@@ -180,9 +180,15 @@ class ContractedRun:
         return self.survivors.rows_out
 
     @property
+    def labels(self) -> IntArray:
+        """Number of the survivor of each row of the run."""
+        assert self.survivor_of is not None  # the fusions have not been recorded
+        return self.survivor_of
+
+    @property
     def parents(self) -> IntArray:
         """Index of the survivor of each row of the run."""
-        return self.survivors.rows[self.survivor_of]
+        return self.survivors.rows[self.labels]
 
     def record(self, task: RunTask, fusions: Fusions) -> ContractedRun:
         """Record the fusions of the run, and return its survivors alone."""
@@ -227,8 +233,11 @@ def gather_survivors(parts: Iterable[Survivors], storage: Storage) -> Survivors:
     if (found.rows[1:] > found.rows[:-1]).all():
         return replace(found, values=gatherer.rows())
     order = np.argsort(found.rows)  # random batches, whose values are not carried
-    of_rows = {name: getattr(found, name) for name in ("rows", "mass", "sizes", "first_rows", "weights", "stability")}
-    return replace(found, **{name: part if part is None else part[order] for name, part in of_rows.items()})
+    of_rows: dict[str, Any] = {}
+    for name in ("rows", "mass", "sizes", "first_rows", "weights", "stability"):
+        part = getattr(found, name)
+        of_rows[name] = None if part is None else part[order]
+    return replace(found, **of_rows)
 
 
 def join_survivors(parts: list[Survivors]) -> Survivors:

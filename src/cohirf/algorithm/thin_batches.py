@@ -215,7 +215,7 @@ class Probe:
             task = self._population.task(rows[order], (0, len(self._known)))
             ((_, outcome),) = run_tasks([task], 1, contraction, self._resources)
             labels = np.empty(len(rows), dtype=np.int64)
-            labels[order] = outcome.survivor_of
+            labels[order] = outcome.labels
             self._known[setting] = labels
         return self._known[setting]
 

@@ -233,11 +233,13 @@ class FirstLevelOnDask:
     def find_leaves(self, rows: IntArray) -> IntArray:
         """Return the leaf that each of the given rows belongs to."""
         (parents,) = compute_unoptimised(self._vector(self.outcomes, _parents, self.leaves.rows.dtype)[rows])
-        return np.searchsorted(self.leaves.rows, parents)
+        leaves: IntArray = np.searchsorted(self.leaves.rows, parents)
+        return leaves
 
     def label(self, labels: IntArray) -> Any:
         """Return the label of each row of the data, given the label of each leaf."""
-        leaves = LeafTable(self.leaves.rows, labels, self.leaves.rows, self.leaves.rows, self.leaves.stability)
+        rows = self.leaves.rows
+        leaves = LeafTable(rows, labels, rows, rows, self.leaves.stability)
         return self._vector(self._hand_down(leaves), attrgetter("labels"), labels.dtype)
 
     def hand_down(self, state: FitState, labels: IntArray) -> tuple[RowResults, Tree]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from dataclasses import dataclass
 from functools import cached_property
@@ -98,7 +99,9 @@ def _is_stored(values: NDArray[Any]) -> bool:
     """Return whether an array is the whole content of a file."""
     if not (isinstance(values, np.memmap) and values.filename is not None and values.flags.c_contiguous):
         return False
-    return values.offset == 0 and Path(values.filename).stat().st_size >= values.nbytes and values._mmap is not None
+    # a part of a memory map has its offset, too
+    is_whole = isinstance(values.base, mmap.mmap) and values.offset == 0
+    return is_whole and Path(values.filename).stat().st_size >= values.nbytes
 
 
 def _handle(values: Any) -> Any:

@@ -58,7 +58,8 @@ class Screen:
     def _screen(self, entropy: Entropy) -> Data:
         model, data = self._model, self._data
         population = Population(data.rows, self._weights)  # rows of weight 0 are not sampled
-        size = sample_size(population.n_rows, model.batch_size if isinstance(model.batch_size, Integral) else None)
+        batch_size = int(model.batch_size) if isinstance(model.batch_size, Integral) else None
+        size = sample_size(population.n_rows, batch_size)
         rows = np.sort(population.draw(size, generator_at(entropy, Draw.SCREEN)))
         with one_thread():
             found = screen_features(fill_missing(data.rows.take(rows), data.column_means), entropy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from cohirf.sources.source import Source
 class ArraySource(Source):
     """A two-dimensional array or CSR matrix ``X``, which is never modified."""
 
-    in_memory = True  # pickling it would pickle all values
+    in_memory: ClassVar[bool] = True  # pickling it would pickle all values
 
     def __init__(self, X: Any, feature_names: Sequence[str] | None = None) -> None:
         name = "The CSR matrix" if sparse.issparse(X) else "The array"
