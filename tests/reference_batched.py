@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp, floor, nan
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -36,94 +37,144 @@ class Level:
         return self.rows_out < self.rows_in
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class BatchedCoHiRF:
+    """The parameters of ``CoHiRF`` that concern batches; ``in_order`` if the data is a source, not an array."""
+
+    estimator: Any
+    batch_size: int
+    n_views: int
+    max_features: int | float
+    random_state: int
+    consensus: str = "strict"
+    agreement_threshold: float = 0.8
+    majority: float = 0.5
+    medoid: str = "cosine"
+    medoid_weights: bool = False
+    min_cluster_size: int = 1
+    max_iter: int = 100
+    in_order: bool = False
+
+    def fit(self, X, sample_weight=None):
+        """Return the result of all levels."""
+        fit = Fit(X, sample_weight)
+        entropy = root_entropy(self.random_state)
+        # A source that fits into one batch is read as an array.
+        in_order = self.in_order and count_batches(len(X), self.batch_size) > 1
+        active = fit.rows_at_hand
+        while len(fit.levels) < self.max_iter and not has_ended(fit.levels):
+            level = len(fit.levels) + 1
+            split = split_in_order if in_order and level == 1 else split_at_random
+            batches, held_aside = split(active, self.batch_size, generator_at(entropy, Draw.SPLIT, level))
+            medoids = []
+            for number, batch in enumerate(batches):
+                medoids += self.contract(fit, batch, entropy, (level, number))
+            still_active = sorted(medoids + held_aside)  # held-aside rows keep their mass
+            fit.levels.append(Level(len(batches), len(active), len(held_aside), len(still_active)))
+            active = still_active
+            if in_order and level == 1:
+                fit.rows_at_hand = active  # the others are not read again
+        fit.join_rows_of_weight_0()
+        fit.get_final_labels(self.min_cluster_size)
+        return fit
+
+    def contract(self, fit, batch, entropy, place):
+        """Run one iteration of Algorithm 1 on a batch, and return its medoids."""
+        views = [self.label_view(fit, batch, entropy, place, view) for view in range(self.n_views)]
+        medoids = []
+        for members in self.get_clusters(views, [fit.mass[row] for row in batch]):
+            rows = sorted(batch[i] for i in members)
+            medoid = choose_medoid(fit.X, rows, fit.mass, self.medoid)
+            medoids.append(medoid)
+            fit.update_parents(rows, medoid, level=place[0])
+            fit.mass[medoid] = sum(fit.mass[row] for row in rows) if self.medoid_weights else 1.0
+            for i in members:
+                fit.stability[batch[i]] = mean_jaccard(i, members, views)
+        return medoids
+
+    def label_view(self, fit, batch, entropy, place, view):
+        """Return the labels of the base method on one view of a batch."""
+        rng = generator_at(entropy, Draw.VIEW, *place, view)
+        p = fit.X.shape[1]
+        q = self.max_features if isinstance(self.max_features, int) else max(1, round(self.max_features * p))
+        features = sorted(rng.choice(p, size=q, replace=False))
+        if len(batch) == 1:
+            return [0]
+        method = clone(self.estimator)
+        parameters = method.get_params()
+        if parameters.get("n_clusters", 0) >= len(batch):  # only identical rows can share a cluster
+            distinct = sorted({tuple(fit.X[row, features]) for row in batch})
+            return [distinct.index(tuple(fit.X[row, features])) for row in batch]
+        if "random_state" in parameters:
+            method.set_params(random_state=int(rng.integers(2**31 - 1)))
+        if not has_fit_parameter(method, "sample_weight"):
+            beside = self.draw_companions(fit, batch, entropy, place) if self.medoid_weights and place[0] > 1 else []
+            return method.fit(take(fit.X, batch + beside, features)).labels_[: len(batch)].tolist()
+        weighted = fit.has_weights or self.medoid_weights
+        weights = np.array([fit.mass[row] for row in batch]) if weighted else None
+        return method.fit(take(fit.X, batch, features), sample_weight=weights).labels_.tolist()
+
+    def get_clusters(self, views, mass):
+        """Return the consensus of the views: lists of positions in the batch."""
+        if self.consensus == "majority":
+            return reference.majority_clusters(views, mass, self.majority)
+        return reference.consensus_clusters(views, self.agreement_threshold if self.consensus == "relaxed" else None)
+
+    def draw_companions(self, fit, batch, entropy, place):
+        """Return rows of the data that are shown beside medoids to a method without sample weights (not in the paper).
+
+        They are drawn from the same larger sample of the data in all batches.
+        """
+        n = len(fit.X)
+        n_shown = min(n, self.batch_size, max(300, 10 * self.estimator.get_params().get("n_clusters", 0)))
+        pool = sorted(generator_at(entropy, Draw.COMPANIONS).choice(n, min(n, 4 * n_shown), replace=False))
+        rng = generator_at(entropy, Draw.COMPANIONS, *place)
+        drawn = rng.choice(len(pool), max(0, n_shown - len(batch)), replace=False)
+        return [pool[i] for i in sorted(drawn) if pool[i] not in batch]
+
+
 class Fit:
-    """The result of a fit; lists have one entry for each row of the data."""
+    """What is known of each row, by row number, and the levels so far."""
 
-    labels: list
-    parents: list
-    absorbed_at: list
-    stability: list
-    medoids: list
-    levels: list
+    def __init__(self, X, sample_weight):
+        rows = range(len(X))
+        self.X = X
+        self.has_weights = sample_weight is not None
+        self.weight = {row: float(sample_weight[row]) if self.has_weights else 1.0 for row in rows}
+        self.mass = dict(self.weight)
+        self.parent = {row: row for row in rows}
+        self.absorbed_at = dict.fromkeys(rows, 0)
+        self.stability = dict.fromkeys(rows, nan)
+        self.rows_at_hand = [row for row in rows if self.weight[row] > 0]
+        self.levels = []
 
+    def update_parents(self, rows, medoid, level):
+        """Let a medoid represent rows."""
+        for row in rows:
+            self.parent[row] = medoid
+            if row != medoid:
+                self.absorbed_at[row] = level
 
-def cohirf_batched(
-    X,
-    estimator,
-    *,
-    batch_size,
-    n_views,
-    max_features,
-    random_state,
-    consensus="strict",
-    agreement_threshold=0.8,
-    majority=0.5,
-    medoid="cosine",
-    medoid_weights=False,
-    min_cluster_size=1,
-    max_iter=100,
-    sample_weight=None,
-    in_order=False,
-):
-    """Fit as ``CoHiRF`` with the same parameters does; ``in_order`` if the data is a source, not an array."""
-    n = len(X)
-    entropy = root_entropy(random_state)
-    weight = [1.0] * n if sample_weight is None else [float(value) for value in sample_weight]
-    weighted = sample_weight is not None or medoid_weights
-    crowd = Crowd(X, estimator, batch_size, entropy) if medoid_weights else None
-    in_order = in_order and count_batches(n, batch_size) > 1  # a source that fits into one batch is read as an array
+    def join_rows_of_weight_0(self):
+        """Let each row without weight join the first-level cluster of the nearest row whose values are still known."""
+        for row in self.parent:
+            if self.weight[row] == 0:
+                nearest = min(self.rows_at_hand, key=lambda other: squared_distance(self.X[row], self.X[other]))
+                medoid = self.parent[nearest] if self.absorbed_at[nearest] == 1 else nearest
+                self.update_parents([row], medoid, level=1)
 
-    parent = {row: row for row in range(n)}
-    absorbed_at = dict.fromkeys(range(n), 0)
-    stability = dict.fromkeys(range(n), nan)
-    active = [row for row in range(n) if weight[row] > 0]
-    mass = {row: weight[row] for row in active}
-    kept_values = active  # rows whose values are at hand after the last level
-    levels = []
-    while len(levels) < max_iter and not has_ended(levels):
-        level = len(levels) + 1
-        rng = generator_at(entropy, Draw.SPLIT, level)
-        if in_order and level == 1:
-            batches, held_aside = split_in_order(active, batch_size, rng)
-        else:
-            batches, held_aside = split_at_random(active, batch_size, rng)
-        still_active = list(held_aside)  # with the mass that they had
-        for number, batch in enumerate(batches):
-            beside = [] if crowd is None or level == 1 else crowd.draw(batch, level, number)
-            views = []
-            for view in range(n_views):
-                rng = generator_at(entropy, Draw.VIEW, level, number, view)
-                of_batch = [mass[row] for row in batch] if weighted else None
-                views.append(label_view(X, batch, beside, estimator, max_features, rng, of_batch))
-            if consensus == "majority":
-                clusters = reference.majority_clusters(views, [mass[row] for row in batch], majority)
-            else:
-                clusters = reference.consensus_clusters(views, agreement_threshold if consensus == "relaxed" else None)
-            for members in clusters:
-                for i in members:
-                    stability[batch[i]] = mean_jaccard(i, members, views)
-                rows = sorted(batch[i] for i in members)
-                chosen = choose_medoid(X, rows, mass, medoid)
-                still_active.append(chosen)
-                for row in rows:
-                    parent[row] = chosen
-                    if row != chosen:
-                        absorbed_at[row] = level
-                mass[chosen] = sum(mass[row] for row in rows) if medoid_weights else 1.0
-        levels.append(Level(len(batches), len(active), len(held_aside), len(still_active)))
-        active = sorted(still_active)
-        if in_order and level == 1:
-            kept_values = active
-
-    for row in range(n):
-        if weight[row] == 0:
-            nearest = min(kept_values, key=lambda other: squared_distance(X[row], X[other]))
-            parent[row] = parent[nearest] if absorbed_at[nearest] == 1 else nearest
-            absorbed_at[row] = 1
-
-    labels, medoids = get_final_labels(parent, weight, min_cluster_size)
-    return Fit(labels, list(parent.values()), list(absorbed_at.values()), list(stability.values()), medoids, levels)
+    def get_final_labels(self, min_cluster_size):
+        """Follow parents to the root, and number clusters by their first row; rows of small clusters get -1."""
+        root = {}
+        size = {}
+        for row in self.parent:
+            root[row] = row
+            while self.parent[root[row]] != root[row]:
+                root[row] = self.parent[root[row]]
+            size[root[row]] = size.get(root[row], 0) + self.weight[row]
+        self.medoids = [medoid for medoid in size if size[medoid] >= min_cluster_size]
+        number = {medoid: label for label, medoid in enumerate(self.medoids)}
+        self.labels = {row: number.get(root[row], -1) for row in self.parent}
 
 
 def has_ended(levels):
@@ -170,48 +221,8 @@ def cut(items, n_parts):
     return [items[bounds[k] : bounds[k + 1]] for k in range(n_parts)]
 
 
-def label_view(X, rows, beside, estimator, max_features, rng, mass):
-    """Return the labels of ``rows`` on random features; the base method sees the rows ``beside`` them, too."""
-    p = X.shape[1]
-    q = max_features if isinstance(max_features, int) else max(1, round(max_features * p))
-    features = sorted(rng.choice(p, size=q, replace=False))
-    method = clone(estimator)
-    parameters = method.get_params()
-    if len(rows) == 1:
-        return [0]
-    if parameters.get("n_clusters", 0) >= len(rows):  # only identical rows can share a cluster
-        distinct = sorted({tuple(X[row, features]) for row in rows})
-        return [distinct.index(tuple(X[row, features])) for row in rows]
-    if "random_state" in parameters:
-        method.set_params(random_state=int(rng.integers(2**31 - 1)))
-    values = np.array([X[row, features] for row in [*rows, *beside]])
-    weights = {"sample_weight": np.array(mass)} if mass is not None and takes_weights(estimator) else {}
-    return method.fit(values, **weights).labels_[: len(rows)].tolist()
-
-
-def takes_weights(estimator):
-    return has_fit_parameter(estimator, "sample_weight")
-
-
-class Crowd:
-    """Rows beside the medoids that show their mass to a base method without sample weights (not in the paper)."""
-
-    def __init__(self, X, estimator, batch_size, entropy):
-        n_clusters = estimator.get_params().get("n_clusters", 0)
-        self.is_needed = not takes_weights(estimator)
-        self.n_clusters = n_clusters
-        self.n_shown = min(len(X), max(300, 10 * n_clusters), batch_size)
-        self.entropy = entropy
-        rng = generator_at(entropy, Draw.COMPANIONS)
-        self.pool = sorted(rng.choice(len(X), min(len(X), 4 * self.n_shown), replace=False))
-
-    def draw(self, medoids, level, number):
-        """Return rows that complete a batch of medoids to the number of rows that the base method is shown."""
-        n_drawn = self.n_shown - len(medoids)
-        if not self.is_needed or n_drawn <= 0 or self.n_clusters >= len(medoids):
-            return []
-        drawn = generator_at(self.entropy, Draw.COMPANIONS, level, number).choice(len(self.pool), n_drawn, replace=False)
-        return [self.pool[i] for i in sorted(drawn) if self.pool[i] not in medoids]
+def take(X, rows, features):
+    return np.array([X[row, features] for row in rows])
 
 
 def mean_jaccard(i, members, views):
@@ -250,17 +261,3 @@ def squared_distance(x, y):
 
 def manhattan_distance(x, y):
     return float(abs(x - y).sum())
-
-
-def get_final_labels(parent, weight, min_cluster_size):
-    """Return the label of each row, by the first row of its cluster or -1 for small clusters, and the medoids."""
-    root = {}
-    for row in parent:
-        root[row] = row
-        while parent[root[row]] != root[row]:
-            root[row] = parent[root[row]]
-    size = dict.fromkeys(root.values(), 0.0)
-    for row in parent:
-        size[root[row]] += weight[row]
-    medoids = [medoid for medoid in size if size[medoid] >= min_cluster_size]
-    return [medoids.index(root[row]) if root[row] in medoids else -1 for row in parent], medoids
