@@ -118,7 +118,7 @@ def final_labels(parents):
 
 
 class TieError(Exception):
-    """Two pairs of groups agree equally, and the result depends on which one fuses first."""
+    """Two choices are equally good, and the result depends on which one is taken."""
 
 
 def majority_clusters(views, mass, majority):

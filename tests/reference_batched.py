@@ -3,7 +3,8 @@
 One level splits the active rows into batches and holds one batch's worth of rows aside. Each batch runs one iteration
 of Algorithm 1 by itself: GetClusters, ChooseMedoids, UpdateParents. The medoids and the held-aside rows are the active
 rows of the next level. What the paper leaves open follows DESIGN: the number of batches, blocks of consecutive rows for
-data that is read in order, the mass of medoids, and when the levels end.
+data that is read in order, the mass of medoids, and when the levels end. Redraws, feature screens and scaled views are
+left out.
 
 Random numbers come from the package's generators by place (level, batch, view), so that results can be compared for
 equality. The consensus of a batch is that of ``reference.py``.
@@ -50,6 +51,7 @@ class BatchedCoHiRF:
     agreement_threshold: float = 0.8
     majority: float = 0.5
     medoid: str = "cosine"
+    max_candidates: int = 1000
     medoid_weights: bool = False
     min_cluster_size: int = 1
     max_iter: int = 100
@@ -81,10 +83,12 @@ class BatchedCoHiRF:
     def contract(self, fit, batch, entropy, place):
         """Run one iteration of Algorithm 1 on a batch, and return its medoids."""
         views = [self.label_view(fit, batch, entropy, place, view) for view in range(self.n_views)]
+        clusters = self.get_clusters(views, [fit.mass[row] for row in batch])
+        candidates = self.draw_candidates(clusters, views, generator_at(entropy, Draw.MEDOIDS, *place))
         medoids = []
-        for members in self.get_clusters(views, [fit.mass[row] for row in batch]):
-            rows = sorted(batch[i] for i in members)
-            medoid = choose_medoid(fit.X, rows, fit.mass, self.medoid)
+        for members, some in zip(clusters, candidates, strict=True):
+            rows = [batch[i] for i in members]
+            medoid = choose_medoid(fit.X, [batch[i] for i in some], fit.mass, self.medoid)
             medoids.append(medoid)
             fit.update_parents(rows, medoid, level=place[0])
             fit.mass[medoid] = sum(fit.mass[row] for row in rows) if self.medoid_weights else 1.0
@@ -119,6 +123,25 @@ class BatchedCoHiRF:
         if self.consensus == "majority":
             return reference.majority_clusters(views, mass, self.majority)
         return reference.consensus_clusters(views, self.agreement_threshold if self.consensus == "relaxed" else None)
+
+    def draw_candidates(self, clusters, views, rng):
+        """Return the members of each cluster among which the medoid is chosen; only without a sum form are they few.
+
+        Each row draws a number, and those with the lowest are the candidates. Rows draw in the order of their codes
+        under strict consensus, noise last; the order under another consensus is not transcribed.
+        """
+        if self.medoid in ("cosine", "euclidean") or all(len(members) <= self.max_candidates for members in clusters):
+            return clusters
+        assert self.consensus == "strict"
+        codes = [[labels[members[0]] for labels in views] for members in clusters]
+        numbered = sorted(
+            range(len(clusters)), key=lambda k: (True, clusters[k]) if min(codes[k]) < 0 else (False, codes[k])
+        )
+        candidates = dict.fromkeys(numbered)
+        for k in numbered:
+            drawn = {i: rng.random() for i in clusters[k]}
+            candidates[k] = sorted(clusters[k], key=drawn.get)[: self.max_candidates]
+        return [candidates[k] for k in range(len(clusters))]
 
     def draw_companions(self, fit, batch, entropy, place):
         """Return rows of the data that are shown beside medoids to a method without sample weights (not in the paper).
@@ -159,9 +182,12 @@ class Fit:
         """Let each row without weight join the first-level cluster of the nearest row whose values are still known."""
         for row in self.parent:
             if self.weight[row] == 0:
-                nearest = min(self.rows_at_hand, key=lambda other: squared_distance(self.X[row], self.X[other]))
-                medoid = self.parent[nearest] if self.absorbed_at[nearest] == 1 else nearest
-                self.update_parents([row], medoid, level=1)
+                distance = {other: squared_distance(self.X[row], self.X[other]) for other in self.rows_at_hand}
+                nearest = [other for other in distance if distance[other] == min(distance.values())]
+                medoids = {self.parent[other] if self.absorbed_at[other] == 1 else other for other in nearest}
+                if len(medoids) > 1:
+                    raise reference.TieError
+                self.update_parents([row], medoids.pop(), level=1)
 
     def get_final_labels(self, min_cluster_size):
         """Follow parents to the root, and number clusters by their first row; rows of small clusters get -1."""

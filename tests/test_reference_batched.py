@@ -46,11 +46,11 @@ class Cells(ClusterMixin, BaseEstimator):
         return self
 
 
-def points(n, p=3, seed=0):
-    """Rows around a few centres, in multiples of 1/8: sums are exact, so ties are real ties."""
+def points(n, p=3, seed=0, step=1 / 8):
+    """Rows around a few centres, in multiples of a step that is a power of two: sums are exact, so ties are real."""
     rng = np.random.default_rng(seed)
     centres = rng.integers(-4, 5, (4, p))
-    return np.round(8 * (centres[rng.integers(4, size=n)] + rng.normal(0, 0.5, (n, p)))) / 8
+    return np.round((centres[rng.integers(4, size=n)] + rng.normal(0, 0.5, (n, p))) / step) * step
 
 
 def quarters(n, seed=0, lightest=1):
@@ -123,8 +123,9 @@ def test_majorities_in_batches_equal_the_literal_algorithm(base, medoid_weights,
 def test_weighted_batches_equal_the_literal_algorithm(base, medoid_weights, in_order):
     weights = quarters(44, lightest=0)
     assert np.count_nonzero(weights == 0) > 2
+    X = points(44, step=2**-20)  # no two rows are equally near to one of weight 0
     fit, _ = assert_same_as_reference(
-        points(44), BASES[base], in_order=in_order, batch_size=8, medoid_weights=medoid_weights, sample_weight=weights
+        X, BASES[base], in_order=in_order, batch_size=8, medoid_weights=medoid_weights, sample_weight=weights
     )
     assert fit.levels[1].n_batches > 1
 
@@ -135,6 +136,14 @@ def test_medoids_of_batches_equal_the_literal_algorithm(medoid, in_order):
     options = {"medoid": medoid, "medoid_weights": True, "min_cluster_size": 9, "n_views": 1}
     fit, _ = assert_same_as_reference(points(60), BASES["bins"], in_order=in_order, batch_size=12, **options)
     assert {-1, 0} <= set(fit.labels.values())
+
+
+@IN_ORDER
+@pytest.mark.parametrize("max_candidates", [1, 3])
+def test_candidates_of_batches_equal_the_literal_algorithm(max_candidates, in_order):
+    options = {"medoid": "rbf", "max_candidates": max_candidates, "n_views": 2}
+    for base in (MassBins(2), DBSCAN(eps=2.0, min_samples=3)):
+        assert_same_as_reference(points(60), base, in_order=in_order, batch_size=15, **options)
 
 
 @IN_ORDER
