@@ -154,9 +154,15 @@ def test_candidates_of_batches_equal_the_literal_algorithm(max_candidates, in_or
 
 
 @IN_ORDER
-def test_rows_beside_medoids_equal_the_literal_algorithm(in_order):
-    base = AgglomerativeClustering(3)
-    assert_same_as_reference(points(60), base, in_order=in_order, batch_size=15, medoid_weights=True)
+@pytest.mark.parametrize("n_clusters", [6, 8])
+def test_companions_of_medoids_equal_the_literal_algorithm(n_clusters, in_order):
+    # Most batches are smaller than batch_size, so that there is room for companions.
+    options = {"batch_size": 20, "n_views": 2, "medoid_weights": True}
+    for seed in range(3):
+        X = points(94, seed=seed)
+        assert_same_as_reference(
+            X, AgglomerativeClustering(n_clusters), in_order=in_order, random_state=seed, **options
+        )
 
 
 @IN_ORDER
