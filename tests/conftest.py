@@ -44,6 +44,7 @@ WITHOUT_COVERAGE = {
     "test_grid_dbscan.py",
     "test_properties.py",
     "test_reference.py",
+    "test_reference_batched.py",
 }
 
 

@@ -118,7 +118,7 @@ def final_labels(parents):
 
 
 class TieError(Exception):
-    """Two pairs of groups agree equally: which one fuses first is open."""
+    """Two choices are equally good, and the result depends on which one is taken."""
 
 
 def majority_clusters(views, mass, majority):
@@ -133,9 +133,11 @@ def majority_clusters(views, mass, majority):
         best = max(pairs.values(), default=0)
         if best < Fraction(str(majority)):
             return groups
-        if sum(value == best for value in pairs.values()) > 1:
+        tied = [set(pair) for pair, value in pairs.items() if value == best]
+        a, b = sorted(tied[0])
+        # A third group that agrees as much with both will fuse with them, too, whichever pair is first.
+        if any(({a, c} in tied) != ({b, c} in tied) for c in range(len(groups)) if c not in (a, b)):
             raise TieError
-        a, b = next(pair for pair, value in pairs.items() if value == best)
         groups[a] += groups.pop(b)
 
 
