@@ -22,8 +22,8 @@ from sklearn.metrics import adjusted_rand_score
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.choose_medoids import choose_central_medoids, cosine_centrality
 from cohirf.algorithm.consensus import strict_consensus
-from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.contract_batch import Contraction
+from cohirf.algorithm.get_clusters import Views
 from cohirf.planning.memory import peak_bytes, reset_peak
 
 RESULTS = Path(__file__).parent / "results"
