@@ -5,6 +5,8 @@ import hashlib
 import json
 import re
 import warnings
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +15,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from cohirf import CheckpointError, open_source
-from cohirf.algorithm.first_level import Run, Survivors
+from cohirf.algorithm.batches import Run
+from cohirf.algorithm.runs import ContractedRun, RunTask, Survivors
 from cohirf.checkpoint import ResumableEngine
 from cohirf.checkpoint.journal import DIGEST_BYTES, FRAME_BYTES, LENGTHS, Journal, _frame
 from cohirf.checkpoint.outcomes import JournalEntry, decode, encode
@@ -91,16 +94,19 @@ def refit(checkpoint, records):
 
 def arrays_of(record):
     header, data = record
-    return decode(json.dumps(header).encode(), data).batch
+    outcome = decode(json.dumps(header).encode(), data).outcome
+    of_rows = {"survivor_of": outcome.survivor_of, "row_stability": outcome.stability}
+    return SimpleNamespace(**vars(outcome.survivors), **of_rows)
 
 
 def changed(record, **arrays):
     """Return a record with other arrays in the place of some."""
     entry = decode(json.dumps(record[0]).encode(), record[1])
-    batch = copy.copy(entry.batch)
-    for name, array in arrays.items():
-        object.__setattr__(batch, name, array)
-    header, data = encode(JournalEntry(entry.place, batch))
+    of_rows = {"survivor_of": "survivor_of", "row_stability": "stability"}
+    survivors = {name: array for name, array in arrays.items() if name not in of_rows}
+    others = {of_rows[name]: array for name, array in arrays.items() if name in of_rows}
+    outcome = replace(entry.outcome, survivors=replace(entry.outcome.survivors, **survivors), **others)
+    header, data = encode(JournalEntry(entry.place, outcome))
     return json.loads(header), b"".join(data)
 
 
@@ -115,32 +121,24 @@ HEADERS = {
     "a number": lambda h: 1,
     "empty": lambda h: {},
     "extra key": lambda h: h | {"code": "print(1)"},
-    "unknown kind": lambda h: h | {"kind": "Popen"},
-    "kind of another type": lambda h: h | {"kind": ["ContractedBatch"]},
-    "another kind": lambda h: h | {"kind": "Survivors"},
     "short place": lambda h: h | {"place": [1]},
     "long place": lambda h: h | {"place": [1, 2, 3]},
     "negative place": lambda h: h | {"place": [1, -1]},
     "place of text": lambda h: h | {"place": "ab"},
     "place of null": lambda h: h | {"place": None},
     "another place": lambda h: h | {"place": [7, 7]},
-    "no scalars": lambda h: h | {"scalars": None},
-    "missing scalar": lambda h: h | {"scalars": {k: v for k, v in h["scalars"].items() if k != "agreement"}},
-    "extra scalar": lambda h: h | {"scalars": h["scalars"] | {"evil": 1}},
-    "scalar of text": lambda h: h | {"scalars": h["scalars"] | {"agreement": "1"}},
-    "infinite scalar": lambda h: h | {"scalars": h["scalars"] | {"base_seconds": float("inf")}},
-    "scalar as list": lambda h: h | {"scalars": h["scalars"] | {"views_kept": [1]}},
-    "mass as number": lambda h: h | {"scalars": h["scalars"] | {"mass": 1}},
     "no arrays": lambda h: h | {"arrays": {}},
     "arrays as list": lambda h: h | {"arrays": []},
-    "arrays of objects": lambda h: h | {"arrays": h["arrays"] | {"labels": ["|O", [20]]}},
-    "layout as number": lambda h: h | {"arrays": h["arrays"] | {"labels": 5}},
+    "arrays of objects": lambda h: h | {"arrays": h["arrays"] | {"survivor_of": ["|O", [20]]}},
+    "layout as number": lambda h: h | {"arrays": h["arrays"] | {"survivor_of": 5}},
     "unknown array": lambda h: h | {"arrays": {"evil": ["<i4", [1]]} | h["arrays"]},
-    "negative length": lambda h: h | {"arrays": h["arrays"] | {"labels": ["<i4", [-1]]}},
-    "huge length": lambda h: h | {"arrays": h["arrays"] | {"labels": ["<i4", [2**61]]}},
-    "more axes": lambda h: h | {"arrays": h["arrays"] | {"labels": ["<i4", [1, 20]]}},
-    "csr as text": lambda h: h | {"scalars": h["scalars"] | {"csr": "matrix"}},
-    "csr of another kind": lambda h: h | {"scalars": h["scalars"] | {"csr": ["coo_matrix", [1, 1]]}},
+    "negative length": lambda h: h | {"arrays": h["arrays"] | {"survivor_of": ["<i4", [-1]]}},
+    "huge length": lambda h: h | {"arrays": h["arrays"] | {"survivor_of": ["<i4", [2**61]]}},
+    "more axes": lambda h: h | {"arrays": h["arrays"] | {"survivor_of": ["<i4", [1, 20]]}},
+    "no csr": lambda h: {key: value for key, value in h.items() if key != "csr"},
+    "csr as text": lambda h: h | {"csr": "matrix"},
+    "csr as number": lambda h: h | {"csr": 1},
+    "csr of another kind": lambda h: h | {"csr": ["coo_matrix", [1, 1]]},
 }
 
 
@@ -216,28 +214,34 @@ def test_any_change_of_a_header_is_refused_or_does_no_harm(checkpoint, data):
 # -- values --------------------------------------------------------------------------------------------------------
 
 ARRAYS = {
-    "labels beyond the medoids": lambda b: {"labels": np.full_like(b.labels, len(b.medoids))},
-    "negative labels": lambda b: {"labels": np.full_like(b.labels, -1)},
-    "fewer labels": lambda b: {"labels": b.labels[:-1], "stability": b.stability[:-1]},
-    "labels without stability": lambda b: {"stability": b.stability[:-1]},
-    "medoids beyond the rows": lambda b: {"medoids": np.full_like(b.medoids, len(b.labels))},
-    "negative medoids": lambda b: {"medoids": b.medoids - len(b.labels)},
-    "medoids of other clusters": lambda b: {"medoids": b.medoids[::-1]},
-    "fewer medoids": lambda b: {"medoids": b.medoids[:-1]},
+    "survivors beyond their number": lambda b: {"survivor_of": np.full_like(b.survivor_of, len(b.rows))},
+    "negative survivors": lambda b: {"survivor_of": np.full_like(b.survivor_of, -1)},
+    "fewer rows": lambda b: {"survivor_of": b.survivor_of[:-1], "row_stability": b.row_stability[:-1]},
+    "rows without stability": lambda b: {"row_stability": b.row_stability[:-1]},
+    "no map": lambda b: {"survivor_of": None, "row_stability": None},
+    "half a map": lambda b: {"row_stability": None},
+    "survivors beyond the rows": lambda b: {"rows": b.rows + 1000},
+    "negative rows": lambda b: {"rows": b.rows - 1000},
+    "survivors of other clusters": lambda b: {"survivor_of": len(b.rows) - 1 - b.survivor_of},
+    "fewer survivors": lambda b: {"rows": b.rows[:-1]},
+    "a survivor twice": lambda b: {"rows": np.r_[b.rows[:1], b.rows[:-1]]},
+    "other sizes": lambda b: {"sizes": b.sizes[::-1]},
+    "first rows of another run": lambda b: {"first_rows": b.first_rows + 1000},
     "no mass": lambda b: {"mass": None},
     "mass of NaN": lambda b: {"mass": b.mass * np.nan},
     "less mass": lambda b: {"mass": b.mass[:-1]},
-    "no stability": lambda b: {"stability": b.stability * 0},
-    "no views": lambda b: {"view_stability": b.view_stability[:0]},
-    "more views": lambda b: {"view_stability": np.repeat(b.view_stability, 2)},
-    "labels of another type": lambda b: {"labels": b.labels.astype(np.float64)},
+    "stability above 1": lambda b: {"row_stability": b.row_stability + 2},
+    "no stability": lambda b: {"stability": b.stability[:0]},
+    "no views": lambda b: {"view_stability": b.view_stability[:, :0]},
+    "more views": lambda b: {"view_stability": np.repeat(b.view_stability, 2, axis=1)},
+    "survivors of another type": lambda b: {"survivor_of": b.survivor_of.astype(np.float64)},
 }
 
 
 @pytest.mark.parametrize("forge", ARRAYS)
 def test_forged_arrays_are_refused(forge, checkpoint):
     records = list(checkpoint[2])
-    assert len(arrays_of(records[0]).medoids) > 1
+    assert len(set(arrays_of(records[0]).sizes)) > 1
     records[0] = changed(records[0], **ARRAYS[forge](arrays_of(records[0])))
     assert refit(checkpoint, records) is not None
 
@@ -276,16 +280,16 @@ def test_values_that_differ_from_those_of_computed_batches_are_refused(checkpoin
 
 def test_a_csr_matrix_that_leads_out_of_its_memory_is_refused(checkpoint):
     header, data = checkpoint[2][0]
-    if "csr" in header["scalars"]:
-        n_rows, n_columns = header["scalars"]["csr"][1]
+    if header["csr"] is not None:
+        n_rows, n_columns = header["csr"][1]
         for shape in ([n_rows, n_columns - 1], [n_rows + 1, n_columns], [n_rows - 1, n_columns], [-1, 3], [3]):
-            scalars = header["scalars"] | {"csr": ["csr_matrix", shape]}
-            assert refit(checkpoint, [(header | {"scalars": scalars}, data)]) is not None
+            assert refit(checkpoint, [(header | {"csr": ["csr_matrix", shape]}, data)]) is not None
 
 
 # -- runs of batches, as a fit on Dask has them ---------------------------------------------------------------------
 
-RUN = Run(bounds=np.array([10, 14, 18]), held=np.array([11]), first_batch=3, n_rows=40)
+RUN = Run(bounds=np.array([0, 4, 8]), held=np.array([1]), first_batch=3, start=10)
+CONTRACTION = SimpleNamespace(views=SimpleNamespace(n_views=5), weighted=False)
 SURVIVORS = Survivors(
     rows=np.array([10, 11, 15]),
     values=np.ones((3, 2)),
@@ -302,17 +306,19 @@ SURVIVORS = Survivors(
 
 def read_run(tmp_path, **changes):
     """Return what an engine gives back for a run whose survivors are in the journal."""
-    header, data = encode(JournalEntry((1, 3), SURVIVORS))
+    header, data = encode(JournalEntry((1, 3), ContractedRun(SURVIVORS)))
     record = changed((json.loads(header), b"".join(data)), **changes)
     (tmp_path / "journal").write_bytes(join([record], b"manifest"))
     with Journal(tmp_path / "journal", hashlib.sha256(b"manifest").digest()) as journal:
-        return list(ResumableEngine(None, journal, n_features=2, n_views=5).run(None, [(RUN,)], 1))
+        task = RunTask(RUN, level=1, values=None, carry_values=True)
+        return list(ResumableEngine(None, journal, n_features=2).run(None, [(task, CONTRACTION)], 1))
 
 
 def test_the_survivors_of_a_run_come_back(tmp_path):
     (found,) = read_run(tmp_path)
+    assert found.survivor_of is None
     for name, expected in vars(SURVIVORS).items():
-        np.testing.assert_array_equal(getattr(found, name), expected)
+        np.testing.assert_array_equal(getattr(found.survivors, name), expected)
 
 
 RUNS_FORGED = {
@@ -332,6 +338,11 @@ RUNS_FORGED = {
     "values of other features": {"values": np.ones((3, 3))},
     "values of NaN": {"values": np.full((3, 2), np.nan)},
     "values of other rows": {"values": sparse.csr_array(np.ones((4, 2)))},
+    "a map that is kept elsewhere": {
+        "survivor_of": np.array([0, 1, 0, 0, 2, 2, 2, 2]),
+        "row_stability": np.ones(8, np.float32),
+    },
+    "mass that the fit does not have": {"mass": np.ones(3)},
     "short weights": {"weights": np.ones(2)},
     "weights of NaN": {"weights": np.full(3, np.nan)},
 }

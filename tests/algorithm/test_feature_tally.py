@@ -1,5 +1,6 @@
 """Which views held a feature, and how far they confirmed the groups."""
 
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.cluster import KMeans
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.feature_tally import FeatureTally
 from cohirf.algorithm.get_clusters import Views, label_view
+from cohirf.algorithm.storage import ArrayRows
 
 
 class Recorder(KMeans):
@@ -25,7 +27,7 @@ def test_it_knows_which_features_a_view_held():
     X[0] = np.arange(10)  # so that a view shows which features it has
     Recorder.seen.clear()
     for view in range(3):
-        label_view(X, None, views, (2, 5, view))
+        label_view(ArrayRows(X), None, views, (2, 5, view))
     tally = FeatureTally(views, 10)
     tally.add((2, 5), 20, np.array([0.2, 0.5, 0.9]))
     held = np.array([[feature in features for feature in range(10)] for features in Recorder.seen])
@@ -40,3 +42,12 @@ def test_batches_count_by_their_rows():
     tally.add((1, 0), 30, np.array([1.0]))
     tally.add((1, 1), 10, np.array([0.2]))
     assert tally.mean() == pytest.approx([0.8, 0.8, 0.8])
+
+
+def test_all_batches_of_a_level_are_counted():
+    one_by_one, together = (FeatureTally(Views(BaseMethod.of(KMeans(2)), 2, 2, (7,)), 5) for _ in range(2))
+    for number, (n_rows, of_view) in enumerate([(30, [0.5, 1.0]), (10, [0.2, 0.4])]):
+        one_by_one.add((4, number), n_rows, np.array(of_view))
+    survivors = SimpleNamespace(batch_sizes=np.array([30, 10]), view_stability=np.array([[0.5, 1.0], [0.2, 0.4]]))
+    together.add_level(4, survivors)
+    assert together.mean() == pytest.approx(one_by_one.mean(), nan_ok=True)

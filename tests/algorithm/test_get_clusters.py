@@ -10,11 +10,12 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 
 from cohirf import CoHiRF
-from cohirf.algorithm import get_clusters
+from cohirf.algorithm import features, get_clusters
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.consensus import strict_consensus
 from cohirf.algorithm.engine import SerialEngine
-from cohirf.algorithm.get_clusters import ViewLabels, Views, sample_features, take_features
+from cohirf.algorithm.features import sample_features, take_features
+from cohirf.algorithm.get_clusters import ViewLabels, Views
 
 X = np.random.default_rng(0).normal(size=(50, 6))
 
@@ -22,7 +23,7 @@ X = np.random.default_rng(0).normal(size=(50, 6))
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix])
 def test_a_view_holds_the_chosen_columns_times_its_scale(container, dtype, monkeypatch):
-    monkeypatch.setattr(get_clusters, "SCALED_CELLS", 40)  # several blocks
+    monkeypatch.setattr(features, "SCALED_CELLS", 40)  # several blocks
     rows = container(X.astype(dtype))
     before = X.astype(dtype)
     for scale in (1.0, 1.5):
@@ -141,6 +142,9 @@ class Told:
     """An engine whose views took as long as it says."""
 
     is_serial = False
+
+    def share(self, rows):
+        return rows
 
     def run(self, function, tasks, n_tasks):
         return (ViewLabels(function(*task).labels, 1000.0) for task in tasks)

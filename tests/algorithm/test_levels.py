@@ -2,7 +2,6 @@
 
 import itertools
 import pickle
-from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -11,24 +10,21 @@ import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from cohirf.algorithm import contract_batch
 from cohirf.algorithm import levels as module
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import split_into_batches
 from cohirf.algorithm.choose_medoids import choose_central_medoids, euclidean_centrality
 from cohirf.algorithm.companions import Companions
 from cohirf.algorithm.consensus import strict_consensus
+from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import SerialEngine
+from cohirf.algorithm.first_level import FirstLevelHere
+from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.get_clusters import Views
-from cohirf.algorithm.levels import (
-    Contraction,
-    FitState,
-    Resources,
-    RowsAtHand,
-    contract_level,
-    contract_levels,
-    record_level,
-)
+from cohirf.algorithm.levels import ActiveRows, FitState, LevelRecord, Resources, contract_level, contract_levels
 from cohirf.algorithm.randomness import Draw, generator_at
+from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage
 
 
@@ -51,19 +47,28 @@ def contraction(base, **options):
     return Contraction(views, strict_consensus, medoids, **(defaults | options))
 
 
-def first_state(n, weights=None, max_level=100, *, in_order=False):
-    at_hand = RowsAtHand(ArrayRows(np.arange(float(n))[:, None]), in_order=in_order)
-    return FitState.initial(at_hand, weights, max_level, MemoryStorage())
+def line(n, weights=None, *, in_order=False, rows=ArrayRows):
+    """Return rows on a line, of which those of weight 0 are not active."""
+    active = None if weights is None or weights.all() else np.flatnonzero(weights)
+    mass = weights if active is None else weights[active]
+    return ActiveRows(rows(np.arange(float(n))[:, None]), active, mass, in_order)
 
 
-def levels(base, n, max_level=100, weights=None, *, in_order=False, **options):
-    state = first_state(n, weights, max_level, in_order=in_order)
-    what = contraction(base, weighted=weights is not None, **options)
-    return contract_levels(state, what, max_level, Resources())
+def first_level(active, what, max_level=100, resources=None):
+    return FirstLevelHere.contract(active, what, max_level, resources or Resources())
 
 
-def run(*arguments, **options):
-    return list(levels(*arguments, **options))
+def state_after(active, what, max_level=100, resources=None):
+    """Return the state after the first level."""
+    leaves = first_level(active, what, max_level, resources).leaves
+    return FitState.of_leaves(leaves, active.values, active.n_rows, max_level, MemoryStorage())
+
+
+def run(base, n, max_level=100, weights=None, *, in_order=False, resources=None, **options):
+    resources = resources or Resources()
+    what = contraction(base, **({"weighted": weights is not None} | options))
+    state = state_after(line(n, weights, in_order=in_order), what, max_level, resources)
+    return list(contract_levels(state, what, max_level, resources))
 
 
 def test_levels_end_with_one_that_merges_nothing():
@@ -87,21 +92,20 @@ def test_each_level_is_recorded():
 
 @pytest.mark.parametrize("in_order", [False, True])
 def test_held_aside_rows_stay_active_and_untouched(in_order):
-    state = first_state(40, in_order=in_order)
-    after = contract_level(state, contraction(Pairs(), batch_size=10), Resources())
-    assert after.record.n_batches == 3
-    assert after.record.rows_held_aside == 10
-    assert after.n_active == 10 + 3 * 5
-    assert (after.absorbed_at == 0).sum() == after.n_active
+    active, what = line(40, in_order=in_order), contraction(Pairs(), batch_size=10)
+    first = first_level(active, what)
+    record = state_after(active, what).record
+    assert record.n_batches == 3
+    assert record.rows_held_aside == 10
+    assert len(first.leaves.rows) == 10 + 3 * 5
+    assert np.flatnonzero(first.fusions.absorbed_at == 0).tolist() == first.leaves.rows.tolist()
+    assert (first.fusions.parents[first.leaves.rows] == first.leaves.rows).all()
+    assert np.isnan(first.fusions.stability).sum() == 10
 
 
 def test_rows_read_in_order_carry_their_values_along():
-    after = contract_level(first_state(40, in_order=True), contraction(Pairs(), batch_size=10), Resources())
-    numbers = after.row_numbers(np.arange(after.n_active))
-    assert numbers.tolist() == np.flatnonzero(after.absorbed_at == 0).tolist()
-    assert after.at_hand.values.take(np.arange(after.n_active))[:, 0].tolist() == numbers.tolist()
-    assert after.at_hand.take(numbers[::-1])[:, 0].tolist() == numbers[::-1].tolist()
-    assert not after.at_hand.in_order
+    leaves = first_level(line(40, in_order=True), contraction(Pairs(), batch_size=10)).leaves
+    assert leaves.values.take(np.arange(25))[:, 0].tolist() == leaves.rows.tolist()
 
 
 def test_rows_read_in_order_are_read_once():
@@ -112,9 +116,8 @@ def test_rows_read_in_order_are_read_once():
             reads.append(rows)
             return super().take(rows)
 
-    at_hand = RowsAtHand(Counted(np.arange(200.0)[:, None]), in_order=True)
-    state = FitState.initial(at_hand, None, 100, MemoryStorage())
-    *_, last = contract_levels(state, contraction(Pairs(), batch_size=10), 100, Resources())
+    what = contraction(Pairs(), batch_size=10)
+    *_, last = contract_levels(state_after(line(200, in_order=True, rows=Counted), what), what, 100, Resources())
     assert last.n_active == 1
     assert np.concatenate(reads).tolist() == list(range(200))
 
@@ -122,10 +125,13 @@ def test_rows_read_in_order_are_read_once():
 class PickledTasks:
     """An engine whose tasks go through a pickle, as those of another process do."""
 
-    is_serial = True
+    is_serial, writes_here = False, False
 
     def __init__(self):
         self.sizes = []
+
+    def share(self, rows):
+        return rows
 
     def run(self, function, tasks, n_tasks):
         for task in tasks:
@@ -136,23 +142,22 @@ class PickledTasks:
 
 @pytest.mark.parametrize("in_order", [False, True])
 def test_a_task_takes_its_own_rows_to_another_process_and_no_others(in_order):
-    what = contraction(Pairs(), batch_size=100)
     engine = PickledTasks()
-    state = expected = first_state(8000, in_order=in_order)
-    for _ in range(2):
-        state = contract_level(state, what, Resources(engine))
-    for after in levels(Pairs(), 8000, max_level=2, in_order=in_order, batch_size=100):
-        expected = after
-    assert (state.parents == expected.parents).all()
+    state = run(Pairs(), 8000, max_level=2, in_order=in_order, batch_size=100, resources=Resources(engine))[-1]
+    expected = run(Pairs(), 8000, max_level=2, in_order=in_order, batch_size=100)[-1]
+    assert (state.fusions.parents == expected.fusions.parents).all()
+    np.testing.assert_array_equal(state.fusions.stability, expected.fusions.stability)
     assert state.record.n_batches > 1
-    assert max(engine.sizes) < expected.at_hand.values.X.nbytes / 3
+    assert max(engine.sizes) < 8000 * 8 / 3
 
 
 def test_rows_of_weight_zero_are_not_active():
     weights = np.tile([1.0, 0.0], 20)
-    *_, last = levels(Pairs(), 40, weights=weights)
-    assert (last.parents[1::2] == np.arange(1, 40, 2)).all()
-    assert last.n_active == 1
+    what = contraction(Pairs(), weighted=True)
+    first = first_level(line(40, weights), what)
+    assert (first.fusions.parents[1::2] == np.arange(1, 40, 2)).all()
+    assert np.isnan(first.fusions.stability[1::2]).all()
+    assert run(Pairs(), 40, weights=weights)[-1].n_active == 1
 
 
 def test_several_batches_contract_once_per_level_and_the_last_one_to_the_end():
@@ -181,25 +186,17 @@ def test_two_batches_that_merge_nothing_have_not_seen_all_rows():
 @pytest.mark.parametrize("batch_size", [None, 10])
 def test_mass_is_never_lost(batch_size, in_order):
     weights = np.random.default_rng(0).uniform(1, 2, 50)
-    for state in levels(Pairs(), 50, weights=weights, batch_size=batch_size, in_order=in_order):
-        assert state.mass.sum() == pytest.approx(weights.sum())
+    for state in run(Pairs(), 50, weights=weights, batch_size=batch_size, in_order=in_order):
+        assert state.active.mass.sum() == pytest.approx(weights.sum())
 
 
 def test_without_weights_a_medoid_has_as_much_mass_as_it_stands_for_rows():
-    *_, state = contract_levels(first_state(8), contraction(Pairs(), weighted=True), 1, Resources())
-    assert state.mass.tolist() == [2, 2, 2, 2]
+    assert run(Pairs(), 8, max_level=1, weighted=True)[-1].active.mass.tolist() == [2, 2, 2, 2]
 
 
 def test_without_summed_mass_a_medoid_counts_as_one_row():
     state = run(Pairs(), 8, weights=np.full(8, 3.0), sum_mass=False, max_level=1)[-1]
-    assert state.mass.tolist() == [1, 1, 1, 1]
-
-
-def test_the_first_state_holds_every_row_as_its_own_parent():
-    state = first_state(4, max_level=300)
-    assert state.row_numbers(np.arange(4)).tolist() == state.parents.tolist() == [0, 1, 2, 3]
-    assert state.absorbed_at.dtype == np.uint16
-    assert not state.converged
+    assert state.active.mass.tolist() == [1, 1, 1, 1]
 
 
 def first_of_each(seen):
@@ -220,19 +217,19 @@ def contraction_seen_by(seen, base, **options):
 def test_what_a_level_draws_depends_on_its_place():
     seen = []
     what = contraction_seen_by(seen, Alone(), batch_size=10)
-    assert len(list(contract_levels(first_state(40), what, 100, Resources()))) == 2
+    assert len(list(contract_levels(state_after(line(40), what), what, 100, Resources()))) == 2
     places = [(level, batch) for level in (1, 2) for batch in range(3)]
     drawn = [generator_at((0,), Draw.MEDOIDS, *place).integers(2**62) for place in places]
     assert [draw for _, _, draw in seen] == drawn
-    batches = [batch for level in (1, 2) for batch in split_into_batches(40, 10, generator_at((0,), Draw.SPLIT, level))]
-    assert [X[:, 0].tolist() for X, _, _ in seen] == [batch.contracted.tolist() for batch in batches]
+    splits = [split_into_batches(40, 10, generator_at((0,), Draw.SPLIT, level)) for level in (1, 2)]
+    batches = [run.rows.tolist() for split in splits for run in split.runs(np.arange(3))]
+    assert [X[:, 0].tolist() for X, _, _ in seen] == batches
 
 
 def test_missing_cells_count_as_the_mean_of_their_column_when_medoids_are_chosen():
     seen = []
-    at_hand = RowsAtHand(ArrayRows(np.array([[1.0], [np.nan], [3.0]])))
-    state = FitState.initial(at_hand, None, 100, MemoryStorage())
-    contract_level(state, contraction_seen_by(seen, Alone(), column_means=np.array([7.0])), Resources())
+    rows = ActiveRows(ArrayRows(np.array([[1.0], [np.nan], [3.0]])))
+    first_level(rows, contraction_seen_by(seen, Alone(), column_means=np.array([7.0])))
     assert seen[0][0].tolist() == [[1], [7], [3]]
 
 
@@ -255,18 +252,10 @@ def test_the_base_method_sees_the_mass_of_the_rows():
 def test_companions_are_shown_from_the_second_level_on():
     Seen.calls.clear()
     companions = Companions(ArrayRows(np.arange(100.0)[:, None]), (0,), 50)
-    resources = Resources(companions=companions)
-    list(contract_levels(first_state(8), contraction(Seen()), 2, resources))
+    run(Seen(), 8, max_level=2, resources=Resources(companions=companions))
     (first, _), (second, _) = Seen.calls
     assert first == 8
     assert 40 < second <= 50
-
-
-@pytest.mark.parametrize("numbers", [None, np.array([2, 3, 5, 9])])
-def test_rows_are_taken_by_their_numbers_in_the_order_given(numbers):
-    rows = RowsAtHand(ArrayRows(np.arange(4.0)[:, None] + 10), numbers)
-    wanted = [3, 0, 2] if numbers is None else [9, 2, 5]
-    assert rows.take(np.array(wanted))[:, 0].tolist() == [13, 10, 12]
 
 
 class DensePairs(Pairs):
@@ -274,14 +263,12 @@ class DensePairs(Pairs):
         return super().fit_predict(X.toarray() if sparse.issparse(X) else X)
 
 
-def test_csr_rows_read_in_order_carry_their_values_along():
+@pytest.mark.parametrize("batch_size", [None, 10])
+def test_csr_rows_read_in_order_carry_their_values_along(batch_size):
     X = np.arange(1.0, 41)[:, None]
-    for batch_size in (None, 10):
-        at_hand = RowsAtHand(ArrayRows(sparse.csr_array(X)), in_order=True)
-        state = FitState.initial(at_hand, None, 100, MemoryStorage())
-        after = contract_level(state, contraction_seen_by([], DensePairs(), batch_size=batch_size), Resources())
-        numbers = after.row_numbers(np.arange(after.n_active))
-        assert (after.at_hand.values.X.toarray() == X[numbers]).all()
+    rows = ActiveRows(ArrayRows(sparse.csr_array(X)), in_order=True)
+    leaves = first_level(rows, contraction_seen_by([], DensePairs(), batch_size=batch_size)).leaves
+    assert (leaves.values.X.toarray() == X[leaves.rows]).all()
 
 
 def test_storage_is_released_whenever_enough_rows_were_contracted(monkeypatch):
@@ -292,7 +279,8 @@ def test_storage_is_released_whenever_enough_rows_were_contracted(monkeypatch):
             Released.times += 1
 
     monkeypatch.setattr(module, "RELEASE_ROWS", 20)
-    contract_level(first_state(200), contraction(Pairs(), batch_size=10), Resources(storage=Released()))
+    fusions = Fusions.unwritten(200, 1, MemoryStorage())
+    contract_level(line(200), 1, contraction(Pairs(), batch_size=10), Resources(storage=Released()), fusions)
     assert Released.times == 6  # nineteen batches of ten rows: after every third
 
 
@@ -312,28 +300,30 @@ class CountedTasks(SerialEngine):
 def test_views_run_in_parallel_where_there_is_one_batch_and_batches_where_there_are_several(
     batch_size, n_batches, n_views_at_once
 ):
-    batch_engine, view_engine = CountedTasks(), CountedTasks()
-    contract_level(first_state(40), contraction(Pairs(), batch_size=batch_size), Resources(batch_engine, view_engine))
-    assert batch_engine.n_tasks == [n_batches]
+    run_engine, view_engine = CountedTasks(), CountedTasks()
+    resources = Resources(run_engine, view_engine)
+    first_level(line(40), contraction(Pairs(), batch_size=batch_size), resources=resources)
+    assert run_engine.n_tasks == [n_batches]
     assert view_engine.n_tasks == n_views_at_once
 
 
 def test_medoids_are_chosen_by_the_mass_of_the_rows():
     seen = []
-    state = first_state(4, np.array([1.0, 2.0, 3.0, 4.0]))
-    contract_level(state, contraction_seen_by(seen, Pairs(), weighted=True), Resources())
+    rows = line(4, np.array([1.0, 2.0, 3.0, 4.0]))
+    first_level(rows, contraction_seen_by(seen, Pairs(), weighted=True))
     assert seen[0][1].tolist() == [1, 2, 3, 4]
 
 
 def test_rows_that_were_contracted_have_a_stability_and_the_choice_of_medoids_a_time(monkeypatch):
-    monkeypatch.setattr(module, "perf_counter", itertools.count().__next__)  # each look at the clock is a second
-    after = contract_level(first_state(8), contraction(Pairs()), Resources())
-    assert after.stability.tolist() == [1.0] * 8
-    assert after.record.medoid_seconds == 1
+    # each look at the clock is a second
+    monkeypatch.setattr(contract_batch, "perf_counter", itertools.count().__next__)
+    active, what = line(8), contraction(Pairs())
+    assert first_level(active, what).fusions.stability.tolist() == [1.0] * 8
+    assert state_after(active, what).record.medoid_seconds == 1
 
 
 class Asked:
-    """Keeps what it is asked for, as companions or as a tally of features."""
+    """Keeps what it is asked for, as companions."""
 
     def __init__(self):
         self.calls = []
@@ -341,32 +331,30 @@ class Asked:
     def draw(self, medoids, place):
         self.calls.append((medoids.tolist(), place))
 
-    def add(self, place, n_rows, of_view):
-        self.calls.append((place, n_rows, of_view.tolist()))
-
 
 def test_companions_are_drawn_for_the_medoids_and_the_place_of_a_batch():
-    companions = Asked()
-    list(contract_levels(first_state(8), contraction_seen_by([], Pairs()), 3, Resources(companions=companions)))
-    assert companions.calls == [([0, 2, 4, 6], (2, 0)), ([0, 4], (3, 0))]
-
-
-def test_each_batch_is_told_to_the_tally_of_features():
-    tally = Asked()
-    after = contract_level(replace(first_state(40), tally=tally), contraction(Pairs(), batch_size=10), Resources())
-    assert after.tally is tally
-    assert tally.calls == [((1, batch), 10, [1.0]) for batch in range(3)]
+    companions, what = Asked(), contraction_seen_by([], Pairs())
+    state = state_after(line(8), what)
+    list(contract_levels(state, what, 3, Resources(companions=companions)))
+    assert companions.calls == [([0, 1, 2, 3], (2, 0)), ([0, 2], (3, 0))]  # numbers of leaves
 
 
 def test_a_record_has_means_over_rows_and_sums_of_seconds():
-    costs = [(2, 0.2, 0.4, 1.0, 2.0, 3.0), (4, 0.6, 0.8, 10.0, 20.0, 30.0)]
-    record = record_level(3, 50, 12, [30, 10], costs)
-    assert (record.level, record.n_batches, record.rows_in, record.rows_held_aside, record.rows_out) == (
-        3,
-        2,
-        50,
-        10,
-        12,
+    costs = np.array([(2, 0.2, 0.4, 1.0, 2.0, 3.0), (4, 0.6, 0.8, 10.0, 20.0, 30.0)])
+    survivors = Survivors(
+        rows=np.arange(12),
+        values=None,
+        mass=None,
+        sizes=np.ones(12),
+        first_rows=np.arange(12),
+        weights=None,
+        stability=np.ones(12, np.float32),
+        batch_sizes=np.array([30, 10]),
+        batch_costs=costs,
+        view_stability=np.ones((2, 1)),
     )
+    record = LevelRecord.of(3, 50, survivors)
+    sizes = (record.level, record.n_batches, record.rows_in, record.rows_held_aside, record.rows_out)
+    assert sizes == (3, 2, 50, 10, 12)
     assert (record.views_kept, record.agreement, record.stability) == pytest.approx((2.5, 0.3, 0.5))
     assert (record.base_seconds, record.consensus_seconds, record.medoid_seconds) == (11, 22, 33)

@@ -10,16 +10,7 @@ from cohirf.algorithm.parents import (
     get_final_labels,
     hide_small_clusters,
     number_by_first_row,
-    roots_after_first_level,
-    update_parents,
 )
-
-
-def test_only_absorbed_rows_change_their_level():
-    parents, absorbed_at = np.arange(5), np.zeros(5, dtype=np.uint8)
-    update_parents(parents, absorbed_at, np.array([0, 2, 3]), np.array([2, 2, 3]), level=4)
-    assert parents.tolist() == [2, 1, 2, 3, 4]
-    assert absorbed_at.tolist() == [4, 0, 0, 0, 0]
 
 
 def test_roots_follow_parents_only_up_to_the_level():
@@ -72,11 +63,6 @@ def test_the_size_of_a_cluster_is_its_weight():
     weights = np.array([2.0, 0.5, 0.5, 1.0, 1.0])
     labels, _ = hide_small_clusters(np.array([0, 1, 1, 2, 2]), np.array([0, 1, 3]), weights, 2)
     assert labels.tolist() == [0, -1, -1, 1, 1]
-
-
-def test_a_row_is_its_own_medoid_after_the_first_level_unless_it_was_absorbed_there():
-    parents, absorbed_at = np.array([0, 4, 2, 0, 2]), np.array([0, 1, 0, 2, 2])
-    assert roots_after_first_level(parents, absorbed_at, np.array([0, 1, 3])).tolist() == [0, 4, 3]
 
 
 def test_roots_are_written_where_asked():

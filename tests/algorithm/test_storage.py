@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage, RowsReadOnce, RowsWithFeatures
+from cohirf.algorithm.storage import (
+    ArrayRows,
+    MemoryStorage,
+    NumberedRows,
+    RowsReadOnce,
+    RowsWithFeatures,
+    SomeRows,
+    is_in_memory,
+    take_in_order,
+)
 
 X = np.arange(12.0).reshape(6, 2)
 
@@ -47,3 +56,32 @@ def test_rows_may_have_some_of_their_features(container):
     rows = RowsWithFeatures(ArrayRows(container(X)), np.array([1]))
     assert rows.n_rows == 6
     assert dense(rows.take(np.array([0, 4]))).tolist() == [[1], [9]]
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_rows_may_be_some_of_others_and_are_read_from_them(container):
+    some = SomeRows(ArrayRows(container(X)), np.array([0, 2, 5]))
+    assert some.n_rows == 3
+    assert dense(some.take(np.array([1, 2]))).tolist() == [[4, 5], [10, 11]]
+
+
+def test_rows_may_keep_the_numbers_that_they_had_among_others():
+    rows = NumberedRows(X[[1, 4, 5]], np.array([1, 4, 5]))
+    assert rows.n_rows == 3
+    assert rows.take(np.array([4, 5])).tolist() == [[8, 9], [10, 11]]
+
+
+def test_rows_are_taken_in_any_order():
+    assert take_in_order(ArrayRows(X), np.array([4, 0, 2])).tolist() == X[[4, 0, 2]].tolist()
+
+
+def test_rows_of_rows_in_memory_are_in_memory():
+    rows = ArrayRows(X)
+    numbers = np.array([0, 1])
+    assert all(map(is_in_memory, (rows, SomeRows(rows, numbers), RowsWithFeatures(rows, numbers))))
+    assert is_in_memory(RowsReadOnce(rows, numbers))
+    assert not is_in_memory(NumberedRows(X, np.arange(6)))
+
+
+def test_without_blocks_there_are_no_rows():
+    assert MemoryStorage().gather().rows() is None

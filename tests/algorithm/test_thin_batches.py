@@ -15,8 +15,10 @@ from cohirf import CoHiRF
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.choose_medoids import choose_central_medoids, cosine_centrality
 from cohirf.algorithm.consensus import strict_consensus
+from cohirf.algorithm.contract_batch import Contraction
+from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.get_clusters import Views
-from cohirf.algorithm.levels import Contraction, FitState, Resources, RowsAtHand, contract_level
+from cohirf.algorithm.levels import ActiveRows, LevelRecord, Resources, contract_level
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage
 from cohirf.algorithm.thin_batches import (
@@ -46,9 +48,10 @@ def judge(base, batch_size, X=SPHERES[0]):
     views = Views(BaseMethod.of(base), n_views=1, n_features=X.shape[1], entropy=(0,))
     medoids = partial(choose_central_medoids, centrality=cosine_centrality)
     contraction = Contraction(views, strict_consensus, medoids, batch_size, sum_mass=False)
-    state = FitState.initial(RowsAtHand(ArrayRows(X)), None, 1, MemoryStorage())
-    after = contract_level(state, contraction, Resources())
-    return judge_first_level(Population(ArrayRows(X)), after.record, contraction, Resources())
+    fusions = Fusions.unwritten(len(X), 1, MemoryStorage())
+    survivors = contract_level(ActiveRows(ArrayRows(X)), 1, contraction, Resources(), fusions)
+    record = LevelRecord.of(1, len(X), survivors)
+    return judge_first_level(Population(ArrayRows(X)), record, contraction, Resources())
 
 
 def fit(base, batch_size, X=SPHERES[0], **options):

@@ -1,13 +1,21 @@
-"""Tasks in threads and processes of this machine."""
+"""Tasks in this process, in threads and in other processes of this machine."""
 
 import os
+import subprocess
+import sys
 import threading
+import time
+from types import SimpleNamespace
 
+import numpy as np
+import psutil
 import pytest
 from joblib import parallel_config
 
-from cohirf.engines import LocalEngine
-from cohirf.engines.local import Trial, are_processes_worth_a_trial, choose_backend, choose_chunk
+from cohirf.algorithm.storage import ArrayRows, MemoryStorage
+from cohirf.engines import LocalEngine, local
+from cohirf.engines.local import choose_chunk, seconds_saved
+from cohirf.scratch import ScratchStorage
 
 
 def square(number):
@@ -22,29 +30,66 @@ def tasks(n):
     return ((number,) for number in range(n))
 
 
+@pytest.fixture
+def at_once(monkeypatch):
+    """Start processes for any number of tasks."""
+    monkeypatch.setattr(local, "START_SECONDS", 0.0)
+    monkeypatch.setattr(local, "WARM_SECONDS", 0.0)
+
+
 @pytest.mark.parametrize("n_jobs", [None, 1, 2])
 @pytest.mark.parametrize("n_tasks", [1, 3, 200])
 def test_results_come_in_order(n_tasks, n_jobs):
     assert list(LocalEngine(n_jobs).run(square, tasks(n_tasks), n_tasks)) == [i * i for i in range(n_tasks)]
 
 
+@pytest.mark.parametrize("n_tasks", [2, 3, 50])
+def test_results_of_processes_come_in_order(n_tasks, at_once):
+    assert list(LocalEngine(2).run(square, tasks(n_tasks), n_tasks)) == [i * i for i in range(n_tasks)]
+
+
 def test_a_single_task_runs_where_it_is_asked_for():
     assert list(LocalEngine(2).run(where_it_runs, tasks(1), 1)) == [(os.getpid(), threading.get_ident())]
 
 
-def test_several_tasks_run_in_threads():
-    places = list(LocalEngine(2).run(where_it_runs, tasks(6), 6))
+def test_short_tasks_run_where_they_are_asked_for():
+    places = set(LocalEngine(2).run(where_it_runs, tasks(20), 20))
+    assert places == {(os.getpid(), threading.get_ident())}
+
+
+def test_other_tasks_run_in_processes(at_once):
+    first, *others = LocalEngine(2).run(where_it_runs, tasks(20), 20)
+    assert first[0] == os.getpid()
+    assert os.getpid() not in {process for process, _ in others}
+
+
+def test_tasks_that_cannot_be_sent_run_in_threads(at_once):
+    lock = threading.Lock()
+    calls = [(number, lock) for number in range(5)]
+    first, *others = LocalEngine(2).run(lambda _, __: where_it_runs(None), calls, 5)
+    assert {process for process, _ in (first, *others)} == {os.getpid()}
+    assert threading.get_ident() not in {thread for _, thread in others}
+
+
+@pytest.mark.parametrize(("n_bytes", "here"), [(local.START_BYTES - 1, True), (local.START_BYTES, False)])
+def test_tasks_with_much_data_are_not_tried_here_first(n_bytes, here, monkeypatch):
+    monkeypatch.setattr(local, "WARM_BYTES", local.START_BYTES)
+    calls = [(SimpleNamespace(n_bytes=n_bytes),) for _ in range(4)]
+    assert {process == os.getpid() for process, _ in LocalEngine(2).run(where_it_runs, calls, 4)} == {here}
+
+
+def test_the_backend_of_a_parallel_config_context_is_used():
+    with parallel_config(backend="threading", n_jobs=2):
+        places = list(LocalEngine().run(where_it_runs, tasks(100), 100))
     assert {process for process, _ in places} == {os.getpid()}
     assert threading.get_ident() not in {thread for _, thread in places}
 
 
-def test_the_backend_of_a_parallel_config_context_is_used():
-    with parallel_config(backend="loky", n_jobs=2):
-        places = list(LocalEngine().run(where_it_runs, tasks(100), 100))
-    assert os.getpid() not in {process for process, _ in places}
+def sleep(_):
+    time.sleep(0.01)
 
 
-def test_tasks_are_made_as_they_are_needed():
+def test_tasks_are_made_as_they_are_needed(at_once):
     made = []
 
     def noted():
@@ -52,70 +97,58 @@ def test_tasks_are_made_as_they_are_needed():
             made.append(task)
             yield task
 
-    results = LocalEngine(2).run(square, noted(), 1000)
+    results = LocalEngine(2).run(sleep, noted(), 1000)
     for _ in range(3):
         next(results)
     assert len(made) < 500
-    assert len(list(results)) == 997
-
-
-ALONE = Trial(seconds_a_task=1.0, busy_cores=1.0)
-WAITING = Trial(seconds_a_task=1.0, busy_cores=1.0)  # threads that get no further than one of them
+    results.close()
 
 
 @pytest.mark.parametrize(
-    ("threads", "n_left", "expected"),
+    ("seconds_a_task", "n_tasks", "expected"),
     [
-        pytest.param(WAITING, 100, True, id="threads that wait for each other"),
-        pytest.param(Trial(1.0, 1.29), 100, True, id="threads that hardly run at the same time"),
-        pytest.param(Trial(0.5, 1.31), 100, False, id="threads that run at the same time"),
-        pytest.param(WAITING, 5, False, id="done before processes have started"),
-        pytest.param(WAITING, 6, True, id="done just after processes have started"),
-        pytest.param(Trial(0.001, 1.0), 100, False, id="short tasks"),
+        pytest.param(1.0, 1, 0.0, id="a single task"),
+        pytest.param(1.0, 2, 1.0, id="two tasks in the time of one"),
+        pytest.param(1.0, 3, 1.0, id="two rounds"),
+        pytest.param(0.5, 100, 25.0, id="many tasks"),
     ],
 )
-def test_processes_are_tried_where_threads_wait_for_each_other_and_much_is_left(threads, n_left, expected):
-    assert are_processes_worth_a_trial(ALONE, threads, n_left) is expected
-
-
-def test_the_faster_backend_is_chosen():
-    faster, slower = Trial(0.5, 0.0), Trial(2.0, 0.0)
-    assert choose_backend(WAITING, faster) == ("loky", faster)
-    assert choose_backend(WAITING, slower) == ("threading", WAITING)
-    assert choose_backend(WAITING, None) == ("threading", WAITING)
+def test_processes_save_the_time_of_the_tasks_that_run_at_the_same_time(seconds_a_task, n_tasks, expected):
+    assert seconds_saved(seconds_a_task, n_tasks, n_jobs=2) == expected
 
 
 @pytest.mark.parametrize(
-    ("seconds_a_task", "n_left", "expected"),
+    ("seconds_a_task", "n_tasks", "expected"),
     [
-        pytest.param(0.001, 1000, 25, id="25 tasks keep one of two jobs busy for 0.05 s"),
-        pytest.param(0.001, 80, 10, id="each of two jobs gets four chunks of what is left"),
+        pytest.param(0.001, 1000, 20, id="20 tasks keep a process busy for 0.02 s"),
+        pytest.param(0.001, 80, 10, id="each of two processes gets four chunks of what is left"),
         pytest.param(1.0, 1000, 1, id="long tasks"),
         pytest.param(0.001, 0, 1, id="nothing left"),
-        pytest.param(1e-9, 10**9, 25_000_000, id="tasks that take no time"),
+        pytest.param(0.0, 10**9, 20_000_000, id="tasks that take no time"),
     ],
 )
-def test_chunks_are_long_enough_for_a_job_and_leave_some_for_the_others(seconds_a_task, n_left, expected):
-    assert choose_chunk(Trial(seconds_a_task, 1.0), n_left, n_jobs=2) == expected
+def test_chunks_are_long_enough_for_a_process_and_leave_some_for_the_others(seconds_a_task, n_tasks, expected):
+    assert choose_chunk(seconds_a_task, n_tasks, n_jobs=2) == expected
 
 
-def test_a_trial_in_processes_runs_in_processes():
-    trial, places = LocalEngine(2)._try_processes(where_it_runs, list(tasks(4)))
-    assert len(places) == 4
-    assert os.getpid() not in {process for process, _ in places}
-    assert trial.seconds_a_task > 0
+def divide(number):
+    return 1 // number
 
 
-def test_a_trial_of_what_cannot_be_sent_to_processes_runs_in_threads():
-    lock = threading.Lock()
-    trial, results = LocalEngine(2)._try_processes(lambda number, _: number, [(number, lock) for number in range(4)])
-    assert trial is None
-    assert results == [0, 1, 2, 3]
-
-
-def test_an_error_of_a_task_comes_through():
+@pytest.mark.parametrize("start", [0, -1])
+def test_an_error_of_a_task_comes_through(start, at_once):
     with pytest.raises(ZeroDivisionError):
-        list(LocalEngine(2).run(lambda number: 1 // number, tasks(100), 100))
+        list(LocalEngine(2).run(divide, ((number,) for number in range(start, 100)), 100))
+
+
+def die(number):
+    if number:
+        os.kill(os.getpid(), 9)
+
+
+def test_a_killed_process_is_named(at_once):
+    with pytest.raises(RuntimeError, match=r"A worker process was killed, .* lower n_jobs or batch_size"):
+        list(LocalEngine(2).run(die, tasks(10), 10))
 
 
 def test_a_backend_that_gives_all_results_at_once_will_do(monkeypatch):
@@ -123,3 +156,47 @@ def test_a_backend_that_gives_all_results_at_once_will_do(monkeypatch):
     monkeypatch.setattr("joblib._parallel_backends.ThreadingBackend.supports_return_generator", False)
     with parallel_config(backend="threading", n_jobs=2):
         assert list(LocalEngine().run(square, tasks(5), 5)) == [0, 1, 4, 9, 16]
+
+
+def write_sum(rows, out, number):
+    out[number] = rows.take(np.array([number, number + 1])).sum()
+
+
+@pytest.mark.parametrize("n_features", [3, 50_000])
+def test_processes_read_shared_rows_and_write_to_shared_vectors(n_features, at_once):
+    X = np.arange(10.0 * n_features).reshape(10, n_features)
+    engine, out = LocalEngine(2), ScratchStorage().vector(9, np.float64)
+    rows = engine.share(ArrayRows(X))
+    assert engine.writes_here
+    assert list(engine.run(write_sum, ((rows, out, number) for number in range(9)), 9)) == [None] * 9
+    assert out.tolist() == (X.sum(axis=1)[:-1] + X.sum(axis=1)[1:]).tolist()
+
+
+def test_one_job_shares_nothing():
+    rows = ArrayRows(np.zeros((3, 2)))
+    assert LocalEngine(1).share(rows) is rows
+    assert not MemoryStorage().is_shared
+
+
+PARENT = """
+import os, sys, time
+from cohirf.engines import LocalEngine, local
+local.START_SECONDS = 0.0
+def task(number):
+    if number:
+        print(os.getpid(), flush=True)
+        time.sleep(600)
+if __name__ == "__main__":
+    list(LocalEngine(2).run(task, ((number,) for number in range(3)), 3))
+"""
+
+
+@pytest.mark.slow
+def test_processes_end_after_their_parent_was_killed(tmp_path):
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT)
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as parent:
+        children = [int(parent.stdout.readline()) for _ in range(2)]
+        parent.kill()
+    _, alive = psutil.wait_procs([psutil.Process(pid) for pid in children if psutil.pid_exists(pid)], timeout=30)
+    assert not alive

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.choose_medoids import choose_central_medoids, cosine_centrality
 from cohirf.algorithm.consensus import strict_consensus
-from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.contract_batch import Contraction
+from cohirf.algorithm.get_clusters import Views
 
 
 class Hungry(ClusterMixin, BaseEstimator):

@@ -295,7 +295,7 @@ def _hold_aside(active: ActiveRows, batches: Batches, contraction: Contraction) 
     if len(positions) == 0:
         return []
     given = None if active.mass is None else active.mass[positions]
-    mass = np.ones(len(positions)) if given is None and contraction.weighted else given
+    mass = None if not contraction.weighted else np.ones(len(positions)) if given is None else given
     return [held_aside(active.at(positions), mass, given, contraction.views.n_views)]
 
 

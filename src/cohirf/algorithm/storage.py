@@ -77,6 +77,11 @@ class ArrayRows:
         """Number of rows."""
         return int(self.X.shape[0])
 
+    @property
+    def n_bytes(self) -> int:
+        """Size of the values in memory."""
+        return int(self.X.data.nbytes)
+
     def take(self, rows: IntArray) -> Any:
         """Return the given rows (sorted, distinct); if all rows are asked for, the data itself, not a copy."""
         if len(rows) == self.n_rows:

@@ -5,8 +5,9 @@ over-subscribed, and sums are always computed in the same order: the labels do n
 
 Threads of one process wait for each other: for the interpreter, and for the memory that they share. So processes are
 the rule. Starting them takes time, so the first tasks run in this process, until it is clear that the others take long
-enough. Tasks that cannot be sent to another process, for instance because of a base method with an open file, run in
-threads. In a ``joblib.parallel_config`` context, its backend runs all tasks.
+enough; tasks with much data are clear from the beginning. Tasks that cannot be sent to another process, for instance
+because of a base method with an open file, run in threads. In a ``joblib.parallel_config`` context, its backend runs
+all tasks.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain, islice
@@ -43,6 +44,7 @@ Tasks = Iterable[Task]
 
 START_SECONDS = 1.0  # time that must be saved before processes are started
 WARM_SECONDS = 0.1  # the same if they run already
+START_BYTES, WARM_BYTES = 2**26, 2**23  # a task with more data takes so long that it need not be measured
 IDLE_SECONDS = 240.0  # joblib ends processes that had nothing to do for 300 seconds
 CHUNK_SECONDS = 0.02  # how long a process should work before it fetches more tasks
 WATCH_SECONDS = 1.0
@@ -80,22 +82,21 @@ class LocalEngine:
     def _in_processes_if_worth_it(self, function: Function, tasks: Iterator[Task], n_tasks: int) -> Iterator[Any]:
         """Run tasks here until it is clear that processes save time; then run the others in processes."""
         n_jobs = effective_n_jobs(self.n_jobs)
-        seconds_to_save = WARM_SECONDS if _are_processes_running(n_jobs) else START_SECONDS
+        are_running = _are_processes_running(n_jobs)
+        seconds_to_save, long_bytes = (WARM_SECONDS, WARM_BYTES) if are_running else (START_SECONDS, START_BYTES)
         first = next(tasks)
-        others = _Others(function, tasks, n_jobs)
-        started = time.perf_counter()
-        with others.starting_after(seconds_to_save):  # if the first task takes long, the others need not wait for it
-            result = function(*first)
-        seconds = time.perf_counter() - started
-        yield result
-        for n_left in range(n_tasks - 1, 0, -1):
-            if others.have_started or seconds_saved(seconds, n_left, n_jobs) > seconds_to_save:
-                yield from others.results(choose_chunk(seconds, n_left, n_jobs))
-                return
-            started = time.perf_counter()
-            result = function(*next(tasks))
-            seconds = time.perf_counter() - started
-            yield result
+        tasks, n_left, per_call = chain([first], tasks), n_tasks, 1
+        if getattr(first[0], "n_bytes", 0) < long_bytes:
+            for n_left in range(n_tasks - 1, -1, -1):
+                started = time.perf_counter()
+                result = function(*next(tasks))
+                seconds = time.perf_counter() - started
+                yield result
+                if seconds_saved(seconds, n_left, n_jobs) > seconds_to_save:
+                    per_call = choose_chunk(seconds, n_left, n_jobs)
+                    break
+        if n_left:
+            yield from _in_processes(function, tasks, n_jobs, per_call)
 
 
 def seconds_saved(seconds_a_task: float, n_tasks: int, n_jobs: int) -> float:
@@ -110,77 +111,29 @@ def choose_chunk(seconds_a_task: float, n_tasks: int, n_jobs: int) -> int:
     return max(1, min(wanted, n_tasks // (4 * n_jobs)))
 
 
-class _Others:
-    """Tasks that may run in processes; in threads, if they cannot be sent to processes."""
-
-    def __init__(self, function: Function, tasks: Iterator[Task], n_jobs: int) -> None:
-        self._function, self._tasks, self._n_jobs = function, tasks, n_jobs
-        self._config = get_config()  # of this thread
-        self._under_way: deque[Task] = deque()
-        self._lock = threading.Lock()
-        self._outcomes: Any = None
-        self._may_start = True
-
-    @property
-    def have_started(self) -> bool:
-        """Whether the tasks have been started."""
-        return self._outcomes is not None
-
-    @contextmanager
-    def starting_after(self, seconds: float) -> Iterator[None]:
-        """Start the tasks if the block takes longer than so many seconds."""
-        timer = threading.Timer(seconds, self._start_early)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        except BaseException:
-            self._forbid_start()
-            if self.have_started:
-                _cancel(self._outcomes)
+def _in_processes(function: Function, tasks: Iterator[Task], n_jobs: int, per_call: int) -> Iterator[Any]:
+    """Run tasks in processes, ``per_call`` of them in each call; in threads, if they cannot be sent to processes."""
+    config, under_way, any_result = get_config(), deque[Task](), False
+    first = next(tasks)
+    backend = "loky" if _can_be_sent(function, first) else "threading"
+    noted = _noting(chain([first], tasks), under_way)
+    try:
+        for result in _unpack(_start(backend, n_jobs, _calls(function, noted, config, per_call))):
+            under_way.popleft()
+            any_result = True
+            yield result
+        _note_running(n_jobs)
+    except TerminatedWorkerError as error:
+        raise RuntimeError(
+            f"A worker process was killed, perhaps because of too little memory: lower n_jobs or batch_size. With "
+            f"checkpoint=, the fit continues where it stopped. ({str(error).partition(os.linesep)[0]})"
+        ) from error
+    except (BrokenProcessPool, PicklingError):
+        if any_result:
             raise
-        self._forbid_start()
-        timer.cancel()
-
-    def results(self, per_call: int) -> Iterator[Any]:
-        """Yield the results; start the tasks, with ``per_call`` tasks in each call, if that has not been done."""
-        if not self.have_started:
-            self._start(per_call)
-        any_result = False
-        try:
-            for result in _unpack(self._outcomes):
-                self._under_way.popleft()
-                any_result = True
-                yield result
-            _note_running(self._n_jobs)
-        except TerminatedWorkerError as error:
-            raise RuntimeError(
-                f"A worker process was killed, perhaps because of too little memory: lower n_jobs or batch_size. With "
-                f"checkpoint=, the fit continues where it stopped. ({str(error).partition(os.linesep)[0]})"
-            ) from error
-        except (BrokenProcessPool, PicklingError):
-            if any_result:
-                raise
-            # the processes cannot import what the tasks consist of, for instance a class of an interactive session
-            tasks = chain(list(self._under_way), self._tasks)
-            yield from _unpack(_start("threading", self._n_jobs, _calls(self._function, tasks, self._config)))
-
-    def _start_early(self) -> None:
-        with self._lock:
-            if self._may_start:
-                self._start(per_call=1)
-
-    def _forbid_start(self) -> None:
-        with self._lock:
-            self._may_start = False
-
-    def _start(self, per_call: int) -> None:
-        first = next(self._tasks, None)
-        if first is None:
-            return
-        backend = "loky" if _can_be_sent(self._function, first) else "threading"
-        tasks = _noting(chain([first], self._tasks), self._under_way)
-        self._outcomes = _start(backend, self._n_jobs, _calls(self._function, tasks, self._config, per_call))
+        # the processes cannot import what the tasks consist of, for instance a class of an interactive session
+        left = chain(list(under_way), tasks)
+        yield from _unpack(_start("threading", n_jobs, _calls(function, left, config)))
 
 
 def _start(backend: str | None, n_jobs: int | None, calls: Iterable[Any]) -> Any:
