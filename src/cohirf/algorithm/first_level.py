@@ -40,6 +40,7 @@ class Tree:
 
     parents: IntArray
     absorbed_at: IntArray
+    n_levels: int
     rows: IntArray | None = None
     row_sizes: IntArray | None = None
 
@@ -116,7 +117,7 @@ class FirstLevelHere:
         parents = self.fusions.parents
         of_rows = self.storage.vector(len(parents), parents.dtype)
         of_rows[self.leaves.rows] = labels
-        tasks = [(of_rows, parents, block) for block in row_blocks(len(parents), LABEL_ROWS)]
+        tasks = [((of_rows, parents), block) for block in row_blocks(len(parents), LABEL_ROWS)]
         for _ in self.engine.run(label_rows, tasks, len(tasks)):
             self.storage.release()
         return of_rows
@@ -138,7 +139,9 @@ class FirstLevelHere:
         if self.readable is not None:  # the data is in memory, and so are its results
             vectors = tuple(map(load_vector, vectors))  # type: ignore[assignment]  # they keep their types
         results = RowResults(*vectors)
-        return results, Tree(results.parents, results.absorbed_at)
+        first_level_fused = len(rows) < len(of_rows.parents)
+        n_levels = max(int(state.fusions.absorbed_at.max()), int(first_level_fused))
+        return results, Tree(results.parents, results.absorbed_at, n_levels)
 
 
 def load_vector(vector: NDArray[Any]) -> NDArray[Any]:
@@ -146,8 +149,9 @@ def load_vector(vector: NDArray[Any]) -> NDArray[Any]:
     return np.array(vector) if isinstance(vector, np.memmap) else vector
 
 
-def label_rows(labels: IntArray, parents: IntArray, rows: slice) -> None:
+def label_rows(vectors: tuple[IntArray, IntArray], rows: slice) -> None:
     """Give ``rows`` the label of their leaf; leaves, which are their own parents, have their label already."""
+    labels, parents = vectors
     labels[rows] = labels[parents[rows]]
 
 

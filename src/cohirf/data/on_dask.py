@@ -248,7 +248,8 @@ class FirstLevelOnDask:
         table = LeafTable(rows, labels, rows[fusions.parents], fusions.absorbed_at, fusions.stability)
         results = self._hand_down(table)
         # level 0 of the tree is the first level of the fit
-        tree = Tree(fusions.parents, np.maximum(fusions.absorbed_at, 1) - 1, rows, self.leaves.sizes)
+        absorbed_at = np.maximum(fusions.absorbed_at, 1) - 1
+        tree = Tree(fusions.parents, absorbed_at, int(absorbed_at.max()), rows, self.leaves.sizes)
         return RowResults(
             self._vector(results, attrgetter("labels"), labels.dtype),
             self._vector(results, attrgetter("parents"), rows.dtype),

@@ -53,7 +53,7 @@ def collect_results(
         "n_clusters_": len(medoids),
         "medoid_indices_": leaves.rows[medoids].astype(np.int64),
         "medoids_": take_in_order(values, medoids),
-        "hierarchy_": FusionHierarchy(tree.parents, tree.absorbed_at, rows=tree.rows, row_sizes=tree.row_sizes),
+        "hierarchy_": FusionHierarchy.of_fit(tree.parents, tree.absorbed_at, tree.n_levels, tree.rows, tree.row_sizes),
         "n_iter_": state.level,
         "_absorbed_at": by_row.absorbed_at,
         "_landmarks": landmarks,

@@ -126,6 +126,22 @@ class FusionHierarchy:
         self.row_sizes: IntArray | None = None if row_sizes is None else _as_integers(row_sizes, "row_sizes")
         _check_leaves(self.n_rows, self.rows, self.row_sizes)
 
+    @classmethod
+    def of_fit(
+        cls,
+        parents: IntArray,
+        absorbed_at: IntArray,
+        n_levels: int,
+        rows: IntArray | None = None,
+        row_sizes: IntArray | None = None,
+    ) -> FusionHierarchy:
+        """Return the hierarchy of a fit, whose vectors need no check: for a billion rows, that takes many seconds."""
+        hierarchy = cls.__new__(cls)
+        hierarchy.parents, hierarchy.absorbed_at = parents, absorbed_at
+        hierarchy.n_rows, hierarchy.n_levels = len(parents), n_levels
+        hierarchy.rows, hierarchy.row_sizes = rows, row_sizes
+        return hierarchy
+
     def __repr__(self) -> str:
         """Return the number of clusters of each level in one line."""
         counts = " > ".join(f"{count:,}" for count in self.cluster_counts())
