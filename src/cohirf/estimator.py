@@ -439,6 +439,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         vectors = (self.labels_, self.parents_, self.stability_, self._absorbed_at)
         self.labels_, self.parents_, self.stability_, absorbed_at = gather_vectors(vectors, ScratchStorage())
         self.hierarchy_ = FusionHierarchy(self.parents_, absorbed_at)
+        del self._absorbed_at
         return self
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

@@ -46,7 +46,8 @@ def collect_results(
         _join_left_out(data, positive, first_level, landmarks, leaf_of_landmark)
         labels, medoids = label_leaves(state, leaves, min_size, kind)
     by_row, tree = first_level.hand_down(state, labels)
-    return {
+    elsewhere = {} if isinstance(by_row.labels, np.ndarray) else {"_absorbed_at": by_row.absorbed_at}
+    return elsewhere | {
         "labels_": by_row.labels,
         "parents_": by_row.parents,
         "stability_": by_row.stability,
@@ -55,7 +56,6 @@ def collect_results(
         "medoids_": take_in_order(values, medoids),
         "hierarchy_": FusionHierarchy.of_fit(tree.parents, tree.absorbed_at, tree.n_levels, tree.rows, tree.row_sizes),
         "n_iter_": state.level,
-        "_absorbed_at": by_row.absorbed_at,
         "_landmarks": landmarks,
         "_landmark_rows": landmark_rows,
         "_landmark_labels": labels[leaf_of_landmark],
