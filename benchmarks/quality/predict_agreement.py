@@ -45,7 +45,7 @@ def border_ratio(model: Any, X: np.ndarray, rows: np.ndarray) -> float:
     """Return the median, over rows, of the distance to other clusters in units of the distance to their own."""
     ratios = []
     for label in np.unique(model.labels_[rows]):
-        of_label = model._landmark_labels == label
+        of_label = model._landmarks.labels == label
         mine = rows[model.labels_[rows] == label]
         if of_label.all():
             continue

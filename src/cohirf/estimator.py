@@ -76,6 +76,7 @@ from cohirf.engines.dask import find_active_client, find_client, find_fullest_wo
 from cohirf.engines.local import one_thread
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks, sample_landmarks
+from cohirf.nearest_label import NearestLabel
 from cohirf.on_dask import (
     DaskPopulation,
     DaskTable,
@@ -427,12 +428,12 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """
         check_is_fitted(self, "hierarchy_")
         if is_dask(X):
-            label = partial(_label_rows, self._landmarks, self._landmark_labels, self.relevant_features_)
-            return self._open_dask(X, reset=False).map_rows(label, None, self._landmark_labels.dtype)
+            label = partial(_label_rows, self._landmarks.search, self.relevant_features_)
+            return self._open_dask(X, reset=False).map_rows(label, None, self._landmarks.labels.dtype)
         if isinstance(X, Source):
-            return np.concatenate([self._landmark_labels[self._nearest(block)] for block in self._read(X)])
+            return np.concatenate([self._landmarks.label(self._select(block)) for block in self._read(X)])
         X = fill_missing(self._check_data(X, reset=False), self._column_means)
-        return self._landmark_labels[self._nearest(X)]
+        return self._landmarks.label(self._select(X))
 
     def transform(self, X: Any) -> Any:
         """Return the Euclidean distance of each row to the medoid of each cluster, on the relevant features.
@@ -724,10 +725,6 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         for block in row_blocks(source.n_rows):
             yield source.take(np.arange(block.start, block.stop))
 
-    def _nearest(self, X: Any) -> IntArray:
-        """Return the number of the landmark nearest to each row."""
-        return self._landmarks.nearest(self._select(X))
-
     def _selected_means(self) -> NDArray[np.floating[Any]] | None:
         """Return the fill value for missing cells in each relevant feature; None if no cell can be missing."""
         return None if self._column_means is None else self._select(self._column_means[None])[0]
@@ -973,9 +970,10 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         # Values can be read of all rows or, if rows were read once in order, of those that the first level left active.
         candidates = state.at_hand.numbers if state.at_hand.numbers is not None else taken
         landmark_rows = sample_landmarks(labels, medoids, generator_at(entropy, Draw.LANDMARKS), candidates=candidates)
-        self._landmarks = Landmarks.build(fill_missing(state.at_hand.take(landmark_rows), self._selected_means()))
+        points = fill_missing(state.at_hand.take(landmark_rows), self._selected_means())
         if weights is not None and taken is not None:
-            self._join_left_out(values, np.flatnonzero(weights == 0), state, landmark_rows)
+            roots = roots_after_first_level(state.parents, state.absorbed_at, landmark_rows)
+            self._join_left_out(values, np.flatnonzero(weights == 0), state, Landmarks(points, roots))
             medoids = self._label_rows(state, weights, labels)
         self.labels_ = labels
         self.n_clusters_ = len(medoids)
@@ -986,14 +984,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.stability_ = state.stability
         self.n_iter_ = state.level
         self._landmark_rows = landmark_rows
-        self._landmark_labels = labels[landmark_rows]
+        self._landmarks = Landmarks(points, labels[landmark_rows])
 
     def _set_fitted_on_dask(self, first_level: FirstLevel, state: FitState, entropy: Entropy) -> None:
         survivors = first_level.survivors
         labels, medoids = first_level.label(state, self.min_cluster_size)
         landmarks = sample_landmarks(labels, medoids, generator_at(entropy, Draw.LANDMARKS))
-        self._landmarks = Landmarks.build(state.at_hand.take(landmarks))
-        self._landmark_labels = labels[landmarks]
+        self._landmarks = Landmarks(state.at_hand.take(landmarks), labels[landmarks])
         self.labels_ = first_level.spread(labels)
         self.n_clusters_ = len(medoids)
         self.medoid_indices_ = survivors.rows[medoids].astype(np.int64)
@@ -1014,13 +1011,12 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         roots = find_roots(state.parents, state.absorbed_at, state.level, out=labels)
         return hide_small_clusters(*get_final_labels(roots), weights, self.min_cluster_size)[1]
 
-    def _join_left_out(self, values: Rows, left_out: IntArray, state: FitState, landmark_rows: IntArray) -> None:
-        """Let each row of weight 0 join the first-level cluster of its nearest landmark."""
-        medoids = roots_after_first_level(state.parents, state.absorbed_at, landmark_rows)
+    def _join_left_out(self, values: Rows, left_out: IntArray, state: FitState, landmarks: Landmarks) -> None:
+        """Let each row of weight 0 join its nearest landmark's first-level cluster, which is the landmark's label."""
         for block in row_blocks(len(left_out)):
             rows = left_out[block]
-            nearest = self._landmarks.nearest(fill_missing(values.take(rows), self._selected_means()))
-            update_parents(state.parents, state.absorbed_at, rows, medoids[nearest], level=1)
+            medoids = landmarks.label(fill_missing(values.take(rows), self._selected_means()))
+            update_parents(state.parents, state.absorbed_at, rows, medoids, level=1)
 
 
 def _describe_reading(at_hand: RowsAtHand) -> Any:
@@ -1035,9 +1031,9 @@ def _take_relevant(X: Any, relevant: IntArray | None) -> Any:
     return X if relevant is None else take_features(X, relevant)
 
 
-def _label_rows(landmarks: Landmarks, labels: IntArray, relevant: IntArray | None, X: Any) -> IntArray:
+def _label_rows(search: NearestLabel, relevant: IntArray | None, X: Any) -> IntArray:
     """Return the label of the landmark nearest to each row."""
-    return labels[landmarks.nearest(_take_relevant(X, relevant))]
+    return search.label(_take_relevant(X, relevant))
 
 
 def _measure(X: Any, medoids: Any, relevant: IntArray | None) -> Any:
