@@ -428,7 +428,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """
         check_is_fitted(self, "hierarchy_")
         if is_dask(X):
-            label = partial(_label_rows, self._landmarks.search, self.relevant_features_)
+            label = partial(_label_rows, self._landmarks.search_of_many, self.relevant_features_)
             return self._open_dask(X, reset=False).map_rows(label, None, self._landmarks.labels.dtype)
         if isinstance(X, Source):
             return np.concatenate([self._landmarks.label(self._select(block)) for block in self._read(X)])

@@ -1,19 +1,20 @@
 """Which label has the point that is nearest to a row? An exact search that compares most rows with few points.
 
-Points of one label are divided into cells. The distances between a row and the centres of the cells are bounds of the
+Points of one label are divided into cells. The distances between a row and the centres of the cells give bounds of the
 distances between the row and all points (triangle inequality). If only cells of one label can contain the nearest
-point, the row is decided by this first look; if clusters are well separated, that is nearly every row. Only the other
-rows are compared with points: by a k-d tree if there are few features, and otherwise with all points of those cells
-that can contain the nearest point.
+point, the row is decided by this first look; if clusters are well separated, that is nearly every row. The other rows
+are compared with points: by a k-d tree if there are few features, and otherwise with the points of the nearest cell,
+and then of each other cell that can still contain the nearest point.
 
 Distances are computed from expanded squares, |x|^2 - 2 x.y + |y|^2, which is fast but loses digits. So every comparison
-allows for the largest possible rounding error, and what is left open by it is compared again by exact differences.
+allows for the largest possible rounding error, and what this leaves undecided is compared again by exact differences.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,8 @@ from cohirf.algorithm.faint_values import find_lift, lift_values
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.offsets import Offsets, find_offsets
 
-MAX_TREE_FEATURES = 10  # with more features, a product with all points is faster than a tree
-TREE_COST = 200  # a search in the tree takes about as long as a comparison with so many centres
-N_TRIED = 1000  # points on which a first look is tried out
+MAX_TREE_FEATURES = 12  # with more features, products with the points are faster than a tree
+N_TRIED = 200  # points on which a first look is tried out
 BLOCK_ROWS = 2**14
 BLOCK_VALUES = 2**21  # of a temporary matrix
 
@@ -43,13 +43,11 @@ class NearestLabel:
     Attributes
     ----------
     points : array or CSR matrix
-        The points, lifted if they are faint, and without offsets. Points of one cell are consecutive.
-    squares : array of float
-        The squared norm of each point.
+        The points, lifted if they are faint, and without offsets.
     labels : array of int
         The label of each point.
     cells : Cells or None
-        What a row is compared with first; None if that would decide too few rows.
+        What a row is compared with first; None if rows are compared with points at once.
     tree : KDTree or None
         Finds the nearest point if there are few features.
     lift : float or None
@@ -67,7 +65,6 @@ class NearestLabel:
     """
 
     points: Any
-    squares: Floats
     labels: IntArray
     cells: Cells | None
     tree: KDTree | None
@@ -76,17 +73,21 @@ class NearestLabel:
 
     @classmethod
     def build(cls, points: Any, labels: IntArray) -> NearestLabel:
-        """Prepare a search for the nearest of ``points``, an array or a CSR matrix of finite values."""
+        """Prepare a search for the nearest of ``points``, an array or a CSR matrix of finite values; without cells."""
         lift = find_lift(points)
         points = _lift(points, lift)
         offsets = find_offsets(points)
         points = offsets.subtract(points)
-        use_tree = points.shape[1] <= MAX_TREE_FEATURES
-        cells = None if sparse.issparse(points) else _divide(points, labels, TREE_COST if use_tree else None)
-        if cells is not None:
-            points, labels = points[cells.members], labels[cells.members]
-        tree = KDTree(_as_array(points)) if use_tree else None
-        return cls(points, row_norms(points, squared=True), labels, cells, tree, lift, offsets)
+        tree = KDTree(_as_array(points)) if points.shape[1] <= MAX_TREE_FEATURES else None
+        return cls(points, labels, None, tree, lift, offsets)
+
+    def with_cells(self) -> NearestLabel:
+        """Return a search that is faster for many rows, if there are cells that make it so."""
+        if sparse.issparse(self.points):
+            return self
+        # measured: a search in a tree takes about as long as a comparison with so many centres
+        tree_cost = None if self.tree is None else 20 * 1.6 ** self.points.shape[1]
+        return replace(self, cells=_divide(self.points, self.labels, tree_cost))
 
     def label(self, X: Any) -> IntArray:
         """Return the label of the point nearest to each row, in Euclidean distance."""
@@ -102,88 +103,121 @@ class NearestLabel:
 
     def _label_block(self, X: Any) -> IntArray:
         if self.cells is None:
-            return self._search(X, None)
-        nearest, may_be_nearest = self.cells.look(X)
-        found = self.cells.labels[nearest]
-        undecided = _find_undecided(may_be_nearest, self.cells.labels, nearest)
-        if len(undecided) > 0:
-            # rows of a chunk have few cells in common unless they are near each other
-            undecided = undecided[np.argsort(nearest[undecided], kind="stable")]
-            found[undecided] = self._search(X[undecided], may_be_nearest[undecided])
+            return self._search(X)
+        look = self.cells.look(X)
+        if self.tree is None:
+            self.cells.compare(X, look)
+        found = self.cells.labels[look.lower.argmin(axis=1)]
+        undecided = look.undecided(self.cells.labels)
+        found[undecided] = self._search(X[undecided])
         return found
 
-    def _search(self, X: Any, may_be_nearest: Mask | None) -> IntArray:
-        """Return the label of the nearest point, found by the tree or by comparison with all points of some cells."""
+    def _search(self, X: Any) -> IntArray:
+        """Return the label of the nearest of all points."""
         if self.tree is not None:
             return self.labels[self.tree.query(_as_array(X))[1]]
         found = np.empty(X.shape[0], dtype=self.labels.dtype)
         for chunk in row_blocks(X.shape[0], BLOCK_VALUES // len(self.labels) + 1):
-            points, squares, labels = self.points, self.squares, self.labels
-            if self.cells is not None and may_be_nearest is not None:
-                is_near = np.repeat(may_be_nearest[chunk].any(axis=0), self.cells.sizes)
-                points, squares, labels = points[is_near], squares[is_near], labels[is_near]
-            found[chunk] = _label_among(X[chunk], points, squares, labels)
+            found[chunk] = _label_among(X[chunk], self.points, self.labels)
         return found
+
+
+@dataclass(frozen=True)
+class Look:
+    """Bounds of the distances between rows and the nearest points of cells."""
+
+    nearest: IntArray  # the cell whose centre is nearest to a row
+    lower: Floats  # for each row and cell: no point of the cell is nearer
+    upper: Floats  # for each row: some point is not farther away
+
+    def undecided(self, labels: IntArray) -> IntArray:
+        """Return the rows whose nearest point may be in cells of several labels."""
+        return _find_undecided(self.lower, self.upper, labels)
 
 
 @dataclass(frozen=True)
 class Cells:
     """Points of equal label that are near each other, each cell within a ball around the mean of its points."""
 
-    members: IntArray  # numbers of points, cell by cell
-    sizes: IntArray
+    points: Floats  # cell by cell
+    starts: IntArray  # the first point of each cell, and the number of points
     labels: IntArray
     centres: Floats
     spread: Floats  # mean of the squared distances between points and centre
     radius: Floats  # largest distance between a point and the centre
 
     @classmethod
-    def of(cls, points: Floats, labels: IntArray, cells: list[IntArray]) -> Cells:
+    def of(cls, points: Floats, labels: IntArray, parts: list[IntArray]) -> Cells:
         """Describe cells, given the numbers of their points."""
-        centres = np.stack([_mean(points[cell]) for cell in cells])
-        eps = np.finfo(points.dtype).eps
-        squares = [_squared_distances(points, cell, centre) for cell, centre in zip(cells, centres, strict=True)]
+        centres = np.stack([_mean(points[part]) for part in parts])
+        squares = [_squared_distances(points, part, centre) for part, centre in zip(parts, centres, strict=True)]
+        rounded_up = 1 + 4 * np.finfo(points.dtype).eps
         return cls(
-            members=np.concatenate(cells),
-            sizes=np.array([len(cell) for cell in cells]),
-            labels=labels[[cell[0] for cell in cells]],
+            points=points[np.concatenate(parts)],
+            starts=np.cumsum([0, *map(len, parts)]),
+            labels=labels[[part[0] for part in parts]],
             centres=centres.astype(points.dtype),
-            spread=np.array([of_cell.mean() for of_cell in squares]),
-            radius=(np.sqrt([of_cell.max() for of_cell in squares]) * (1 + 4 * eps)).astype(points.dtype),
+            spread=(rounded_up * np.array([of_cell.mean() for of_cell in squares])).astype(points.dtype),
+            radius=(rounded_up * np.sqrt([of_cell.max() for of_cell in squares])).astype(points.dtype),
         )
 
-    def look(self, X: Floats) -> tuple[IntArray, Mask]:
-        """Return the cell whose centre is nearest to each row, and which cells may contain the nearest point.
+    def look(self, X: Floats) -> Look:
+        """Compare rows with the centres of the cells.
 
         The points of a cell are at a mean squared distance of |x - centre|^2 + spread from a row x, so the nearest one
         is not farther away. None of them is nearer than |x - centre| - radius.
         """
         with np.errstate(over="ignore", invalid="ignore"):  # infinity and NaN compare as False: nothing is ruled out
-            X = X.astype(self.centres.dtype, copy=False)
-            squares, of_rows = row_norms(self.centres, squared=True), row_norms(X, squared=True)
-            error, error_of_rows = _rounding_error(squares, X), _rounding_error(of_rows, X)
-            lower = _bound_squares(X, self.centres, squares - error)
-            lower += (of_rows - error_of_rows)[:, None]
-            np.maximum(lower, 0, out=lower)
+            lower, error = _bound_squares(X, self.centres)
             nearest = lower.argmin(axis=1)
-            spread = (self.spread + 2 * error).astype(lower.dtype)
-            upper = np.sqrt((lower + spread).min(axis=1) + 2 * error_of_rows)
+            upper = np.sqrt((lower + (self.spread + error.of_points)).min(axis=1) + error.of_rows)
             np.sqrt(lower, out=lower)
             lower -= self.radius
-            return nearest, ~(lower > upper[:, None])
+        return Look(nearest, lower, upper)
+
+    def compare(self, X: Floats, look: Look) -> int:
+        """Compare undecided rows with the points of cells that may contain the nearest one; narrow the bounds.
+
+        Returns the number of comparisons of a row and a point.
+        """
+        n_compared = 0
+        for is_first in (True, False):  # the nearest cell of each row first, because it lowers the upper bound most
+            undecided = look.undecided(self.labels)
+            for cell, (start, stop) in enumerate(pairwise(self.starts.tolist())):
+                is_due = (look.nearest[undecided] == cell) == is_first
+                is_due &= ~(look.lower[undecided, cell] > look.upper[undecided])
+                rows = undecided[is_due]
+                if len(rows) > 0:
+                    self._compare_with(cell, X, rows, look)
+                    n_compared += len(rows) * (stop - start)
+        return n_compared
+
+    def _compare_with(self, cell: int, X: Floats, rows: IntArray, look: Look) -> None:
+        """Narrow the bounds of some rows by comparing them with the points of a cell."""
+        points = self.points[self.starts[cell] : self.starts[cell + 1]]
+        for chunk in row_blocks(len(rows), BLOCK_VALUES // len(points) + 1):
+            some = rows[chunk]
+            with np.errstate(over="ignore", invalid="ignore"):
+                lower, error = _bound_squares(X[some], points)
+                nearest = lower.argmin(axis=1)
+                lowest = lower[np.arange(len(some)), nearest]
+                upper = np.sqrt(lowest + error.of_points[nearest] + error.of_rows)
+            look.lower[some, cell] = np.sqrt(lowest)
+            look.upper[some] = np.fmin(look.upper[some], upper)
 
 
-def _divide(points: Floats, labels: IntArray, search_cost: int | None) -> Cells | None:
-    """Divide points into the cells with which a search compares the fewest centres and points; None without cells.
+def _divide(points: Floats, labels: IntArray, search_cost: float | None) -> Cells | None:
+    """Divide points into cells so that rows are compared with the fewest centres and points.
 
     At first, each label is a cell; then wide cells are divided, as long as that can pay. ``search_cost`` is the cost
-    of a row that the first look leaves undecided; None means the number of points in all cells that may be nearest.
+    of a row that the first look leaves undecided; None means the number of points with which it is compared. Returns
+    None if cells do not even halve the cost of a search without them.
     """
     n_points = len(labels)
     tried = points[:: n_points // N_TRIED + 1]
     order = np.argsort(labels, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
-    best, lowest_cost = None, float(search_cost or n_points)
+    best, lowest_cost = None, (search_cost or n_points) / 2
     most = max(n_points**0.5, len(parts))
     while len(parts) <= min(most, n_points / 4, lowest_cost):
         cells = Cells.of(points, labels, parts)
@@ -196,12 +230,12 @@ def _divide(points: Floats, labels: IntArray, search_cost: int | None) -> Cells 
     return best
 
 
-def _mean_cost(cells: Cells, X: Floats, search_cost: int | None) -> float:
-    """Return the mean cost of a search after the first look; it is 0 for rows that are decided."""
-    nearest, may_be_nearest = cells.look(X)
-    undecided = _find_undecided(may_be_nearest, cells.labels, nearest)
-    costs = may_be_nearest[undecided] @ cells.sizes if search_cost is None else np.full(len(undecided), search_cost)
-    return float(costs.sum() / len(X))
+def _mean_cost(cells: Cells, X: Floats, search_cost: float | None) -> float:
+    """Return the mean cost of a row after the first look; it is 0 if the row is decided."""
+    look = cells.look(X)
+    cost = 0 if search_cost is not None else cells.compare(X, look)
+    of_undecided = len(cells.points) if search_cost is None else search_cost
+    return (cost + len(look.undecided(cells.labels)) * of_undecided) / len(X)
 
 
 def _divide_wide(points: Floats, parts: list[IntArray], radius: Floats) -> Iterator[IntArray]:
@@ -216,18 +250,14 @@ def _divide_wide(points: Floats, parts: list[IntArray], radius: Floats) -> Itera
         yield from (half for half in (part[is_low], part[~is_low]) if len(half) > 0)
 
 
-def _label_among(X: Any, points: Any, squares: Floats, labels: IntArray) -> IntArray:
-    """Return the label of the point nearest to each row, by comparison with all points; ``squares`` are theirs."""
-    with np.errstate(over="ignore", invalid="ignore"):  # infinity and NaN compare as False: nothing is ruled out
-        near_X = X.astype(points.dtype, copy=False)
-        error = _rounding_error(squares, points)
-        lower = _bound_squares(near_X, points, squares - error)
+def _label_among(X: Any, points: Any, labels: IntArray) -> IntArray:
+    """Return the label of the point nearest to each row, by comparison with all points."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lower, error = _bound_squares(X, points)
         nearest = lower.argmin(axis=1)
-        upper = lower[np.arange(len(nearest)), nearest] + 2 * error[nearest]
-        upper += 2 * _rounding_error(row_norms(near_X, squared=True), points)
-        may_be_nearest = ~(lower > upper[:, None])
-    undecided = _find_undecided(may_be_nearest, labels, nearest)
-    rows, close = np.nonzero(may_be_nearest[undecided])
+        upper = lower[np.arange(len(nearest)), nearest] + error.of_points[nearest] + error.of_rows
+    undecided = _find_undecided(lower, upper, labels)
+    rows, close = np.nonzero(~(lower[undecided] > upper[undecided, None]))
     nearest[undecided] = close[_find_minima(rows, _measure_pairs(X[undecided], rows, points, close))]
     return labels[nearest]
 
@@ -247,29 +277,43 @@ def _find_minima(rows: IntArray, values: Floats) -> IntArray:
     return order[np.flatnonzero(np.diff(rows, prepend=-1))]
 
 
-def _find_undecided(may_be_nearest: Mask, labels: IntArray, nearest: IntArray) -> IntArray:
-    """Return the rows for which the nearest may have another label than ``nearest``."""
+def _find_undecided(lower: Floats, upper: Floats, labels: IntArray) -> IntArray:
+    """Return the rows for which columns of several labels are not above the upper bound; infinity and NaN never are."""
+    may_be_nearest = ~(lower > upper[:, None])
     several = np.flatnonzero(np.count_nonzero(may_be_nearest, axis=1) > 1)
-    has_other_label = labels != labels[nearest[several], None]
-    return several[(may_be_nearest[several] & has_other_label).any(axis=1)]
+    may_be_nearest = may_be_nearest[several]
+    has_other_label = labels != labels[may_be_nearest.argmax(axis=1)][:, None]
+    return several[(may_be_nearest & has_other_label).any(axis=1)]
 
 
-def _bound_squares(X: Any, points: Any, squares: Floats) -> Floats:
-    """Return |y|^2 - 2 x.y for all rows x and points y, with ``squares`` in place of |y|^2."""
-    bounds: Floats = np.asarray(_as_array((-2 * X) @ points.T))
-    bounds += squares
-    return bounds
+@dataclass(frozen=True)
+class RoundingError:
+    """By how much squared distances can be above their lower bound: one part for each point, one for each row."""
+
+    of_points: Floats
+    of_rows: Floats
+
+
+def _bound_squares(X: Any, points: Any) -> tuple[Floats, RoundingError]:
+    """Return lower bounds, and their error, of the squared distances of all rows to all points."""
+    X = X.astype(points.dtype, copy=False)
+    of_points, of_rows = row_norms(points, squared=True), row_norms(X, squared=True)
+    error = RoundingError(_rounding_error(of_points, X), _rounding_error(of_rows, X))
+    lower: Floats = np.asarray(_as_array(X @ (-2 * points).T))
+    lower += of_points - error.of_points / 2
+    lower += (of_rows - error.of_rows / 2)[:, None]
+    return np.maximum(lower, 0, out=lower), error
 
 
 def _rounding_error(squares: Floats, X: Any) -> Floats:
-    """Return a bound of the rounding error of expanded squares: the part due to rows of these squared norms.
+    """Return the largest error, down and up, of expanded squares: the part due to rows of these squared norms.
 
     Rounding changes a value by eps / 2 of its size, or by the smallest number. A scalar product of n features is
     rounded n times, and so are |x|^2 and |y|^2; means are rounded, and values can be converted to a shorter type. The
-    factor 2 (n + 32) is more than all of this together.
+    factor 2 (n + 32) is more than all of this together, in each direction.
     """
     limits = np.finfo(X.dtype)
-    error: Floats = 2 * (X.shape[1] + 32) * (limits.eps * squares + limits.smallest_normal)
+    error: Floats = 4 * (X.shape[1] + 32) * (limits.eps * squares + limits.smallest_normal)
     return error
 
 
