@@ -107,7 +107,7 @@ class NearestLabel:
         look = self.cells.look(X)
         if self.tree is None:
             self.cells.compare(X, look)
-        found = self.cells.labels[look.lower.argmin(axis=1)]
+        found: IntArray = self.cells.labels[look.lower.argmin(axis=1)]
         undecided = look.undecided(self.cells.labels)
         found[undecided] = self._search(X[undecided])
         return found
@@ -115,7 +115,7 @@ class NearestLabel:
     def _search(self, X: Any) -> IntArray:
         """Return the label of the nearest of all points."""
         if self.tree is not None:
-            return self.labels[self.tree.query(_as_array(X))[1]]
+            return np.asarray(self.labels[self.tree.query(_as_array(X))[1]])
         found = np.empty(X.shape[0], dtype=self.labels.dtype)
         for chunk in row_blocks(X.shape[0], BLOCK_VALUES // len(self.labels) + 1):
             found[chunk] = _label_among(X[chunk], self.points, self.labels)
@@ -216,7 +216,7 @@ def _divide(points: Floats, labels: IntArray, search_cost: float | None) -> Cell
     n_points = len(labels)
     tried = points[:: n_points // N_TRIED + 1]
     order = np.argsort(labels, kind="stable")
-    parts = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    parts: list[IntArray] = list(np.split(order, np.flatnonzero(np.diff(labels[order])) + 1))
     best, lowest_cost = None, (search_cost or n_points) / 2
     most = max(n_points**0.5, len(parts))
     while len(parts) <= min(most, n_points / 4, lowest_cost):
@@ -224,9 +224,10 @@ def _divide(points: Floats, labels: IntArray, search_cost: float | None) -> Cell
         cost = len(parts) + _mean_cost(cells, tried, search_cost)
         if cost < lowest_cost:
             best, lowest_cost = cells, cost
-        if cost < 2 * len(parts) or not cells.radius.any():
+        divided = list(_divide_wide(points, parts, cells.radius))
+        if cost < 2 * len(parts) or len(divided) == len(parts):
             break
-        parts = list(_divide_wide(points, parts, cells.radius))
+        parts = divided
     return best
 
 
@@ -259,7 +260,7 @@ def _label_among(X: Any, points: Any, labels: IntArray) -> IntArray:
     undecided = _find_undecided(lower, upper, labels)
     rows, close = np.nonzero(~(lower[undecided] > upper[undecided, None]))
     nearest[undecided] = close[_find_minima(rows, _measure_pairs(X[undecided], rows, points, close))]
-    return labels[nearest]
+    return np.asarray(labels[nearest])
 
 
 def _measure_pairs(X: Any, rows: IntArray, points: Any, numbers: IntArray) -> Floats:
@@ -283,7 +284,7 @@ def _find_undecided(lower: Floats, upper: Floats, labels: IntArray) -> IntArray:
     several = np.flatnonzero(np.count_nonzero(may_be_nearest, axis=1) > 1)
     may_be_nearest = may_be_nearest[several]
     has_other_label = labels != labels[may_be_nearest.argmax(axis=1)][:, None]
-    return several[(may_be_nearest & has_other_label).any(axis=1)]
+    return np.asarray(several[(may_be_nearest & has_other_label).any(axis=1)])
 
 
 @dataclass(frozen=True)
