@@ -28,6 +28,7 @@ from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.offsets import Offsets, find_offsets
 
 MAX_TREE_FEATURES = 12  # with more features, products with the points are faster than a tree
+CELL_COST = 50  # measured: to begin with another cell takes a row about as long as a comparison with so many points
 N_TRIED = 200  # points on which a first look is tried out
 BLOCK_ROWS = 2**14
 BLOCK_VALUES = 2**21  # of a temporary matrix
@@ -178,22 +179,25 @@ class Cells:
     def compare(self, X: Floats, look: Look) -> int:
         """Compare undecided rows with the points of cells that may contain the nearest one; narrow the bounds.
 
-        Returns the number of comparisons of a row and a point.
+        Returns the cost: about the number of comparisons of a row and a point.
         """
-        n_compared = 0
-        for is_first in (True, False):  # the nearest cell of each row first, because it lowers the upper bound most
-            undecided = look.undecided(self.labels)
-            for cell, (start, stop) in enumerate(pairwise(self.starts.tolist())):
-                is_due = (look.nearest[undecided] == cell) == is_first
-                is_due &= ~(look.lower[undecided, cell] > look.upper[undecided])
-                rows = undecided[is_due]
-                if len(rows) > 0:
-                    self._compare_with(cell, X, rows, look)
-                    n_compared += len(rows) * (stop - start)
-        return n_compared
+        # the nearest cell first, because it lowers the upper bound most
+        undecided = look.undecided(self.labels)
+        undecided = undecided[np.argsort(look.nearest[undecided], kind="stable")]
+        cells, starts = np.unique(look.nearest[undecided], return_index=True)
+        of_cells = zip(cells.tolist(), np.split(undecided, starts[1:]), strict=True) if len(cells) > 0 else ()
+        cost = sum(self._compare_with(cell, X, rows, look) for cell, rows in of_cells)
+        undecided = look.undecided(self.labels)
+        is_due = np.asfortranarray(~(look.lower[undecided] > look.upper[undecided, None]))
+        is_due[np.arange(len(undecided)), look.nearest[undecided]] = False
+        for cell in np.flatnonzero(is_due.any(axis=0)).tolist():
+            rows = undecided[is_due[:, cell]]
+            still_due = ~(look.lower[rows, cell] > look.upper[rows])  # other cells have lowered the upper bound
+            cost += self._compare_with(cell, X, rows[still_due], look)
+        return cost
 
-    def _compare_with(self, cell: int, X: Floats, rows: IntArray, look: Look) -> None:
-        """Narrow the bounds of some rows by comparing them with the points of a cell."""
+    def _compare_with(self, cell: int, X: Floats, rows: IntArray, look: Look) -> int:
+        """Narrow the bounds of some rows by comparing them with the points of a cell; return the cost."""
         points = self.points[self.starts[cell] : self.starts[cell + 1]]
         for chunk in row_blocks(len(rows), BLOCK_VALUES // len(points) + 1):
             some = rows[chunk]
@@ -204,6 +208,7 @@ class Cells:
                 upper = np.sqrt(lowest + error.of_points[nearest] + error.of_rows)
             look.lower[some, cell] = np.sqrt(lowest)
             look.upper[some] = np.fmin(look.upper[some], upper)
+        return len(rows) * (len(points) + CELL_COST)
 
 
 def _divide(points: Floats, labels: IntArray, search_cost: float | None) -> Cells | None:
