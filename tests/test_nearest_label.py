@@ -8,9 +8,11 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 
-from cohirf import nearest_label
 from cohirf.datasets import make_spheres
-from cohirf.nearest_label import Expanded, NearestLabel
+from cohirf.nearest_label import NearestLabel
+from cohirf.nearest_label import cells as cells_module
+from cohirf.nearest_label import search as search_module
+from cohirf.nearest_label.expanded import Expanded
 
 
 def build_numbered(points):
@@ -109,7 +111,7 @@ SHAPES = {
 
 
 def look_at(search, X):
-    return search.cells.look(search._prepare(X))
+    return search.cells.look(Expanded.of_rows(search._prepare(X), search.points.values.dtype))
 
 
 def label_of_nearest(X, points, labels):
@@ -216,8 +218,9 @@ def test_blocks_do_not_change_labels(monkeypatch):
     X, labels = blobs(1500, 30, 6.0)
     search = NearestLabel.build(X[:1000], labels[:1000])
     whole = search.with_cells().label(X)
-    monkeypatch.setattr(nearest_label, "BLOCK_ROWS", 400)
-    monkeypatch.setattr(nearest_label, "BLOCK_VALUES", 10_000)
+    monkeypatch.setattr(search_module, "BLOCK_ROWS", 400)
+    for module in (search_module, cells_module):
+        monkeypatch.setattr(module, "BLOCK_VALUES", 10_000)
     assert search.with_cells().label(X).tolist() == search.label(X).tolist() == whole.tolist()
 
 
