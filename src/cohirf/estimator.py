@@ -411,9 +411,10 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         concerned hardly any if the clusters were well separated, 4 to 7 % if they touched, and 17 to 18 % if a single
         cloud of points was cut into pieces; the user guide has the table.
 
-        Landmarks that are extremely close to each other can be confused: with more than 15 features, if their distance
-        is below 1e-7 times the largest standard deviation of a feature; with any number of features, if their distance
-        is below 1e-150 and the data has larger values as well.
+        The search is exact, and it compares a row with as many landmarks as its label needs: if clusters are well
+        separated, a few centres decide nearly every row. Landmarks can be confused only if their distance is below
+        1e-150 and the data has larger values as well. The first call for at least 1,000 rows prepares the search, which
+        takes about as long as the search of a few hundred rows does without it.
 
         Parameters
         ----------
