@@ -100,7 +100,7 @@ def assert_same(on_dask, here):
     assert (on_dask.medoid_indices_ == here.medoid_indices_).all()
     assert (on_dask.medoids_ == here.medoids_).all()
     assert (on_dask._landmarks.points == here._landmarks.points).all()
-    assert (on_dask._landmark_labels == here._landmark_labels).all()
+    assert (on_dask._landmarks.labels == here._landmarks.labels).all()
     top, whole = on_dask.hierarchy_, here.hierarchy_
     for level in range(top.n_levels + 1):
         assert (top.rows[top.parents] == whole.parents[top.rows]).all()

@@ -1,9 +1,14 @@
 """Rows kept for prediction."""
 
+import time
+
 import numpy as np
 import pytest
-from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+from threadpoolctl import threadpool_limits
 
+from cohirf.datasets import make_spheres
 from cohirf.landmarks import Landmarks, sample_landmarks
 
 
@@ -39,53 +44,36 @@ def test_rows_of_hidden_clusters_are_sampled_as_one_group():
     assert (labels[rows] == -1).sum() > 200
 
 
-def test_the_nearest_landmark_is_found_exactly_in_every_dimension():
-    rng = np.random.default_rng(0)
-    for n_features in (2, 15, 16, 100):
-        points = rng.normal(size=(300, n_features)) + 1e8
-        landmarks = Landmarks.build(points)
-        assert (landmarks.tree is not None) == (n_features <= 15)
-        assert landmarks.nearest(points).tolist() == list(range(300))
+def test_few_rows_and_many_rows_get_the_same_labels():
+    X, y = make_blobs(2000, n_features=20, centers=5, random_state=0)
+    landmarks = Landmarks(X[:1200], y[:1200])
+    one_by_one = [landmarks.label(X[[row]])[0] for row in range(1200, 1300)]
+    assert "search_of_many" not in vars(landmarks)  # preparing it would take longer than the search
+    assert landmarks.label(X)[1200:1300].tolist() == one_by_one
+    assert "search_of_many" in vars(landmarks)
 
 
-def test_sparse_landmarks_are_found_by_sparse_and_dense_rows():
-    points = np.random.default_rng(0).normal(size=(50, 20))
-    points[points < 1] = 0
-    points = points[points.any(axis=1)]
-    landmarks = Landmarks.build(sparse.csr_array(points))
-    assert landmarks.nearest(sparse.csr_array(points)).tolist() == list(range(len(points)))
-    assert landmarks.nearest(points).tolist() == list(range(len(points)))
+def processor_seconds(function):
+    started = time.process_time()
+    function()
+    return time.process_time() - started
 
 
-@pytest.mark.parametrize("points_in", [np.asarray, sparse.csr_array, sparse.csr_matrix])
-@pytest.mark.parametrize("rows_in", [np.asarray, sparse.csr_array, sparse.csr_matrix])
-@pytest.mark.parametrize("n_features", [4, 20])
-def test_landmarks_with_an_offset_find_themselves(n_features, rows_in, points_in):
-    points = 0.1 * np.random.default_rng(0).normal(size=(300, n_features))
-    points[:, 0] += 1.7e9 + np.repeat(10 * np.arange(6), 50)
-    assert Landmarks.build(points_in(points)).nearest(rows_in(points)).tolist() == list(range(300))
+@pytest.mark.slow
+@threadpool_limits.wrap(limits=1)
+def test_rows_of_separated_clusters_take_at_most_20_times_as_long_as_with_k_means():
+    X, y = make_blobs(200_000, n_features=50, centers=10, random_state=0)
+    X = X.astype(np.float32)
+    k_means = KMeans(10, n_init=1, random_state=0).fit(X[:10_000])
+    landmarks = Landmarks(X[:10_000], y[:10_000])
+    assert (landmarks.label(X) == y).all()
+    of_k_means = min(processor_seconds(lambda: k_means.predict(X)) for _ in range(3))
+    assert min(processor_seconds(lambda: landmarks.label(X)) for _ in range(3)) < 20 * of_k_means
 
 
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("n_features", [1, 20])
-@pytest.mark.parametrize(
-    ("size", "dtype"),
-    [
-        *((size, "f8") for size in (5e-324, 1e-310, 1e-200, 1e-150, 1e150)),
-        *((size, "f4") for size in (2e-45, 1e-30, 1e-15, 1e15)),
-    ],
-)
-def test_landmarks_of_any_size_find_themselves(size, dtype, n_features, container):
-    points = np.repeat(np.arange(1, 31)[:, None] * np.dtype(dtype).type(size), n_features, axis=1)
-    landmarks = Landmarks.build(container(points))
-    assert landmarks.nearest(container(points)).tolist() == list(range(30))
-    assert landmarks.nearest(points).tolist() == list(range(30))
-
-
-@pytest.mark.parametrize("n_features", [1, 20])
-def test_rows_far_from_faint_landmarks_find_one(n_features):
-    landmarks = Landmarks.build(np.repeat([[1e-200], [2e-200], [-3e-200]], n_features, axis=1))
-    rows = np.repeat([[1e150], [1.0], [0.0], [2.2e-200], [-1.0]], n_features, axis=1)
-    nearest = landmarks.nearest(rows)
-    assert nearest.min() >= 0
-    assert nearest[2:4].tolist() == [0, 1]
+@pytest.mark.slow
+@threadpool_limits.wrap(limits=1)
+def test_a_million_rows_of_spheres_take_a_few_seconds_on_one_core():
+    X, y = make_spheres(1_000_000, random_state=0)
+    landmarks = Landmarks(X[:10_000], y[:10_000])
+    assert processor_seconds(lambda: landmarks.label(X)) < 5

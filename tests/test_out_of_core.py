@@ -37,7 +37,7 @@ def fit(source, base=None, **options):
 
 
 def digest(model):
-    parts = (model.labels_, model.parents_, model.hierarchy_.absorbed_at, model.medoids_, model._landmark_labels)
+    parts = (model.labels_, model.parents_, model.hierarchy_.absorbed_at, model.medoids_, model._landmarks.labels)
     return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()
 
 
@@ -145,7 +145,7 @@ def test_transform_reads_a_source_block_by_block(blobs, tmp_path, monkeypatch):
 def test_landmarks_are_rows_that_the_first_level_left(blobs, tmp_path):
     model = fit(open_source(save_as("npy", blobs[0], tmp_path)))
     survivors = np.flatnonzero(model.hierarchy_.absorbed_at != 1)
-    assert len(model._landmark_labels) == len(survivors)
+    assert len(model._landmarks.labels) == len(survivors)
     assert (model.predict(blobs[0][survivors]) == model.labels_[survivors]).all()
 
 

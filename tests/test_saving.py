@@ -32,11 +32,12 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncod
 
 from cohirf import CoHiRF, base_registry
 from cohirf.durable import arrays
+from cohirf.landmarks import Landmarks
 from cohirf.saving import ModelFileError, load_model, save_model
 from cohirf.saving.manifest import read_manifest
 from systems import posix_only
 
-PIECES = ("labels_", "parents_", "medoid_indices_", "_landmark_labels")
+PIECES = ("labels_", "parents_", "medoid_indices_")
 
 
 class OwnClusterer(ClusterMixin, BaseEstimator):
@@ -180,6 +181,7 @@ def assert_same_model(left, right, X):
         assert_same_bits(getattr(left, name), getattr(right, name))
     assert_same_bits(left.medoids_, right.medoids_)
     assert_same_bits(left._landmarks.points, right._landmarks.points)
+    assert_same_bits(left._landmarks.labels, right._landmarks.labels)
     assert_same_bits(left.hierarchy_.absorbed_at, right.hierarchy_.absorbed_at)
     for level in range(left.hierarchy_.n_levels + 1):
         assert_same_bits(left.hierarchy_.cut(level=level), right.hierarchy_.cut(level=level))
@@ -1272,7 +1274,7 @@ def test_saving_and_loading_copy_no_array(tmp_path, monkeypatch):
         medoid_indices_=np.zeros(1, int),
         medoids_=held.medoids_[:1],
         stability_=np.ones(n_rows, np.float32),
-        _landmark_labels=np.zeros(12, ints),
+        _landmarks=Landmarks(held._landmarks.points, np.zeros(12, ints)),
     )
     monkeypatch.setattr(arrays, "CHUNK_BYTES", 2**14)
     assert traced_peak(save_model, held, tmp_path / "model") < 0.5 * n_rows

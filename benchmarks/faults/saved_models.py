@@ -113,8 +113,7 @@ def large_model(n_rows: int) -> CoHiRF:
         medoids_=landmarks[medoids],
         n_iter_=N_LEVELS + 1,
         diagnostics_=[model.diagnostics_[0]] * (N_LEVELS + 1),
-        _landmarks=Landmarks.build(landmarks),
-        _landmark_labels=labels[:N_LANDMARKS].copy(),
+        _landmarks=Landmarks(landmarks, labels[:N_LANDMARKS].copy()),
     )
     return model
 

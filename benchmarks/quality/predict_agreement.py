@@ -5,6 +5,10 @@ agree. Beyond, landmarks are a sample, and a row near the border of two clusters
 other one. The script prints the share of rows that differ, and how near the border these are: the distance to the
 nearest landmark of any other cluster, over the distance to the nearest landmark of the row's own cluster.
 
+`predict` compares most rows with a few centres only. For comparison, the column "plain" has the number of rows that
+differ if scikit-learn compares each row with all landmarks. The two searches can choose different landmarks only if
+several are at the same distance.
+
     python -m benchmarks.quality.predict_agreement [--seeds 3]
 """
 
@@ -17,11 +21,12 @@ import numpy as np
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score
-from sklearn.neighbors import KDTree
+from sklearn.neighbors import KDTree, NearestNeighbors
 
-from benchmarks._common import Table, make_parser, parse
+from benchmarks._common import DATA_FOLDER, Table, make_parser, parse
 from cohirf import CoHiRF
 from cohirf.datasets import make_spheres
+from cohirf.datasets.real import prepare
 
 
 def cases() -> Iterator[tuple[str, Any, np.ndarray]]:
@@ -39,13 +44,25 @@ def cases() -> Iterator[tuple[str, Any, np.ndarray]]:
     )
     spheres = make_spheres(50_000, random_state=0)[0]
     yield "spheres", CoHiRF(DBSCAN(eps=0.3, min_samples=5), batch_size=5000), spheres
+    for path in sorted(DATA_FOLDER.glob("*.parquet")):
+        import pandas as pd
+
+        table = pd.read_parquet(path)
+        k_means = KMeans(table["label"].nunique(), n_init=1)
+        yield path.stem, CoHiRF(k_means, consensus="majority"), prepare(table.drop(columns="label"))
+
+
+def count_plain(model: Any, X: np.ndarray) -> int:
+    """Return the number of labels that differ if every row is compared with all landmarks."""
+    nearest = NearestNeighbors(n_neighbors=1).fit(model._landmarks.points).kneighbors(X, return_distance=False)[:, 0]
+    return int(np.count_nonzero(model._landmarks.labels[nearest] != model.labels_))
 
 
 def border_ratio(model: Any, X: np.ndarray, rows: np.ndarray) -> float:
     """Return the median, over rows, of the distance to other clusters in units of the distance to their own."""
     ratios = []
     for label in np.unique(model.labels_[rows]):
-        of_label = model._landmark_labels == label
+        of_label = model._landmarks.labels == label
         mine = rows[model.labels_[rows] == label]
         if of_label.all():
             continue
@@ -58,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     seeds = parse(parser, argv, seeds=1).seeds
-    counts = dict.fromkeys(("rows", "clusters", "landmarks", "differ"), ">9")
+    counts = dict.fromkeys(("rows", "clusters", "landmarks", "differ", "plain"), ">9")
     table = Table({"data": "<16"} | counts | {"share": ">7.2%", "ARI": ">7.4f", "border": ">6.2f"})
     for name, model, X in cases():
         for seed in range(seeds):
@@ -68,9 +85,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             agreement = adjusted_rand_score(model.labels_, predicted)
             border = border_ratio(model, X, differ) if len(differ) else "-"
             n_landmarks = model._landmarks.points.shape[0]
-            table.row(
-                name, len(X), model.n_clusters_, n_landmarks, len(differ), len(differ) / len(X), agreement, border
-            )
+            counts_of_fit = (len(X), model.n_clusters_, n_landmarks, len(differ), count_plain(model, X))
+            table.row(name, *counts_of_fit, len(differ) / len(X), agreement, border)
 
 
 if __name__ == "__main__":

@@ -308,9 +308,10 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         concerned hardly any if the clusters were well separated, 4 to 7 % if they touched, and 17 to 18 % if a single
         cloud of points was cut into pieces; the user guide has the table.
 
-        Landmarks that are extremely close to each other can be confused: with more than 15 features, if their distance
-        is below 1e-7 times the largest standard deviation of a feature; with any number of features, if their distance
-        is below 1e-150 and the data has larger values as well.
+        The search is exact, and it compares a row with as many landmarks as its label needs: if clusters are well
+        separated, a few centres decide nearly every row. Landmarks can be confused only if their distance is below
+        1e-150 and the data has larger values as well. The first call for at least 1,000 rows prepares the search, which
+        takes about as long as the search of a few hundred rows does without it.
 
         Parameters
         ----------
@@ -327,11 +328,10 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         label = partial(
             label_new_rows,
             landmarks=self._landmarks,
-            labels=self._landmark_labels,
             relevant=self.relevant_features_,
             column_means=self._column_means,
         )
-        return open_new_data(self, X).map_rows(label, None, self._landmark_labels.dtype)
+        return open_new_data(self, X).map_rows(label, None, self._landmarks.labels.dtype)
 
     def transform(self, X: Any) -> Any:
         """Return the Euclidean distance of each row to the medoid of each cluster, on the relevant features.

@@ -7,19 +7,16 @@ keeps a bounded number of its rows, sampled so that every final cluster has some
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.neighbors import KDTree, NearestNeighbors
 
-from cohirf.algorithm.faint_values import find_lift, lift_values
 from cohirf.algorithm.grouping import IntArray, rows_by_label
-from cohirf.algorithm.offsets import subtract_offsets
+from cohirf.nearest_label import NearestLabel
 
 MAX_LANDMARKS = 10_000
-MAX_TREE_FEATURES = 15
-N_CLOSE = 4
+MANY_ROWS = 1000
 
 
 def sample_landmarks(
@@ -53,50 +50,21 @@ def sample_landmarks(
 
 @dataclass(frozen=True)
 class Landmarks:
-    """Points, and a search for the point nearest to a row."""
+    """Rows of a fit and their labels."""
 
     points: Any
-    tree: KDTree | None
-    lift: float | None  # factor for faint values (see faint_values.py); None if the points are not faint
+    labels: IntArray
 
-    @classmethod
-    def build(cls, points: Any) -> Landmarks:
-        """Put the points into a k-d tree if they have few features; with many features, a tree does not help."""
-        lift = find_lift(points)
-        few_features = points.shape[1] <= MAX_TREE_FEATURES
-        return cls(points, KDTree(_as_array(_lift(points, lift))) if few_features else None, lift)
+    @cached_property
+    def search(self) -> NearestLabel:
+        """Finds the label of the landmark nearest to a row."""
+        return NearestLabel.build(self.points, self.labels)
 
-    def nearest(self, X: Any) -> IntArray:
-        """Return the number of the landmark nearest to each row, in Euclidean distance."""
-        X = _lift(X, self.lift)
-        if self.tree is not None:
-            return np.asarray(self.tree.query(_as_array(X), return_distance=False)[:, 0])
-        return _nearest_of_all(X, _lift(self.points, self.lift))
+    @cached_property
+    def search_of_many(self) -> NearestLabel:
+        """Does the same, and is faster for many rows; to prepare it takes as long as a search of some hundred rows."""
+        return self.search.with_cells()
 
-
-def _lift(X: Any, lift: float | None) -> Any:
-    return X if lift is None else lift_values(X, lift)
-
-
-def _as_array(X: Any) -> Any:
-    return X.toarray() if sparse.issparse(X) else X
-
-
-def _nearest_of_all(X: Any, points: Any) -> IntArray:
-    """Return the number of the point nearest to each row, by comparison with all points.
-
-    The search expands the squared distance, which loses digits. So offsets are subtracted first, and the few closest
-    points are then compared again, exactly.
-    """
-    X, points = subtract_offsets(X, points)
-    index = NearestNeighbors(n_neighbors=min(N_CLOSE, points.shape[0]), algorithm="brute").fit(points)
-    close = index.kneighbors(X, return_distance=False)
-    squares = np.stack([_squared_distances(X, points[column]) for column in close.T], axis=1)
-    return np.asarray(close[np.arange(len(close)), squares.argmin(axis=1)])
-
-
-def _squared_distances(left: Any, right: Any) -> Any:
-    difference = (left - right).astype(np.float64, copy=False)  # in float32, the square of 1e-25 is 0
-    if sparse.issparse(difference):
-        return np.asarray(difference.multiply(difference).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", difference, difference)
+    def label(self, X: Any) -> IntArray:
+        """Return the label of the landmark nearest to each row, in Euclidean distance."""
+        return (self.search if X.shape[0] < MANY_ROWS else self.search_of_many).label(X)

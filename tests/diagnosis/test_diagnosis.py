@@ -83,7 +83,7 @@ def test_of_many_rows_a_sample_is_looked_at():
 def test_clusters_have_their_shares_among_the_rows_that_were_kept():
     X = np.r_[np.zeros((29_000, 2)), np.full((1000, 2), 9.0)] + np.random.default_rng(0).random((30_000, 2))
     model = CoHiRF(KMeans(2), random_state=0, n_views=1).fit(X)
-    kept = np.bincount(model._landmark_labels) / len(model._landmark_labels)
+    kept = np.bincount(model._landmarks.labels) / len(model._landmarks.labels)
     drawn = np.bincount(model.labels_[draw_sample(model).rows]) / MAX_ROWS
     assert kept.min() > 0.1
     assert drawn.min() == pytest.approx(1 / 30, abs=0.02)

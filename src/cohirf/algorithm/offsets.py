@@ -7,15 +7,38 @@ subtracted first, the digits are kept.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 # A column is shifted if the square of its mean, over its variance, is larger than this. Less than one cell in FAR of
 # such a column is 0, so that a CSR matrix does not grow. Other columns lose two digits at most.
 FAR = 100.0
+
+
+@dataclass(frozen=True)
+class Offsets:
+    """Columns of points that have an offset, and the mean of each column."""
+
+    columns: NDArray[np.intp]
+    means: NDArray[np.float64]
+
+    def subtract(self, X: Any) -> Any:
+        """Return an array or CSR matrix without the offsets, in float64 if there are any.
+
+        In a CSR matrix, the shifted columns become the last ones.
+        """
+        return X if len(self.columns) == 0 else _subtract(X, self.columns, self.means)
+
+
+def find_offsets(points: Any) -> Offsets:
+    """Return the columns whose mean is large compared with their variance."""
+    means, variances = _summarize(points)
+    return Offsets(np.flatnonzero(means**2 > FAR * variances), means)
 
 
 def subtract_offsets(X: Any, points: Any) -> tuple[Any, Any]:
@@ -42,11 +65,8 @@ def subtract_offsets(X: Any, points: Any) -> tuple[Any, Any]:
     """
     if sparse.issparse(X) or sparse.issparse(points):
         X, points = sparse.csr_array(X), sparse.csr_array(points)
-    means, variances = _summarize(points)
-    far = np.flatnonzero(means**2 > FAR * variances)
-    if len(far) == 0:
-        return X, points
-    return _subtract(X, far, means), _subtract(points, far, means)
+    offsets = find_offsets(points)
+    return offsets.subtract(X), offsets.subtract(points)
 
 
 def _summarize(points: Any) -> tuple[Any, Any]:

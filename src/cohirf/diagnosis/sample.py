@@ -41,7 +41,7 @@ def relevant_part(model: Any, features: Any) -> Any:
 
 def _draw_landmarks(model: Any, rng: np.random.Generator) -> IntArray:
     """Sample landmarks so that clusters have about the same shares as among all rows."""
-    labels = model._landmark_labels
+    labels = model._landmarks.labels
     if len(labels) == len(model.labels_):
         return np.sort(rng.choice(len(labels), min(len(labels), MAX_ROWS), replace=False))
     n_groups = model.n_clusters_ + 1  # noise is the first one

@@ -16,11 +16,9 @@ from cohirf.landmarks import Landmarks
 Means = NDArray[np.floating[Any]] | None
 
 
-def label_new_rows(
-    X: Any, landmarks: Landmarks, labels: IntArray, relevant: IntArray | None, column_means: Means
-) -> IntArray:
+def label_new_rows(X: Any, landmarks: Landmarks, relevant: IntArray | None, column_means: Means) -> IntArray:
     """Return the label of the landmark nearest to each row."""
-    return labels[landmarks.nearest(select_relevant(fill_missing(X, column_means), relevant))]
+    return landmarks.label(select_relevant(fill_missing(X, column_means), relevant))
 
 
 def measure_new_rows(X: Any, medoids: Any, relevant: IntArray | None, column_means: Means) -> Any:

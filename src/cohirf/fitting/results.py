@@ -41,9 +41,9 @@ def collect_results(
         of_rows = first_level.label(labels)
         landmark_rows = sample_landmarks(of_rows, leaves.rows[medoids], rng, candidates=positive)
         leaf_of_landmark, points = first_level.find_leaves(landmark_rows), first_level.readable.take(landmark_rows)
-    landmarks = Landmarks.build(fill_missing(points, data.column_means))
+    points = fill_missing(points, data.column_means)
     if positive is not None:
-        _join_left_out(data, positive, first_level, landmarks, leaf_of_landmark)
+        _join_left_out(data, positive, first_level, Landmarks(points, leaf_of_landmark))
         labels, medoids = label_leaves(state, leaves, min_size, kind)
     by_row, tree = first_level.hand_down(state, labels)
     elsewhere = {} if isinstance(by_row.labels, np.ndarray) else {"_absorbed_at": by_row.absorbed_at}
@@ -56,9 +56,8 @@ def collect_results(
         "medoids_": take_in_order(values, medoids),
         "hierarchy_": FusionHierarchy.of_fit(tree.parents, tree.absorbed_at, tree.n_levels, tree.rows, tree.row_sizes),
         "n_iter_": state.level,
-        "_landmarks": landmarks,
+        "_landmarks": Landmarks(points, labels[leaf_of_landmark]),
         "_landmark_rows": landmark_rows,
-        "_landmark_labels": labels[leaf_of_landmark],
     }
 
 
@@ -71,12 +70,9 @@ def spread_out(of_relevant: NDArray[np.float64], relevant: IntArray | None, n_fe
     return of_all
 
 
-def _join_left_out(
-    data: Data, positive: IntArray, first_level: Any, landmarks: Landmarks, leaf_of_landmark: IntArray
-) -> None:
-    """Let each row of weight 0 join the leaf of its nearest landmark."""
+def _join_left_out(data: Data, positive: IntArray, first_level: Any, landmarks: Landmarks) -> None:
+    """Let each row of weight 0 join the leaf of its nearest landmark, which is the landmark's label."""
     left_out = np.setdiff1d(np.arange(data.rows.n_rows), positive, assume_unique=True)
     for block in row_blocks(len(left_out)):
         rows = left_out[block]
-        nearest = landmarks.nearest(fill_missing(data.rows.take(rows), data.column_means))
-        first_level.join(rows, leaf_of_landmark[nearest])
+        first_level.join(rows, landmarks.label(fill_missing(data.rows.take(rows), data.column_means)))

@@ -32,7 +32,7 @@ def collect_arrays(model: Any) -> Arrays:
         "stability": model.stability_,
         "feature_agreement": model.feature_agreement_,
         "landmark_rows": model._landmark_rows,
-        "landmark_labels": model._landmark_labels,
+        "landmark_labels": model._landmarks.labels,
         **_matrix_parts("medoids", model.medoids_),
         **_matrix_parts("landmarks", model._landmarks.points),
     }
@@ -68,9 +68,8 @@ def fitted_attributes(manifest: Manifest, arrays: Arrays) -> dict[str, Any]:
         "relevant_features_": relevant,
         "feature_statistics_": arrays.get("feature_statistics"),
         "_column_means": arrays.get("column_means"),
-        "_landmarks": Landmarks.build(landmarks),
+        "_landmarks": Landmarks(landmarks, arrays["landmark_labels"]),
         "_landmark_rows": arrays["landmark_rows"],
-        "_landmark_labels": arrays["landmark_labels"],
         **_decode_names(arrays),
     }
 

@@ -1,0 +1,244 @@
+"""The label of the nearest of some points."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.datasets import make_blobs
+
+from cohirf.datasets import make_spheres
+from cohirf.nearest_label import NearestLabel
+from cohirf.nearest_label import cells as cells_module
+from cohirf.nearest_label import search as search_module
+from cohirf.nearest_label.expanded import Expanded
+
+
+def build_numbered(points):
+    """Each point is its own label, so that the nearest point itself is found."""
+    return NearestLabel.build(points, np.arange(points.shape[0]))
+
+
+def test_the_nearest_point_is_found_exactly_in_every_dimension():
+    rng = np.random.default_rng(0)
+    for n_features in (2, 12, 13, 100):
+        points = rng.normal(size=(300, n_features)) + 1e8
+        search = build_numbered(points)
+        assert (search.tree is not None) == (n_features <= 12)
+        assert search.label(points).tolist() == list(range(300))
+
+
+def test_sparse_points_are_found_by_sparse_and_dense_rows():
+    points = np.random.default_rng(0).normal(size=(50, 20))
+    points[points < 1] = 0
+    points = points[points.any(axis=1)]
+    search = build_numbered(sparse.csr_array(points))
+    assert search.label(sparse.csr_array(points)).tolist() == list(range(len(points)))
+    assert search.label(points).tolist() == list(range(len(points)))
+
+
+@pytest.mark.parametrize("points_in", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+@pytest.mark.parametrize("rows_in", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+@pytest.mark.parametrize("n_features", [4, 20])
+def test_points_with_an_offset_find_themselves(n_features, rows_in, points_in):
+    points = 0.1 * np.random.default_rng(0).normal(size=(300, n_features))
+    points[:, 0] += 1.7e9 + np.repeat(10 * np.arange(6), 50)
+    assert build_numbered(points_in(points)).label(rows_in(points)).tolist() == list(range(300))
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("n_features", [1, 20])
+@pytest.mark.parametrize(
+    ("size", "dtype"),
+    [
+        *((size, "f8") for size in (5e-324, 1e-310, 1e-200, 1e-150, 1e150)),
+        *((size, "f4") for size in (2e-45, 1e-30, 1e-15, 1e15)),
+    ],
+)
+def test_points_of_any_size_find_themselves(size, dtype, n_features, container):
+    points = np.repeat(np.arange(1, 31)[:, None] * np.dtype(dtype).type(size), n_features, axis=1)
+    search = build_numbered(container(points))
+    assert search.label(container(points)).tolist() == list(range(30))
+    assert search.label(points).tolist() == list(range(30))
+
+
+@pytest.mark.parametrize("n_features", [1, 20])
+def test_rows_far_from_faint_points_find_one(n_features):
+    search = build_numbered(np.repeat([[1e-200], [2e-200], [-3e-200]], n_features, axis=1))
+    rows = np.repeat([[1e150], [1.0], [0.0], [2.2e-200], [-1.0]], n_features, axis=1)
+    numbers = search.label(rows)
+    assert numbers.min() >= 0
+    assert numbers[2:4].tolist() == [0, 1]
+
+
+# ---- many rows: a first look at cells
+
+
+def blobs(n_rows, n_features, std, n_centres=6):
+    return make_blobs(n_rows, n_features=n_features, centers=n_centres, cluster_std=std, random_state=0)
+
+
+def merged(n_rows, n_features):
+    X, y = blobs(n_rows, n_features, 1.0)
+    return X, y // 2  # each label has two blobs, with other blobs between them
+
+
+def with_outliers(n_rows, n_features):
+    X, y = blobs(n_rows, n_features, 1.0)
+    X[::100] *= 20
+    return X, y
+
+
+def cut_cloud(n_rows, n_features):
+    X = np.random.default_rng(0).normal(size=(n_rows, n_features))
+    return X, X[:, :3].argmax(axis=1)
+
+
+def spheres(n_rows, n_features):
+    X, y = make_spheres(n_rows, random_state=0)
+    return np.hstack([X, np.zeros((n_rows, n_features - 3))]), y
+
+
+SHAPES = {
+    "apart": lambda n_rows, n_features: blobs(n_rows, n_features, 1.0),
+    "touching": lambda n_rows, n_features: blobs(n_rows, n_features, 6.0),
+    "merged": merged,
+    "with outliers": with_outliers,
+    "cut cloud": cut_cloud,
+    "spheres": spheres,
+}
+
+
+def look_at(search, X):
+    return search.cells.look(Expanded.of_rows(search._prepare(X), search.points.values.dtype))
+
+
+def label_of_nearest(X, points, labels):
+    return labels[cdist(X.astype(np.float64), points.astype(np.float64)).argmin(axis=1)]
+
+
+@pytest.mark.parametrize("rows_dtype", ["f4", "f8"])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("n_features", [4, 30])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_label_is_that_of_the_nearest_point(shape, n_features, dtype, rows_dtype):
+    X, labels = SHAPES[shape](1500, n_features)
+    points, labels = X[:900].astype(dtype), labels[:900]
+    rows = (X[500:] + np.random.default_rng(0).normal(size=(1000, n_features))).astype(rows_dtype)
+    search = NearestLabel.build(points, labels)
+    expected = label_of_nearest(rows, points, labels).tolist()
+    assert search.label(rows).tolist() == expected
+    assert search.with_cells().label(rows).tolist() == expected
+
+
+@pytest.mark.parametrize("n_features", [4, 50])
+def test_clusters_that_are_apart_are_told_apart_by_their_centres(n_features):
+    X, labels = blobs(3000, n_features, 0.3)
+    search = NearestLabel.build(X[:2000], labels[:2000]).with_cells()
+    assert len(search.cells.labels) == 6
+    assert len(look_at(search, X).undecided(search.cells.labels)) == 0
+
+
+def test_clusters_of_several_parts_are_divided():
+    X, labels = merged(3000, 50)
+    search = NearestLabel.build(X[:2000], labels[:2000]).with_cells()
+    assert 3 < len(search.cells.labels) <= 12
+    assert len(look_at(search, X).undecided(search.cells.labels)) == 0
+
+
+def test_rows_of_separated_clusters_that_border_within_are_compared_with_their_own_cluster_only(monkeypatch):
+    X, y = blobs(3000, 50, 1.0)
+    labels = 2 * y + (X[:, 0] > np.median(X[:, 0]))
+    search = NearestLabel.build(X[:2000], labels[:2000]).with_cells()
+    compared = []
+    measure = Expanded.bound_squares
+    monkeypatch.setattr(
+        Expanded,
+        "bound_squares",
+        lambda rows, points: compared.append(len(rows.error) * len(points.error)) or measure(rows, points),
+    )
+    search.label(X)
+    assert sum(compared) < 2000 * 3000 / 4
+
+
+@pytest.mark.parametrize("n_features", [4, 30])
+def test_cells_that_decide_too_few_rows_are_not_used(n_features):
+    points = np.random.default_rng(0).normal(size=(2000, n_features))
+    labels = np.random.default_rng(1).integers(0, 3, size=2000)
+    assert NearestLabel.build(points, labels).with_cells().cells is None
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_rows_next_to_a_border_get_the_label_of_the_nearer_side(offset):
+    points = (np.random.default_rng(0).normal(size=(400, 16)) + offset).astype(np.float32)
+    labels = (np.arange(400) >= 200).astype(int)
+    rows = np.repeat((points[:200] + points[200:]) / 2, 8, axis=0)  # rounded, so that one of the two sides is nearer
+    expected = label_of_nearest(rows, points, labels).tolist()
+    elsewhere = points + 50
+    search = NearestLabel.build(np.vstack([points, elsewhere]), np.tile(labels, 2))
+    assert search.label(rows).tolist() == expected
+    assert search.with_cells().label(rows).tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_identical_points_give_the_label_of_the_first(dtype):
+    X, labels = blobs(1200, 20, 1.0)
+    points = np.vstack([X, X]).astype(dtype)
+    search = NearestLabel.build(points, np.concatenate([labels, labels + 6]))
+    assert search.label(X.astype(dtype)).tolist() == labels.tolist()
+    assert search.with_cells().label(X.astype(dtype)).tolist() == labels.tolist()
+
+
+def test_one_row_gets_the_same_label_as_among_many():
+    X, labels = blobs(2000, 30, 6.0)
+    search = NearestLabel.build(X[:1000], labels[:1000]).with_cells()
+    together = search.label(X)
+    assert [search.label(X[[row]])[0] for row in range(0, 2000, 40)] == together[::40].tolist()
+
+
+def test_rows_far_beyond_the_range_of_float32_find_a_point():
+    X, labels = blobs(1200, 20, 1.0)
+    search = NearestLabel.build(X.astype(np.float32), labels).with_cells()
+    found = search.label(np.vstack([np.full((2, 20), 1e100), X]))
+    assert found[0] in labels
+    assert found[2:].tolist() == labels.tolist()
+
+
+@pytest.mark.parametrize("size", [1e-22, 1e-18])
+def test_faint_points_among_others_are_told_apart(size):
+    X, labels = blobs(1200, 20, 1.0)
+    points = np.vstack([X[:600], size * X[600:]]).astype(np.float32)
+    labels = np.concatenate([labels[:600], labels[600:] + 6])
+    assert NearestLabel.build(points, labels).label(points).tolist() == labels.tolist()
+    assert NearestLabel.build(points, labels).with_cells().label(points).tolist() == labels.tolist()
+
+
+def test_blocks_do_not_change_labels(monkeypatch):
+    X, labels = blobs(1500, 30, 6.0)
+    search = NearestLabel.build(X[:1000], labels[:1000])
+    whole = search.with_cells().label(X)
+    monkeypatch.setattr(search_module, "BLOCK_ROWS", 400)
+    for module in (search_module, cells_module):
+        monkeypatch.setattr(module, "BLOCK_VALUES", 10_000)
+    assert search.with_cells().label(X).tolist() == search.label(X).tolist() == whole.tolist()
+
+
+def test_a_search_survives_pickling():
+    for n_features in (4, 30):
+        X, labels = blobs(1500, n_features, 1.0)
+        search = NearestLabel.build(X[:1000], labels[:1000]).with_cells()
+        assert pickle.loads(pickle.dumps(search)).label(X).tolist() == search.label(X).tolist()
+
+
+def test_a_single_point_labels_all_rows():
+    search = NearestLabel.build(np.zeros((1, 20)), np.array([-1])).with_cells()
+    assert search.label(np.ones((3, 20))).tolist() == [-1, -1, -1]
+    assert search.label(np.ones((0, 20))).tolist() == []
+
+
+def test_points_that_cannot_be_divided_further_stay_together():
+    points = np.ones((400, 20))
+    points[::2] += np.finfo(float).eps
+    labels = np.arange(400) % 4 // 2
+    assert NearestLabel.build(points, labels).with_cells().label(points[:2]).tolist() == [0, 0]
