@@ -1,6 +1,7 @@
 """Settings and data shared by all tests."""
 
 import os
+from collections.abc import Generator
 
 # scikit-learn's array API check runs only with this set before scipy is imported.
 os.environ["SCIPY_ARRAY_API"] = "1"
@@ -47,8 +48,8 @@ WITHOUT_COVERAGE = {
 }
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)  # what is before "yield" runs before pytest-xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     """Mark the groups of tests that one worker runs, and the tests whose coverage is not measured."""
     group_of = {name: group for group, names in GROUPS.items() for name in names}
     for item in items:
@@ -56,6 +57,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.no_cover)
         if item.path.name in group_of:
             item.add_marker(pytest.mark.xdist_group(group_of[item.path.name]))
+    return (yield)
 
 
 @pytest.fixture(scope="session")
