@@ -31,7 +31,7 @@ demo: .venv/program  ## cluster real and synthetic data, print a table, write a 
 	$(BIN)/cohirf demo
 
 test: .venv/installed  ## run the tests, except those marked slow
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadgroup -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder -m "not slow" $(ARGS)
 
 # The fast tests alone must reach the coverage that pyproject.toml asks for; the slow ones mostly watch other processes.
 test-all:  ## run the fast tests with coverage, then the slow ones
@@ -40,7 +40,7 @@ test-all:  ## run the fast tests with coverage, then the slow ones
 
 # Warnings are not errors here: old packages warn about each other.
 test-lowest: .venv-lowest/installed  ## run the tests with the lowest versions that pyproject.toml allows
-	.venv-lowest/bin/python -m pytest --numprocesses $(JOBS) --dist loadgroup -W default -m "not slow" $(ARGS)
+	.venv-lowest/bin/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder -W default -m "not slow" $(ARGS)
 
 mutants: .venv/installed  ## change one expression at a time and count the changes that no test notices
 	$(INSTALL) --constraint constraints.txt --editable ".[mutation]"

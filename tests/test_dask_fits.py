@@ -171,7 +171,7 @@ def test_what_needs_the_labels_here_is_refused(client, X, tmp_path):
             ask()
 
 
-@pytest.mark.parametrize("chunks", [(3000, 5), (999, 5), (70, 5)], ids=str)
+@pytest.mark.parametrize("chunks", [(3000, 5), (999, 5), (170, 5)], ids=str)
 def test_chunks_need_not_match_batches(chunks, client, X):
     array = client.persist(da.from_array(X, chunks=chunks))
     assert_same(model_of(MODELS["k-means"]).fit(array), fit_here(model_of(MODELS["k-means"]), X))
@@ -397,8 +397,8 @@ def test_weights_of_a_source_on_the_cluster_may_be_a_series(client, parquet, X, 
 
 
 def test_a_fit_is_gathered_in_one_computation(client, parquet, monkeypatch):
-    there = model_of(MODELS["k-means"], batch_size=50).fit(open_source(parquet))
-    assert there.labels_.numblocks == (59,)
+    there = model_of(MODELS["k-means"], batch_size=400).fit(open_source(parquet))
+    assert there.labels_.numblocks == (7,)
     graphs = []
     submit = Client._graph_to_futures
     monkeypatch.setattr(Client, "_graph_to_futures", lambda *args, **kw: (graphs.append(1), submit(*args, **kw))[1])

@@ -106,7 +106,6 @@ def test_the_fit_is_good(blobs, tmp_path):
     assert model.diagnostics_[0].rows_in == len(X)
 
 
-@pytest.mark.xdist_group("numba")
 def test_rows_sorted_by_class_are_no_trouble():
     X, y = make_spheres(20_000, random_state=0)
     order = np.argsort(y, kind="stable")
@@ -219,7 +218,6 @@ def test_refitting_on_data_without_names_forgets_them(blobs, tmp_path):
     assert not hasattr(model, "feature_names_in_")
 
 
-@pytest.mark.xdist_group("numba")
 def test_scikit_learns_dbscan_and_the_fast_one_give_the_same_fit(tmp_path):
     X, _ = make_spheres(4000, random_state=1)
     source = open_source(save_as("npy", X.astype(np.float32), tmp_path))
