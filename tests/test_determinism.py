@@ -17,18 +17,18 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from cohirf import CoHiRF
 
-X = make_blobs(600, 12, centers=6, cluster_std=4.0, random_state=0)[0]
+X = make_blobs(300, 12, centers=6, cluster_std=4.0, random_state=0)[0]
 MODELS = {
     "strict": CoHiRF(KMeans(6), max_features=0.5, random_state=0),
     "relaxed": CoHiRF(KMeans(6), consensus="relaxed", max_features=0.5, random_state=0),
     "weighted": CoHiRF(KMeans(6), medoid_weights=True, max_features=0.5, random_state=0),
     "majority": CoHiRF(KMeans(6), consensus="majority", n_views=7, max_features=0.5, random_state=0),
     "majority, weighted, batched": CoHiRF(
-        KMeans(6), consensus="majority", medoid_weights=True, batch_size=300, max_features=0.5, random_state=0
+        KMeans(6), consensus="majority", medoid_weights=True, batch_size=150, max_features=0.5, random_state=0
     ),
-    "screened": CoHiRF(KMeans(6), feature_screen=True, max_features=0.5, random_state=0),
+    "screened": CoHiRF(KMeans(6), n_views=2, feature_screen=True, max_features=0.5, random_state=0),
     "rbf, few candidates": CoHiRF(KMeans(6), medoid="rbf", max_candidates=20, max_features=0.5, random_state=0),
-    "batched": CoHiRF(KMeans(6), batch_size=150, max_features=0.5, random_state=0),
+    "batched": CoHiRF(KMeans(6), batch_size=75, max_features=0.5, random_state=0),
     "dbscan": CoHiRF(DBSCAN(eps=8.0), max_features=0.5, random_state=0),
 }
 
@@ -115,7 +115,7 @@ class CountThreads(ClusterMixin, BaseEstimator):
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-@pytest.mark.parametrize("batch_size", [pytest.param(None, marks=pytest.mark.slow), 150])
+@pytest.mark.parametrize("batch_size", [pytest.param(None, marks=pytest.mark.slow), 75])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_base_method_runs_on_one_thread_everywhere(backend, batch_size, n_jobs):
     model = CoHiRF(CountThreads(), max_features=0.5, batch_size=batch_size, n_jobs=n_jobs, random_state=0)
