@@ -115,7 +115,7 @@ class CountThreads(ClusterMixin, BaseEstimator):
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-@pytest.mark.parametrize("batch_size", [pytest.param(None, marks=pytest.mark.slow), 75])
+@pytest.mark.parametrize("batch_size", [pytest.param(None, marks=pytest.mark.slow), 150])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_base_method_runs_on_one_thread_everywhere(backend, batch_size, n_jobs):
     model = CoHiRF(CountThreads(), max_features=0.5, batch_size=batch_size, n_jobs=n_jobs, random_state=0)

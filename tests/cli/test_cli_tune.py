@@ -301,6 +301,7 @@ def test_timeout_begins_no_more_trials(cohirf, folder):
     assert json.loads(cohirf("tune", "iris.csv", *SPECIES, "--timeout", 0, "--json").out)["trials"] == 1
 
 
+@pytest.mark.slow
 def test_trials_run_at_the_same_time(cohirf, folder):
     assert json.loads(cohirf("tune", "iris.csv", *SPECIES, "--trials", 4, "--jobs", 2, "--json").out)["trials"] == 4
 

@@ -211,6 +211,7 @@ def test_labels_of_every_cut_can_be_downloaded(page, digits):
         assert labels.tolist() == expected.tolist()
 
 
+@pytest.mark.slow
 def test_where_labels_do_not_fit_those_of_the_drawn_rows_are_downloaded_and_it_says_so(
     open_report, digits, tmp_path, monkeypatch
 ):
