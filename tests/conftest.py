@@ -42,7 +42,8 @@ LONG_FILES = (
 )
 RANKS = {name: rank for rank, name in enumerate(LONG_FILES)}
 
-# Measuring coverage takes as long as these tests do, and they run code that other tests have run.
+# Measuring coverage takes nearly as long as the tests themselves. Slow tests are not measured, nor those of these files:
+# they run code that other tests have run.
 WITHOUT_COVERAGE = {
     "test_accepted_input.py",
     "test_any_clusterer.py",
@@ -63,7 +64,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put files that take long first, and mark the tests whose coverage is not measured."""
     items.sort(key=lambda item: RANKS.get(item.path.name, len(RANKS)))
     for item in items:
-        if item.path.name in WITHOUT_COVERAGE:
+        if item.path.name in WITHOUT_COVERAGE or item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.no_cover)
 
 
