@@ -48,8 +48,8 @@ LONG_FILES = (
 )
 RANKS = {name: rank for rank, name in enumerate(LONG_FILES)}
 
-# Measuring coverage takes nearly as long as the tests themselves. Slow tests are not measured, nor those of these files:
-# they run code that other tests have run.
+# Measuring coverage takes nearly as long as the tests themselves. It is not measured in slow tests and in these files,
+# which run code that other tests have run.
 WITHOUT_COVERAGE = {
     "test_accepted_input.py",
     "test_any_clusterer.py",

@@ -53,18 +53,18 @@ def test_noise_of_new_rows_does_not_matter(model):
 
 
 def test_without_it_there_are_no_relevant_features():
-    model = CoHiRF(feature_screen=True, random_state=0).fit(X)
+    model = CoHiRF(n_views=2, feature_screen=True, random_state=0).fit(X)
     model.set_params(feature_screen=False).fit(X)
     assert model.relevant_features_ is None
     assert model.feature_statistics_ is None
-    assert (model.parents_ == CoHiRF(random_state=0).fit(X).parents_).all()
+    assert (model.parents_ == CoHiRF(n_views=2, random_state=0).fit(X).parents_).all()
 
 
 def test_where_nothing_is_relevant_all_features_stay():
-    model = CoHiRF(feature_screen=True, random_state=0).fit(NOISE)
+    model = CoHiRF(n_views=2, feature_screen=True, random_state=0).fit(NOISE)
     assert model.relevant_features_.tolist() == list(range(100))
     assert (model.feature_statistics_ <= 1).all()
-    assert (model.parents_ == CoHiRF(random_state=0).fit(NOISE).parents_).all()
+    assert (model.parents_ == CoHiRF(n_views=2, random_state=0).fit(NOISE).parents_).all()
 
 
 @pytest.mark.parametrize(("max_features", "n_view"), [(0.5, 4), (1.0, 8), (3, 3), (20, 8)])

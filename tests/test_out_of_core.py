@@ -72,6 +72,7 @@ def test_every_storage_gives_the_same_fit(name, blobs, tmp_path):
     assert len(digests) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_threads_and_processes_give_the_same_fit(name, blobs, tmp_path):
     source = open_source(save_as("npy", blobs[0], tmp_path))

@@ -385,7 +385,11 @@ def test_hostile_column_names_stay_text(cohirf, folder, iris):
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "least"), [("shuttle", "--param n_clusters=2", 0.1), ("pendigits", "", 0.2)]
+    ("name", "options", "least"),
+    [
+        pytest.param("shuttle", "--param n_clusters=2", 0.1, marks=pytest.mark.slow),
+        ("pendigits", "", 0.2),
+    ],
 )
 def test_real_data(cohirf, folder, data_home, name, options, least):
     path = data_home / f"{name}.parquet"

@@ -85,7 +85,10 @@ def test_it_says_what_it_searches_and_what_came_out(cohirf, folder):
         "",
         pytest.param("--seed 3 --metric calinski_harabasz --space wide --n-jobs 1", marks=pytest.mark.slow),
         "--estimator dbscan --param min_samples=3 --scale minmax --metric ari --consensus relaxed --majority 0.7",
-        "--estimator gmm --views 2 --batch-size 60 --medoid-weights --impute median --header",
+        pytest.param(
+            "--estimator gmm --views 2 --batch-size 60 --medoid-weights --impute median --header",
+            marks=pytest.mark.slow,
+        ),
         pytest.param("--estimator kmeans --param n_init=2 --max-features 2 --batch-size none", marks=pytest.mark.slow),
     ],
 )

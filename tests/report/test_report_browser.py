@@ -163,7 +163,10 @@ def read_labels(page):
     return download.value.suggested_filename, table[:, 0], table[:, 1]
 
 
-@pytest.mark.parametrize(("pages", "width", "scheme"), [("narrow", 390, "dark"), ("opened", 1280, "light")])
+@pytest.mark.parametrize(
+    ("pages", "width", "scheme"),
+    [pytest.param("narrow", 390, "dark", marks=pytest.mark.slow), ("opened", 1280, "light")],
+)
 def test_it_fits_and_follows_the_theme_of_the_system(pages, scheme, width, request):
     page = request.getfixturevalue(pages)
     assert page.get_attribute("html", "data-theme") == scheme
@@ -345,6 +348,7 @@ def test_hostile_names_stay_text(open_report, hostile):
     assert page.troubles == []
 
 
+@pytest.mark.slow
 def test_a_script_that_got_in_could_neither_run_nor_send(narrow, server):
     page = narrow
     image = f'<img src="{server.url}/image" onerror="hacked=1">'
