@@ -30,17 +30,18 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no
 demo: .venv/program  ## cluster real and synthetic data, print a table, write a report with the hierarchy
 	$(BIN)/cohirf demo
 
-test: .venv/installed  ## run the tests, except those marked slow
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadgroup -m "not slow" $(ARGS)
+# Workers take one file after the other, in the order of tests/conftest.py: long files first.
+PYTEST := python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
-# The fast tests alone must reach the coverage that pyproject.toml asks for; the slow ones mostly watch other processes.
-test-all:  ## run the fast tests with coverage, then the slow ones
-	$(MAKE) test ARGS='--cov --cov-report=term $(ARGS)'
-	$(MAKE) test ARGS='-m slow $(ARGS)'
+test: .venv/installed  ## run the tests, except those marked slow
+	$(BIN)/$(PYTEST) -m "not slow" $(ARGS)
+
+test-all: .venv/installed  ## run all tests, and measure how much of the package they run
+	$(BIN)/$(PYTEST) --cov --cov-report=term $(ARGS)
 
 # Warnings are not errors here: old packages warn about each other.
 test-lowest: .venv-lowest/installed  ## run the tests with the lowest versions that pyproject.toml allows
-	.venv-lowest/bin/python -m pytest --numprocesses $(JOBS) --dist loadgroup -W default -m "not slow" $(ARGS)
+	.venv-lowest/bin/$(PYTEST) -W default -m "not slow" $(ARGS)
 
 mutants: .venv/installed  ## change one expression at a time and count the changes that no test notices
 	$(INSTALL) --constraint constraints.txt --editable ".[mutation]"

@@ -21,16 +21,35 @@ settings.register_profile("all", settings.get_profile("fast"), derandomize=False
 settings.load_profile("fast")
 
 
-# What tests of a group share is made once: with "--dist loadgroup", one worker runs them all. numba compiles for nearly
-# a minute; a cluster and a browser take seconds to start.
-GROUPS = {
-    "numba": ("test_grid_dbscan.py", "test_any_clusterer.py", "grid_dbscan.py", "clusterers.rst", "large_data.rst"),
-    "dask": ("test_dask_fits.py", "scaling_out.rst"),
-    "browser": ("test_report_browser.py",),
-}
+# Workers of pytest-xdist take one file after the other ("--dist loadfile"), so that what the tests of a file share is
+# made once. Files that take long come first; short ones fill the workers evenly at the end. The very first compiles
+# kernels with numba for nearly a minute, and leaves them in a cache for the others.
+LONG_FILES = (
+    "test_grid_dbscan.py",
+    "test_dask_fits.py",
+    "test_determinism.py",
+    "test_report_browser.py",
+    "test_estimator_checks.py",
+    "test_cli_tune.py",
+    "test_batch_plan.py",
+    "test_other_systems.py",
+    "test_tune.py",
+    "test_saving.py",
+    "test_cli_fit.py",
+    "test_experiments.py",
+    "test_source_memory.py",
+    "test_screening.py",
+    "test_feature_screen.py",
+    "test_zarr_source.py",
+    "test_properties.py",
+    "test_static.py",
+    "test_faults.py",
+    "test_checkpoint.py",
+)
+RANKS = {name: rank for rank, name in enumerate(LONG_FILES)}
 
-
-# Measuring coverage takes as long as these tests do, and they run code that other tests have run.
+# Measuring coverage takes nearly as long as the tests themselves. It is not measured in slow tests and in these files,
+# which run code that other tests have run.
 WITHOUT_COVERAGE = {
     "test_accepted_input.py",
     "test_any_clusterer.py",
@@ -48,15 +67,12 @@ WITHOUT_COVERAGE = {
 }
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the groups of tests that one worker runs, and the tests whose coverage is not measured."""
-    group_of = {name: group for group, names in GROUPS.items() for name in names}
+    """Put files that take long first, and mark the tests whose coverage is not measured."""
+    items.sort(key=lambda item: RANKS.get(item.path.name, len(RANKS)))
     for item in items:
-        if item.path.name in WITHOUT_COVERAGE:
+        if item.path.name in WITHOUT_COVERAGE or item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.no_cover)
-        if item.path.name in group_of:
-            item.add_marker(pytest.mark.xdist_group(group_of[item.path.name]))
 
 
 @pytest.fixture(scope="session")

@@ -157,6 +157,7 @@ def test_a_checkpoint_of_other_chunks_is_refused(client, X, tmp_path):
             model.fit(data)
 
 
+@pytest.mark.slow
 def test_weights_may_be_a_column_of_a_table(client, X, weights):
     frame = dd.from_array(np.column_stack([X, weights]), chunksize=800, columns=list("abcdew"))
     model = model_of(MODELS["medoid weights"])
@@ -171,7 +172,7 @@ def test_what_needs_the_labels_here_is_refused(client, X, tmp_path):
             ask()
 
 
-@pytest.mark.parametrize("chunks", [(3000, 5), (999, 5), (70, 5)], ids=str)
+@pytest.mark.parametrize("chunks", [(3000, 5), pytest.param((999, 5), marks=pytest.mark.slow), (170, 5)], ids=str)
 def test_chunks_need_not_match_batches(chunks, client, X):
     array = client.persist(da.from_array(X, chunks=chunks))
     assert_same(model_of(MODELS["k-means"]).fit(array), fit_here(model_of(MODELS["k-means"]), X))
@@ -222,6 +223,7 @@ def parquet(X, tmp_path):
     return tmp_path / "data.parquet"
 
 
+@pytest.mark.slow
 def test_a_parquet_file_is_read_by_the_workers(client, parquet, X):
     array = to_dask_array(open_source(parquet), chunks=450)
     assert array.chunks == ((450,) * 6 + (300,), (5,))
@@ -399,8 +401,8 @@ def test_weights_of_a_source_on_the_cluster_may_be_a_series(client, parquet, X, 
 
 
 def test_a_fit_is_gathered_in_one_computation(client, parquet, monkeypatch):
-    there = model_of(MODELS["k-means"], batch_size=50).fit(open_source(parquet), client=client)
-    assert there.labels_.numblocks == (59,)
+    there = model_of(MODELS["k-means"], batch_size=400).fit(open_source(parquet), client=client)
+    assert there.labels_.numblocks == (7,)
     graphs = []
     submit = Client._graph_to_futures
     monkeypatch.setattr(Client, "_graph_to_futures", lambda *args, **kw: (graphs.append(1), submit(*args, **kw))[1])

@@ -1,8 +1,5 @@
 """The estimator: fitted attributes, options, predict and transform."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -256,16 +253,6 @@ def test_parameters_are_stored_verbatim_and_cloned():
     model = CoHiRF(KMeans(3), n_views=7, max_features=0.25, medoid="rbf")
     assert clone(model).get_params()["max_features"] == 0.25
     assert clone(model).set_params(estimator__n_clusters=9).estimator.n_clusters == 9
-
-
-def test_importing_the_package_loads_no_optional_part():
-    """Beyond what scikit-learn loads by itself."""
-    code = (
-        "import sys, sklearn.cluster; before = set(sys.modules); import cohirf; "
-        "print(*sorted({name.split('.')[0] for name in set(sys.modules) - before}))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"matplotlib", "pandas", "polars", "pyarrow", "plotly", "dask"} & set(done.stdout.split())
 
 
 @pytest.mark.parametrize("method", ["fit", "fit_predict", "fit_transform"])

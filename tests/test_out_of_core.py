@@ -72,6 +72,7 @@ def test_every_storage_gives_the_same_fit(name, blobs, tmp_path):
     assert len(digests) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_threads_and_processes_give_the_same_fit(name, blobs, tmp_path):
     source = open_source(save_as("npy", blobs[0], tmp_path))
@@ -106,7 +107,6 @@ def test_the_fit_is_good(blobs, tmp_path):
     assert model.diagnostics_[0].rows_in == len(X)
 
 
-@pytest.mark.xdist_group("numba")
 def test_rows_sorted_by_class_are_no_trouble():
     X, y = make_spheres(20_000, random_state=0)
     order = np.argsort(y, kind="stable")
@@ -219,7 +219,6 @@ def test_refitting_on_data_without_names_forgets_them(blobs, tmp_path):
     assert not hasattr(model, "feature_names_in_")
 
 
-@pytest.mark.xdist_group("numba")
 def test_scikit_learns_dbscan_and_the_fast_one_give_the_same_fit(tmp_path):
     X, _ = make_spheres(4000, random_state=1)
     source = open_source(save_as("npy", X.astype(np.float32), tmp_path))

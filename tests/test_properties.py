@@ -58,9 +58,9 @@ CENTERS = RNG.uniform(-20, 20, (5, 6))
 Y = RNG.integers(0, 5, 200)
 X = CENTERS[Y] + RNG.normal(0, 0.3, (200, 6))
 MODELS = {
-    "strict": {"estimator": KMeans(5, n_init=5)},
-    "relaxed": {"estimator": KMeans(5, n_init=5), "consensus": "relaxed"},
-    "majority": {"estimator": KMeans(5, n_init=5), "consensus": "majority", "medoid_weights": True},
+    "strict": {"estimator": KMeans(5, n_init=3)},
+    "relaxed": {"estimator": KMeans(5, n_init=3), "consensus": "relaxed"},
+    "majority": {"estimator": KMeans(5, n_init=3), "consensus": "majority", "medoid_weights": True},
     "dbscan": {"estimator": DBSCAN(eps=3.0, min_samples=3)},
     "batched": {"estimator": DBSCAN(eps=3.0, min_samples=3), "batch_size": 60},
 }
@@ -71,16 +71,16 @@ def make(request):
     return lambda **more: CoHiRF(**{"random_state": 0, "max_features": 1.0} | MODELS[request.param] | more)
 
 
-@pytest.mark.parametrize("power", [-20, -3, 5, 30])
 @pytest.mark.parametrize("medoid", ["cosine", "euclidean", "rbf", "laplacian"])
-def test_scaling_by_a_power_of_two_changes_nothing(make, medoid, power):
+def test_scaling_by_a_power_of_two_changes_nothing(make, medoid):
     model = make(medoid=medoid, max_features=0.5).fit(X)
     labels, parents = model.labels_, model.parents_
-    if hasattr(model.estimator, "eps"):
-        model = make(medoid=medoid, max_features=0.5, estimator=DBSCAN(eps=3.0 * 2.0**power, min_samples=3))
-    model.fit(X * 2.0**power)
-    assert (model.labels_ == labels).all()
-    assert (model.parents_ == parents).all()
+    for power in (-20, -3, 5, 30):
+        if hasattr(model.estimator, "eps"):
+            model = make(medoid=medoid, max_features=0.5, estimator=DBSCAN(eps=3.0 * 2.0**power, min_samples=3))
+        model.fit(X * 2.0**power)
+        assert (model.labels_ == labels).all(), power
+        assert (model.parents_ == parents).all(), power
 
 
 def test_every_row_twice_gives_the_same_clusters(make):
@@ -128,7 +128,7 @@ def test_weights_of_one_are_no_weights(make):
 
 
 def test_weights_on_another_scale_change_nothing_for_k_means():
-    model = CoHiRF(KMeans(5, n_init=5), random_state=0)
+    model = CoHiRF(KMeans(5, n_init=3), random_state=0)
     weights = np.random.default_rng(1).integers(1, 5, len(X))
     assert (model.fit(X, sample_weight=weights).labels_ == model.fit(X, sample_weight=4 * weights).labels_).all()
 

@@ -32,6 +32,7 @@ def test_iris_is_that_of_the_paper():
 
 
 @needs_data
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in REAL_DATA if name != "iris"])
 def test_data_sets_have_the_published_shape(name):
     X, y = load_real(name, FOLDER)
@@ -45,8 +46,8 @@ def test_data_sets_have_the_published_shape(name):
 @pytest.mark.parametrize(
     ("name", "score", "value"),
     [
-        ("alizadeh-2000-v2", calinski_harabasz_score, 15.151),
-        ("coil-20", calinski_harabasz_score, 288.09),
+        pytest.param("alizadeh-2000-v2", calinski_harabasz_score, 15.151, marks=pytest.mark.slow),
+        pytest.param("coil-20", calinski_harabasz_score, 288.09, marks=pytest.mark.slow),
         ("nursery", calinski_harabasz_score, 1023.966),
     ],
 )

@@ -117,7 +117,7 @@ def store_oddly(X):
 
 @pytest.mark.parametrize("container", [sparse.csr_array, store_oddly])
 @pytest.mark.parametrize("name", ["cosine", "euclidean"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(given_rows=signed_rows())
 def test_sparse_and_dense_rows_agree_on_signed_values_of_any_size(name, container, given_rows):
     X, labels, mass = given_rows

@@ -43,7 +43,7 @@ def correlated_blocks(n_rows, n_blocks, size, seed=0):
 @pytest.mark.parametrize("scale", [standardise, np.asarray], ids=["standardised", "raw"])
 @pytest.mark.parametrize("seed", range(3))
 def test_corners_of_a_cube_are_found_among_noise(scale, seed):
-    assert screen_features(scale(hypercube(500, seed)), (seed,)).relevant.tolist() == [0, 1, 2]
+    assert screen_features(scale(hypercube(250, seed)), (seed,)).relevant.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine])

@@ -85,7 +85,10 @@ def test_it_says_what_it_searches_and_what_came_out(cohirf, folder):
         "",
         pytest.param("--seed 3 --metric calinski_harabasz --space wide --n-jobs 1", marks=pytest.mark.slow),
         "--estimator dbscan --param min_samples=3 --scale minmax --metric ari --consensus relaxed --majority 0.7",
-        "--estimator gmm --views 2 --batch-size 60 --medoid-weights --impute median --header",
+        pytest.param(
+            "--estimator gmm --views 2 --batch-size 60 --medoid-weights --impute median --header",
+            marks=pytest.mark.slow,
+        ),
         pytest.param("--estimator kmeans --param n_init=2 --max-features 2 --batch-size none", marks=pytest.mark.slow),
     ],
 )
@@ -301,6 +304,7 @@ def test_timeout_begins_no_more_trials(cohirf, folder):
     assert json.loads(cohirf("tune", "iris.csv", *SPECIES, "--timeout", 0, "--json").out)["trials"] == 1
 
 
+@pytest.mark.slow
 def test_trials_run_at_the_same_time(cohirf, folder):
     assert json.loads(cohirf("tune", "iris.csv", *SPECIES, "--trials", 4, "--jobs", 2, "--json").out)["trials"] == 4
 

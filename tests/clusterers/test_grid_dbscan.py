@@ -242,7 +242,7 @@ def test_a_cell_is_no_wider_than_the_radius_and_neighbours_are_within_reach():
     for n_features in range(1, MAX_GRID_FEATURES + 1):
         assert cell_side(1.0, n_features) * np.sqrt(n_features) < 1.0
         rng = np.random.default_rng(0)
-        rows = rng.random((3000, n_features)) * 4
+        rows = rng.random((1000, n_features)) * 3
         cells = np.floor(rows / cell_side(1.0, n_features)).astype(int)
         near = np.linalg.norm(rows[:, None] - rows[None], axis=2) <= 1.0
         left, right = np.nonzero(near)

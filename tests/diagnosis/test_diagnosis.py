@@ -47,8 +47,9 @@ def test_it_prints_as_plain_words(poor):
 
 
 def test_the_data_of_the_fit_leads_to_the_same_words_where_all_rows_were_kept(poor):
-    assert str(poor.diagnose(DIGITS)) == str(poor.diagnose())
-    assert str(poor.diagnose(open_source(DIGITS))) == str(poor.diagnose())
+    expected = str(poor.diagnose())
+    assert str(poor.diagnose(DIGITS)) == expected
+    assert str(poor.diagnose(open_source(DIGITS))) == expected
 
 
 def test_other_data_is_refused(poor):

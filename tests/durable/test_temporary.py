@@ -412,7 +412,8 @@ def killed(tmp_path):
 
 
 @linux_only
-@pytest.mark.parametrize("kill", ["SIGKILL", pytest.param("SIGTERM", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kill", ["SIGKILL", "SIGTERM"])
 def test_killed_conversions_reports_and_commands_leave_nothing(kill, killed):
     here, for_a_while = killed(kill, "linux")
     assert [path.name for path in here.iterdir()] == ["data.csv"]

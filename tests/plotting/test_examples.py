@@ -13,6 +13,7 @@ def test_there_are_scripts():
     assert SCRIPTS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_script_of_the_gallery_runs_and_draws(script, monkeypatch):
     shown = []

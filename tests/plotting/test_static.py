@@ -1,8 +1,5 @@
 """Pictures drawn with matplotlib: what is on them, where they go, and what is refused."""
 
-import subprocess
-import sys
-
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -104,12 +101,6 @@ def test_a_hierarchy_does_not_do_where_a_model_is_needed(plot, model):
 def test_a_model_must_be_fitted(plot):
     with pytest.raises(NotFittedError):
         plot(CoHiRF())
-
-
-def test_importing_the_package_imports_no_drawing_library():
-    code = "import sys, cohirf.plotting; print(sorted({'matplotlib', 'plotly'} & set(sys.modules)))"
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert answer.stdout.strip() == "[]"
 
 
 class TestDendrogram:

@@ -121,8 +121,8 @@ class SourceContract:
 
     def test_threads_read_beside_each_other(self, source, X):
         rng = np.random.default_rng(2)
-        runs = [np.arange(start, start + 70) for start in rng.integers(0, N_ROWS - 70, 40)]
-        wanted = runs + [np.unique(rng.integers(0, N_ROWS, 30)) for _ in range(20)]
+        runs = [np.arange(start, start + 70) for start in rng.integers(0, N_ROWS - 70, 20)]
+        wanted = runs + [np.unique(rng.integers(0, N_ROWS, 30)) for _ in range(10)]
         with ThreadPoolExecutor(8) as pool:
             for rows, taken in zip(wanted, pool.map(source.take, wanted), strict=True):
                 np.testing.assert_array_equal(self.dense(taken), X[rows])

@@ -1,0 +1,47 @@
+"""What importing a part of the package imports, in a process of its own."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+STEPS = """
+import json, sys
+import sklearn.cluster
+loaded = {}
+def note(step, before):
+    loaded[step] = sorted({name for name in sys.modules if name not in before})
+before = set(sys.modules)
+import cohirf
+cohirf.CoHiRF, cohirf.open_source
+note("cohirf", before)
+import cohirf.plotting
+note("cohirf.plotting", before)
+import cohirf.report
+note("cohirf.report", before)
+print(json.dumps(loaded))
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    """The modules that are loaded after each step, beyond those that scikit-learn loads by itself."""
+    done = subprocess.run([sys.executable, "-c", STEPS], capture_output=True, text=True, check=True)
+    return {step: set(names) for step, names in json.loads(done.stdout).items()}
+
+
+def test_the_package_loads_no_optional_part_and_nothing_of_the_command_line(loaded):
+    optional = {"dask", "matplotlib", "pandas", "plotly", "polars", "pyarrow", "typer", "cohirf.cli"}
+    assert "cohirf.estimator" in loaded["cohirf"]
+    assert not optional & loaded["cohirf"]
+
+
+def test_plots_load_no_drawing_library(loaded):
+    assert "cohirf.plotting" in loaded["cohirf.plotting"]
+    assert not {"matplotlib", "plotly"} & loaded["cohirf.plotting"]
+
+
+def test_reports_load_no_optional_package(loaded):
+    assert "cohirf.report" in loaded["cohirf.report"]
+    assert not {"jinja2", "plotly", "PIL", "matplotlib"} & loaded["cohirf.report"]
