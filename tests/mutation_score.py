@@ -16,7 +16,8 @@ from pathlib import Path
 LOWEST_SCORE = 0.9
 # By exit code. pytest ends with 2 if it was interrupted, 3 if it failed itself, and 4 if it was called wrongly.
 OUTCOMES = {
-    **{0: "survived", 5: "not called", 33: "not called"},
+    0: "survived",
+    **dict.fromkeys((5, 33), "not called"),
     **dict.fromkeys((None, 2, 3, 4), "not tried"),
     **dict.fromkeys((-signal.SIGXCPU, -signal.SIGKILL), "stopped"),
 }

@@ -1,9 +1,11 @@
 """Directories are replaced in one step, and what killed processes leave is removed by the next one."""
 
+import errno
 import os
 import random
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -153,6 +155,71 @@ def test_saving_goes_on_where_there_are_no_locks(tmp_path, monkeypatch):
     with replacing_directory(tmp_path / "target", NAMES) as unfinished:
         (unfinished / "a.txt").write_text("new", encoding="utf-8")
     assert names(tmp_path) == ["target"]
+
+
+def test_a_claim_names_the_directory_that_is_replaced(tmp_path):
+    with replacing_directory(tmp_path / "target", NAMES) as unfinished:
+        claim = unfinished.with_name(f"{unfinished.name}.lock")
+        assert claim.read_bytes() == directories.MARK + b"target"
+
+
+def test_a_claim_that_another_process_removes_as_a_stray_is_made_again(tmp_path, monkeypatch):
+    claims = []
+
+    def lock_too_late(file, try_lock=directories.try_lock):
+        (claim,) = (path for path in tmp_path.iterdir() if path.suffix == ".lock")
+        claims.append(claim)
+        if len(claims) == 1:
+            claim.unlink()
+        return try_lock(file)
+
+    monkeypatch.setattr(directories, "try_lock", lock_too_late)
+    with replacing_directory(tmp_path / "target", NAMES) as unfinished:
+        assert names(tmp_path) == [unfinished.name, f"{unfinished.name}.lock"]
+    assert len(set(claims)) == 2
+    assert names(tmp_path) == ["target"]
+
+
+@pytest.mark.parametrize("one_step", [True, False])
+@pytest.mark.parametrize("old", [None, "old"])
+def test_a_directory_whose_new_name_cannot_be_written_to_disk_is_not_replaced(old, one_step, tmp_path, monkeypatch):
+    def fail_beside_the_target(directory, sync=directories.sync_directory):
+        if directory == tmp_path:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        sync(directory)
+
+    if not one_step:
+        monkeypatch.setattr(directories, "exchange_in_one_step", lambda *_: False)
+    if old is not None:
+        fill(tmp_path / "target", old)
+    monkeypatch.setattr(directories, "sync_directory", fail_beside_the_target)
+    with (
+        pytest.raises(OSError, match=os.strerror(errno.EIO)),
+        replacing_directory(tmp_path / "target", NAMES) as unfinished,
+    ):
+        fill(unfinished, "new")
+    assert names(tmp_path) == ([] if old is None else ["target"])
+    assert old is None or (tmp_path / "target" / "a.txt").read_text(encoding="utf-8") == old
+
+
+@pytest.mark.parametrize("failing_rename", [1, 2, 3])
+def test_two_directories_keep_their_places_if_a_rename_fails(failing_rename, tmp_path, monkeypatch):
+    left, right = fill(tmp_path / "left", "left"), fill(tmp_path / "right", "right")
+    calls = []
+
+    def rename(source, target, replace=Path.replace):
+        calls.append(source)
+        if len(calls) == failing_rename:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return replace(source, target)
+
+    monkeypatch.setattr(Path, "replace", rename)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        exchange_by_renames(left, right)
+    assert {path.name: (path / "a.txt").read_text(encoding="utf-8") for path in tmp_path.iterdir()} == {
+        "left": "left",
+        "right": "right",
+    }
 
 
 def replace_for_ever(target):
