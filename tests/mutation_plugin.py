@@ -21,6 +21,7 @@ SUBJECTS = {
     "test_checkpoint_forged.py": "cohirf.checkpoint.",
     "test_properties.py": "cohirf.algorithm.levels.",
     "test_reference.py": "cohirf.algorithm.levels.",
+    "test_saved_preparation.py": "cohirf.saving.",
 }
 
 
