@@ -1,16 +1,20 @@
 """Directories are replaced in one step, and what killed processes leave is removed by the next one."""
 
+import ctypes
 import errno
 import os
 import random
 import signal
 import time
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from cohirf.durable import directories
 from cohirf.durable.directories import exchange_by_renames, exchange_in_one_step, remove_strays, replacing_directory
+from other_systems import OTHER_SYSTEMS, as_on
 from systems import posix_only
 
 NAMES = {"a.txt", "b.txt"}
@@ -34,12 +38,14 @@ def stray(tmp_path):
     return fill(tmp_path / STEM, "unfinished")
 
 
-def test_a_filled_directory_takes_the_place_of_the_old_one(tmp_path):
-    for text in ("first", "second"):
-        with replacing_directory(tmp_path / "target", NAMES) as unfinished:
-            (unfinished / "a.txt").write_text(text, encoding="utf-8")
-        assert (tmp_path / "target" / "a.txt").read_text(encoding="utf-8") == text
-        assert names(tmp_path) == ["target"]
+@pytest.mark.parametrize("system", [None, *OTHER_SYSTEMS])
+def test_a_filled_directory_takes_the_place_of_the_old_one(system, tmp_path):
+    with nullcontext() if system is None else as_on(system):
+        for text in ("first", "second"):
+            with replacing_directory(tmp_path / "target", NAMES) as unfinished:
+                (unfinished / "a.txt").write_text(text, encoding="utf-8")
+            assert (tmp_path / "target" / "a.txt").read_text(encoding="utf-8") == text
+            assert names(tmp_path) == ["target"]
 
 
 def test_an_error_leaves_the_old_directory_alone(tmp_path):
@@ -104,6 +110,23 @@ def test_a_stray_that_holds_anything_else_stays(stray, tmp_path):
     assert (stray / "a.txt").exists()
 
 
+def test_a_stray_that_cannot_be_opened_does_not_keep_others(stray, tmp_path, monkeypatch):
+    (tmp_path / f"{STEM[:-1]}0.lock").write_bytes(directories.MARK + b"target")
+    opened = []
+
+    def open_all_but_the_first(path, open_regular=directories.open_regular, **options):
+        opened.append(path)
+        if len(opened) == 1:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return open_regular(path, **options)
+
+    monkeypatch.setattr(directories, "open_regular", open_all_but_the_first)
+    remove_strays(tmp_path, NAMES)
+    assert len(opened) == 2
+    assert opened[0].exists()
+    assert not opened[1].exists()
+
+
 def test_a_link_in_the_place_of_a_stray_is_not_followed(tmp_path):
     fill(tmp_path / "mine", "mine")
     (tmp_path / f"{STEM}.lock").write_bytes(directories.MARK + b"target")
@@ -145,6 +168,16 @@ def test_two_directories_change_places(exchange, tmp_path):
         "left",
     )
     assert names(tmp_path) == ["left", "right"]
+
+
+@pytest.mark.parametrize(("status", "worked"), [(0, True), (-1, False)])
+def test_the_system_is_asked_to_exchange_two_paths_in_one_step(status, worked, tmp_path, monkeypatch):
+    asked = []
+    library = SimpleNamespace(renameat2=lambda *arguments: asked.append(arguments) or status)
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: library if name is None else pytest.fail("another library"))
+    assert exchange_in_one_step(tmp_path / "left", tmp_path / "right") is worked
+    here, exchange = -100, 2  # AT_FDCWD and RENAME_EXCHANGE
+    assert asked == [(here, os.fsencode(tmp_path / "left"), here, os.fsencode(tmp_path / "right"), exchange)]
 
 
 def test_saving_goes_on_where_there_are_no_locks(tmp_path, monkeypatch):

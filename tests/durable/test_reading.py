@@ -51,6 +51,14 @@ def test_no_more_bytes_are_read_than_expected(tmp_path):
         read_bytes(tmp_path / "file", 4)
 
 
+@posix_only
+def test_a_huge_file_is_not_read(tmp_path):
+    with (tmp_path / "file").open("wb") as file:
+        file.truncate(10**12)
+    with pytest.raises(ValueError, match="it has more than 4 bytes"):
+        read_bytes(tmp_path / "file", 4)
+
+
 def test_no_more_names_are_read_than_expected(tmp_path):
     for number in range(10):
         (tmp_path / str(number)).touch()
@@ -67,6 +75,8 @@ def file_of(n_bytes, on_disk):
     [
         ([file_of(2**32, 5 * 2**20)], True),
         ([file_of(2**31, 2**22), file_of(2**31, 2**20)], True),
+        ([file_of(2**32, 2**20), file_of(10, 512)], True),
+        ([file_of(2**31, 2**31), file_of(2**31, 512)], False),
         ([file_of(2**32, 2**32)], False),
         ([file_of(2**32, 2**32 // 50 + 512)], False),  # a system that compresses well
         ([file_of(2**32, 2**32 // 50 - 512)], True),

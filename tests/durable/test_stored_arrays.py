@@ -41,6 +41,7 @@ def test_an_array_comes_back_and_numpy_reads_it(array, tmp_path):
     entry = write_array(tmp_path / "a.npy", array)
     content = (tmp_path / "a.npy").read_bytes()
     assert (entry.n_bytes, entry.sha256) == (len(content), hashlib.sha256(content).hexdigest())
+    assert entry.dtype[0] == "<"
     assert np.array_equal(read_array(tmp_path / "a.npy", entry, accept), array)
     assert np.array_equal(np.load(tmp_path / "a.npy", allow_pickle=False), array)
 
@@ -128,7 +129,7 @@ def accepts(check, values):
 @pytest.mark.parametrize(
     ("check", "good", "bad"),
     [
-        (in_range(-1, 2, "labels"), [[-1, 2], []], [[-2], [3], [0, 3, 0]]),
+        (lambda values: in_range(-1, 2, "labels")(values), [[-1, 2], []], [[-2], [3], [0, 3, 0]]),
         (is_finite, [[0.0, 1e300], []], [[np.nan], [np.inf], [0, -np.inf]]),
         (is_finite_or_nan, [[0.0, np.nan]], [[np.inf], [np.nan, -np.inf]]),
         (is_share_or_nan, [[1.0, np.nan, 1e-30], [1 + 5e-7]], [[0.0], [1 + 2e-6], [-0.1], [1.1], [np.inf], [1, 0]]),
@@ -146,6 +147,8 @@ def test_sorted_lists_are_sorted_across_pieces():
         ([[0, 6]], [False]),
         ([[-1, 0]], [False]),
         ([[3, 2]], [False]),
+        ([[0, 3, 2]], [False]),
+        ([[0, 5]], [True]),
         ([[], [0]], [True, True]),
     ):
         check = sorted_in_range(0, 5, "rows")
