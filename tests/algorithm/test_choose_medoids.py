@@ -19,6 +19,7 @@ from cohirf.algorithm.choose_medoids import (
     choose_sampled_medoids,
     cosine_centrality,
     euclidean_centrality,
+    fill_missing,
     laplacian_similarity,
     rbf_similarity,
 )
@@ -96,6 +97,14 @@ def test_similarities_decay_to_1_over_e_at_the_mean_distance(container, few_cand
             distances = cdist(cluster / np.abs(cluster).max(), cluster / np.abs(cluster).max(), metric)
             mean = weights @ distances @ weights / weights.sum() ** 2
             assert of_cluster == pytest.approx(np.exp(-distances / mean), abs=1e-9)
+
+
+def test_missing_cells_are_filled_with_the_means_of_their_columns():
+    X = np.array([[1.0, np.nan], [np.nan, 4.0]])
+    assert fill_missing(X, np.array([7.0, 8.0])).tolist() == [[1.0, 8.0], [7.0, 4.0]]
+    assert fill_missing(X, None) is X
+    complete = np.ones((2, 2))
+    assert fill_missing(complete, np.array([7.0, 8.0])) is complete
 
 
 @pytest.mark.parametrize("unit", [1e-12, 1e12])
