@@ -22,6 +22,7 @@ SUBJECTS = {
     "test_properties.py": "cohirf.algorithm.levels.",
     "test_reference.py": "cohirf.algorithm.levels.",
     "test_reference_batched.py": "cohirf.algorithm.levels.",
+    "test_saved_preparation.py": "cohirf.saving.",
 }
 
 

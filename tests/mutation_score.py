@@ -1,19 +1,26 @@
 """Mutation score: the share of mutants that the tests find, for each folder that ``make mutants`` mutates.
 
 mutmut changes one expression at a time and runs the tests that are about the changed function. A mutant is found if a
-test fails or does not end. It is missed if all tests pass, or if none calls the function. Changes that cannot make a
-result wrong do not count, nor do mutants that were not tried: pytest was interrupted, or failed itself.
+test fails. It is missed if all tests pass, or if none calls the function. These do not count: changes that cannot make
+a result wrong; mutants that were stopped because their tests ran too long, which a busy machine can cause as well; and
+mutants that were not tried, because pytest was interrupted or failed itself.
 """
 
 import json
 import re
+import signal
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
 LOWEST_SCORE = 0.9
 # By exit code. pytest ends with 2 if it was interrupted, 3 if it failed itself, and 4 if it was called wrongly.
-OUTCOMES = {0: "survived", 5: "not called", 33: "not called"} | dict.fromkeys((None, 2, 3, 4), "not tried")
+OUTCOMES = {
+    0: "survived",
+    **dict.fromkeys((5, 33), "not called"),
+    **dict.fromkeys((None, 2, 3, 4), "not tried"),
+    **dict.fromkeys((-signal.SIGXCPU, -signal.SIGKILL), "stopped"),
+}
 # zip's strict asserts what holds anyway, and astype's copy saves memory
 HARMLESS = re.compile(r", (strict|copy)=\w+|,(?= \))| (?=\))")
 
@@ -33,9 +40,9 @@ def outcomes(meta: Path) -> dict[str, str]:
 
 
 def score(counts: Counter[str]) -> float:
-    """Return the share of found mutants among those that were tried; NaN if none was."""
-    tried = counts["found"] + counts["survived"] + counts["not called"]
-    return counts["found"] / tried if tried else float("nan")
+    """Return the share of found mutants among the found and missed ones; NaN if none was."""
+    counted = counts["found"] + counts["survived"] + counts["not called"]
+    return counts["found"] / counted if counted else float("nan")
 
 
 def main() -> int:
@@ -48,7 +55,7 @@ def main() -> int:
             by_folder[name].update(of_mutant.values())
         for mutant in (mutant for mutant, outcome in of_mutant.items() if outcome in ("survived", "not called")):
             print(f"{of_mutant[mutant]}: {mutant}")  # noqa: T201
-    columns = ["found", "survived", "not called", "harmless", "not tried"]
+    columns = ["found", "survived", "not called", "stopped", "harmless", "not tried"]
     print(f"{'':14}" + "".join(f"{column:>12}" for column in columns) + f"{'score':>9}")  # noqa: T201
     for name in [*(name for name in by_folder if name != "all"), "all"]:
         cells = "".join(f"{by_folder[name][column]:12}" for column in columns)

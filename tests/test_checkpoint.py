@@ -23,7 +23,7 @@ import cohirf.checkpoint.journal
 import cohirf.describe
 import cohirf.fitting.begin
 from cohirf import CoHiRF, open_source
-from cohirf.checkpoint import CheckpointError, open_checkpoint
+from cohirf.checkpoint import CheckpointError, count_records, open_checkpoint
 from cohirf.describe import FREE_PARAMETERS
 from resumable import Cells, StoppedKMeans, X, fit, make_model, result
 from systems import posix_only
@@ -562,6 +562,18 @@ def test_batches_are_brought_to_disk_now_and_then_and_at_the_end(path, monkeypat
     monkeypatch.setattr(cohirf.checkpoint.journal, "SYNC_SECONDS", -1)
     _, calls = fit(make_model(path))
     assert synced.count((path / "journal").stat().st_ino) == len(calls) + 1
+
+
+def test_the_batches_of_a_journal_are_counted_without_a_change(half_done):
+    journal = half_done / "journal"
+    content = journal.read_bytes()
+    assert count_records(journal) == 3
+    assert count_records(half_done / "missing") == 0
+    damaged = bytearray(content)
+    damaged[-1] ^= 1
+    journal.write_bytes(damaged + content[:10])  # a damaged record, and one that was cut short
+    assert count_records(journal) == 3
+    assert journal.read_bytes() == damaged + content[:10]
 
 
 def test_reading_a_batch_keeps_no_more_of_it_than_is_used(path):

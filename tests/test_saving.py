@@ -37,7 +37,8 @@ from cohirf.saving import ModelFileError, load_model, save_model
 from cohirf.saving.manifest import read_manifest
 from systems import posix_only
 
-PIECES = ("labels_", "parents_", "medoid_indices_")
+PIECES = ("labels_", "parents_", "medoid_indices_", "stability_", "feature_agreement_", "_landmark_rows")
+OPTIONAL_PIECES = ("relevant_features_", "feature_statistics_", "_column_means")
 
 
 class OwnClusterer(ClusterMixin, BaseEstimator):
@@ -179,6 +180,10 @@ def assert_same_model(left, right, X):
     )
     for name in PIECES:
         assert_same_bits(getattr(left, name), getattr(right, name))
+    for name in OPTIONAL_PIECES:
+        assert (getattr(left, name) is None) == (getattr(right, name) is None)
+        if getattr(left, name) is not None:
+            assert_same_bits(getattr(left, name), getattr(right, name))
     assert_same_bits(left.medoids_, right.medoids_)
     assert_same_bits(left._landmarks.points, right._landmarks.points)
     assert_same_bits(left._landmarks.labels, right._landmarks.labels)
@@ -742,11 +747,71 @@ def test_a_hole_among_the_features_is_refused(path):
     assert_refused(path, "feature_agreement.npy' cannot be used: it has values that are not above 0 and at most 1")
 
 
-def test_more_clusters_landmarks_or_features_than_there_can_be_are_refused(path):
-    forge_array(path, "medoid_indices", np.zeros(13, ints))
-    forge_array(path, "medoids", np.zeros((13, 2)))
-    forge(path, scalars__n_clusters=13)
-    assert_refused(path, "the model has 13 clusters, but only 12 rows")
+@pytest.mark.parametrize(
+    ("forged", "scalars", "message"),
+    [
+        (
+            {"medoid_indices": (13,), "medoids": (13, 2)},
+            {"n_clusters": 13},
+            "the model has 13 clusters, but only 12 rows",
+        ),
+        (
+            {"landmark_rows": (13,), "landmark_labels": (13,), "landmarks": (13, 2)},
+            {},
+            "the model has 13 landmarks, but only 12 rows",
+        ),
+        (
+            {"relevant_features": (3,), "feature_statistics": (2,), "landmarks": (12, 3)},
+            {},
+            "the model has 3 relevant features, but only 2 features",
+        ),
+        (
+            {"landmark_rows": (0,), "landmark_labels": (0,), "landmarks": (0, 2)},
+            {},
+            "the number of landmarks is 0, but a fitted model has at least one",
+        ),
+        (
+            {"relevant_features": (0,), "feature_statistics": (2,), "landmarks": (12, 0)},
+            {},
+            "the number of relevant features is 0, but a fitted model has at least one",
+        ),
+        (
+            {"feature_agreement": (0,), "medoids": (3, 0), "landmarks": (12, 0)},
+            {"n_features": 0},
+            "the number of features is 0, but a fitted model has at least one",
+        ),
+    ],
+)
+def test_more_or_fewer_clusters_landmarks_or_features_than_there_can_be_are_refused(path, forged, scalars, message):
+    integers = {"medoid_indices", "landmark_rows", "landmark_labels", "relevant_features"}
+    for name, shape in forged.items():
+        forge_array(path, name, np.zeros(shape, ints if name in integers else np.float64))
+    forge(path, **{f"scalars__{name}": value for name, value in scalars.items()})
+    assert_refused(path, message)
+
+
+@pytest.mark.parametrize(
+    ("relevant", "statistics", "message"),
+    [
+        ([0, 2], [2.0, 2.0], "relevant_features.npy' .* not a sorted list of distinct features from 0 to 1"),
+        ([-1, 1], [2.0, 2.0], "relevant_features.npy' .* not a sorted list of distinct features from 0 to 1"),
+        ([1, 0], [2.0, 2.0], "relevant_features.npy' .* not a sorted list of distinct features"),
+        ([0, 1], [2.0, np.inf], "feature_statistics.npy' .* it has NaN or infinity"),
+        ([0, 1], [2.0], "feature_statistics has 1 features, but n_features says 2"),
+    ],
+)
+def test_a_hostile_screening_is_refused(path, relevant, statistics, message):
+    forge_array(path, "relevant_features", np.array([0, 1], ints))
+    forge_array(path, "feature_statistics", np.array([2.0, 2.0]))
+    assert load_model(path).relevant_features_.tolist() == [0, 1]
+    forge_array(path, "relevant_features", np.array(relevant, ints))
+    forge_array(path, "feature_statistics", np.array(statistics))
+    assert_refused(path, message)
+
+
+def test_one_array_of_a_screening_is_missed_if_the_other_is_there(path):
+    forge_array(path, "relevant_features", np.array([0, 1], ints))
+    assert_refused(path, "the array feature_statistics is missing")
 
 
 @pytest.mark.slow
@@ -1042,6 +1107,22 @@ def test_hostile_feature_names_are_refused(path, text, lengths, message):
 )
 def test_hostile_csr_parts_are_refused(sparse_path, part, change, message):
     name = f"medoids_{part}"
+    forge_array(sparse_path, name, change(np.load(sparse_path / f"{name}.npy")))
+    assert_refused(sparse_path, message)
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "message"),
+    [
+        ("indptr", lambda a: a + 25 * (a > 0), "landmarks_indptr.npy' .* starts of rows outside the range 0 to 24"),
+        ("indptr", lambda a: a - 1, "landmarks_indptr.npy' .* starts of rows outside the range 0 to 24"),
+        ("indices", lambda a: a + 1, "landmarks_indices.npy' .* it has column numbers outside the range 0 to 1"),
+        ("indices", lambda a: a - 1, "landmarks_indices.npy' .* it has column numbers outside the range 0 to 1"),
+        ("data", lambda a: a * np.nan, "landmarks_data.npy' .* it has NaN or infinity"),
+    ],
+)
+def test_hostile_csr_parts_of_landmarks_are_refused(sparse_path, part, change, message):
+    name = f"landmarks_{part}"
     forge_array(sparse_path, name, change(np.load(sparse_path / f"{name}.npy")))
     assert_refused(sparse_path, message)
 

@@ -5,7 +5,16 @@ import pytest
 from joblib import effective_n_jobs, parallel_config
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, AgglomerativeClustering, Birch, KMeans, SpectralClustering
+from sklearn.cluster import (
+    DBSCAN,
+    HDBSCAN,
+    OPTICS,
+    AgglomerativeClustering,
+    Birch,
+    FeatureAgglomeration,
+    KMeans,
+    SpectralClustering,
+)
 from sklearn.decomposition import PCA
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.mixture import GaussianMixture
@@ -53,13 +62,21 @@ class WeightsOnlyInFit(BaseEstimator):
         return np.zeros(len(X), dtype=int)
 
 
+class PassesWeightsOn(WeightsOnlyInFit):
+    def fit_predict(self, X, **options):
+        return np.zeros(len(X), dtype=int)
+
+
 class Strict(BaseEstimator):
     """Wants fewer neighbours than rows, as methods do that do not count a row as its own neighbour."""
 
     def __init__(self, n_neighbors=5):
         self.n_neighbors = n_neighbors
 
-    def fit_predict(self, X):
+    def fit(self, X, y=None):  # a pipeline asks for it
+        raise NotImplementedError
+
+    def fit_predict(self, X, y=None):
         if self.n_neighbors >= len(X):
             raise ValueError("too many neighbours")
         return np.full(len(X), self.n_neighbors)
@@ -168,9 +185,6 @@ def test_a_call_that_is_repeated_finds_its_view_as_it_was(blobs):
     seen = []
 
     class Picky(Strict):
-        def fit(self, X, y=None):  # a pipeline asks for it
-            raise NotImplementedError
-
         def fit_predict(self, X, y=None):
             seen.append(X.copy())
             return super().fit_predict(X)
@@ -192,10 +206,61 @@ def test_a_call_that_is_repeated_finds_its_view_as_it_was(blobs):
         (Duck(), None),
         (Birch(), None),
         (WeightsOnlyInFit(), None),
+        (PassesWeightsOn(), "sample_weight"),
     ],
 )
 def test_the_weight_argument_is_found(estimator, argument):
     assert find_weight_argument(estimator) == argument
+
+
+@pytest.mark.parametrize(
+    ("estimator", "n_clusters"),
+    [
+        (KMeans(np.int32(9)), 9),
+        (DBSCAN(), None),
+        (AgglomerativeClustering(None, distance_threshold=1.0), None),
+        (make_pipeline(FeatureAgglomeration(2), KMeans(9)), 9),
+        (make_pipeline(FeatureAgglomeration(2), DBSCAN()), None),
+    ],
+)
+def test_the_number_of_clusters_is_that_of_the_clusterer(estimator, n_clusters):
+    method = BaseMethod.of(estimator)
+    assert method.n_clusters == n_clusters
+    assert method.finds_no_fewer_than(9) is (n_clusters == 9)
+    assert not method.finds_no_fewer_than(10)
+
+
+def test_sizes_are_whole_numbers():
+    sizes = BaseMethod.of(make_pipeline(PCA(n_components=0.5), DBSCAN(min_samples=np.int64(4)))).sizes
+    assert sizes == {"dbscan__min_samples": 4}
+    assert type(sizes["dbscan__min_samples"]) is int
+
+
+def test_a_parameter_that_is_called_copy_and_takes_other_values_is_left_alone():
+    class Copies(BaseEstimator):
+        def __init__(self, copy="deep", copy_x=True):
+            self.copy, self.copy_x = copy, copy_x
+
+        def fit_predict(self, X):
+            return np.zeros(len(X), dtype=int)
+
+    assert BaseMethod.of(Copies()).copies == ("copy_x",)
+    assert BaseMethod.of(Copies(copy="warn")).copies == ("copy", "copy_x")
+
+
+def test_a_method_without_seeds_is_deterministic_if_it_follows_the_conventions():
+    assert BaseMethod.of(DBSCAN()).is_deterministic
+    assert not BaseMethod.of(KMeans()).is_deterministic
+    assert not BaseMethod.of(Duck()).is_deterministic
+
+
+def test_a_method_of_which_one_size_is_as_large_as_the_view_may_not_overwrite_it(blobs):
+    rows = blobs[0][:20].copy()
+    label_rows(make_pipeline(StandardScaler(), Strict(19)), rows, may_overwrite=True)
+    assert not np.allclose(rows, blobs[0][:20])
+    rows = blobs[0][:20].copy()
+    label_rows(make_pipeline(StandardScaler(), Strict(20)), rows, may_overwrite=True)
+    assert (rows == blobs[0][:20]).all()
 
 
 def test_weights_reach_the_last_step_of_a_pipeline():

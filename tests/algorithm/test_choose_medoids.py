@@ -7,16 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import linear_kernel
 
 import reference
 from cohirf.algorithm import choose_medoids as module
 from cohirf.algorithm.choose_medoids import (
     CallableSimilarity,
+    Members,
     choose_central_medoids,
     choose_sampled_medoids,
     cosine_centrality,
     euclidean_centrality,
+    fill_missing,
     laplacian_similarity,
     rbf_similarity,
 )
@@ -60,6 +63,60 @@ def choose(function, X, labels, mass=None, seed=0):
 def test_medoid_has_the_highest_summed_similarity(clusters, rule):
     X, labels = clusters
     assert choose(rule[0], X, labels) == expected(X, labels, rule[1])
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("block_cells", [12, 2**17])
+def test_centralities_are_means_over_the_mass_of_the_cluster(clusters, container, block_cells, monkeypatch):
+    X, labels = clusters
+    X = np.where(X > 0.5, X, 0.0)
+    mass = np.random.default_rng(1).integers(1, 5, len(X)).astype(float)
+    monkeypatch.setattr(module, "BLOCK_CELLS", block_cells)
+    members = Members(container(X), None, labels, 30, mass)
+    cosine, euclidean = np.empty(len(X)), np.empty(len(X))
+    for k in range(30):
+        own = np.flatnonzero(labels == k)
+        cosine[own] = np.average(reference.cosine(X[own]), axis=1, weights=mass[own])
+        squares = ((X[own] - np.average(X[own], axis=0, weights=mass[own])) ** 2).sum(axis=1)
+        euclidean[own] = -squares / (np.average(squares, weights=mass[own]) or 1.0)
+    assert cosine_centrality(members) == pytest.approx(cosine, abs=1e-12)
+    assert euclidean_centrality(members) == pytest.approx(euclidean, abs=1e-9)
+
+
+@pytest.mark.parametrize("sum_cells", [1, 2**23])
+@pytest.mark.parametrize(("container", "few_candidates"), [(None, 16), (sparse.csr_array, 0), (sparse.csr_array, 16)])
+def test_similarities_decay_to_1_over_e_at_the_mean_distance(container, few_candidates, sum_cells, monkeypatch):
+    points = np.random.default_rng(0).normal(size=(3, 7, 2)) * [[[1.0]], [[1e-200]], [[1e5]]]
+    mass = np.random.default_rng(1).integers(1, 5, (3, 7)).astype(float)
+    monkeypatch.setattr(module, "FEW_CANDIDATES", few_candidates)
+    monkeypatch.setattr(module, "SUM_CELLS", sum_cells)
+    given_points = points if container is None else container(points.reshape(21, 2))
+    for similarity, metric in ((rbf_similarity, "sqeuclidean"), (laplacian_similarity, "cityblock")):
+        found = similarity(given_points, mass)
+        for cluster, weights, of_cluster in zip(points, mass, found, strict=True):
+            distances = cdist(cluster / np.abs(cluster).max(), cluster / np.abs(cluster).max(), metric)
+            mean = weights @ distances @ weights / weights.sum() ** 2
+            assert of_cluster == pytest.approx(np.exp(-distances / mean), abs=1e-9)
+
+
+def test_missing_cells_are_filled_with_the_means_of_their_columns():
+    X = np.array([[1.0, np.nan], [np.nan, 4.0]])
+    assert fill_missing(X, np.array([7.0, 8.0])).tolist() == [[1.0, 8.0], [7.0, 4.0]]
+    assert fill_missing(X, None) is X
+    complete = np.ones((2, 2))
+    assert fill_missing(complete, np.array([7.0, 8.0])) is complete
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e12])
+def test_the_unit_of_a_callable_similarity_does_not_matter(clusters, unit):
+    X, labels = clusters
+    rule = partial(sampled, similarity=CallableSimilarity(lambda rows: unit * linear_kernel(rows)))
+    assert choose(rule, X, labels) == choose(RULES["callable"][0], X, labels)
+
+
+def test_the_best_similarity_of_a_callable_may_be_zero():
+    rule = partial(sampled, similarity=CallableSimilarity(lambda rows: np.minimum(rows - [[0, 0, 0]], 0)))
+    assert choose(rule, np.array([[-1.0, -1, -1], [0, 0, 0], [-2, -2, -2]]), np.zeros(3, dtype=np.int32)) == [1]
 
 
 def test_medoids_do_not_depend_on_the_size_of_temporary_arrays(clusters, rule, monkeypatch):

@@ -1,5 +1,6 @@
 """Rounds of rows drawn anew."""
 
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -9,8 +10,9 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
+from cohirf.algorithm.levels import LevelRecord
 from cohirf.algorithm.population import Population
-from cohirf.algorithm.redraw import draw_batches, find_roots_of
+from cohirf.algorithm.redraw import Bonds, _record, draw_batches, find_bonds, find_roots_of
 from cohirf.algorithm.storage import ArrayRows
 from cohirf.datasets import make_spheres
 
@@ -47,6 +49,48 @@ def test_data_smaller_than_a_batch_is_drawn_whole():
 def test_rows_belong_to_the_end_of_their_chain_of_parents():
     parents = np.array([1, 2, 2, 3, 0])
     assert find_roots_of(parents, np.array([0, 3, 4])).tolist() == [2, 3, 2]
+
+
+def test_a_cluster_is_linked_to_a_group_by_two_of_its_rows_or_by_all_of_them():
+    batch = SimpleNamespace(labels=np.array([0, 0, 1, 1, 1, 2]), medoids=np.array([0, 2, 5]))
+    bonds = find_bonds(np.array([10, 10, 10, 20, 30, 30]), batch)
+    assert (bonds.roots.tolist(), bonds.groups.tolist(), bonds.n_rows.tolist()) == ([10, 20], [0, 1], [2, 1])
+    assert (bonds.n_groups, bonds.batch) == (3, batch)
+
+
+def test_the_record_of_a_round_has_means_over_its_batches_and_sums_of_seconds():
+    def bonds_of(**measured):
+        return Bonds(np.array([0]), np.array([0]), np.array([2]), 1, SimpleNamespace(**measured))
+
+    first = bonds_of(
+        views_kept=2,
+        agreement=0.5,
+        view_stability=np.array([0.25, 0.75]),
+        base_seconds=1.0,
+        consensus_seconds=2.0,
+        medoid_seconds=4.0,
+    )
+    second = bonds_of(
+        views_kept=1,
+        agreement=1.0,
+        view_stability=np.array([1.0, 1.0]),
+        base_seconds=8.0,
+        consensus_seconds=16.0,
+        medoid_seconds=32.0,
+    )
+    assert _record(7, 40, 30, [first, second]) == LevelRecord(
+        level=7,
+        n_batches=2,
+        rows_in=40,
+        rows_held_aside=0,
+        rows_out=30,
+        views_kept=1.5,
+        agreement=0.75,
+        stability=0.75,
+        base_seconds=9.0,
+        consensus_seconds=18.0,
+        medoid_seconds=36.0,
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))

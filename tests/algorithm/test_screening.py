@@ -10,8 +10,10 @@ from cohirf.algorithm.screening import (
     MAX_ROWS,
     N_CLUSTERS,
     Sample,
+    count_clusters,
     find_blocks,
     label_view,
+    measure_dependence,
     sample_size,
     screen_features,
     two_means_share,
@@ -172,3 +174,166 @@ def test_screening_looks_at_a_bounded_number_of_rows_and_never_at_more_than_a_ba
     assert sample_size(10 * MAX_ROWS, None) == MAX_ROWS
     assert sample_size(10 * MAX_ROWS, 300) == 300
     assert sample_size(50, 300) == 50
+
+
+# -- the parts of a screening ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n_rows", "n_clusters"), [(1, 2), (29, 2), (30, 3), (79, 7), (80, 8), (10_000, 8)])
+def test_views_have_a_cluster_for_each_ten_rows_and_at_most_eight(n_rows, n_clusters):
+    assert count_clusters(n_rows) == n_clusters
+
+
+def test_odds_are_one_over_the_rank_of_the_share():
+    assert screening._odds(np.array([0.1, 0.9, 0.5, 0.5])) == pytest.approx(
+        np.array([1 / 4, 1, 1 / 2, 1 / 3]) * 12 / 25
+    )
+
+
+def skewed_columns():
+    """Ordinary columns, a constant one, and columns of ever fewer ones among zeros."""
+    rng = np.random.default_rng(0)
+    rare = [np.arange(200) < n_ones for n_ones in (1, 2, 5, 20, 40, 100)]
+    return np.c_[rng.standard_normal((200, 3)), rng.exponential(size=200), np.full(200, 7.0), np.transpose(rare)]
+
+
+@pytest.mark.parametrize("block_cells", [50, 2**17])
+def test_values_are_softened_by_twice_their_mean_absolute_deviation(block_cells, monkeypatch):
+    monkeypatch.setattr(screening, "BLOCK_CELLS", block_cells)
+    X = skewed_columns()
+    centred = X - X.mean(axis=0)
+    deviation = np.abs(centred).mean(axis=0)
+    expected = centred / (np.abs(centred) + 2 * np.where(deviation > 0, deviation, 1))
+    assert Sample.of(X).values == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_cells_of_csr_rows_are_softened_by_twice_their_mean_size():
+    X = skewed_columns() * (np.random.default_rng(1).random((200, 11)) < 0.5)
+    X[:, 10] = 0
+    sizes = np.abs(X).sum(axis=0) / np.maximum((X != 0).sum(axis=0), 1)
+    expected = X / (np.abs(X) + 2 * np.where(sizes > 0, sizes, 1))
+    assert Sample.of(sparse.csr_array(X)).values.toarray() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("block_cells", [50, 2**17])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_a_sample_knows_the_moments_of_its_features_and_which_vary_in_enough_rows(container, block_cells, monkeypatch):
+    monkeypatch.setattr(screening, "BLOCK_CELLS", block_cells)
+    sample = Sample.of(container(skewed_columns()))
+    values = sample.values.toarray() if sparse.issparse(sample.values) else sample.values
+    deviations = values.astype(np.float64) - values.mean(axis=0, dtype=np.float64)
+    assert sample.means == pytest.approx(values.mean(axis=0, dtype=np.float64), abs=1e-9)
+    assert sample.squares == pytest.approx((deviations**2).sum(axis=0), abs=1e-6)
+    fourths = (deviations**4).mean(axis=0)
+    rows_that_vary = 200 * (deviations**2).mean(axis=0) ** 2 / np.where(fourths > 1e-9, fourths, np.inf)
+    assert sample.is_testable.tolist() == (rows_that_vary >= 4 * 8).tolist()
+    assert 3 < sample.is_testable.sum() < 9
+    assert (sample.n_rows, sample.n_features) == (200, 11)
+    some = sample.take(np.array([8, 0]))
+    assert (some.means == sample.means[[8, 0]]).all()
+    assert (some.squares == sample.squares[[8, 0]]).all()
+    assert (some.is_testable == sample.is_testable[[8, 0]]).all()
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_blocks_are_found_as_their_definition_says(container):
+    X = np.c_[correlated_blocks(100, 4, 3), np.random.default_rng(1).standard_normal((100, 3))]
+    X = np.where(np.abs(X) > 0.1, X, 0) @ (np.eye(15) + 0.5 * np.eye(15, k=3))
+    sample = Sample.of(container(X))
+    values = sample.values.toarray() if sparse.issparse(sample.values) else sample.values
+    correlation = np.abs(np.corrcoef(values.T))
+    correlation[correlation < 0.5] = 0
+    left, expected = list(range(15)), []
+    while left:
+        first = max(left, key=lambda feature: correlation[feature, left].sum())
+        expected.append((first, [feature for feature in left if correlation[first, feature] > 0]))
+        left = [feature for feature in left if feature not in expected[-1][1]]
+    representatives, block = find_blocks(sample)
+    assert [(first, np.flatnonzero(block == k).tolist()) for k, first in enumerate(representatives)] == expected
+    assert 3 < len(expected) < 15
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_the_share_of_two_means_does_not_depend_on_the_size_of_temporary_arrays(container, monkeypatch):
+    sample = Sample.of(container(skewed_columns() - 0.5))
+    whole = two_means_share(sample)
+    monkeypatch.setattr(screening, "BLOCK_CELLS", 50)
+    assert two_means_share(sample) == pytest.approx(whole)
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The features of each view, and the level of significance of each test, in the order of the screening."""
+    views, levels = [], []
+
+    def label_and_note(sample, features, rng, label=screening.label_view):
+        views.append(features)
+        return label(sample, features, rng)
+
+    def test_and_note(sample, labels, level, test=screening._f_ratio):
+        levels.append(level)
+        return test(sample, labels, level)
+
+    monkeypatch.setattr(screening, "label_view", label_and_note)
+    monkeypatch.setattr(screening, "_f_ratio", test_and_note)
+    return views, levels
+
+
+def test_without_a_relevant_feature_there_is_one_round_of_views(drawn):
+    views, levels = drawn
+    noise = Sample.of(np.random.default_rng(0).standard_normal((50, 40)))
+    statistics = measure_dependence(noise, (0,), stage=0, odds=None)
+    assert [len(features) for features in views] == [3, 10, 27, 27] * 5  # two thirds of the features at most
+    assert all((np.diff(features) > 0).all() for features in views)
+    assert len({tuple(features) for features in views}) == 20
+    assert levels == pytest.approx([0.01 / (40 * 20 * 3)] * 20)
+    assert 0 < statistics.max() < 1
+
+
+def test_later_rounds_draw_views_from_the_relevant_features(drawn):
+    views, _ = drawn
+    statistics = measure_dependence(Sample.of(hypercube(500)), (0,), stage=0, odds=None)
+    assert len(views) in (40, 60)
+    assert set(np.concatenate(views[20:])) <= set(np.flatnonzero(statistics > 1))
+    assert max(map(len, views[20:])) == 2
+
+
+def test_half_of_the_views_of_the_first_round_draw_features_with_given_odds(drawn):
+    views, _ = drawn
+    odds = np.r_[[1.0] * 3, [1e-12] * 97]
+    measure_dependence(
+        Sample.of(np.random.default_rng(0).standard_normal((50, 100))), (0,), stage=0, odds=odds / odds.sum()
+    )
+    small = [features.tolist() == [0, 1, 2] for features in views[::4]]
+    assert small == [True, False, True, False, True]
+
+
+def test_a_view_does_not_test_its_own_features(monkeypatch):
+    monkeypatch.setattr(screening, "VIEW_SIZES", (2,))
+    monkeypatch.setattr(screening, "N_VIEWS", 1)
+    groups = np.repeat([0.0, 10.0], 50)[:, None]
+    two = Sample.of(np.random.default_rng(0).standard_normal((100, 2)) + groups)
+    monkeypatch.setattr(screening, "MAX_SHARE", 1.0)
+    assert measure_dependence(two, (0,), stage=0, odds=None).tolist() == [0, 0]
+
+
+def test_stages_draw_different_views():
+    sample = Sample.of(np.random.default_rng(0).standard_normal((50, 40)))
+    first, second = (measure_dependence(sample, (0,), stage=stage, odds=None) for stage in (0, 1))
+    assert (first != second).any()
+
+
+def test_few_rows_are_not_tested(drawn):
+    groups = np.repeat([0.0, 10.0], 10)[:, None]
+    X = np.random.default_rng(0).standard_normal((20, 30)) + groups
+    assert (measure_dependence(Sample.of(X[1:]), (0,), stage=0, odds=None) == 0).all()
+    assert drawn[0] == []
+    assert (measure_dependence(Sample.of(X), (0,), stage=0, odds=None) > 1).all()
+
+
+def test_many_relevant_features_are_not_grouped_into_blocks(monkeypatch):
+    X = standardise(np.c_[with_noise(load_iris().data, 10), correlated_blocks(150, 4, 10)])
+    monkeypatch.setattr(screening, "MAX_BLOCK_FEATURES", 10)
+    found = screen_features(X, (0,))
+    assert found.relevant.tolist() == np.flatnonzero(found.statistics > 1).tolist()
+    assert len(found.relevant) > 40

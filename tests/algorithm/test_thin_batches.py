@@ -22,6 +22,7 @@ from cohirf.algorithm.levels import ActiveRows, LevelRecord, Resources, contract
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage
 from cohirf.algorithm.thin_batches import (
+    Probe,
     Setting,
     ThinBatches,
     ThinBatchesWarning,
@@ -44,14 +45,21 @@ class CountingRows(ArrayRows):
         return super().take(rows)
 
 
-def judge(base, batch_size, X=SPHERES[0]):
+def contraction_with(base, batch_size, X):
     views = Views(BaseMethod.of(base), n_views=1, n_features=X.shape[1], entropy=(0,))
     medoids = partial(choose_central_medoids, centrality=cosine_centrality)
-    contraction = Contraction(views, strict_consensus, medoids, batch_size, sum_mass=False)
+    return Contraction(views, strict_consensus, medoids, batch_size, sum_mass=False)
+
+
+def first_record(contraction, X):
     fusions = Fusions.unwritten(len(X), 1, MemoryStorage())
     survivors = contract_level(ActiveRows(ArrayRows(X)), 1, contraction, Resources(), fusions)
-    record = LevelRecord.of(1, len(X), survivors)
-    return judge_first_level(Population(ArrayRows(X)), record, contraction, Resources())
+    return LevelRecord.of(1, len(X), survivors)
+
+
+def judge(base, batch_size, X=SPHERES[0]):
+    contraction = contraction_with(base, batch_size, X)
+    return judge_first_level(Population(ArrayRows(X)), first_record(contraction, X), contraction, Resources())
 
 
 def fit(base, batch_size, X=SPHERES[0], **options):
@@ -61,6 +69,54 @@ def fit(base, batch_size, X=SPHERES[0], **options):
 @pytest.fixture(scope="module")
 def thin():
     return judge(DBSCAN(eps=0.2), 500)
+
+
+LINE = np.array([0.0, 10.0, 0.1, 20.0, 10.1, 0.2, 30.0, 10.2])[:, None]  # groups of 3, 3, 1 and 1 rows
+
+
+def probe(eps=1.0, rows=(6, 0, 2, 3, 1, 4, 5, 7)):
+    base = DBSCAN(eps=eps, min_samples=1)
+    return Probe(Population(ArrayRows(LINE)), np.array(rows), contraction_with(base, 2, LINE), "eps", Resources())
+
+
+def test_a_sample_consists_of_the_first_rows_that_were_drawn():
+    samples = probe()
+    assert samples.n_rows == 8
+    for n_rows in (2, 5, 8):
+        islands = LINE[[6, 0, 2, 3, 1, 4, 5, 7][:n_rows], 0] // 10
+        labels = samples.labels(Setting(n_rows, 1.0))
+        assert ((labels[:, None] == labels) == (islands[:, None] == islands)).all()
+    assert samples.share_alone(Setting(5, 1.0)) == 3 / 5
+    assert samples.share_alone(Setting(8, 1.0)) == 2 / 8
+
+
+def test_a_sample_is_clustered_with_the_radius_of_the_setting():
+    samples = probe()
+    assert samples.share_alone(Setting(8, 0.01)) == 1
+    assert samples.share_alone(Setting(8, 100.0)) == 0
+
+
+def test_samples_agree_if_they_cluster_their_common_rows_in_the_same_way():
+    samples = probe()
+    assert samples.agree(Setting(4, 1.0), Setting(8, 1.0))
+    assert samples.agree(Setting(8, 1.0), Setting(4, 1.0))
+    assert not samples.agree(Setting(8, 1.0), Setting(8, 10.0))
+
+
+def test_singletons_are_noise_if_a_larger_sample_has_about_as_many():
+    samples = probe()
+    shares = {n_rows: samples.share_alone(Setting(n_rows, 1.0)) for n_rows in (1, 2, 4, 8)}
+    assert shares == {1: 1.0, 2: 1.0, 4: 0.5, 8: 0.25}
+    assert samples.is_noise(Setting(1, 1.0), Setting(2, 1.0))
+    assert not samples.is_noise(Setting(2, 1.0), Setting(4, 1.0))
+
+
+def test_a_radius_that_joins_separate_clusters_cannot_replace_another():
+    samples = probe()
+    assert samples.can_replace(Setting(8, 10.0), Setting(8, 10.0))
+    assert not samples.can_replace(Setting(8, 10.0), Setting(8, 9.0))
+    assert not samples.can_replace(Setting(8, 10.0), None)  # everything in one cluster
+    assert not samples.can_replace(Setting(8, 1.0), None)  # too many rows alone
 
 
 def test_comfortable_batches_pass():
@@ -73,8 +129,12 @@ def test_one_batch_passes():
 
 def test_thin_batches_are_found(thin):
     assert thin.now == Setting(500, 0.2)
-    assert 0.2 < thin.share_left < 0.4
+    record = first_record(contraction_with(DBSCAN(eps=0.2), 500, SPHERES[0]), SPHERES[0])
+    n_contracted, n_left = (n - record.rows_held_aside for n in (record.rows_in, record.rows_out))
+    assert thin.share_left == n_left / n_contracted
     assert not thin.is_hopeless
+    assert (thin.largest_sample, thin.eps_name) == (8000, "eps")
+    assert thin.largest_sample_alone < 0.01
 
 
 def test_each_advice_repairs_the_fit(thin):

@@ -1,14 +1,20 @@
 """Directories are replaced in one step, and what killed processes leave is removed by the next one."""
 
+import ctypes
+import errno
 import os
 import random
 import signal
 import time
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from cohirf.durable import directories
 from cohirf.durable.directories import exchange_by_renames, exchange_in_one_step, remove_strays, replacing_directory
+from other_systems import OTHER_SYSTEMS, as_on
 from systems import posix_only
 
 NAMES = {"a.txt", "b.txt"}
@@ -32,12 +38,14 @@ def stray(tmp_path):
     return fill(tmp_path / STEM, "unfinished")
 
 
-def test_a_filled_directory_takes_the_place_of_the_old_one(tmp_path):
-    for text in ("first", "second"):
-        with replacing_directory(tmp_path / "target", NAMES) as unfinished:
-            (unfinished / "a.txt").write_text(text, encoding="utf-8")
-        assert (tmp_path / "target" / "a.txt").read_text(encoding="utf-8") == text
-        assert names(tmp_path) == ["target"]
+@pytest.mark.parametrize("system", [None, *OTHER_SYSTEMS])
+def test_a_filled_directory_takes_the_place_of_the_old_one(system, tmp_path):
+    with nullcontext() if system is None else as_on(system):
+        for text in ("first", "second"):
+            with replacing_directory(tmp_path / "target", NAMES) as unfinished:
+                (unfinished / "a.txt").write_text(text, encoding="utf-8")
+            assert (tmp_path / "target" / "a.txt").read_text(encoding="utf-8") == text
+            assert names(tmp_path) == ["target"]
 
 
 def test_an_error_leaves_the_old_directory_alone(tmp_path):
@@ -102,6 +110,23 @@ def test_a_stray_that_holds_anything_else_stays(stray, tmp_path):
     assert (stray / "a.txt").exists()
 
 
+def test_a_stray_that_cannot_be_opened_does_not_keep_others(stray, tmp_path, monkeypatch):
+    (tmp_path / f"{STEM[:-1]}0.lock").write_bytes(directories.MARK + b"target")
+    opened = []
+
+    def open_all_but_the_first(path, open_regular=directories.open_regular, **options):
+        opened.append(path)
+        if len(opened) == 1:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return open_regular(path, **options)
+
+    monkeypatch.setattr(directories, "open_regular", open_all_but_the_first)
+    remove_strays(tmp_path, NAMES)
+    assert len(opened) == 2
+    assert opened[0].exists()
+    assert not opened[1].exists()
+
+
 def test_a_link_in_the_place_of_a_stray_is_not_followed(tmp_path):
     fill(tmp_path / "mine", "mine")
     (tmp_path / f"{STEM}.lock").write_bytes(directories.MARK + b"target")
@@ -145,6 +170,16 @@ def test_two_directories_change_places(exchange, tmp_path):
     assert names(tmp_path) == ["left", "right"]
 
 
+@pytest.mark.parametrize(("status", "worked"), [(0, True), (-1, False)])
+def test_the_system_is_asked_to_exchange_two_paths_in_one_step(status, worked, tmp_path, monkeypatch):
+    asked = []
+    library = SimpleNamespace(renameat2=lambda *arguments: asked.append(arguments) or status)
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: library if name is None else pytest.fail("another library"))
+    assert exchange_in_one_step(tmp_path / "left", tmp_path / "right") is worked
+    here, exchange = -100, 2  # AT_FDCWD and RENAME_EXCHANGE
+    assert asked == [(here, os.fsencode(tmp_path / "left"), here, os.fsencode(tmp_path / "right"), exchange)]
+
+
 def test_saving_goes_on_where_there_are_no_locks(tmp_path, monkeypatch):
     def no_locks(_):
         raise OSError("not here")
@@ -153,6 +188,71 @@ def test_saving_goes_on_where_there_are_no_locks(tmp_path, monkeypatch):
     with replacing_directory(tmp_path / "target", NAMES) as unfinished:
         (unfinished / "a.txt").write_text("new", encoding="utf-8")
     assert names(tmp_path) == ["target"]
+
+
+def test_a_claim_names_the_directory_that_is_replaced(tmp_path):
+    with replacing_directory(tmp_path / "target", NAMES) as unfinished:
+        claim = unfinished.with_name(f"{unfinished.name}.lock")
+        assert claim.read_bytes() == directories.MARK + b"target"
+
+
+def test_a_claim_that_another_process_removes_as_a_stray_is_made_again(tmp_path, monkeypatch):
+    claims = []
+
+    def lock_too_late(file, try_lock=directories.try_lock):
+        (claim,) = (path for path in tmp_path.iterdir() if path.suffix == ".lock")
+        claims.append(claim)
+        if len(claims) == 1:
+            claim.unlink()
+        return try_lock(file)
+
+    monkeypatch.setattr(directories, "try_lock", lock_too_late)
+    with replacing_directory(tmp_path / "target", NAMES) as unfinished:
+        assert names(tmp_path) == [unfinished.name, f"{unfinished.name}.lock"]
+    assert len(set(claims)) == 2
+    assert names(tmp_path) == ["target"]
+
+
+@pytest.mark.parametrize("one_step", [True, False])
+@pytest.mark.parametrize("old", [None, "old"])
+def test_a_directory_whose_new_name_cannot_be_written_to_disk_is_not_replaced(old, one_step, tmp_path, monkeypatch):
+    def fail_beside_the_target(directory, sync=directories.sync_directory):
+        if directory == tmp_path:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        sync(directory)
+
+    if not one_step:
+        monkeypatch.setattr(directories, "exchange_in_one_step", lambda *_: False)
+    if old is not None:
+        fill(tmp_path / "target", old)
+    monkeypatch.setattr(directories, "sync_directory", fail_beside_the_target)
+    with (
+        pytest.raises(OSError, match=os.strerror(errno.EIO)),
+        replacing_directory(tmp_path / "target", NAMES) as unfinished,
+    ):
+        fill(unfinished, "new")
+    assert names(tmp_path) == ([] if old is None else ["target"])
+    assert old is None or (tmp_path / "target" / "a.txt").read_text(encoding="utf-8") == old
+
+
+@pytest.mark.parametrize("failing_rename", [1, 2, 3])
+def test_two_directories_keep_their_places_if_a_rename_fails(failing_rename, tmp_path, monkeypatch):
+    left, right = fill(tmp_path / "left", "left"), fill(tmp_path / "right", "right")
+    calls = []
+
+    def rename(source, target, replace=Path.replace):
+        calls.append(source)
+        if len(calls) == failing_rename:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return replace(source, target)
+
+    monkeypatch.setattr(Path, "replace", rename)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        exchange_by_renames(left, right)
+    assert {path.name: (path / "a.txt").read_text(encoding="utf-8") for path in tmp_path.iterdir()} == {
+        "left": "left",
+        "right": "right",
+    }
 
 
 def replace_for_ever(target):

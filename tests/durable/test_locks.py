@@ -25,15 +25,10 @@ def locking(descriptor, mode, n_bytes):
         raise OSError(errno.EACCES, os.strerror(errno.EACCES)) from None
 
 
-SYSTEMS = {
-    "posix": posix_lock(fcntl),
-    "windows": windows_lock(SimpleNamespace(locking=locking, LK_NBLCK="non-blocking")),
-}
-
-
-@pytest.fixture(params=SYSTEMS)
+@pytest.fixture(params=["posix", "windows"])
 def system(request, monkeypatch):
-    monkeypatch.setattr(locks, "LOCK", SYSTEMS[request.param])
+    msvcrt = SimpleNamespace(locking=locking, LK_NBLCK="non-blocking")
+    monkeypatch.setattr(locks, "LOCK", posix_lock(fcntl) if request.param == "posix" else windows_lock(msvcrt))
 
 
 @pytest.mark.usefixtures("system")

@@ -1,12 +1,21 @@
 """Files that somebody else may have written: never followed elsewhere, never waited for, never larger than expected."""
 
+import math
 import os
 from types import SimpleNamespace
 
 import pytest
 
-from cohirf.durable.errors import naming, refusing
-from cohirf.durable.json_text import parse_json, require_count, require_number, seal, unseal
+from cohirf.durable.errors import naming, one_line, refusing
+from cohirf.durable.json_text import (
+    parse_json,
+    require_count,
+    require_keys,
+    require_number,
+    require_text,
+    seal,
+    unseal,
+)
 from cohirf.durable.reading import names_in, open_now, open_regular, read_bytes, refuse_holes
 from systems import posix_only
 
@@ -42,6 +51,14 @@ def test_no_more_bytes_are_read_than_expected(tmp_path):
         read_bytes(tmp_path / "file", 4)
 
 
+@posix_only
+def test_a_huge_file_is_not_read(tmp_path):
+    with (tmp_path / "file").open("wb") as file:
+        file.truncate(10**12)
+    with pytest.raises(ValueError, match="it has more than 4 bytes"):
+        read_bytes(tmp_path / "file", 4)
+
+
 def test_no_more_names_are_read_than_expected(tmp_path):
     for number in range(10):
         (tmp_path / str(number)).touch()
@@ -58,6 +75,8 @@ def file_of(n_bytes, on_disk):
     [
         ([file_of(2**32, 5 * 2**20)], True),
         ([file_of(2**31, 2**22), file_of(2**31, 2**20)], True),
+        ([file_of(2**32, 2**20), file_of(10, 512)], True),
+        ([file_of(2**31, 2**31), file_of(2**31, 512)], False),
         ([file_of(2**32, 2**32)], False),
         ([file_of(2**32, 2**32 // 50 + 512)], False),  # a system that compresses well
         ([file_of(2**32, 2**32 // 50 - 512)], True),
@@ -125,6 +144,38 @@ def test_what_is_not_a_count_is_refused(value):
 def test_what_is_not_a_number_is_refused(value):
     with pytest.raises(ValueError, match=r"x is .*, but must be a finite number or null"):
         require_number(value, "x")
+
+
+def test_counts_and_numbers_come_back():
+    assert [require_count(value, "n") for value in (0, 7, 2**62 - 1)] == [0, 7, 2**62 - 1]
+    assert [require_number(value, "x") for value in (-1, 0.5)] == [-1.0, 0.5]
+    assert type(require_number(3, "x")) is float
+    assert math.isnan(require_number(None, "x"))
+
+
+def test_an_object_has_exactly_the_keys_that_are_asked_for():
+    assert require_keys({"a": 1, "b": 2}, {"b", "a"}, "it") == {"a": 1, "b": 2}
+    for content in ({"a": 1}, {"a": 1, "b": 2, "c": 3}, ["a", "b"], None):
+        with pytest.raises(ValueError, match="it must be a JSON object with the keys a, b"):
+            require_keys(content, {"b", "a"}, "it")
+
+
+def test_text_is_text():
+    assert require_text("", "it") == ""
+    for value in (1, None, b"a"):
+        with pytest.raises(TypeError, match="it must be a string"):
+            require_text(value, "it")
+
+
+def test_what_is_shown_in_an_error_is_one_line_of_at_most_400_characters():
+    assert one_line("a\n  b\tc ") == "a b c"
+    assert one_line("x" * 1000) == "x" * 400
+
+
+def test_an_object_without_its_digest_is_refused():
+    for text in (b"{}", b"[]", b'"sha256"'):
+        with pytest.raises(ValueError, match="it does not contain its SHA-256"):
+            unseal(text)
 
 
 def test_a_sealed_object_comes_back_and_no_byte_of_it_can_change():

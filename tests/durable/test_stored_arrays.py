@@ -1,6 +1,7 @@
 """Arrays on disk: read as they were written, or refused at the first piece that cannot be."""
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from scipy import sparse
 
 from cohirf.durable import arrays
 from cohirf.durable.arrays import (
+    ArrayEntry,
     ArrayLayout,
     accept,
     build_csr,
@@ -17,6 +19,8 @@ from cohirf.durable.arrays import (
     is_finite_or_nan,
     is_share_or_nan,
     match_axes,
+    npy_header,
+    parse_entry,
     read_array,
     sorted_in_range,
     write_array,
@@ -37,8 +41,52 @@ def test_an_array_comes_back_and_numpy_reads_it(array, tmp_path):
     entry = write_array(tmp_path / "a.npy", array)
     content = (tmp_path / "a.npy").read_bytes()
     assert (entry.n_bytes, entry.sha256) == (len(content), hashlib.sha256(content).hexdigest())
+    assert entry.dtype[0] == "<"
     assert np.array_equal(read_array(tmp_path / "a.npy", entry, accept), array)
     assert np.array_equal(np.load(tmp_path / "a.npy", allow_pickle=False), array)
+
+
+def test_values_begin_at_a_multiple_of_64_bytes():
+    for n_digits in range(64):
+        header = npy_header(ArrayEntry(0, "<f8", (10**n_digits,), ""))
+        assert len(header) % 64 == 0
+        assert header.endswith(b"\n")
+
+
+LAYOUT = ArrayLayout(("<i4", "<f8"), ("rows", "features"))
+
+
+def test_an_entry_comes_back_from_its_json(tmp_path):
+    entry = write_array(tmp_path / "a.npy", np.arange(6.0).reshape(2, 3))
+    assert entry.to_json() == {"bytes": 176, "dtype": "<f8", "shape": [2, 3], "sha256": entry.sha256}
+    assert parse_entry("a", entry.to_json(), LAYOUT) == entry
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dtype": "<f4"}, "a has type '<f4', but only <i4, <f8 are allowed"),
+        ({"dtype": ["<f8"]}, r"a has type \['<f8'\], but only"),
+        ({"shape": [6]}, r"a has shape \[6\], but 2 axes are expected"),
+        ({"shape": "23"}, "a has shape '23', but 2 axes are expected"),
+        ({"shape": [2, -3]}, "a length is -3, but must be a non-negative integer"),
+        ({"bytes": 175}, r"a of shape \(2, 3\) takes 176 bytes, not 175"),
+        ({"bytes": "176"}, "bytes is '176', but must be a non-negative integer"),
+        ({"dtype": "<i4"}, r"a of shape \(2, 3\) takes 152 bytes, not 176"),
+        ({"sha256": 7}, "the sha256 of a must be a string"),
+        ({"more": 7}, "a must be a JSON object with the keys bytes, dtype, sha256, shape"),
+    ],
+)
+def test_an_entry_that_does_not_match_its_layout_is_refused(changes, message, tmp_path):
+    entry = write_array(tmp_path / "a.npy", np.arange(6.0).reshape(2, 3))
+    with pytest.raises((ValueError, TypeError), match=message):
+        parse_entry("a", entry.to_json() | changes, LAYOUT)
+
+
+def test_a_file_with_the_header_of_another_array_is_refused(tmp_path):
+    entry = write_array(tmp_path / "a.npy", np.arange(8))
+    with pytest.raises(ValueError, match=r"its header is not that of an array of type <i8 and shape \(4, 2\)"):
+        read_array(tmp_path / "a.npy", replace(entry, shape=(4, 2)), accept)
 
 
 def test_a_file_that_is_shorter_than_its_entry_is_refused(tmp_path):
@@ -81,10 +129,10 @@ def accepts(check, values):
 @pytest.mark.parametrize(
     ("check", "good", "bad"),
     [
-        (in_range(-1, 2, "labels"), [[-1, 2], []], [[-2], [3], [0, 3, 0]]),
+        (lambda values: in_range(-1, 2, "labels")(values), [[-1, 2], []], [[-2], [3], [0, 3, 0]]),
         (is_finite, [[0.0, 1e300], []], [[np.nan], [np.inf], [0, -np.inf]]),
         (is_finite_or_nan, [[0.0, np.nan]], [[np.inf], [np.nan, -np.inf]]),
-        (is_share_or_nan, [[1.0, np.nan, 1e-30]], [[0.0], [-0.1], [1.1], [np.inf], [1, 0]]),
+        (is_share_or_nan, [[1.0, np.nan, 1e-30], [1 + 5e-7]], [[0.0], [1 + 2e-6], [-0.1], [1.1], [np.inf], [1, 0]]),
     ],
 )
 def test_checks_take_what_is_in_range_and_nothing_else(check, good, bad):
@@ -99,6 +147,8 @@ def test_sorted_lists_are_sorted_across_pieces():
         ([[0, 6]], [False]),
         ([[-1, 0]], [False]),
         ([[3, 2]], [False]),
+        ([[0, 3, 2]], [False]),
+        ([[0, 5]], [True]),
         ([[], [0]], [True, True]),
     ):
         check = sorted_in_range(0, 5, "rows")

@@ -16,7 +16,7 @@ import pytest
 
 from cohirf import open_source
 from cohirf.durable import temporary
-from cohirf.durable.temporary import NAME, TemporaryFile, is_stray, remove_strays, replacing
+from cohirf.durable.temporary import NAME, TemporaryFile, is_stray, refuse_irregular, remove_strays, replacing
 from other_systems import OTHER_SYSTEMS, as_on
 from systems import linux_only
 
@@ -141,6 +141,14 @@ def test_what_is_not_a_regular_file_is_not_replaced(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
 
 
+def test_a_path_that_cannot_be_replaced_is_refused_before_anything_is_written(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"old")
+    refuse_irregular(tmp_path / "a.txt")
+    refuse_irregular(tmp_path / "new.txt")
+    with pytest.raises(IsADirectoryError, match=re.escape(str(tmp_path))):
+        refuse_irregular(tmp_path)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="links need privileges and permissions differ on Windows")
 @pytest.mark.parametrize("permissions", [0o600, 0o640, 0o666, 0o444])
 def test_the_permissions_of_a_file_outlast_its_replacement(permissions, system, tmp_path):
@@ -228,6 +236,19 @@ def test_a_file_that_windows_keeps_while_it_is_open_is_removed_later(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_without_a_directory_the_file_is_in_the_one_for_temporary_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with as_on("macos"):
+        made = TemporaryFile()
+    assert [Path(made)] == list(tmp_path.iterdir())
+
+
+def test_a_file_without_a_buffer_has_its_content_at_once(tmp_path):
+    made = TemporaryFile(tmp_path, buffering=0)
+    made.file.write(b"content")
+    assert Path(made).read_bytes() == b"content"
+
+
 # -- strays --------------------------------------------------------------------------------------------------------
 
 
@@ -285,6 +306,42 @@ def test_what_is_not_clearly_ours_and_dead_stays(ended, tmp_path):
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {*ours, "precious", link.name, folder.name}
     remove_strays(tmp_path / "missing")
+
+
+def test_a_file_of_a_process_that_may_not_be_looked_at_stays(monkeypatch):
+    def deny(number):
+        raise psutil.AccessDenied(number)
+
+    name = of_process()
+    monkeypatch.setattr(psutil, "Process", deny)
+    assert not is_stray(name)
+
+
+def test_a_stray_that_cannot_be_removed_does_not_keep_others(ended, tmp_path, monkeypatch):
+    strays = [tmp_path / of_process(ended).replace("0123abcd", f"0000000{number}") for number in range(2)]
+    for path in strays:
+        path.write_bytes(b"")
+    asked = []
+
+    def remove_all_but_the_first(path, unlink=Path.unlink, **options):
+        asked.append(path)
+        if len(asked) == 1:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        unlink(path, **options)
+
+    monkeypatch.setattr(Path, "unlink", remove_all_but_the_first)
+    remove_strays(tmp_path)
+    assert sorted(asked) == strays
+    assert list(tmp_path.iterdir()) == asked[:1]
+
+
+def test_containers_of_one_machine_leave_the_files_of_each_other(monkeypatch):
+    found = []
+    for number in (1, 2):
+        names = {Path("/proc/self/ns/pid"): Path(f"pid:[{number}]")}
+        monkeypatch.setattr(Path, "readlink", lambda path, names=names: names[path])
+        found.append(temporary._machine())
+    assert found[0] != found[1]
 
 
 def test_hosts_of_the_same_name_leave_the_files_of_each_other(ended, tmp_path, monkeypatch):

@@ -15,6 +15,8 @@ from source_contract import FileContract, make_data, state_of
 
 from cohirf import open_source
 from cohirf.sources import SourceChangedError
+from cohirf.sources.csv import CsvFile
+from cohirf.sources.files import FileStamp
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -128,6 +130,37 @@ def test_what_cannot_be_converted_is_refused(text, message, tmp_path):
     assert "\n" not in str(caught.value)
 
 
+def test_names_that_are_not_in_utf_8_are_refused(tmp_path):
+    (tmp_path / "data.csv").write_bytes("größe,b\n1,2\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"data.csv has column names that are not in UTF-8: convert the file first"):
+        open_source(tmp_path / "data.csv")
+
+
+def test_text_that_is_not_in_utf_8_is_refused_where_it_is_read(tmp_path):
+    (tmp_path / "data.csv").write_bytes("who,b\nMüller,2\n".encode("latin-1"))
+    csv = CsvFile.of(FileStamp.of(tmp_path / "data.csv"), None, None)
+    with (
+        pytest.raises(ValueError, match=r"data.csv has text that is not in UTF-8: convert the file first"),
+        csv.naming(),
+        csv.read({"who": "string"}) as reader,
+    ):
+        list(reader)
+
+
+def test_an_error_of_the_system_is_not_taken_for_one_of_the_content(tmp_path):
+    csv = CsvFile.of(FileStamp.of(write(make_data(), tmp_path / "data.csv")), None, None)
+    with pytest.raises(PermissionError, match="not now") as caught, csv.naming():
+        raise PermissionError(13, "not now")
+    assert type(caught.value) is PermissionError
+
+
+@pytest.mark.parametrize("delimiter", ["", ";;", "ö", "\n", '"'])
+def test_a_delimiter_that_is_not_one_character_is_refused(delimiter, tmp_path):
+    write(make_data(), tmp_path / "data.csv")
+    with pytest.raises(ValueError, match=r"delimiter=.* is not valid: give one character, such as ; or a tab\."):
+        open_source(tmp_path / "data.csv", delimiter=delimiter)
+
+
 def test_a_truncated_archive_is_refused(tmp_path):
     content = gzip.compress(b"x,y\n" + b"1,2\n" * 1_000)
     (tmp_path / "data.csv.gz").write_bytes(content[: len(content) // 2])
@@ -204,8 +237,6 @@ def test_a_conversion_that_failed_leaves_nothing_behind(tmp_path, monkeypatch):
 def test_a_csv_file_that_changes_while_it_is_converted_is_noticed(tmp_path, monkeypatch):
     csv = write(make_data(), tmp_path / "data.csv")
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
-    from cohirf.sources.csv import CsvFile
-
     convert = CsvFile.convert
 
     def convert_and_touch(self, *args):
