@@ -1,17 +1,17 @@
 """Does a fit in processes leave anything behind if it, or one of its workers, is killed at a random time?
 
-    python -m benchmarks.faults.killed_processes [--kills 60] [--rows 60000] [--seed 0]
+    python -m benchmarks.faults.killed_processes [--kills 60] [--rows 60000] [--seed 0] [--patience 20]
 
-A batched fit with two jobs runs in a process group of its own. At a random time, often soon after its workers have
-started, one of these happens:
+A batched fit with two jobs runs in a process group of its own. At a random time, before its workers run, while they
+start, or while they work, one of these happens:
 
 parent     SIGKILL of the process that called fit
 worker     SIGKILL of one worker process; the fit then raises an error that says so
 interrupt  Ctrl-C: SIGINT of the whole group
 
-Within a few seconds every process of the group must have ended, and no file may be left in the directory for temporary
-files and in shared memory. Then the same fit is called again, and killed again, until it gets through. Its labels and
-parents must be those of an undisturbed fit with one job. The data is a file or an array in memory, in turns.
+Within ``--patience`` seconds every process of the group must have ended, and no file may be left in the directory for
+temporary files and in shared memory. Then the same fit is called again, and killed again, until it gets through. Its
+labels and parents must be those of an undisturbed fit with one job. The data is a file or an array in memory, at random.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from sklearn.cluster import DBSCAN
 from benchmarks._common import Table, make_parser, parse
 from benchmarks.faults.checkpoints import strays, wait
 from cohirf import CoHiRF, open_source
+from cohirf.checkpoint import JOURNAL, count_records
 from cohirf.datasets import make_spheres
 
 SHARED = Path("/dev/shm")
 KINDS = ("parent", "worker", "interrupt")
 KILLS_A_FIT = 8
-CLEAN_SECONDS = 20.0  # workers look for their parent every second, and joblib cleans up after the last of them
 WORKER_KILLED = 3  # exit status
 
 
@@ -112,9 +112,12 @@ def workers(group: int) -> list[psutil.Process]:
     return found
 
 
-def left_behind(group: int, scratch: Path) -> list[str]:
-    """Return processes of the group and files that should not be there, after some time to clean up."""
-    deadline = time.monotonic() + CLEAN_SECONDS
+def left_behind(group: int, scratch: Path, patience: float) -> list[str]:
+    """Return processes of the group and files that should not be there.
+
+    Workers look for their parent every second, and joblib's resource tracker cleans up after the last of them.
+    """
+    deadline = time.monotonic() + patience
     while True:
         found = [f"process {process.pid}" for process in members(group)]
         found += [path.name for path in SHARED.glob(f"joblib_memmapping_folder_{group}_*")]
@@ -144,14 +147,23 @@ class Count:
     identical: bool = False
 
 
-def wait_for_a_time(group: int, rng: np.random.Generator) -> int | None:
-    """Wait until a random time, in three of four cases after workers have started; return the status if it ended."""
-    if rng.random() < 0.25:
-        return wait(group, rng.uniform(0, 3))
-    while not workers(group):
+def wait_for_a_time(group: int, journal: Path, rng: np.random.Generator) -> int | None:
+    """Wait until a random time; return the status if the fit has ended.
+
+    In a quarter of all cases it is soon after the start, in another one soon after workers were started, otherwise
+    soon after they have begun to work.
+    """
+    begun = count_records(journal)
+    chance = rng.random()
+    is_time = {
+        "start": lambda: True,
+        "workers": lambda: bool(workers(group)),
+        "work": lambda: bool(workers(group)) and count_records(journal) > begun + 3,
+    }["start" if chance < 0.25 else "workers" if chance < 0.5 else "work"]
+    while not is_time():
         if (status := wait(group, 0.05)) is not None:
             return status
-    return wait(group, rng.uniform(0, 4))
+    return wait(group, rng.uniform(0, 2))
 
 
 def disturb(group: int, kind: str, rng: np.random.Generator) -> str:
@@ -167,7 +179,7 @@ def disturb(group: int, kind: str, rng: np.random.Generator) -> str:
     return kind
 
 
-def torture(job: Job, max_kills: int, rng: np.random.Generator) -> Count:
+def torture(job: Job, max_kills: int, patience: float, rng: np.random.Generator) -> Count:
     """Kill a fit again and again until it gets through or there were enough kills; then let it finish."""
     count, scratch, checkpoint = Count(), job.folder / "tmp", job.folder / "checkpoint"
     expected, found = job.folder / "expected.npz", job.folder / "found.npz"
@@ -175,7 +187,7 @@ def torture(job: Job, max_kills: int, rng: np.random.Generator) -> Count:
     while True:
         group = start(lambda: job.run(found, n_jobs=2, checkpoint=checkpoint))
         enough = count.kills.total() >= max_kills
-        status = wait(group, 3600) if enough else wait_for_a_time(group, rng)
+        status = wait(group, 3600) if enough else wait_for_a_time(group, checkpoint / JOURNAL, rng)
         if status is None:
             count.with_workers += bool(workers(group))
             kind = disturb(group, KINDS[rng.integers(len(KINDS))], rng)
@@ -187,7 +199,7 @@ def torture(job: Job, max_kills: int, rng: np.random.Generator) -> Count:
         else:
             assert status == 0, "the resumed fit failed"
             kind = "end"
-        if left := left_behind(group, scratch):
+        if left := left_behind(group, scratch, patience):
             count.left += [f"{name} after {kind}" for name in left]
             remove_left_behind(group, scratch)
         count.left += [f"{name} after {kind}" for name in strays(checkpoint, scratch, finished=status == 0)]
@@ -198,10 +210,10 @@ def torture(job: Job, max_kills: int, rng: np.random.Generator) -> Count:
     return count
 
 
-def bench(n_kills: int, n_rows: int, rng: np.random.Generator) -> bool:
-    """Kill fits of a file and of an array in turns; return whether all went well."""
+def bench(n_kills: int, n_rows: int, patience: float, rng: np.random.Generator) -> bool:
+    """Kill fits of files and of arrays; return whether all went well."""
     table = Table(
-        {"data": "<8"} | dict.fromkeys(KINDS, ">9") | {"with workers": ">13", "left behind": ">12", "same result": ">12"}
+        {"data": "<8"} | dict.fromkeys(KINDS, ">9") | {"workers": ">8", "left behind": ">12", "same result": ">12"}
     )
     X = make_spheres(n_rows, random_state=0)[0]
     good, total = True, 0
@@ -210,7 +222,7 @@ def bench(n_kills: int, n_rows: int, rng: np.random.Generator) -> bool:
         (folder / "tmp").mkdir()
         np.save(folder / "data.npy", X)
         job = Job(folder, bool(rng.integers(2)), int(rng.integers(100)))
-        count = torture(job, min(KILLS_A_FIT, n_kills - total), rng)
+        count = torture(job, min(KILLS_A_FIT, n_kills - total), patience, rng)
         kills = [count.kills[kind] for kind in KINDS]
         same = "yes" if count.identical else "NO"
         table.row("array" if job.in_memory else "file", *kills, count.with_workers, len(count.left), same)
@@ -229,8 +241,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--rows", type=int, default=60_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--patience", type=float, default=20, help="seconds that everything may take to be cleaned up")
     arguments = parse(parser, argv, kills=6)
-    good = bench(arguments.kills, arguments.rows, np.random.default_rng(arguments.seed))
+    good = bench(arguments.kills, arguments.rows, arguments.patience, np.random.default_rng(arguments.seed))
     sys.exit(0 if good else 1)
 
 
