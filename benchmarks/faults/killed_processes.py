@@ -11,7 +11,7 @@ interrupt  Ctrl-C: SIGINT of the whole group
 
 Within ``--patience`` seconds every process of the group must have ended, and no file may be left in the directory for
 temporary files and in shared memory. Then the same fit is called again, and killed again, until it gets through. Its
-labels and parents must be those of an undisturbed fit with one job. The data is a file or an array in memory, at random.
+labels and parents must be those of an undisturbed fit with one job. The data is a file or an array in memory.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def left_behind(group: int, scratch: Path, patience: float) -> list[str]:
         found += [path.name for path in scratch.iterdir()]
         if not found or time.monotonic() > deadline:
             return found
-        time.sleep(0.1)
+        time.sleep(0.5)
 
 
 def remove_left_behind(group: int, scratch: Path) -> None:
@@ -161,7 +161,7 @@ def wait_for_a_time(group: int, journal: Path, rng: np.random.Generator) -> int 
         "work": lambda: bool(workers(group)) and count_records(journal) > begun + 3,
     }["start" if chance < 0.25 else "workers" if chance < 0.5 else "work"]
     while not is_time():
-        if (status := wait(group, 0.05)) is not None:
+        if (status := wait(group, 0.3)) is not None:
             return status
     return wait(group, rng.uniform(0, 2))
 

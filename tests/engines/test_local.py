@@ -202,7 +202,8 @@ def test_processes_end_if_their_parent_was_killed_while_they_started(tmp_path):
     script.write_text(PARENT)
     with subprocess.Popen([sys.executable, script], stdout=subprocess.DEVNULL) as parent:
         while not (children := loky_workers(parent.pid)):
-            time.sleep(0.01)
+            assert parent.poll() is None
+            time.sleep(0.05)
         parent.kill()
     _, alive = psutil.wait_procs(children, timeout=60)
     assert not alive
