@@ -100,8 +100,7 @@ def bench(n_kills: int, n_rows: int, patience: int, rng: np.random.Generator) ->
         array = da.from_array(X, chunks=(2500, 3))
         while n_done < n_kills:
             name = list(VARIANTS)[number % len(VARIANTS)]
-            with dask.config.set(scheduler="threads"):  # where a source is fitted in this process
-                expected = fit(VARIANTS[name], open_source(X), number)
+            expected = fit(VARIANTS[name], open_source(X), number)  # in this process
             killer = Killer(cluster, rng.uniform(0.2, 2.0, size=min(2, n_kills - n_done)).tolist(), rng)
             started = time.monotonic()
             signal.alarm(patience)

@@ -31,12 +31,13 @@ from benchmarks._common import Table, contraction_of, make_parser, parse
 from cohirf import CoHiRF
 from cohirf.algorithm import levels
 from cohirf.algorithm.batches import Batches, RandomBatches, split_into_batches
+from cohirf.algorithm.contract_batch import Contraction
+from cohirf.algorithm.first_level import FirstLevelHere
 from cohirf.algorithm.levels import (
-    Contraction,
+    ActiveRows,
     FitState,
     LevelRecord,
     Resources,
-    RowsAtHand,
     contract_level,
     contract_levels,
 )
@@ -63,27 +64,30 @@ def contraction(base: Any, batch_size: int, n_features: int, seed: int) -> Contr
     return contraction_of(base, 1, n_features, root_entropy(seed), batch_size=batch_size, sum_mass=True)
 
 
-def initial_state(X: np.ndarray, resources: Resources) -> FitState:
-    return FitState.initial(RowsAtHand(ArrayRows(X)), None, MAX_LEVELS, resources.storage)
+def contract_first(X: np.ndarray, how: Contraction, resources: Resources) -> tuple[FirstLevelHere, FitState]:
+    first = FirstLevelHere.contract(ActiveRows(ArrayRows(X)), how, MAX_LEVELS, resources)
+    return first, FitState.of_leaves(first.leaves, ArrayRows(X), len(X), MAX_LEVELS, resources.storage)
 
 
 def run_levels(X: np.ndarray, how: Contraction) -> tuple[np.ndarray, LevelRecord]:
     resources = Resources()
-    states = list(contract_levels(initial_state(X, resources), how, MAX_LEVELS, resources))
-    return roots(states[-1]), states[0].record
+    first, state = contract_first(X, how, resources)
+    *_, last = contract_levels(state, how, MAX_LEVELS, resources)
+    return label_rows(first, last), state.record
 
 
-def roots(state: FitState) -> np.ndarray:
-    return find_roots(state.parents, state.absorbed_at, state.level)
+def label_rows(first: FirstLevelHere, state: FitState) -> np.ndarray:
+    return first.label(find_roots(state.fusions.parents, state.fusions.absorbed_at, state.level))
 
 
 def run_growing(X: np.ndarray, how: Contraction, growth: float) -> np.ndarray:
     """Let batches grow from level to level: rows that stay active are fewer, so there are fewer batches as well."""
     resources = Resources()
-    state = initial_state(X, resources)
+    first, state = contract_first(X, how, resources)
     while state.level < MAX_LEVELS and not (state.converged or state.stalled):
-        state = contract_level(state, replace(how, batch_size=int(how.batch_size * growth**state.level)), resources)
-    return roots(state)
+        grown = replace(how, batch_size=int(how.batch_size * growth**state.level))
+        state = state.after(contract_level(state.active, state.level + 1, grown, resources, state.fusions))
+    return label_rows(first, state)
 
 
 def run_holding(X: np.ndarray, how: Contraction, n_held: int) -> np.ndarray:

@@ -24,9 +24,10 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks._common import Results, add_results_option, make_parser, parse, print_markdown, score_fit
 from benchmarks.quality.options import all_sets, base_method
-from cohirf import CoHiRF, estimator
-from cohirf.algorithm import levels
+from cohirf import CoHiRF
+from cohirf.algorithm import first_level, levels
 from cohirf.algorithm.companions import Companions
+from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.levels import contract_level
 from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.randomness import Draw, generator_at
@@ -47,15 +48,18 @@ class Repeated(Companions):
         if n_drawn <= 0:
             return None
         drawn = generator_at(self.entropy, Draw.COMPANIONS, *place).choice(self.values.n_rows, n_drawn, replace=False)
-        return self.values.X[find_roots(*STATE, place[0] - 1)[drawn]]
+        leaves = np.searchsorted(self.numbers, FUSIONS["of rows"].parents[drawn])
+        of_leaves = FUSIONS["of leaves"]
+        return self.values.X[self.numbers[find_roots(of_leaves.parents, of_leaves.absorbed_at, place[0] - 1)[leaves]]]
 
 
-STATE: list[np.ndarray] = []  # parents and absorbed_at of the fit that runs
+FUSIONS: dict[str, Fusions] = {}  # of the fit that runs
 
 
-def note_state(state: Any, *rest: Any) -> Any:
-    STATE[:] = state.parents, state.absorbed_at
-    return contract_level(state, *rest)
+def note_fusions(active: Any, level: int, contraction: Any, resources: Any, fusions: Fusions) -> Any:
+    """Stand in for ``contract_level``."""
+    FUSIONS["of rows" if level == 1 else "of leaves"] = fusions
+    return contract_level(active, level, contraction, resources, fusions)
 
 
 def run_one(rule: str, kind: str, base: Any, settings: dict[str, Any], X: np.ndarray, y: np.ndarray) -> Any:
@@ -65,7 +69,11 @@ def run_one(rule: str, kind: str, base: Any, settings: dict[str, Any], X: np.nda
     model = CoHiRF(base, medoid_weights=kind != "none", **OPTIONS[rule], **settings)
     if kind != "repeat":
         return score_fit(model, X, y)
-    with mock.patch.object(levels, "contract_level", note_state), mock.patch.object(estimator, "Companions", Repeated):
+    with (
+        mock.patch.object(levels, "contract_level", note_fusions),
+        mock.patch.object(first_level, "contract_level", note_fusions),
+        mock.patch("cohirf.fitting.fit.Companions", Repeated),
+    ):
         return score_fit(model, X, y)
 
 

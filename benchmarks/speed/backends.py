@@ -48,13 +48,7 @@ def on_ray() -> Iterator[None]:
 
 @contextmanager
 def on_dask() -> Iterator[None]:
-    import dask
-
-    with (
-        two_dask_workers(),
-        joblib.parallel_config(backend="dask", n_jobs=2),
-        dask.config.set(scheduler="threads"),  # else a source would go to the cluster by itself
-    ):
+    with two_dask_workers(), joblib.parallel_config(backend="dask", n_jobs=2):
         yield
 
 

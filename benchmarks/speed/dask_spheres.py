@@ -23,11 +23,11 @@ from unittest.mock import patch
 import dask
 import numpy as np
 import psutil
-from distributed import wait
+from distributed import Client, wait
 
 from benchmarks._common import make_parser, parse, peak_rise, two_dask_workers
 from cohirf import CoHiRF, open_source
-from cohirf.algorithm.first_level import Survivors, gather_survivors
+from cohirf.algorithm.runs import Survivors, gather_survivors
 from cohirf.clusterers import GridDBSCAN
 from cohirf.datasets import write_spheres
 from cohirf.planning.memory import peak_bytes
@@ -59,8 +59,8 @@ class Meter:
         self.n_rows = 0
 
     def gather(self, parts: Any, storage: Any) -> Survivors:
-        """Stand in for ``gather_survivors``."""
-        return gather_survivors(map(self.count, parts), storage)
+        """Stand in for ``gather_survivors``; count the first level only."""
+        return gather_survivors(parts if self.moved else map(self.count, parts), storage)
 
     def count(self, part: Survivors) -> Survivors:
         """Count one part, and pass it on."""
@@ -73,14 +73,13 @@ class Meter:
 
 def fit_here(path: Path) -> tuple[Cost, Any]:
     started = Cost(time.perf_counter(), cpu_of_all_processes())
-    with dask.config.set(scheduler="threads"):  # although a client is active
-        fitted = model(n_jobs=2).fit(open_source(path))
+    fitted = model(n_jobs=2).fit(open_source(path))
     return Cost(time.perf_counter() - started.seconds, cpu_of_all_processes() - started.cpu), fitted
 
 
 def fit_on_dask(path: Path) -> tuple[Cost, Any]:
     started = Cost(time.perf_counter(), cpu_of_all_processes())
-    fitted = model().fit(open_source(path))
+    fitted = model().fit(open_source(path), client=Client.current())
     fitted.labels_ = fitted.labels_.persist()
     wait(fitted.labels_)
     return Cost(time.perf_counter() - started.seconds, cpu_of_all_processes() - started.cpu), fitted
@@ -106,7 +105,7 @@ def bench(path: Path, rounds: int, environment: dict[str, int]) -> bool:
         np.save(small, np.load(path, mmap_mode="r")[:100_000])
         fit_here(small), fit_on_dask(small)  # compiled, imported
         meter = Meter()
-        with patch("cohirf.on_dask.first_level.gather_survivors", meter.gather):
+        with patch("cohirf.algorithm.levels.gather_survivors", meter.gather):
             rise, (cost, there) = peak_rise(lambda: fit_on_dask(path))
         peak = peak_bytes()  # before a fit on this machine
         on_dask, locally = [cost], []

@@ -109,7 +109,7 @@ def fit(n_rows: int) -> bool:
         print(f"workers: {', '.join(client.nthreads())}; the file is on this host: {DATA.exists()}")
         before, started = received_bytes(), time.perf_counter()
         source = client.submit(open_source, DATA).result()
-        model.fit(source)
+        model.fit(source, client=client)
         fitted = received_bytes() - before
         model.labels_ = model.labels_.persist()
         wait(model.labels_)

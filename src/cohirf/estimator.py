@@ -111,13 +111,15 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     max_iter : int, default=100
         Largest number of levels.
     checkpoint : str or path, default=None
-        Directory in which the fit stores the result of each batch. If the fit is killed, run the same call again: it
+        Directory in which the fit stores the results of its batches. If the fit is killed, run the same call again: it
         resumes where it stopped, and returns the same labels as without the interruption. A checkpoint of other data,
         another seed or other parameters raises an error; only ``n_jobs``, ``verbose``, ``memory_limit``,
         ``min_cluster_size`` and, without ``redraws``, ``max_iter`` may differ.
     n_jobs : int, default=None
-        Number of views or batches that run at the same time. Each uses one thread, so that labels do not depend on
-        the number of cores. None means 1, unless in a :func:`joblib.parallel_config` context; -1 means all cores.
+        Number of views or runs of batches that are computed at the same time: in processes, if these save at least a
+        second, otherwise in this process. A base method that cannot be pickled runs in threads. Each job uses one
+        thread, so that labels do not depend on the number of cores. None means 1, unless in a
+        :func:`joblib.parallel_config` context, whose backend is used; -1 means all cores.
     random_state : int, RandomState instance or None, default=None
         Seed of views, batches, base methods and samples. Pass an int to get the same result in every call.
     verbose : int, default=0

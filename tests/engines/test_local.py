@@ -191,6 +191,24 @@ if __name__ == "__main__":
 """
 
 
+def loky_workers(pid):
+    children = psutil.Process(pid).children()
+    return [child for child in children if any("popen_loky" in word for word in child.cmdline())]
+
+
+@pytest.mark.slow
+def test_processes_end_if_their_parent_was_killed_while_they_started(tmp_path):
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT)
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.DEVNULL) as parent:
+        while not (children := loky_workers(parent.pid)):
+            assert parent.poll() is None
+            time.sleep(0.05)
+        parent.kill()
+    _, alive = psutil.wait_procs(children, timeout=60)
+    assert not alive
+
+
 @pytest.mark.slow
 def test_processes_end_after_their_parent_was_killed(tmp_path):
     script = tmp_path / "parent.py"

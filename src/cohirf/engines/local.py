@@ -28,6 +28,7 @@ from typing import Any
 
 import psutil
 from joblib import Parallel, delayed, effective_n_jobs
+from joblib._parallel_backends import LokyBackend
 from joblib.externals.loky.backend.reduction import dumps
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from joblib.parallel import get_active_backend
@@ -115,7 +116,7 @@ def _in_processes(function: Function, tasks: Iterator[Task], n_jobs: int, per_ca
     """Run tasks in processes, ``per_call`` of them in each call; in threads, if they cannot be sent to processes."""
     config, under_way, any_result = get_config(), deque[Task](), False
     first = next(tasks)
-    backend = "loky" if _can_be_sent(function, first) else "threading"
+    backend = ProcessBackend() if _can_be_sent(function, first) else "threading"
     noted = _noting(chain([first], tasks), under_way)
     try:
         for result in _unpack(_start(backend, n_jobs, _calls(function, noted, config, per_call))):
@@ -136,7 +137,16 @@ def _in_processes(function: Function, tasks: Iterator[Task], n_jobs: int, per_ca
         yield from _unpack(_start("threading", n_jobs, _calls(function, left, config)))
 
 
-def _start(backend: str | None, n_jobs: int | None, calls: Iterable[Any]) -> Any:
+class ProcessBackend(LokyBackend):
+    """joblib's processes; each watches this process from its start, not only from its first task."""
+
+    def configure(self, *arguments: Any, **options: Any) -> int:
+        """Start the processes, or take those that run already; return their number."""
+        watch = {"initializer": _end_with_parent, "initargs": (os.getpid(),)}
+        return int(super().configure(*arguments, **options, **watch))
+
+
+def _start(backend: LokyBackend | str | None, n_jobs: int | None, calls: Iterable[Any]) -> Any:
     """Start calls in a backend (None: the user's choice); return a generator of their outcomes, in order."""
     run = partial(Parallel, n_jobs=n_jobs, backend=backend, prefer="threads", max_nbytes=None)
     if backend is None and not get_active_backend()[0].supports_return_generator:  # Ray's does not
@@ -239,6 +249,14 @@ def _collecting_unless_in(pid: int) -> AbstractContextManager[list[CollectedWarn
 def end_with(pid: int) -> None:
     """End this process soon after the process ``pid`` has ended, even if that was killed."""
     threading.Thread(target=_wait_for_end_of, args=(psutil.Process(pid),), daemon=True).start()
+
+
+def _end_with_parent(pid: int) -> None:
+    """Begin a worker of the process ``pid``, which may have been killed meanwhile."""
+    try:
+        end_with(pid)
+    except psutil.NoSuchProcess:
+        os._exit(1)
 
 
 def _wait_for_end_of(process: psutil.Process) -> None:
