@@ -52,32 +52,18 @@ def test_rows_belong_to_the_end_of_their_chain_of_parents():
 
 
 def test_a_cluster_is_linked_to_a_group_by_two_of_its_rows_or_by_all_of_them():
-    batch = SimpleNamespace(labels=np.array([0, 0, 1, 1, 1, 2]), medoids=np.array([0, 2, 5]))
+    batch = SimpleNamespace(labels=np.array([0, 0, 1, 1, 1, 2]), rows_out=3)
     bonds = find_bonds(np.array([10, 10, 10, 20, 30, 30]), batch)
     assert (bonds.roots.tolist(), bonds.groups.tolist(), bonds.n_rows.tolist()) == ([10, 20], [0, 1], [2, 1])
     assert (bonds.n_groups, bonds.batch) == (3, batch)
 
 
 def test_the_record_of_a_round_has_means_over_its_batches_and_sums_of_seconds():
-    def bonds_of(**measured):
-        return Bonds(np.array([0]), np.array([0]), np.array([2]), 1, SimpleNamespace(**measured))
+    def bonds_of(*costs):
+        batch = SimpleNamespace(survivors=SimpleNamespace(batch_costs=np.array([costs])))
+        return Bonds(np.array([0]), np.array([0]), np.array([2]), 1, batch)
 
-    first = bonds_of(
-        views_kept=2,
-        agreement=0.5,
-        view_stability=np.array([0.25, 0.75]),
-        base_seconds=1.0,
-        consensus_seconds=2.0,
-        medoid_seconds=4.0,
-    )
-    second = bonds_of(
-        views_kept=1,
-        agreement=1.0,
-        view_stability=np.array([1.0, 1.0]),
-        base_seconds=8.0,
-        consensus_seconds=16.0,
-        medoid_seconds=32.0,
-    )
+    first, second = bonds_of(2, 0.5, 0.5, 1.0, 2.0, 4.0), bonds_of(1, 1.0, 1.0, 8.0, 16.0, 32.0)
     assert _record(7, 40, 30, [first, second]) == LevelRecord(
         level=7,
         n_batches=2,
