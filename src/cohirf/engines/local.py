@@ -44,7 +44,7 @@ Task = tuple[Any, ...]
 Tasks = Iterable[Task]
 
 START_SECONDS = 1.0  # time that must be saved before processes are started
-WARM_SECONDS = 0.1  # the same if they run already
+WARM_SECONDS = 0.3  # the same if they run already
 START_BYTES, WARM_BYTES = 2**26, 2**23  # a task with more data takes so long that it need not be measured
 IDLE_SECONDS = 240.0  # joblib ends processes that had nothing to do for 300 seconds
 CHUNK_SECONDS = 0.02  # how long a process should work before it fetches more tasks
