@@ -162,9 +162,12 @@ class Results:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         self.found = {tuple(entry["key"]): entry["figures"] for entry in map(json.loads, lines)}
 
-    def of(self, key: tuple[Any, ...], run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Return the figures of a fit; run it, and write them to the file at once, if they are not there yet."""
-        if key not in self.found:
+    def of(self, key: tuple[Any, ...], run: Callable[[], dict[str, Any]], *, again: bool = False) -> dict[str, Any]:
+        """Return the figures of a fit; run it, and write them to the file at once, if they are not there yet.
+
+        With ``again`` it is run in any case, and the new figures replace the old ones.
+        """
+        if again or key not in self.found:
             self.found[key] = run()
             with self.path.open("a") as file:
                 file.write(json.dumps({"key": key, "figures": self.found[key]}) + "\n")
@@ -209,14 +212,21 @@ def real_data_sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         X, y = load(return_X_y=True)
         yield name, standardise(X), y
     for name in FILES:
-        path = DATA_FOLDER / f"{name}.parquet"
-        if not path.exists():
-            print(f"{name}: skipped, {path} does not exist; set COHIRF_DATA")
-            continue
-        import pandas as pd
+        data = read_file(name)
+        if data is not None:
+            yield name, *data
 
-        table = pd.read_parquet(path)
-        yield name, standardise(table.drop(columns="label").to_numpy(dtype=float)), table["label"].to_numpy()
+
+def read_file(name: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return standardised rows and classes of a data set in COHIRF_DATA; if it is not there, say so and return None."""
+    path = DATA_FOLDER / f"{name}.parquet"
+    if not path.exists():
+        print(f"{name}: skipped, {path} does not exist; set COHIRF_DATA")
+        return None
+    import pandas as pd
+
+    table = pd.read_parquet(path)
+    return standardise(table.drop(columns="label").to_numpy(dtype=float)), table["label"].to_numpy()
 
 
 def seeded(model: Any, seed: int) -> Any:
