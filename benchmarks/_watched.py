@@ -15,7 +15,7 @@ import psutil
 
 from cohirf.planning.memory import peak_bytes, reset_peak
 
-INTERVAL = 0.02  # seconds between two looks at a process; what it allocates in between can exceed the limit
+INTERVAL = 0.05  # seconds between two looks at a process; what it allocates in between can exceed the limit
 PREPARATION_LIMIT = 600.0  # seconds; some packages compile for minutes when they are first used
 EXIT_LIMIT = 10.0  # seconds for a process to end after its result
 PATIENCE = 10  # times the limit, by the clock, after which a task on one core is stopped even if it does not compute

@@ -13,12 +13,12 @@ of time or memory is not run on more rows of the same data.
 
 from __future__ import annotations
 
+import argparse
 import csv
-import os
 import platform
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
@@ -35,7 +36,8 @@ from benchmarks._watched import Limits, run_watched
 from cohirf.clusterers import GridDBSCAN
 from cohirf.datasets import labels_file, write_blobs, write_spheres
 
-OURS = "cohirf"
+Figures = dict[str, Any]
+OURS, COHIRF = "cohirf", "cohirf:CoHiRF"
 MIN_SAMPLES = 5
 K_MEANS_BATCH = 10_000
 COMPILE_ROWS = 1_000  # rows of the fit before the one that is measured
@@ -72,6 +74,11 @@ class Case:
     batch_eps: float
 
     @property
+    def title(self) -> str:
+        """Return the title of its column; only tables of drawn data are about one data set."""
+        return f"{self.rows:,} rows" if self.data in DRAWN else f"{self.data}, {self.rows:,} rows"
+
+    @property
     def min_cluster_size(self) -> int:
         """Return the smallest cluster that HDBSCAN reports: a hundredth of the rows."""
         return max(self.rows // 100, MIN_SAMPLES)
@@ -99,9 +106,14 @@ TABLES = {
 DRAWN = {"spheres": write_spheres, "blobs": partial(write_blobs, n_clusters=10, n_features=50)}
 
 
+def prepare_all(cases: Iterable[Case], folder: Path) -> dict[Case, Path]:
+    """Return a file with the rows of each case; cases whose data is not here are left out."""
+    folder.mkdir(exist_ok=True, parents=True)
+    return {case: path for case in cases if (path := prepare(case, folder))}
+
+
 def prepare(case: Case, folder: Path) -> Path | None:
     """Return a file with the rows of a case as float32, its classes beside it; None if there is no such data here."""
-    folder.mkdir(exist_ok=True, parents=True)
     path = folder / f"{case.data}-{case.rows}.npy"
     if path.exists():
         return path
@@ -113,7 +125,7 @@ def prepare(case: Case, folder: Path) -> Path | None:
         return None
     X, y = data
     np.save(labels_file(path), np.unique(y, return_inverse=True)[1])
-    np.save(path, np.ascontiguousarray(X, dtype=np.float32))
+    np.save(path, np.ascontiguousarray(X, dtype=np.float32))  # some packages do not accept other orders
     return path
 
 
@@ -150,7 +162,7 @@ class Method:
         Module and class, "module:Class", with the method ``fit_predict``.
     settings : callable
         Returns the parameters of the class for a case and a number of cores. Others are at their defaults.
-    data : tuple of str
+    tables : tuple of str
         The tables it is in; by default all.
     """
 
@@ -230,18 +242,18 @@ METHODS = (
     Method("fast_hdbscan", "fast-hdbscan", "fast_hdbscan:HDBSCAN", lambda case, _: hdbscan_settings(case, {})),
     Method("genieclust", "genieclust", "genieclust:Genie", lambda case, _: {"n_clusters": case.n_clusters}),
     Method("GridDBSCAN", OURS, "cohirf.clusterers:GridDBSCAN", lambda case, _: dbscan_settings(case)),
-    Method("CoHiRF(GridDBSCAN)", OURS, "cohirf:CoHiRF", batches_of_dbscan),
+    Method("CoHiRF(GridDBSCAN)", OURS, COHIRF, batches_of_dbscan),
     Method(
         "CoHiRF(KMeans), 1 view",
         OURS,
-        "cohirf:CoHiRF",
+        COHIRF,
         lambda case, cores: batches_of_k_means(case, cores, n_views=1),
         tables=("blobs", "files"),
     ),
     Method(
         "CoHiRF(KMeans), 10 views",
         OURS,
-        "cohirf:CoHiRF",
+        COHIRF,
         lambda case, cores: batches_of_k_means(case, cores, n_views=10, consensus="majority"),
         tables=("blobs", "files"),
     ),
@@ -292,43 +304,45 @@ class Row:
 
     def key(self, case: Case) -> tuple[Any, ...]:
         """Return what figures are found by: other machines, limits and settings have other figures."""
-        machine = f"{platform.machine()}, {os.cpu_count()} cores"
+        machine = f"{platform.machine()}, {cpu_count()} cores"
         limits = (self.limits.cores, self.limits.seconds, self.limits.megabytes)
         settings = self.method.settings(case, self.limits.cores)
         return (machine, case.data, case.rows, self.method.name, *limits, str(settings))
 
 
-def rows_of(table: str, limits: Limits, all_cores: int) -> Iterator[Row]:
+def rows_of(table: str, limits: Limits) -> Iterator[Row]:
     """Yield the rows of a table: each method with these limits, and CoHiRF on all cores as well."""
     for method in METHODS:
         if table not in method.tables:
             continue
         yield Row(method, limits)
-        if method.path == "cohirf:CoHiRF" and all_cores > limits.cores:
-            yield Row(method, replace(limits, cores=all_cores))
+        if method.path == COHIRF and cpu_count() > limits.cores:
+            yield Row(method, replace(limits, cores=cpu_count()))
 
 
-def figures_of(row: Row, cases: list[tuple[Case, Path]], results: Results, *, run: bool, again: bool) -> Iterator[Any]:
-    """Yield the figures of a method on each case, from the file or from a new run; None if there are none.
+def figures_of(row: Row, files: dict[Case, Path], results: Results, *, run: bool, again: bool) -> list[Figures | None]:
+    """Return the figures of a method on each case, from earlier results or from a new run; None if there are none.
 
-    Once it has given up on a data set, it is not run on more rows.
+    Once a method has given up on a data set, it is not run on more rows.
     """
+    found: list[Figures | None] = []
     gave_up_on: set[str] = set()
-    for case, path in cases:
-        if case.data in gave_up_on or not (run or row.key(case) in results.found):
-            yield None
+    for case, path in files.items():
+        key = row.key(case)
+        if case.data in gave_up_on or not (run or key in results.found):
+            found.append(None)
             continue
         fit = Fit(row.method.name, case, path, row.limits.cores)
-        figures = results.of(row.key(case), partial(run_watched, fit, row.limits), again=again and run)
-        if "gave_up" in figures:
+        found.append(results.of(key, partial(run_watched, fit, row.limits), again=again and run))
+        if "gave_up" in found[-1]:
             gave_up_on.add(case.data)
-        yield figures
+    return found
 
 
 # -- tables --------------------------------------------------------------------------------------------------------
 
 
-def cell(figures: dict[str, Any] | None) -> str:
+def cell(figures: Figures | None) -> str:
     """Return the text of a cell: seconds, peak memory and adjusted Rand index, or why there are none."""
     if figures is None:
         return "-"
@@ -338,24 +352,18 @@ def cell(figures: dict[str, Any] | None) -> str:
     return f"{figures['seconds']:.2f} s, {figures['peak'] / 1e6:,.0f} MB, {ari:.2f}"
 
 
-def print_table(
-    name: str, cases: list[tuple[Case, Path]], rows: Iterator[Row], figures: Callable[[Row], Iterator[Any]]
-) -> list[list[str]]:
-    """Print a table, each row as soon as it is known, and return its cells."""
-    is_file = name == "files"
-    titles = [f"{case.data}, {case.rows:,} rows" if is_file else f"{case.rows:,} rows" for case, _ in cases]
-    print(f"\n{name}")
+def print_table(titles: Sequence[str], rows: Iterable[tuple[str, list[Figures | None]]]) -> list[list[str]]:
+    """Print rows as soon as they are known, then the messages of errors; return the cells with the header."""
     table = Table({"method": "<34"} | dict.fromkeys(titles, ">28"))
     cells, errors = [["method", *titles]], []
-    for row in rows:
-        found = list(figures(row))
-        if any(found):
-            cells.append([row.title, *map(cell, found)])
-            table.row(*cells[-1])
-            errors += [
-                f"{row.title}: {each['gave_up']}: {each['error']}" for each in found if each and each.get("error")
-            ]
-    print("\n".join(errors))
+    for title, found in rows:
+        if not any(found):
+            continue
+        cells.append([title, *map(cell, found)])
+        table.row(*cells[-1])
+        errors += [f"{title}: {each['gave_up']}: {each['error']}" for each in found if each and each.get("error")]
+    for error in errors:
+        print(error)
     return cells
 
 
@@ -375,42 +383,41 @@ def print_packages() -> None:
         print(f'not installed: {", ".join(missing)}; pip install ".[peers]"')
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def make_options() -> argparse.ArgumentParser:
     names = [*BY_NAME, *dict.fromkeys(method.package for method in METHODS)]
+    folder = Path(tempfile.gettempdir()) / "cohirf-peers"
     parser = make_parser(__doc__)
     parser.add_argument("--data", nargs="+", choices=TABLES, default=list(TABLES), help="which tables")
     parser.add_argument("--methods", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
-    parser.add_argument(
-        "--again", action="store_true", help="run these methods even if there are results of earlier runs"
-    )
-    parser.add_argument("--smallest", type=int, default=0, help="leave out smaller data")
+    parser.add_argument("--again", action="store_true", help="run these methods even if they have results")
     parser.add_argument("--largest", type=int, default=20_000_000, help="leave out larger data")
     parser.add_argument("--seconds", type=float, default=60.0, help="a method gives up after so many seconds")
     parser.add_argument("--megabytes", type=float, default=4000.0, help="a method gives up if it takes more memory")
-    parser.add_argument(
-        "--cores", type=int, default=1, help="cores for every method; CoHiRF runs on all of them as well"
-    )
-    parser.add_argument("--all-cores", type=int, default=os.cpu_count(), help="what that means; default all there are")
-    parser.add_argument(
-        "--folder", type=Path, default=Path(tempfile.gettempdir()) / "cohirf-peers", help="for the data"
-    )
+    parser.add_argument("--cores", type=int, default=1, help="cores for each method; CoHiRF also runs on all cores")
+    parser.add_argument("--folder", type=Path, default=folder, help="for the data")
     parser.add_argument("--tables", type=Path, help="folder for the tables as CSV")
     add_results_option(parser)
-    arguments = parse(parser, argv, largest=20_000, seconds=10.0)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    arguments = parse(make_options(), argv, data=["spheres"], largest=20_000, seconds=10.0)
     limits = Limits(arguments.seconds, arguments.megabytes, arguments.cores)
     results = Results(arguments.results / "peers.jsonl")
+
+    def is_to_run(method: Method) -> bool:
+        is_chosen = method.name in arguments.methods or method.package in arguments.methods
+        return is_chosen and method.installed_version() is not None
+
+    def measure(row: Row) -> tuple[str, list[Figures | None]]:
+        run = is_to_run(row.method)
+        return row.title, figures_of(row, files, results, run=run, again=arguments.again)
+
     print_packages()
-
-    def figures(row: Row, cases: list[tuple[Case, Path]]) -> Iterator[Any]:
-        chosen = row.method.name in arguments.methods or row.method.package in arguments.methods
-        run = chosen and row.method.installed_version() is not None
-        return figures_of(row, cases, results, run=run, again=arguments.again)
-
     for name in arguments.data:
-        sized = [case for case in TABLES[name] if arguments.smallest <= case.rows <= arguments.largest]
-        cases = [(case, path) for case in sized if (path := prepare(case, arguments.folder))]
-        rows = rows_of(name, limits, arguments.all_cores)
-        cells = print_table(name, cases, rows, partial(figures, cases=cases))
+        print(f"\n{name}")
+        files = prepare_all([case for case in TABLES[name] if case.rows <= arguments.largest], arguments.folder)
+        cells = print_table([case.title for case in files], map(measure, rows_of(name, limits)))
         if arguments.tables:
             write_table(arguments.tables / f"{name}.csv", cells)
 
