@@ -391,7 +391,7 @@ def make_options() -> argparse.ArgumentParser:
     parser.add_argument("--methods", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
     parser.add_argument("--again", action="store_true", help="run these methods even if they have results")
     parser.add_argument("--largest", type=int, default=20_000_000, help="leave out larger data")
-    parser.add_argument("--seconds", type=float, default=60.0, help="a method gives up after so many seconds")
+    parser.add_argument("--seconds", type=float, default=30.0, help="a method gives up after so many seconds")
     parser.add_argument("--megabytes", type=float, default=4000.0, help="a method gives up if it takes more memory")
     parser.add_argument("--cores", type=int, default=1, help="cores for each method; CoHiRF also runs on all cores")
     parser.add_argument("--folder", type=Path, default=folder, help="for the data")
