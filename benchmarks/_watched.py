@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -94,6 +95,7 @@ def run_watched(task: Task, limits: Limits) -> dict[str, Any]:
 
 def _serve(connection: Connection, task: Task, cores: int) -> None:
     """Run a task and send: None once it is prepared, its time and peak once it has run, its result."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     clock = time.process_time if cores == 1 else time.perf_counter
     try:
         task.prepare()
@@ -106,6 +108,12 @@ def _serve(connection: Connection, task: Task, cores: int) -> None:
     except Exception as error:
         first_line = str(error).strip().split("\n")[0]
         connection.send({"gave_up": type(error).__name__, "error": first_line})
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is gone: nobody else would enforce the limits."""
+    multiprocessing.parent_process().join()
+    os._exit(1)
 
 
 def _follow(connection: Connection, process: psutil.Process, limits: Limits) -> dict[str, Any]:
@@ -140,7 +148,7 @@ def _watch(connection: Connection, process: psutil.Process, limits: Limits) -> i
         if seconds > limits.seconds or elapsed > PATIENCE * limits.seconds:
             raise PassedLimitError(f"over {limits.seconds:g} s")
         if peak > 1e6 * limits.megabytes:
-            raise PassedLimitError(f"over {limits.megabytes:g} MB")
+            raise PassedLimitError(f"over {limits.megabytes:,.0f} MB")
     return peak
 
 
