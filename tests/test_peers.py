@@ -75,7 +75,7 @@ def test_cohirf_has_a_row_for_all_cores_too(monkeypatch):
 def test_cells_show_figures_or_why_there_are_none():
     assert peers.cell(FIGURES) == "0.50 s, 300 MB, 0.25"
     assert peers.cell(FIGURES | {"ari": -0.0001}) == "0.50 s, 300 MB, 0.00"
-    assert peers.cell({"gave_up": "over 4,000 MB", "error": ""}) == "over 4000 MB"
+    assert peers.cell({"gave_up": "over 4,000 MB", "error": ""}) == "over 4,000 MB"
     assert peers.cell(None) == "-"
 
 
