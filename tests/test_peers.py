@@ -62,7 +62,7 @@ def test_a_method_that_gave_up_is_left_out_on_more_rows(tmp_path):
     row = peers.Row(peers.BY_NAME["KMeans"], LIMITS)
     gave_up = {"gave_up": "over 60 s", "error": ""}
     write_results(tmp_path, row, gave_up, FIGURES)
-    assert figures_of(tmp_path, row, run=True) == [gave_up, None]
+    assert figures_of(tmp_path, row, run=True) == [gave_up, peers.LEFT_OUT]
 
 
 def test_cohirf_has_a_row_for_all_cores_too(monkeypatch):
@@ -76,7 +76,8 @@ def test_cells_show_figures_or_why_there_are_none():
     assert peers.cell(FIGURES) == "0.50 s, 300 MB, 0.25"
     assert peers.cell(FIGURES | {"ari": -0.0001}) == "0.50 s, 300 MB, 0.00"
     assert peers.cell({"gave_up": "over 4,000 MB", "error": ""}) == "over 4,000 MB"
-    assert peers.cell(None) == "-"
+    assert peers.cell(peers.LEFT_OUT) == "-"
+    assert peers.cell(None) == "not run"
 
 
 @pytest.mark.slow

@@ -37,6 +37,7 @@ from cohirf.clusterers import GridDBSCAN
 from cohirf.datasets import labels_file, write_blobs, write_spheres
 
 Figures = dict[str, Any]
+LEFT_OUT: Figures = {"gave_up": "-", "error": ""}
 OURS, COHIRF = "cohirf", "cohirf:CoHiRF"
 MIN_SAMPLES = 5
 K_MEANS_BATCH = 10_000
@@ -356,18 +357,20 @@ def rows_of(table: str, limits: Limits) -> Iterator[Row]:
 def figures_of(row: Row, files: dict[Case, Path], results: Results, *, run: bool, again: bool) -> list[Figures | None]:
     """Return the figures of a method on each case, from earlier results or from a new run; None if there are none.
 
-    Once a method has given up on a data set, it is not run on more rows.
+    Once a method has given up on a data set, it is not run on more rows, and the figures are ``LEFT_OUT``.
     """
     found: list[Figures | None] = []
     gave_up_on: set[str] = set()
     for case, path in files.items():
         key = row.key(case)
-        if case.data in gave_up_on or not (run or key in results.found):
+        if case.data in gave_up_on:
+            found.append(LEFT_OUT)
+        elif run or key in results.found:
+            found.append(results.of(key, partial(row.run, case, path), again=again and run))
+            if "gave_up" in found[-1]:
+                gave_up_on.add(case.data)
+        else:
             found.append(None)
-            continue
-        found.append(results.of(key, partial(row.run, case, path), again=again and run))
-        if "gave_up" in found[-1]:
-            gave_up_on.add(case.data)
     return found
 
 
@@ -377,7 +380,7 @@ def figures_of(row: Row, files: dict[Case, Path], results: Results, *, run: bool
 def cell(figures: Figures | None) -> str:
     """Return the text of a cell: seconds, peak memory and adjusted Rand index, or why there are none."""
     if figures is None:
-        return "-"
+        return "not run"
     if "gave_up" in figures:
         return figures["gave_up"]
     ari = round(figures["ari"], 2) + 0.0  # not -0.00
