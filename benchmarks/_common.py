@@ -7,15 +7,17 @@ import json
 import multiprocessing
 import os
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
 
@@ -106,6 +108,33 @@ def peak_rise(function: Callable[[], Any]) -> tuple[int, Any]:
     return peak_bytes() - before, result
 
 
+class TreePeak:
+    """Measures the peak memory of this process and its children together, by a look every fraction of a second.
+
+    Pages that several processes share count once, where the system tells ("Pss" of Linux).
+    """
+
+    def __enter__(self) -> TreePeak:
+        self.n_bytes, self._over = 0, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        own = psutil.Process()
+        while not self._over.wait(0.2):
+            together = 0
+            for process in (own, *own.children(recursive=True)):
+                with suppress(psutil.Error):  # it has ended
+                    memory = process.memory_full_info()
+                    together += getattr(memory, "pss", memory.rss)
+            self.n_bytes = max(self.n_bytes, together)
+
+
 # -- tables --------------------------------------------------------------------------------------------------------
 
 
@@ -162,9 +191,12 @@ class Results:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         self.found = {tuple(entry["key"]): entry["figures"] for entry in map(json.loads, lines)}
 
-    def of(self, key: tuple[Any, ...], run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Return the figures of a fit; run it, and write them to the file at once, if they are not there yet."""
-        if key not in self.found:
+    def of(self, key: tuple[Any, ...], run: Callable[[], dict[str, Any]], *, again: bool = False) -> dict[str, Any]:
+        """Return the figures of a fit; run it, and write them to the file at once, if they are not there yet.
+
+        With ``again`` it is run in any case, and the new figures replace the old ones.
+        """
+        if again or key not in self.found:
             self.found[key] = run()
             with self.path.open("a") as file:
                 file.write(json.dumps({"key": key, "figures": self.found[key]}) + "\n")
@@ -209,14 +241,21 @@ def real_data_sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         X, y = load(return_X_y=True)
         yield name, standardise(X), y
     for name in FILES:
-        path = DATA_FOLDER / f"{name}.parquet"
-        if not path.exists():
-            print(f"{name}: skipped, {path} does not exist; set COHIRF_DATA")
-            continue
-        import pandas as pd
+        data = read_file(name)
+        if data is not None:
+            yield name, *data
 
-        table = pd.read_parquet(path)
-        yield name, standardise(table.drop(columns="label").to_numpy(dtype=float)), table["label"].to_numpy()
+
+def read_file(name: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return standardised rows and classes of a data set in COHIRF_DATA; if it is not there, say so and return None."""
+    path = DATA_FOLDER / f"{name}.parquet"
+    if not path.exists():
+        print(f"{name}: skipped, {path} does not exist; set COHIRF_DATA")
+        return None
+    import pandas as pd
+
+    table = pd.read_parquet(path)
+    return standardise(table.drop(columns="label").to_numpy(dtype=float)), table["label"].to_numpy()
 
 
 def seeded(model: Any, seed: int) -> Any:
