@@ -7,17 +7,15 @@ import json
 import multiprocessing
 import os
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
 
@@ -106,33 +104,6 @@ def peak_rise(function: Callable[[], Any]) -> tuple[int, Any]:
     before = peak_bytes()
     result = function()
     return peak_bytes() - before, result
-
-
-class TreePeak:
-    """Measures the peak memory of this process and its children together, by a look every fraction of a second.
-
-    Pages that several processes share count once, where the system tells ("Pss" of Linux).
-    """
-
-    def __enter__(self) -> TreePeak:
-        self.n_bytes, self._over = 0, threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        own = psutil.Process()
-        while not self._over.wait(0.2):
-            together = 0
-            for process in (own, *own.children(recursive=True)):
-                with suppress(psutil.Error):  # it has ended
-                    memory = process.memory_full_info()
-                    together += getattr(memory, "pss", memory.rss)
-            self.n_bytes = max(self.n_bytes, together)
 
 
 # -- tables --------------------------------------------------------------------------------------------------------

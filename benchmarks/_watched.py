@@ -144,7 +144,7 @@ def _watch(connection: Connection, process: psutil.Process, limits: Limits) -> i
     while not connection.poll(INTERVAL):
         elapsed = time.monotonic() - started
         seconds = _processor_seconds(process) - computed_before if limits.cores == 1 else elapsed
-        peak = max(peak, _tree_bytes(process))
+        peak = max(peak, tree_bytes(process))
         if seconds > limits.seconds or elapsed > PATIENCE * limits.seconds:
             raise PassedLimitError(f"over {limits.seconds:g} s")
         if peak > 1e6 * limits.megabytes:
@@ -159,7 +159,7 @@ def _processor_seconds(process: psutil.Process) -> float:
     return 0.0
 
 
-def _tree_bytes(process: psutil.Process) -> int:
+def tree_bytes(process: psutil.Process) -> int:
     """Return the resident memory of a process and its children. A page that n of them share counts 1/n in each."""
     with suppress(psutil.Error):  # one of them has just ended
         children = process.children(recursive=True)
@@ -168,6 +168,24 @@ def _tree_bytes(process: psutil.Process) -> int:
         infos = [each.memory_full_info() for each in (process, *children)]
         return sum(getattr(info, "pss", info.rss) for info in infos)  # only Linux tells what is shared
     return 0
+
+
+class TreePeak:
+    """Measures the peak memory of this process and its children together, by a look now and then."""
+
+    def __enter__(self) -> TreePeak:
+        self.n_bytes, self._over = 0, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(4 * INTERVAL):
+            self.n_bytes = max(self.n_bytes, tree_bytes(psutil.Process()))
 
 
 def _kill(process: Any) -> None:

@@ -24,7 +24,8 @@ import numpy as np
 import psutil
 from sklearn.cluster import DBSCAN, KMeans
 
-from benchmarks._common import Table, TimedCalls, TreePeak, in_fresh_process, make_parser, parse, timed
+from benchmarks._common import Table, TimedCalls, in_fresh_process, make_parser, parse, timed
+from benchmarks._watched import TreePeak
 from cohirf import CoHiRF, open_source
 from cohirf.clusterers import GridDBSCAN
 from cohirf.datasets import labels_file, write_spheres
@@ -64,8 +65,8 @@ def table(folder: Path, settings: list[tuple[int, int, float]], *, n_jobs: int, 
         per_row = found["cpu"] / n
         reference = reference or (per_row if n >= REFERENCE else None)
         ratio = per_row / reference if reference else "-"
-        times = (found["cpu"], found["clock"])
-        figures = (found["ari"], found["levels"], *times, 1e9 * per_row, ratio, found["peak"] / 1e6)
+        seconds = (found["cpu"], found["clock"])
+        figures = (found["ari"], found["levels"], *seconds, 1e9 * per_row, ratio, found["peak"] / 1e6)
         rows.row(n, batch_size, eps, *figures)
 
 
