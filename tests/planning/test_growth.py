@@ -72,3 +72,16 @@ def test_exponents_are_slopes_in_logarithmic_axes():
     law = GrowthLaw((3.0, 2.0, 0.5))
     slope = np.log(law(1001) / law(999)) / np.log(1001 / 999)
     assert law.exponent(1000) == pytest.approx(slope, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "seconds", "degree"),
+    [
+        ([200, 3200], [5.824256060585307e-05, 8.562771291553373e-05], 2),
+        ([150, 3200], [0.00125009632715416, 0.0024181053221193787], 3),
+    ],
+)
+def test_two_short_measurements_are_enough(sizes, seconds, degree):
+    """SciPy before 1.15 finds no solution where there are fewer measurements than coefficients."""
+    law = fit_growth(sizes, seconds, degree=degree, resolution=0.001)
+    assert law(sizes[-1]) >= seconds[-1] * (1 - 1e-9)
