@@ -6,7 +6,10 @@ import json
 import re
 import warnings
 from dataclasses import replace
+<<<<<<< HEAD
 from types import SimpleNamespace
+=======
+>>>>>>> mutants
 
 import numpy as np
 import pytest
@@ -327,9 +330,11 @@ RUNS_FORGED = {
     "rows that are not sorted": {"rows": np.array([11, 10, 15])},
     "without the row held aside": {"rows": np.array([10, 12, 15])},
     "first row behind the run": {"first_rows": np.array([10, 11, 18])},
+    "first row before the run": {"first_rows": np.array([9, 11, 14])},
     "sizes of more rows": {"sizes": np.array([3, 1, 5])},
     "size of 0": {"sizes": np.array([4, 0, 4])},
     "batches of more rows": {"batch_sizes": np.array([3, 5])},
+    "batch of negative size": {"batch_sizes": np.array([-1, 8])},
     "one batch": {"batch_sizes": np.array([7]), "batch_costs": np.ones((1, 6)), "view_stability": np.ones((1, 5))},
     "few costs": {"batch_costs": np.ones((2, 5))},
     "more views": {"view_stability": np.ones((2, 6))},
@@ -345,6 +350,9 @@ RUNS_FORGED = {
     "mass that the fit does not have": {"mass": np.ones(3)},
     "short weights": {"weights": np.ones(2)},
     "weights of NaN": {"weights": np.full(3, np.nan)},
+    "mass of NaN": {"mass": np.full(3, np.nan)},
+    "no stability": {"stability": np.zeros(3, np.float32)},
+    "no stability of views": {"view_stability": np.zeros((2, 5))},
 }
 
 
@@ -352,6 +360,25 @@ RUNS_FORGED = {
 def test_forged_survivors_are_refused(forge, tmp_path):
     with pytest.raises(CheckpointError, match=f"{tmp_path}.*(Delete {tmp_path} to start again|Give another directory)"):
         read_run(tmp_path, **RUNS_FORGED[forge])
+
+
+NEXT_RUN = Run(bounds=np.array([18, 22, 26]), held=np.array([19]), first_batch=5, n_rows=40)
+
+
+@pytest.mark.parametrize("name", ["weights", "mass"])
+def test_runs_that_do_not_agree_on_what_they_carry_are_refused(name, tmp_path):
+    following = replace(SURVIVORS, rows=SURVIVORS.rows + 8, first_rows=SURVIVORS.first_rows + 8)
+
+    def read(last):
+        entries = [JournalEntry((1, 3), SURVIVORS), JournalEntry((1, 5), last)]
+        records = [(header, b"".join(data)) for header, data in map(encode, entries)]
+        (tmp_path / "journal").write_bytes(join(records, b"manifest"))
+        with Journal(tmp_path / "journal", hashlib.sha256(b"manifest").digest()) as journal:
+            return list(ResumableEngine(None, journal, n_features=2, n_views=5).run(None, [(RUN,), (NEXT_RUN,)], 2))
+
+    assert len(read(following)) == 2
+    with pytest.raises(CheckpointError, match="its batches have values of different types"):
+        read(replace(following, **{name: np.ones(3)}))
 
 
 # -- the manifest --------------------------------------------------------------------------------------------------

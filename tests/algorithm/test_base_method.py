@@ -148,6 +148,15 @@ def test_narrow_labels_are_widened(dtype):
     assert labels.tolist() == [127, 0]
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_labels_of_four_bytes_or_more_are_left_as_they_are(dtype):
+    class Wide(BaseEstimator):
+        def fit_predict(self, X):
+            return np.array([1, 0], dtype=dtype)
+
+    assert label_rows(Wide(), np.zeros((2, 1))).dtype == dtype
+
+
 def test_one_row_needs_no_call():
     assert label_rows(Strict(), np.zeros((1, 2))).tolist() == [0]
 
@@ -201,6 +210,7 @@ def test_a_call_that_is_repeated_finds_its_view_as_it_was(blobs):
         (KMeans(), "sample_weight"),
         (DBSCAN(), "sample_weight"),
         (make_pipeline(StandardScaler(), KMeans()), "kmeans__sample_weight"),
+        (make_pipeline(StandardScaler(), PCA(2), KMeans()), "kmeans__sample_weight"),
         (GaussianMixture(), None),
         (make_pipeline(StandardScaler(), AgglomerativeClustering()), None),
         (Duck(), None),

@@ -14,8 +14,13 @@ from cohirf.algorithm import features, get_clusters
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.consensus import strict_consensus
 from cohirf.algorithm.engine import SerialEngine
+<<<<<<< HEAD
 from cohirf.algorithm.features import sample_features, take_features
 from cohirf.algorithm.get_clusters import ViewLabels, Views
+=======
+from cohirf.algorithm.get_clusters import ViewLabels, Views, sample_features, take_features
+from cohirf.algorithm.randomness import Draw, generator_at
+>>>>>>> mutants
 
 X = np.random.default_rng(0).normal(size=(50, 6))
 
@@ -86,6 +91,14 @@ def test_a_deterministic_method_runs_once_where_all_views_are_the_same():
     assert Views(deterministic, 5, 6, (0,)).n_runs(6) == 1
     assert Views(deterministic, 5, 3, (0,)).n_runs(6) == 5
     assert Views(stochastic, 5, 6, (0,)).n_runs(6) == 5
+
+
+def test_a_view_is_drawn_by_the_generator_of_its_place(seen):
+    clusters_of(X, Views(BaseMethod.of(Recorder()), 2, 3, (7,)), place=(4, 5))
+    assert len(seen) == 2
+    for view, found in enumerate(seen):
+        rng = generator_at((7,), Draw.VIEW, 4, 5, view)
+        assert (found == X[:, sample_features(rng, 6, 3)]).all()
 
 
 def test_one_run_counts_for_all_views():

@@ -10,9 +10,10 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
+from cohirf.algorithm import redraw
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.algorithm.population import Population
-from cohirf.algorithm.redraw import Bonds, _record, draw_batches, find_bonds, find_roots_of
+from cohirf.algorithm.redraw import Bonds, _fuse, _record, draw_batches, find_bonds, find_roots_of, redraw_rounds
 from cohirf.algorithm.storage import ArrayRows
 from cohirf.datasets import make_spheres
 
@@ -56,6 +57,68 @@ def test_a_cluster_is_linked_to_a_group_by_two_of_its_rows_or_by_all_of_them():
     bonds = find_bonds(np.array([10, 10, 10, 20, 30, 30]), batch)
     assert (bonds.roots.tolist(), bonds.groups.tolist(), bonds.n_rows.tolist()) == ([10, 20], [0, 1], [2, 1])
     assert (bonds.n_groups, bonds.batch) == (3, batch)
+
+
+def fuse(bonds, X, column_means=None):
+    """Fuse clusters of eight rows at level 3; the row that is linked by most rows becomes the medoid."""
+    state = SimpleNamespace(
+        parents=np.arange(8), absorbed_at=np.zeros(8, dtype=int), at_hand=SimpleNamespace(take=lambda roots: X[roots])
+    )
+    given = []
+
+    def choose_heaviest(values, labels, n_clusters, mass, rng):
+        given.append(values)
+        return np.array([max(np.flatnonzero(labels == k), key=lambda row: mass[row]) for k in range(n_clusters)])
+
+    contraction = SimpleNamespace(
+        column_means=column_means, views=SimpleNamespace(entropy=(0,)), choose_medoids=choose_heaviest
+    )
+    absorbed = _fuse(state, contraction, bonds, level=3)
+    return absorbed.tolist(), state.parents.tolist(), state.absorbed_at.tolist(), given
+
+
+def test_clusters_that_are_linked_to_the_same_group_fuse_directly_or_through_others():
+    bonds = [
+        Bonds(np.array([0, 2, 4]), np.array([0, 0, 1]), np.array([2, 3, 2]), 2, None),
+        Bonds(np.array([1, 4, 6, 7]), np.array([0, 1, 1, 2]), np.array([9, 5, 2, 2]), 3, None),
+    ]
+    X = np.arange(16.0).reshape(8, 2)
+    absorbed, parents, absorbed_at, given = fuse(bonds, X)
+    assert absorbed == [0, 6]
+    assert parents == [2, 1, 2, 3, 4, 5, 4, 7]
+    assert absorbed_at == [3, 0, 0, 0, 0, 0, 3, 0]
+    assert given[0].tolist() == X[[0, 2, 4, 6]].tolist()
+    bonds[1] = Bonds(np.array([2, 4]), np.array([0, 0]), np.array([1, 1]), 1, None)
+    assert fuse(bonds, X)[1] == [2, 1, 2, 3, 2, 5, 6, 7]
+
+
+def test_clusters_that_share_no_group_stay_apart():
+    bonds = [Bonds(np.array([0, 2]), np.array([0, 1]), np.array([2, 2]), 2, None)]
+    assert fuse(bonds, np.zeros((8, 1))) == ([], list(range(8)), [0] * 8, [])
+
+
+def test_missing_cells_are_filled_before_medoids_are_chosen():
+    bonds = [Bonds(np.array([0, 2]), np.array([0, 0]), np.array([2, 3]), 1, None)]
+    X = np.where(np.arange(8) == 2, np.nan, 1.0)[:, None]
+    assert fuse(bonds, X, column_means=np.array([7.0]))[3][0].tolist() == [[1.0], [7.0]]
+
+
+@pytest.mark.parametrize(
+    ("idle", "n_active", "max_rounds", "n_rounds"),
+    [
+        ([1, 0, 1, 1, 0], [5] * 6, 20, 4),
+        ([0, 0, 0], [5, 4, 3, 1], 20, 3),
+        ([0, 0, 0], [5] * 4, 2, 2),
+        ([], [1], 20, 0),
+        ([0], [5] * 2, 0, 0),
+    ],
+    ids=["two idle rounds in a row", "one cluster is left", "most rounds", "one cluster from the start", "none"],
+)
+def test_rounds_end_when_nothing_is_left_to_fuse(idle, n_active, max_rounds, n_rounds, monkeypatch):
+    rounds = iter([SimpleNamespace(idle_levels=level, n_active=n) for level, n in zip(idle, n_active[1:], strict=True)])
+    monkeypatch.setattr(redraw, "redraw_round", lambda *_: next(rounds))
+    first = SimpleNamespace(n_active=n_active[0])
+    assert len(list(redraw_rounds(None, first, None, max_rounds, None))) == n_rounds
 
 
 def test_the_record_of_a_round_has_means_over_its_batches_and_sums_of_seconds():

@@ -170,6 +170,15 @@ def test_clusters_of_a_view_are_large_enough_for_a_test():
     assert sizes.min() >= 403 / (4 * N_CLUSTERS)
 
 
+def test_clusters_that_are_too_small_join_the_smallest_large_one(monkeypatch):
+    labels = np.repeat(np.arange(5), [200, 150, 13, 12, 28])[np.random.default_rng(0).permutation(403)]
+    monkeypatch.setattr(screening.KMeans, "fit_predict", lambda self, X: labels)
+    found = label_view(Sample.of(np.ones((403, 3))), np.arange(3), np.random.default_rng(0))
+    expected = np.where(labels == 3, 2, labels)
+    assert ((found[:, None] == found) == (expected[:, None] == expected)).all()
+    assert sorted(np.unique(found)) == [0, 1, 2, 3]
+
+
 def test_screening_looks_at_a_bounded_number_of_rows_and_never_at_more_than_a_batch():
     assert sample_size(10 * MAX_ROWS, None) == MAX_ROWS
     assert sample_size(10 * MAX_ROWS, 300) == 300

@@ -2,6 +2,7 @@
 
 import warnings
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from cohirf.algorithm.thin_batches import (
     Setting,
     ThinBatches,
     ThinBatchesWarning,
+    advise,
     find_eps,
     judge_first_level,
     largest_sample,
@@ -109,6 +111,41 @@ def test_singletons_are_noise_if_a_larger_sample_has_about_as_many():
     assert shares == {1: 1.0, 2: 1.0, 4: 0.5, 8: 0.25}
     assert samples.is_noise(Setting(1, 1.0), Setting(2, 1.0))
     assert not samples.is_noise(Setting(2, 1.0), Setting(4, 1.0))
+
+
+def settings_that(serve=(), replace=()):
+    """Stand for a probe of 1,000 rows on which some settings work, and some work with a larger radius."""
+    return SimpleNamespace(
+        n_rows=1000,
+        serves=lambda setting: (setting.batch_size, setting.eps) in serve,
+        can_replace=lambda setting, reference: (setting.batch_size, setting.eps, reference) in replace,
+    )
+
+
+def test_the_smallest_larger_batch_and_the_smallest_larger_radius_are_advised():
+    larger, wider = Setting(400, 0.1), Setting(100, 0.175)
+    probe = settings_that(serve={(400, 0.1), (800, 0.1)}, replace={(100, 0.175, larger), (100, 0.2, larger)})
+    assert advise(probe, Setting(100, 0.1)) == (larger, wider)
+    assert advise(settings_that(serve={(400, 0.1)}), Setting(100, 0.1)) == (larger,)
+    assert advise(settings_that(replace={(100, 0.175, None)}), Setting(100, 0.1)) == (wider,)
+
+
+def test_batches_larger_than_the_sample_are_not_advised():
+    everything = {(size, None) for size in (500, 1000, 2000, 4000, 8000)}
+    assert advise(settings_that(serve=everything), Setting(500, None)) == (Setting(1000, None),)
+    assert advise(settings_that(serve=everything), Setting(501, None)) == ()
+    assert advise(settings_that(serve={(960, None)}), Setting(60, None)) == (Setting(960, None),)  # 16 times as large
+    assert advise(settings_that(serve={(960, None)}), Setting(30, None)) == ()
+
+
+def test_the_smallest_batch_that_works_with_a_larger_radius_is_advised_if_neither_is_enough():
+    probe = settings_that(replace={(200, 0.4, None), (200, 0.8, None), (400, 0.125, None)})
+    assert advise(probe, Setting(100, 0.1)) == (Setting(200, 0.4),)
+    assert advise(settings_that(), Setting(100, 0.1)) == ()
+
+
+def test_radii_have_three_digits():
+    assert advise(settings_that(replace={(100, 0.154, None)}), Setting(100, 0.1234)) == (Setting(100, 0.154),)
 
 
 def test_a_radius_that_joins_separate_clusters_cannot_replace_another():

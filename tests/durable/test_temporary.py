@@ -188,8 +188,10 @@ def test_a_file_that_cannot_be_given_a_name_is_copied(old, tmp_path, monkeypatch
     with replacing(tmp_path / "a.txt") as file:
         file.write(b"new")
     assert (tmp_path / "a.txt").read_bytes() == b"new"
-    assert old is None or stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+    (tmp_path / "plain").write_bytes(b"")
+    plain = stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+    assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == (plain if old is None else 0o600)
 
 
 # -- files for a while ---------------------------------------------------------------------------------------------

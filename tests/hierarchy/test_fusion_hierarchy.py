@@ -151,6 +151,11 @@ def test_merges_are_a_sequence(hierarchy):
         merges[3]
 
 
+def test_sizes_of_merges_are_whole_numbers(hierarchy):
+    for merges in (hierarchy.merges(), hierarchy.condense(3).merges()):
+        assert {array.dtype for array in (merges.medoid_size, merges.size, merges.absorbed_sizes)} == {np.dtype("i8")}
+
+
 def test_a_condensed_hierarchy_speaks_of_rows_of_the_data(hierarchy):
     top = hierarchy.condense(3)
     assert top.medoids(0).tolist() == [0, 2, 4]
