@@ -6,10 +6,7 @@ import json
 import re
 import warnings
 from dataclasses import replace
-<<<<<<< HEAD
 from types import SimpleNamespace
-=======
->>>>>>> mutants
 
 import numpy as np
 import pytest
@@ -362,23 +359,23 @@ def test_forged_survivors_are_refused(forge, tmp_path):
         read_run(tmp_path, **RUNS_FORGED[forge])
 
 
-NEXT_RUN = Run(bounds=np.array([18, 22, 26]), held=np.array([19]), first_batch=5, n_rows=40)
+NEXT_RUN = Run(bounds=np.array([0, 4, 8]), held=np.array([1]), first_batch=5, start=18)
 
 
-@pytest.mark.parametrize("name", ["weights", "mass"])
-def test_runs_that_do_not_agree_on_what_they_carry_are_refused(name, tmp_path):
+def test_runs_that_do_not_agree_on_what_they_carry_are_refused(tmp_path):
     following = replace(SURVIVORS, rows=SURVIVORS.rows + 8, first_rows=SURVIVORS.first_rows + 8)
+    tasks = [(RunTask(run, level=1, values=None, carry_values=True), CONTRACTION) for run in (RUN, NEXT_RUN)]
 
     def read(last):
-        entries = [JournalEntry((1, 3), SURVIVORS), JournalEntry((1, 5), last)]
+        entries = [JournalEntry((1, 3), ContractedRun(SURVIVORS)), JournalEntry((1, 5), ContractedRun(last))]
         records = [(header, b"".join(data)) for header, data in map(encode, entries)]
         (tmp_path / "journal").write_bytes(join(records, b"manifest"))
         with Journal(tmp_path / "journal", hashlib.sha256(b"manifest").digest()) as journal:
-            return list(ResumableEngine(None, journal, n_features=2, n_views=5).run(None, [(RUN,), (NEXT_RUN,)], 2))
+            return list(ResumableEngine(None, journal, n_features=2).run(None, tasks, 2))
 
     assert len(read(following)) == 2
     with pytest.raises(CheckpointError, match="its batches have values of different types"):
-        read(replace(following, **{name: np.ones(3)}))
+        read(replace(following, weights=np.ones(3)))
 
 
 # -- the manifest --------------------------------------------------------------------------------------------------

@@ -14,13 +14,9 @@ from cohirf.algorithm import features, get_clusters
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.consensus import strict_consensus
 from cohirf.algorithm.engine import SerialEngine
-<<<<<<< HEAD
 from cohirf.algorithm.features import sample_features, take_features
 from cohirf.algorithm.get_clusters import ViewLabels, Views
-=======
-from cohirf.algorithm.get_clusters import ViewLabels, Views, sample_features, take_features
 from cohirf.algorithm.randomness import Draw, generator_at
->>>>>>> mutants
 
 X = np.random.default_rng(0).normal(size=(50, 6))
 
