@@ -22,7 +22,9 @@ from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, load, open_source, to_dask_array
+from cohirf.algorithm.population import Population
 from cohirf.checkpoint import CheckpointError
+from cohirf.data.dask_arrays import LazyDaskSource
 from cohirf.engines.dask import DaskEngine, Worker, find_fullest_worker, naming_faults
 from cohirf.report import write_report
 from fit_hashes import LastBit
@@ -341,6 +343,19 @@ def test_progress_is_shown_here_and_tasks_have_names_there(client, X, capsys):
     assert {"cohirf_contract_batches", "cohirf_summarize"} <= set(names)
     model.labels_.compute()
     assert "cohirf_label_rows" in client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
+
+
+def test_a_task_takes_its_own_rows_of_a_dask_array_along_and_no_others(X):
+    population = Population(LazyDaskSource(da.from_array(X, chunks=(1000, -1))))
+    task = population.task(np.arange(0, 3000, 100), (1, 0))
+    pickled = pickle.dumps(task)
+    assert len(pickled) < X.nbytes / 10
+    assert (pickle.loads(pickled).values.take(np.array([200])) == X[200]).all()
+
+
+def test_one_chunk_of_several_batches_is_contracted_where_it_is(client, X):
+    there = model_of(MODELS["k-means"], n_jobs=2).fit(da.from_array(X, chunks=(3000, -1)))
+    assert (there.labels_.compute() == fit_here(model_of(MODELS["k-means"]), X).labels_).all()
 
 
 def test_joblibs_own_dask_backend_gives_the_same_fit(client, X):

@@ -96,9 +96,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         many. None means all rows in one batch. "auto" measures the base method on small samples and chooses the
         largest batch size that stays below ``memory_limit`` and takes a reasonable time; ``verbose=1`` prints it.
     memory_limit : int or str, default=None
-        For ``batch_size="auto"``: the most memory that the process may use, including what it uses already, as a
-        number of bytes or as text such as "2GB". None means the memory that the process uses already, plus half of
-        what is available.
+        For ``batch_size="auto"``: the most memory that the process and its workers may use, including what it uses
+        already, as a number of bytes or as text such as "2GB". None means what it uses already, plus half of the
+        memory that is available.
     redraws : int, default=0
         Largest number of extra rounds after the last level. Each round samples new rows of the data, and fuses
         clusters if the base method puts some of their rows together. The rounds end early after two that fuse nothing.
@@ -293,6 +293,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         validation.check_base_method(self._base_method())
         self._check_resources()
         self.relevant_features_ = self.feature_statistics_ = None
+        self.__dict__.pop("_absorbed_at", None)  # of an earlier fit on Dask
         with choosing_client(self, client, X):
             data = open_training_data(self, X, on_cluster=client is not None)
             self._column_means = data.column_means

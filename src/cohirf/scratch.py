@@ -95,6 +95,11 @@ class ScratchGatherer:
             return ArrayRows(_map(self._file, self._empty.dtype, (self._n_rows, *self._empty.shape[1:])))
 
 
+def is_scratch(values: Any) -> bool:
+    """Return whether an array is the whole content of a scratch file."""
+    return bool(getattr(values, "is_scratch", False))
+
+
 def _make_file(directory: Path) -> TemporaryFile:
     return TemporaryFile(directory, buffering=0)
 
@@ -104,6 +109,7 @@ def _map(temporary: TemporaryFile, dtype: np.dtype[Any], shape: tuple[int, ...])
     _reserve(temporary.file, max(1, dtype.itemsize * math.prod(shape)))
     array: Any = np.memmap(temporary.file, dtype=dtype, mode="r+", shape=shape)
     array.filename = os.fspath(temporary)  # joblib sends a memory map to its workers by name
+    array.is_scratch = True  # parts of the array do not have this mark
     weakref.finalize(array._mmap, _let_go, temporary)
     return array  # type: ignore[no-any-return]
 

@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.feature_tally import FeatureTally
-from cohirf.algorithm.get_clusters import Views, label_view
+from cohirf.algorithm.get_clusters import Views, WeightedRows, label_view
 from cohirf.algorithm.storage import ArrayRows
 
 
@@ -27,7 +27,7 @@ def test_it_knows_which_features_a_view_held():
     X[0] = np.arange(10)  # so that a view shows which features it has
     Recorder.seen.clear()
     for view in range(3):
-        label_view(ArrayRows(X), None, views, (2, 5, view))
+        label_view(WeightedRows(ArrayRows(X)), views, (2, 5, view))
     tally = FeatureTally(views, 10)
     tally.add((2, 5), 20, np.array([0.2, 0.5, 0.9]))
     held = np.array([[feature in features for feature in range(10)] for features in Recorder.seen])

@@ -1,5 +1,6 @@
 """Tasks in this process, in threads and in other processes of this machine."""
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -139,6 +140,40 @@ def divide(number):
 def test_an_error_of_a_task_comes_through(start, at_once):
     with pytest.raises(ZeroDivisionError):
         list(LocalEngine(2).run(divide, ((number,) for number in range(start, 100)), 100))
+
+
+class OddError(Exception):
+    """An error that cannot be unpickled."""
+
+    def __init__(self, left, right):
+        super().__init__(f"{left} and {right}")
+
+
+def raise_odd_error(number):
+    if number > 20:
+        raise OddError("this", "that")
+
+
+def test_an_error_that_cannot_be_sent_keeps_its_text(at_once):
+    with pytest.raises(RuntimeError, match="OddError: this and that"):
+        list(LocalEngine(2).run(raise_odd_error, tasks(50), 50))
+
+
+def fit_in_fork(connection):
+    connection.send(list(LocalEngine(2).run(where_it_runs, tasks(4), 4)))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_process_does_not_wait_for_the_processes_of_its_parent(at_once):
+    assert len(list(LocalEngine(2).run(square, tasks(4), 4))) == 4
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe()
+    child = context.Process(target=fit_in_fork, args=(there,))
+    child.start()
+    assert here.poll(60)
+    assert {process for process, _ in here.recv()} == {child.pid}
+    child.join()
 
 
 def die(number):

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from cohirf.algorithm.storage import ArrayRows, SomeRows
 from cohirf.engines.sharing import SMALL_BYTES, share_rows
+from cohirf.scratch import ScratchStorage
 from cohirf.sources import ArraySource
 
 RNG = np.random.default_rng(0)
@@ -127,13 +128,18 @@ def test_no_file_is_written_before_rows_are_sent(tmp_path, monkeypatch):
         pickle.dumps(shared)
 
 
-def test_a_file_that_is_mapped_already_is_not_copied(tmp_path):
-    stored = np.memmap(tmp_path / "rows", dtype=LARGE.dtype, mode="w+", shape=LARGE.shape)
-    stored[...] = LARGE
-    assert path_of(share_rows(ArrayRows(stored))) == tmp_path / "rows"
-    part = share_rows(ArrayRows(stored[5:]))
-    assert path_of(part) != tmp_path / "rows"
-    assert_array_equal(send(part).X, LARGE[5:])
+def test_a_scratch_file_is_not_copied(tmp_path):
+    stored = ScratchStorage(tmp_path).store(LARGE)
+    assert path_of(share_rows(ArrayRows(stored))) == Path(stored.filename)
+
+
+@pytest.mark.parametrize("n_rows", [50, 20_000])
+def test_a_memory_map_of_the_user_arrives_with_its_values_in_memory(n_rows, tmp_path):
+    LARGE[:n_rows].tofile(tmp_path / "rows")
+    mapped = np.memmap(tmp_path / "rows", dtype=LARGE.dtype, mode="c", shape=(n_rows, 8))
+    mapped[0] = 7.0  # in memory only
+    for X in (mapped, mapped[::-1], np.asarray(mapped)[::-1]):
+        assert_array_equal(send(share_rows(ArrayRows(X))).X, np.asarray(X))
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr_array"])

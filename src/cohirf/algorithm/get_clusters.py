@@ -82,8 +82,9 @@ def get_clusters(
     shown = X if companions is None or views.method.finds_no_fewer_than(n_rows) else _stack(X, companions)
     memory = _view_memory(shown, views.n_features) if engine.is_serial else None
     n_runs = views.n_runs(X.shape[1])
-    rows = engine.share(ArrayRows(shown))
-    tasks = ((rows, sample_weight, views, (*place, view), memory) for view in range(n_runs))
+    weights = None if sample_weight is None else engine.share(ArrayRows(sample_weight))
+    rows = WeightedRows(engine.share(ArrayRows(shown)), weights)
+    tasks = ((rows, views, (*place, view), memory) for view in range(n_runs))
     stopwatch = _Stopwatch(engine.run(label_view, tasks, n_runs))
     labels = (labels[:n_rows] for labels in stopwatch.labels() for _ in range(views.n_views // n_runs))
     codes = fold_views(labels, X.shape[0], sample_weight)
@@ -95,14 +96,27 @@ def get_clusters(
     return Clusters(found, stability, agreement, stopwatch.base_seconds, consensus_seconds)
 
 
+@dataclass(frozen=True)
+class WeightedRows:
+    """Rows that the base method clusters, and their weights or None, which all views share."""
+
+    rows: ArrayRows
+    weights: ArrayRows | None = None
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the values of the rows in memory."""
+        return self.rows.n_bytes
+
+
 def label_view(
-    rows: ArrayRows, sample_weight: Any, views: Views, place: tuple[int, int, int], memory: NDArray[Any] | None = None
+    shown: WeightedRows, views: Views, place: tuple[int, int, int], memory: NDArray[Any] | None = None
 ) -> ViewLabels:
-    """Label ``rows`` on the view at ``place``: (level, batch, view).
+    """Label rows on the view at ``place``: (level, batch, view).
 
     Views that are labelled one after the other can share the ``memory`` into which their columns are copied.
     """
-    X = rows.X
+    X, sample_weight = shown.rows.X, None if shown.weights is None else shown.weights.X
     rng = generator_at(views.entropy, Draw.VIEW, *place)
     features = sample_features(rng, X.shape[1], views.n_features)
     view = take_features(X, features, memory, views.scale(X.shape[1]))

@@ -12,7 +12,8 @@ checkpoints wrap the engine. None of them is part of the algorithm.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -218,8 +219,10 @@ def contract_level(
     """Contract each batch of active rows to its medoids, and record the fusions, unless they are kept elsewhere."""
     batches, cuts = split_level(active, level, contraction)
     tasks = make_tasks(active, level, batches, cuts, resources, fusions)
-    outcomes = record_runs(run_tasks(tasks, len(cuts), contraction, resources), fusions, resources.storage)
-    return gather_survivors(chain(_hold_aside(active, batches, contraction), outcomes), resources.storage)
+    # closed, so that an error here ends what is still running elsewhere
+    with closing(run_tasks(tasks, len(cuts), contraction, resources)) as outcomes:
+        survivors = record_runs(outcomes, fusions, resources.storage)
+        return gather_survivors(chain(_hold_aside(active, batches, contraction), survivors), resources.storage)
 
 
 def split_level(active: ActiveRows, level: int, contraction: Contraction) -> tuple[Batches, IntArray]:
@@ -257,21 +260,24 @@ def make_tasks(
 
 def run_tasks(
     tasks: Iterable[RunTask], n_tasks: int, contraction: Contraction, resources: Resources
-) -> Iterator[tuple[RunTask, ContractedRun]]:
+) -> Generator[tuple[RunTask, ContractedRun], None, None]:
     """Contract runs, and yield each with its result, in order.
 
-    The views of a single run are computed in parallel. Several runs are contracted in parallel, each one view after
-    the other.
+    The views of a single run are computed in parallel, if its rows are here. Several runs are contracted in parallel,
+    each one view after the other.
     """
     under_way: deque[RunTask] = deque()
 
     def calls() -> Iterator[tuple[Any, ...]]:
         for task in tasks:
             under_way.append(task)
-            yield task, contraction, resources.view_engine if n_tasks == 1 else SerialEngine()
+            views_here = n_tasks == 1 and not task.keeps_map
+            yield task, contraction, resources.view_engine if views_here else SerialEngine()
 
     for outcome in resources.run_engine.run(contract_run, calls(), n_tasks):
         yield under_way.popleft(), outcome
+    if under_way:
+        raise RuntimeError(f"{len(under_way)} runs of batches have no result: the engine has lost them.")
 
 
 def record_runs(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -73,7 +74,7 @@ class ArrayWeights:
 
     values: Mass
 
-    @property
+    @cached_property
     def positive(self) -> IntArray | None:
         """Sorted numbers of the rows with a positive weight; None if these are all rows."""
         return None if self.values.all() else np.flatnonzero(self.values)

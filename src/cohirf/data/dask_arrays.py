@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,6 +130,8 @@ class DaskTable:
 
 class LazyDaskSource(Source):
     """A lazy source: reads rows of a Dask array, which the active scheduler of Dask computes when they are needed."""
+
+    in_memory: ClassVar[bool] = True  # pickling it would pickle its graph, perhaps with all values
 
     def __init__(self, array: Any) -> None:
         refuse_unknown_chunks(array)

@@ -105,7 +105,7 @@ class DataLocalEngine:
     writes_here: ClassVar[bool] = False
 
     def share(self, rows: Any) -> Any:
-        """Return nothing: each task gets the rows of its chunk on the worker."""
+        """Return None: tasks have no values until they get the rows of their chunk on the worker."""
         return None
 
     def outcomes(self, tasks: list[RunTask], contraction: Any) -> Any:
@@ -131,8 +131,9 @@ class DataLocalEngine:
             try:
                 yield from chunks_of(results)
             except BaseException:  # an error of a task, or of the consumer: cancel the remaining tasks
-                with suppress(Exception):  # the cluster may be gone
-                    client.cancel([computed, results])
+                if client is not None:
+                    with suppress(Exception):  # the cluster may be gone
+                        client.cancel([computed, results])
                 raise
 
     def _lazy(self, function: Function, tasks: list[tuple[Any, ...]]) -> Any:

@@ -13,17 +13,19 @@ all tasks.
 from __future__ import annotations
 
 import os
+import pickle
 import threading
 import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain, islice
 from pickle import PicklingError
+from traceback import format_exception
 from typing import Any
 
 import psutil
@@ -45,7 +47,7 @@ Tasks = Iterable[Task]
 
 START_SECONDS = 1.0  # time that must be saved before processes are started
 WARM_SECONDS = 0.3  # the same if they run already
-START_BYTES, WARM_BYTES = 2**26, 2**23  # a task with more data takes so long that it need not be measured
+START_BYTES, WARM_BYTES = 2**26, 2**25  # a task with more data takes so long that it need not be measured
 IDLE_SECONDS = 240.0  # joblib ends processes that had nothing to do for 300 seconds
 CHUNK_SECONDS = 0.02  # how long a process should work before it fetches more tasks
 WATCH_SECONDS = 1.0
@@ -116,7 +118,7 @@ def _in_processes(function: Function, tasks: Iterator[Task], n_jobs: int, per_ca
     """Run tasks in processes, ``per_call`` of them in each call; in threads, if they cannot be sent to processes."""
     config, under_way, any_result = get_config(), deque[Task](), False
     first = next(tasks)
-    backend = ProcessBackend() if _can_be_sent(function, first) else "threading"
+    backend = ProcessBackend() if not _forked and _can_be_sent(function, first) else "threading"
     noted = _noting(chain([first], tasks), under_way)
     try:
         for result in _unpack(_start(backend, n_jobs, _calls(function, noted, config, per_call))):
@@ -194,6 +196,10 @@ def _cancel(outcomes: Any) -> None:
 
 
 _last_used: dict[int, float] = {}  # by number of processes: when joblib's processes were last used
+_forked: list[int] = []  # not empty in a forked process, in which the processes of its parent would never answer
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _forked.append(os.getpid()))
 
 
 def _are_processes_running(n_jobs: int) -> bool:
@@ -233,8 +239,27 @@ def _call_on_one_thread(function: Function, tasks: list[Task], config: dict[str,
     """Run tasks of the process ``pid``, in that process or another one."""
     # OpenMP limits its threads per calling thread and BLAS per process, so a worker needs the limit, too. The BLAS
     # limits of several workers do not conflict, because the caller has set the same limit before.
-    with config_context(**config), one_thread(), _collecting_unless_in(pid) as collected:
+    with config_context(**config), one_thread(), _collecting_unless_in(pid) as collected, _sending_errors(pid):
         return Outcome([function(*task) for task in tasks], collected)
+
+
+@contextmanager
+def _sending_errors(pid: int) -> Iterator[None]:
+    """Replace an error that cannot be sent to the process ``pid`` by one with the same text."""
+    try:
+        yield
+    except Exception as error:
+        if os.getpid() == pid or _survives_pickling(error):
+            raise
+        raise RuntimeError("".join(format_exception(error))) from None
+
+
+def _survives_pickling(error: Exception) -> bool:
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # such as a TypeError, if its arguments are not those of its constructor
+        return False
+    return True
 
 
 def _collecting_unless_in(pid: int) -> AbstractContextManager[list[CollectedWarning]]:
@@ -260,6 +285,7 @@ def _end_with_parent(pid: int) -> None:
 
 
 def _wait_for_end_of(process: psutil.Process) -> None:
-    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
-        time.sleep(WATCH_SECONDS)
+    with suppress(psutil.NoSuchProcess):  # it has ended between two looks
+        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(WATCH_SECONDS)
     os._exit(1)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +13,7 @@ from scipy import sparse
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.storage import ArrayRows, Rows, SomeRows
-from cohirf.scratch import ScratchStorage
+from cohirf.scratch import ScratchStorage, is_scratch
 from cohirf.sources import ArraySource
 
 SMALL_BYTES = 2**20  # smaller arrays are sent with each task
@@ -87,38 +85,24 @@ class SharedSomeRows(SomeRows):
 
 
 def _store(values: Any) -> Any:
-    """Return the values in a temporary file, which lives as long as they do; small ones stay in memory."""
+    """Return the values in a temporary file, which lives as long as they do; small ones stay in memory.
+
+    A CSR matrix becomes its type, its three arrays and its shape. A memory map of the user is stored, too: its values
+    in memory need not be those of its file.
+    """
     if sparse.issparse(values):
-        return type(values)((_store(values.data), _store(values.indices), _store(values.indptr)), shape=values.shape)
-    if values.nbytes < SMALL_BYTES or _is_stored(values):
-        return values
+        return type(values), tuple(map(_store, (values.data, values.indices, values.indptr))), values.shape
+    if values.nbytes < SMALL_BYTES or is_scratch(values):
+        return np.asarray(values) if not is_scratch(values) else values
     return ScratchStorage().store(values)
 
 
-def _is_stored(values: NDArray[Any]) -> bool:
-    """Return whether an array is the whole content of a file."""
-    if not (isinstance(values, np.memmap) and values.filename is not None and values.flags.c_contiguous):
-        return False
-    # a part of a memory map has its offset, too
-    is_whole = isinstance(values.base, mmap.mmap) and values.offset == 0
-    return is_whole and Path(values.filename).stat().st_size >= values.nbytes
-
-
-def _handle(values: Any) -> Any:
+def _handle(stored: Any) -> Any:
     """Return what another process needs in order to read stored values."""
-    if sparse.issparse(values):
-        return type(values), tuple(map(_handle, (values.data, values.indices, values.indptr))), values.shape
-    stored = _backing(values)
-    return values if stored is None else Mapped(os.fspath(stored.filename), values.dtype, values.shape)
-
-
-def _backing(values: NDArray[Any]) -> Any:
-    """Return the memory map that is the array, or that scipy has wrapped into another array; None if there is none."""
-    while not isinstance(values, np.memmap):
-        if not isinstance(values.base, np.ndarray) or values.base.shape != values.shape:
-            return None
-        values = values.base
-    return values if _is_stored(values) else None
+    if isinstance(stored, tuple):
+        kind, parts, shape = stored
+        return kind, tuple(map(_handle, parts)), shape
+    return Mapped(os.fspath(stored.filename), stored.dtype, stored.shape) if is_scratch(stored) else stored
 
 
 def _open(handle: Any) -> Any:
