@@ -112,7 +112,7 @@ def test_singletons_are_noise_if_a_larger_sample_has_about_as_many():
 
 def test_a_setting_serves_if_twice_as_many_rows_give_the_same_clusters():
     samples = probe()
-    assert samples.serves(Setting(4, 10.0))
+    assert samples.serves(Setting(4, 30.0))
     assert not samples.serves(Setting(4, 1.0))  # half of the rows are alone, and fewer in twice as many rows
     assert samples.serves(Setting(8, 10.0))  # there are not twice as many rows
     assert not samples.serves(Setting(8, 1.0))
