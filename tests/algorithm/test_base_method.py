@@ -82,7 +82,15 @@ class Strict(BaseEstimator):
         return np.full(len(X), self.n_neighbors)
 
 
-@pytest.mark.parametrize("estimator", [Duck(), OnlyPredict(), make_pipeline(MaxAbsScaler(), Duck())])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        Duck(),
+        OnlyPredict(),
+        make_pipeline(MaxAbsScaler(), Duck()),
+        make_pipeline(MaxAbsScaler(), MaxAbsScaler(), Duck()),
+    ],
+)
 def test_labels_come_from_whatever_the_method_has(estimator):
     X = np.array([[-1.0], [1.0], [2.0]])
     assert label_rows(estimator, X).tolist() == [0, 1, 1]
@@ -271,6 +279,11 @@ def test_a_method_of_which_one_size_is_as_large_as_the_view_may_not_overwrite_it
     rows = blobs[0][:20].copy()
     label_rows(make_pipeline(StandardScaler(), Strict(20)), rows, may_overwrite=True)
     assert (rows == blobs[0][:20]).all()
+
+
+def test_a_method_that_takes_no_weights_is_called_without_them():
+    X = np.array([[-1.0], [1.0], [2.0]])
+    assert label_rows(Duck(), X, sample_weight=np.ones(3)).tolist() == [0, 1, 1]
 
 
 def test_weights_reach_the_last_step_of_a_pipeline():

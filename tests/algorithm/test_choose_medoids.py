@@ -121,10 +121,11 @@ def test_the_best_similarity_of_a_callable_may_be_zero():
 
 def test_medoids_do_not_depend_on_the_size_of_temporary_arrays(clusters, rule, monkeypatch):
     X, labels = clusters
-    whole = choose(rule[0], X, labels)
+    mass = np.random.default_rng(1).integers(1, 50, len(X)).astype(float)
+    whole = choose(rule[0], X, labels), choose(rule[0], X, labels, mass)
     monkeypatch.setattr(module, "SUM_CELLS", 40)
     monkeypatch.setattr(module, "BLOCK_CELLS", 12)
-    assert choose(rule[0], X, labels) == whole
+    assert (choose(rule[0], X, labels), choose(rule[0], X, labels, mass)) == whole
 
 
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix])

@@ -113,6 +113,14 @@ def test_singletons_are_noise_if_a_larger_sample_has_about_as_many():
     assert not samples.is_noise(Setting(2, 1.0), Setting(4, 1.0))
 
 
+def test_a_setting_serves_if_twice_as_many_rows_give_the_same_clusters():
+    samples = probe()
+    assert samples.serves(Setting(4, 30.0))
+    assert not samples.serves(Setting(4, 1.0))  # half of the rows are alone, and fewer in twice as many rows
+    assert samples.serves(Setting(8, 10.0))  # there are not twice as many rows
+    assert not samples.serves(Setting(8, 1.0))
+
+
 def settings_that(serve=(), replace=()):
     """Stand for a probe of 1,000 rows on which some settings work, and some work with a larger radius."""
     return SimpleNamespace(
@@ -228,6 +236,7 @@ def test_a_method_that_is_told_the_number_of_clusters_passes_unread():
     [
         (DBSCAN(), "eps"),
         (make_pipeline(StandardScaler(), DBSCAN()), "dbscan__eps"),
+        (make_pipeline(make_pipeline(StandardScaler(), DBSCAN())), "pipeline__dbscan__eps"),
         (OPTICS(), None),  # its eps is None
         (HDBSCAN(copy=True), None),
     ],

@@ -162,7 +162,9 @@ def test_a_condensed_hierarchy_speaks_of_rows_of_the_data(hierarchy):
     assert top.sizes(0).tolist() == [2, 2, 1]
     assert top.members(0, 1).tolist() == [0, 2]
     assert [(step.medoid, step.size) for step in top.lineage(2)] == [(2, 2), (0, 4)]
-    assert top.merges()[0].absorbed.tolist() == [2]
+    (merge,) = top.merges()
+    assert (merge.absorbed.tolist(), merge.absorbed_sizes.tolist(), merge.medoid_size, merge.size) == ([2], [2], 2, 4)
+    assert top.sizes(0).dtype == np.int64
     assert top.persistence().medoid.tolist() == [0]
     with pytest.raises(ValueError, match="row=1 is not in this hierarchy"):
         top.lineage(1)
@@ -190,6 +192,11 @@ def test_every_integer_type_is_taken(dtype):
     hierarchy = FusionHierarchy(np.zeros(n, dtype=dtype), np.r_[0, np.ones(n - 1)].astype(dtype))
     assert hierarchy.cut(level=0).tolist() == list(range(n))
     assert hierarchy.to_linkage().shape == (n - 1, 4)
+
+
+def test_rows_that_are_not_sorted_behind_the_first_are_refused():
+    with pytest.raises(ValueError, match="rows must be sorted and distinct"):
+        FusionHierarchy([0, 1, 2], [0, 0, 0], rows=[1, 3, 2])
 
 
 def test_rows_of_unsigned_type_must_rise_too():
