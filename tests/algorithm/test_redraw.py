@@ -11,10 +11,11 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
 from cohirf.algorithm import redraw
-from cohirf.algorithm.levels import LevelRecord
+from cohirf.algorithm.fusions import Fusions
+from cohirf.algorithm.levels import ActiveRows, LevelRecord
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.redraw import Bonds, _fuse, _record, draw_batches, find_bonds, find_roots_of, redraw_rounds
-from cohirf.algorithm.storage import ArrayRows
+from cohirf.algorithm.storage import ArrayRows, MemoryStorage
 from cohirf.datasets import make_spheres
 
 
@@ -61,9 +62,8 @@ def test_a_cluster_is_linked_to_a_group_by_two_of_its_rows_or_by_all_of_them():
 
 def fuse(bonds, X, column_means=None):
     """Fuse clusters of eight rows at level 3; the row that is linked by most rows becomes the medoid."""
-    state = SimpleNamespace(
-        parents=np.arange(8), absorbed_at=np.zeros(8, dtype=int), at_hand=SimpleNamespace(take=lambda roots: X[roots])
-    )
+    fusions = Fusions.none(np.zeros(8, np.float32), 3, MemoryStorage())
+    state = SimpleNamespace(fusions=fusions, active=ActiveRows(ArrayRows(X)))
     given = []
 
     def choose_heaviest(values, labels, n_clusters, mass, rng):
@@ -74,7 +74,7 @@ def fuse(bonds, X, column_means=None):
         column_means=column_means, views=SimpleNamespace(entropy=(0,)), choose_medoids=choose_heaviest
     )
     absorbed = _fuse(state, contraction, bonds, level=3)
-    return absorbed.tolist(), state.parents.tolist(), state.absorbed_at.tolist(), given
+    return absorbed.tolist(), fusions.parents.tolist(), fusions.absorbed_at.tolist(), given
 
 
 def test_clusters_that_are_linked_to_the_same_group_fuse_directly_or_through_others():
@@ -118,7 +118,7 @@ def test_rounds_end_when_nothing_is_left_to_fuse(idle, n_active, max_rounds, n_r
     rounds = iter([SimpleNamespace(idle_levels=level, n_active=n) for level, n in zip(idle, n_active[1:], strict=True)])
     monkeypatch.setattr(redraw, "redraw_round", lambda *_: next(rounds))
     first = SimpleNamespace(n_active=n_active[0])
-    assert len(list(redraw_rounds(None, first, None, max_rounds, None))) == n_rounds
+    assert len(list(redraw_rounds(None, None, first, None, max_rounds, None))) == n_rounds
 
 
 def test_the_record_of_a_round_has_means_over_its_batches_and_sums_of_seconds():
