@@ -111,7 +111,7 @@ def _map(temporary: TemporaryFile, dtype: np.dtype[Any], shape: tuple[int, ...])
     array.filename = os.fspath(temporary)  # joblib sends a memory map to its workers by name
     array.is_scratch = True  # parts of the array do not have this mark
     weakref.finalize(array._mmap, _let_go, temporary)
-    return array  # type: ignore[no-any-return]
+    return array  # type: ignore[no-any-return]  # Any, so that it can be marked
 
 
 def _let_go(_: TemporaryFile) -> None:

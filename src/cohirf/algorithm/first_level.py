@@ -136,9 +136,8 @@ class FirstLevelHere:
         of_rows.absorbed_at[rows] = state.fusions.absorbed_at
         of_rows.stability[rows] = state.fusions.stability
         vectors = (of_labels, of_rows.parents, of_rows.absorbed_at, of_rows.stability)
-        if self.readable is not None:  # the data is in memory, and so are its results
-            vectors = tuple(map(load_vector, vectors))  # type: ignore[assignment]  # they keep their types
-        results = RowResults(*vectors)
+        in_memory = self.readable is not None  # then so are the results
+        results = RowResults(*(load_vector(vector) if in_memory else vector for vector in vectors))
         first_level_fused = len(rows) < len(of_rows.parents)
         n_levels = max(int(state.fusions.absorbed_at.max()), int(first_level_fused))
         return results, Tree(results.parents, results.absorbed_at, n_levels)

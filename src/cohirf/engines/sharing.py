@@ -92,9 +92,9 @@ def _store(values: Any) -> Any:
     """
     if sparse.issparse(values):
         return type(values), tuple(map(_store, (values.data, values.indices, values.indptr))), values.shape
-    if values.nbytes < SMALL_BYTES or is_scratch(values):
-        return np.asarray(values) if not is_scratch(values) else values
-    return ScratchStorage().store(values)
+    if is_scratch(values):
+        return values
+    return np.asarray(values) if values.nbytes < SMALL_BYTES else ScratchStorage().store(values)
 
 
 def _handle(stored: Any) -> Any:
