@@ -273,10 +273,10 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             The data. float32 stays float32; other types become float64. CSR matrices need a base method that supports
             them. A source (see :func:`cohirf.open_source`) is read once, in order, batch by batch; with several
             batches, arrays that grow with the number of rows are kept on disk, and ``labels_``, ``parents_`` and
-            ``stability_`` are memory maps. The batches of a Dask array or data frame run on the workers that hold its chunks; ``labels_``,
-            ``parents_`` and ``stability_`` are then Dask arrays with the same chunks, and ``hierarchy_`` starts at
-            the clusters of the first level. A source is fitted on a cluster if ``client`` is given; its workers then
-            read it. In-memory data is always fitted locally.
+            ``stability_`` are memory maps. The batches of a Dask array or data frame run on the workers that hold its
+            chunks; ``labels_``, ``parents_`` and ``stability_`` are then Dask arrays with the same chunks, and
+            ``hierarchy_`` starts at the clusters of the first level. A source is fitted on a cluster if ``client`` is
+            given; its workers then read it. In-memory data is always fitted locally.
         y : ignored
             Not used; present for scikit-learn's conventions.
         sample_weight : array, shape (n_samples,), optional
