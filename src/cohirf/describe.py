@@ -17,7 +17,17 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 # Parameters that may change when a fit is resumed: they affect neither batches nor their results.
-FREE_PARAMETERS = {"checkpoint", "max_iter", "memory_limit", "min_cluster_size", "n_jobs", "random_state", "verbose"}
+FREE_PARAMETERS = {
+    "checkpoint",
+    "max_iter",
+    "memory_limit",
+    "min_cluster_size",
+    "n_jobs",
+    "noise",
+    "random_state",
+    "small_clusters",
+    "verbose",
+}
 NO_TEXT: Any = object.__repr__  # shows only the class and a memory address
 
 

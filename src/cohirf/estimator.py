@@ -46,7 +46,15 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         included, gets a new seed. A call that fails because there are few rows is repeated with lower values of
         ``n_components``, ``n_neighbors``, ``min_samples`` and ``min_cluster_size``. If ``n_clusters`` is at least the
         number of rows, only identical rows get the same label. Negative labels are noise.
-        None means :class:`sklearn.cluster.KMeans` with its default parameters.
+        None means a quick K-Means, with at most ten iterations for each view.
+    n_clusters : int, "auto", "levels" or None, default=None
+        The number of final clusters. An int gives exactly that many: after the levels, clusters are merged by Ward's
+        criterion, which takes their means and sizes. "auto" chooses the number from the tree of these merges, by the
+        silhouette. None means the number that the base method has (``n_clusters``, or ``n_components`` of a mixture);
+        if it has none, the clusters that it finds; without an estimator, "auto". If the number is known, the base
+        method is told a finer one inside the levels where this gives better clusters: four times as many for K-Means
+        and in several batches, or eight times in several batches with a single view. "levels" is the paper's
+        algorithm: the base method is left as it is, and the clusters of the last level are the result, however many.
     n_views : int, default=5
         Number of random feature views at each level (R in the paper). If the base method is deterministic and every
         view has all features, all views are the same, and the method runs only once.
@@ -54,30 +62,25 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         Number (int) or fraction (float) of features in each view (q in the paper). With ``feature_screen=True``, the
         fraction is that of the relevant features. With 1.0, every view has all features, and views differ only by
         the randomness of the base method. With many features, try fractions from 0.2 to 0.5.
-    consensus : {"strict", "relaxed", "majority"}, default="strict"
-        Which rows fuse. "strict" fuses rows that have the same label in every view. "relaxed" does the same after it
+    consensus : {"auto", "strict", "relaxed", "majority"}, default="auto"
+        Which rows fuse. "auto" means "majority" if all rows are in one batch, and "strict" otherwise. "strict" fuses rows that have the same label in every view. "relaxed" does the same after it
         has dropped views that disagree with the others. "majority" fuses groups of rows that have the same label in
         most views; it is not part of the paper.
-    agreement_threshold : float, default=0.8
-        For ``consensus="relaxed"`` (h in the paper): the view with the lowest agreement is dropped, repeatedly, while
-        that agreement is below this value. The agreement of a view is the adjusted Rand index between the consensus
-        with and without it.
-    majority : float, default=0.5
-        For ``consensus="majority"``: two groups fuse while the share of views in which two of their rows have the
-        same label, averaged over all pairs of rows, is at least this value. With 1.0 the result is the strict
-        consensus.
+    consensus_threshold : float, default=None
+        For ``consensus="relaxed"`` (h in the paper; None means 0.8): the view with the lowest agreement is dropped,
+        repeatedly, while that agreement is below this value. The agreement of a view is the adjusted Rand index
+        between the consensus with and without it. For "majority" (None means 0.5): two groups fuse while the share of
+        views in which two of their rows have the same label, averaged over all pairs of rows, is at least this value.
+        "strict" does not use it.
     medoid : {"cosine", "euclidean", "rbf", "laplacian"} or callable, default="cosine"
         Similarity that defines the medoid of a cluster: the row with the highest sum of similarities to the other
         rows. "cosine" and "euclidean" (negative squared distance) are computed exactly. "rbf" (squared Euclidean
         distance) and "laplacian" (Manhattan distance) decay to 1/e at the mean distance within the cluster. A callable
         takes a matrix of rows and returns the square matrix of their similarities.
-    max_candidates : int, default=1000
-        For "rbf", "laplacian" and callables: in a cluster with more rows, the medoid is chosen from a random sample
-        of this size.
-    candidate_fraction : float, default=None
-        For "rbf", "laplacian" and callables: the medoid is chosen from a random sample of at most this fraction of
-        the cluster's rows, rounded up. None sets no such limit.
-    medoid_weights : bool, default=False
+    max_candidates : int or float, default=1000
+        For "rbf", "laplacian" and callables: the medoid of a cluster is chosen from a random sample of at most this
+        number (int) or this fraction (float, rounded up) of its rows.
+    medoid_weights : bool, default=True
         Whether a medoid counts with its mass, the number (or total weight) of the rows that it represents. The mass
         is passed to the base method as ``sample_weight``. If the base method does not support sample weights, it
         instead clusters the medoids together with a random sample of the data, so that medoids with a large mass
@@ -105,16 +108,21 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         They merge clusters that small batches left apart, and are meant for base methods that connect rows within a
         radius, such as DBSCAN. They cannot be combined with a base method that has ``n_clusters``. This is not part of
         the paper.
-    min_cluster_size : int, default=1
-        Final clusters with fewer rows (or a smaller sum of ``sample_weight``) get the label -1. The hierarchy keeps
-        them.
+    noise : {"label", "clusters"}, default="label"
+        What becomes of a row that the base method called noise at the last level that clustered it, and that fused
+        with no other row: "label" gives it the label -1, "clusters" makes it a cluster of its own, as in the paper.
+    min_cluster_size : int or float, default=1
+        Smallest size of a final cluster: a number of rows (or sum of ``sample_weight``), or a fraction (float) of all.
+    small_clusters : {"noise", "nearest"}, default="noise"
+        What becomes of the rows of smaller clusters: "noise" gives them the label -1, and the hierarchy keeps the
+        cluster; "nearest" merges the cluster with the one that has the nearest mean.
     max_iter : int, default=100
         Largest number of levels.
     checkpoint : str or path, default=None
         Directory in which the fit stores the results of its batches. If the fit is killed, run the same call again: it
         resumes where it stopped, and returns the same labels as without the interruption. A checkpoint of other data,
         another seed or other parameters raises an error; only ``n_jobs``, ``verbose``, ``memory_limit``,
-        ``min_cluster_size`` and, without ``redraws``, ``max_iter`` may differ.
+        ``min_cluster_size``, ``small_clusters``, ``noise`` and, without ``redraws``, ``max_iter`` may differ.
     n_jobs : int, default=None
         Number of views or runs of batches that are computed at the same time: in processes, if these save at least a
         second, otherwise in this process. A base method that cannot be pickled runs in threads. Each job uses one
@@ -128,20 +136,28 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     Attributes
     ----------
     labels_ : array of int, shape (n_samples,)
-        Cluster of each row. Clusters are numbered by their first row. Rows of clusters smaller than
-        ``min_cluster_size`` have the label -1.
+        Cluster of each row. Clusters are numbered by their first row. Noise has the label -1.
     n_clusters_ : int
         Number of clusters, not counting -1.
     hierarchy_ : FusionHierarchy
-        All fusions, level by level.
+        All fusions, level by level, and the tree in which the clusters merge pairwise, up to a single one. If clusters
+        are merged after the levels to get ``n_clusters``, this is the last level of the hierarchy.
+    choice_ : Choice or None
+        With ``n_clusters="auto"``: the numbers of clusters that were compared, and their silhouettes.
     parents_ : array of int, shape (n_samples,)
         For each row, the number of the row that absorbed it, or its own number if it was not absorbed.
     medoid_indices_ : array of int, shape (n_clusters_,)
         Row number of each cluster's medoid.
     medoids_ : array or CSR matrix, shape (n_clusters_, n_features)
         Values of each cluster's medoid.
+    exemplar_indices_ : array of int, shape (n_clusters_,)
+        Row number of the most central row of each cluster: the one nearest to the mean of all its rows. For sources
+        and Dask arrays in several batches, the nearest of the landmarks that ``predict`` uses. The medoid is the root
+        of the cluster in the hierarchy, which can be less central.
+    exemplars_ : array or CSR matrix, shape (n_clusters_, n_features)
+        Values of each cluster's exemplar.
     n_iter_ : int
-        Number of levels that were run, including the last one, which fuses nothing, and redraws.
+        Number of levels that were run, including redraws.
     diagnostics_ : list of LevelRecord
         Sizes, agreement and times of each level; ``pandas.DataFrame(model.diagnostics_)`` shows them as a table.
     relevant_features_ : array of int or None
@@ -194,21 +210,22 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": "no_validation",  # check_base_method has clearer messages
+        "n_clusters": [None, StrOptions({"auto", "levels"}), Interval(Integral, 1, None, closed="left")],
         "n_views": [Interval(Integral, 1, MAX_VIEWS, closed="both")],
         "max_features": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
-        "consensus": [StrOptions({"strict", "relaxed", "majority"})],
-        "agreement_threshold": [Interval(Real, 0, 1, closed="both")],
-        "majority": [Interval(Real, 0, 1, closed="right")],
+        "consensus": [StrOptions({"auto", "strict", "relaxed", "majority"})],
+        "consensus_threshold": [None, Interval(Real, 0, 1, closed="both")],
         "medoid": [StrOptions({*CENTRALITY, *SIMILARITY}), callable],
-        "max_candidates": [Interval(Integral, 1, None, closed="left")],
-        "candidate_fraction": [None, Interval(Real, 0, 1, closed="right")],
+        "max_candidates": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
         "medoid_weights": ["boolean"],
         "feature_screen": ["boolean"],
         "scale_views": ["boolean"],
         "batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
         "memory_limit": [None, str, Interval(Real, 1, None, closed="left")],
         "redraws": [Interval(Integral, 0, MAX_LEVELS, closed="both")],
-        "min_cluster_size": [Interval(Integral, 1, None, closed="left")],
+        "noise": [StrOptions({"label", "clusters"})],
+        "min_cluster_size": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="neither")],
+        "small_clusters": [StrOptions({"noise", "nearest"})],
         "max_iter": [Interval(Integral, 1, MAX_LEVELS, closed="both")],
         "checkpoint": [None, str, os.PathLike],
         "n_jobs": [None, Integral],
@@ -220,21 +237,22 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self,
         estimator: Any = None,
         *,
+        n_clusters: int | str | None = None,
         n_views: int = 5,
         max_features: int | float = 1.0,
-        consensus: str = "strict",
-        agreement_threshold: float = 0.8,
-        majority: float = 0.5,
+        consensus: str = "auto",
+        consensus_threshold: float | None = None,
         medoid: str | Callable[[Any], Any] = "cosine",
-        max_candidates: int = 1000,
-        candidate_fraction: float | None = None,
-        medoid_weights: bool = False,
+        max_candidates: int | float = 1000,
+        medoid_weights: bool = True,
         feature_screen: bool = False,
         scale_views: bool = False,
         batch_size: int | str | None = None,
         memory_limit: int | str | None = None,
         redraws: int = 0,
-        min_cluster_size: int = 1,
+        noise: str = "label",
+        min_cluster_size: int | float = 1,
+        small_clusters: str = "noise",
         max_iter: int = 100,
         checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
@@ -242,26 +260,58 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         verbose: int = 0,
     ) -> None:
         self.estimator = estimator
+        self.n_clusters = n_clusters
         self.n_views = n_views
         self.max_features = max_features
         self.consensus = consensus
-        self.agreement_threshold = agreement_threshold
-        self.majority = majority
+        self.consensus_threshold = consensus_threshold
         self.medoid = medoid
         self.max_candidates = max_candidates
-        self.candidate_fraction = candidate_fraction
         self.medoid_weights = medoid_weights
         self.feature_screen = feature_screen
         self.scale_views = scale_views
         self.batch_size = batch_size
         self.memory_limit = memory_limit
         self.redraws = redraws
+        self.noise = noise
         self.min_cluster_size = min_cluster_size
+        self.small_clusters = small_clusters
         self.max_iter = max_iter
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    @classmethod
+    def as_published(cls, estimator: Any = None, **changes: Any) -> Self:
+        """Return a model that runs the algorithm of the paper.
+
+        The consensus is strict, medoids have no mass, the base method is told at every level what the user wrote, and
+        the clusters of the last level are the result, however many there are; noise rows are clusters of their own.
+
+        Parameters
+        ----------
+        estimator : object, default=None
+            The base clustering method; None means :class:`sklearn.cluster.KMeans` with its default parameters.
+        **changes
+            Other parameters, such as ``consensus="relaxed"``.
+
+        Returns
+        -------
+        model : CoHiRF
+            The model.
+
+        Examples
+        --------
+        >>> from sklearn.cluster import KMeans
+        >>> from sklearn.datasets import load_iris
+        >>> from cohirf import CoHiRF
+        >>> X, _ = load_iris(return_X_y=True)
+        >>> CoHiRF.as_published(KMeans(3, n_init=1), random_state=0).fit(X).n_clusters_
+        3
+        """
+        published = {"n_clusters": "levels", "consensus": "strict", "medoid_weights": False, "noise": "clusters"}
+        return cls(estimator, **(published | changes))
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Parameter, signature
 from typing import Any
 
@@ -24,6 +24,8 @@ SIZES = ("n_clusters", "n_components", "n_neighbors", "min_samples", "min_cluste
 # to choose, which does not matter here.
 COPIES = ("copy", "copy_x")
 COPY_VALUES = (True, False, "warn")
+# A method that is told a finer number of clusters than asked for needs this many rows for each.
+ROWS_PER_CLUSTER = 3
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,11 @@ class BaseMethod:
         Parameters that may not exceed the number of rows, with their values.
     n_clusters : int or None
         The fixed number of clusters; None if the method finds the number itself.
+    told : str or None
+        Name of the parameter that tells the method how many clusters to find: ``n_clusters`` or, for mixtures,
+        ``n_components``.
+    asked : int or None
+        The number of clusters to find in the end, if the method is told a finer one; see ``telling``.
     weight_argument : str or None
         Name of the argument of ``fit`` that takes sample weights.
     """
@@ -51,7 +58,14 @@ class BaseMethod:
     copies: tuple[str, ...]
     sizes: dict[str, int]
     n_clusters: int | None
+    told: str | None
     weight_argument: str | None
+    asked: int | None = None
+
+    @property
+    def clusterer(self) -> Any:
+        """The method, or the last step of a pipeline."""
+        return self.prototype.steps[-1][1] if isinstance(self.prototype, Pipeline) else self.prototype
 
     @property
     def is_deterministic(self) -> bool:
@@ -80,8 +94,24 @@ class BaseMethod:
             copies=tuple(name for name in last if last[name] in COPIES and parameters[name] in COPY_VALUES),
             sizes=sizes,
             n_clusters=sizes.get(f"{clusterer}n_clusters"),
+            told=next((name for name in (f"{clusterer}n_clusters", f"{clusterer}n_components") if name in sizes), None),
             weight_argument=find_weight_argument(estimator),
         )
+
+    @property
+    def n_told(self) -> int | None:
+        """The number of clusters that the method is told to find; None if it finds the number itself."""
+        return None if self.told is None else self.sizes[self.told]
+
+    def telling(self, n_clusters: int, asked: int) -> BaseMethod:
+        """Return the method, told to find ``n_clusters`` clusters where ``asked`` are wanted in the end.
+
+        If a batch has too few rows for so many clusters, it is told fewer, but not fewer than asked for.
+        """
+        if self.told is None:
+            return self
+        method = BaseMethod.of(clone(self.prototype, safe=False).set_params(**{self.told: n_clusters}))
+        return replace(method, asked=asked)
 
     def label_rows(
         self, view: Any, rng: np.random.Generator, sample_weight: Any = None, *, may_overwrite: bool = False
@@ -108,6 +138,7 @@ class BaseMethod:
         # A call that may have to be repeated with lower sizes must not overwrite the view.
         may_overwrite = may_overwrite and all(size < n_rows for size in self.sizes.values())
         settings |= dict.fromkeys(self.copies, not may_overwrite)
+        settings |= self._tell_fewer(n_rows)
         weights = {} if sample_weight is None or self.weight_argument is None else {self.weight_argument: sample_weight}
         with calling_base_method():
             labels = self._call(view, settings, weights)
@@ -115,7 +146,16 @@ class BaseMethod:
 
     def finds_no_fewer_than(self, n_clusters: int) -> bool:
         """Return whether the method has a fixed number of clusters, and it is at least ``n_clusters``."""
+        if self.asked is not None:
+            return self.asked >= n_clusters
         return self.n_clusters is not None and self.n_clusters >= n_clusters
+
+    def _tell_fewer(self, n_rows: int) -> dict[str, int]:
+        """Return the number of clusters to tell, if the rows are too few for the finer number."""
+        if self.asked is None or self.told is None:
+            return {}
+        bound = max(self.asked, n_rows // ROWS_PER_CLUSTER)
+        return {self.told: bound} if self.sizes[self.told] > bound else {}
 
     def _call(self, view: Any, settings: dict[str, Any], weights: dict[Any, Any]) -> Any:
         """Fit a fresh copy; if it fails and sizes may be the reason, try again with lower sizes."""

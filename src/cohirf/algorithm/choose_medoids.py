@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -89,9 +90,15 @@ Centrality = Callable[[Members], FloatArray]
 
 def fill_missing(X: Any, column_means: NDArray[np.floating[Any]] | None) -> Any:
     """Return ``X`` with missing cells replaced by the means of their columns, as distances need it."""
-    if column_means is None or not np.isnan(X).any():
+    if X is None or column_means is None or not np.isnan(X).any():
         return X
     return np.where(np.isnan(X), column_means, X)
+
+
+def cluster_means(X: Any, labels: IntArray, n_clusters: int, mass: FloatArray | None) -> Any:
+    """Return the mean of each cluster's rows, weighted by their mass, in float64; a CSR matrix if ``X`` is one."""
+    members = Members(X, None, labels, n_clusters, mass)
+    return _cluster_means(members, members.weigh(np.ones(len(labels))))
 
 
 def choose_central_medoids(
@@ -127,8 +134,7 @@ def choose_sampled_medoids(
     rng: np.random.Generator,
     *,
     similarity: Similarity,
-    max_candidates: int,
-    candidate_fraction: float | None,
+    max_candidates: int | float,
 ) -> IntArray:
     """Return the medoid of each cluster among a sample of its rows, for any similarity.
 
@@ -136,7 +142,7 @@ def choose_sampled_medoids(
     from several clusters with equally many candidates each: an array of shape (clusters, candidates, features), or a
     CSR matrix with the rows of all clusters stacked. The mass has the shape (clusters, candidates).
     """
-    starts, candidates = _sample_candidates(labels, n_clusters, rng, max_candidates, candidate_fraction)
+    starts, candidates = _sample_candidates(labels, n_clusters, rng, max_candidates)
     n_candidates = np.diff(starts)
     medoids = candidates[starts[:-1]]
     for size in np.unique(n_candidates[n_candidates > 1]):
@@ -263,14 +269,15 @@ def _parts(X: Any, labels: IntArray, n_clusters: int, mass: FloatArray | None) -
 
 
 def _sample_candidates(
-    labels: IntArray, n_clusters: int, rng: np.random.Generator, max_candidates: int, fraction: float | None
+    labels: IntArray, n_clusters: int, rng: np.random.Generator, max_candidates: int | float
 ) -> tuple[IntArray, IntArray]:
     """Draw the candidates of each cluster without replacement; the result has the format of ``rows_by_label``."""
     starts, rows = rows_by_label(labels, n_clusters)
     sizes = np.diff(starts)
-    n_candidates = np.minimum(sizes, max_candidates)
-    if fraction is not None:
-        n_candidates = np.minimum(n_candidates, np.ceil(fraction * sizes).astype(sizes.dtype))
+    if isinstance(max_candidates, Integral):
+        n_candidates = np.minimum(sizes, max_candidates)
+    else:  # a share
+        n_candidates = np.ceil(max_candidates * sizes).astype(sizes.dtype)
     if (n_candidates == sizes).all():
         return starts, rows
     label_of = np.repeat(np.arange(n_clusters), sizes)

@@ -62,11 +62,15 @@ class Codes:
 
 @dataclass(frozen=True)
 class Consensus:
-    """The partition the kept views agree on: ``labels`` in ``range(n_clusters)``, one per row."""
+    """The partition the kept views agree on: ``labels`` in ``range(n_clusters)``, one per row.
+
+    The last ``n_noise`` labels are those of single rows that the base method called noise.
+    """
 
     labels: IntArray
     n_clusters: int
     views_kept: tuple[int, ...]
+    n_noise: int = 0
 
 
 def fold_views(labels_of_views: Iterable[IntArray], n_rows: int, row_mass: NDArray[np.float64] | None = None) -> Codes:
@@ -129,7 +133,7 @@ def label_rows(
     labels = of_code[codes.of_row]
     alone_rows = np.flatnonzero(alone[codes.of_row])
     labels[alone_rows] = np.arange(len(grouped), len(grouped) + len(alone_rows))
-    return Consensus(labels, len(grouped) + len(alone_rows), views)
+    return Consensus(labels, len(grouped) + len(alone_rows), views, len(alone_rows))
 
 
 def leave_one_out_agreement(codes: Codes, views: Sequence[int]) -> NDArray[np.float64]:

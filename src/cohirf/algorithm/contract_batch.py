@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
 from cohirf.algorithm.consensus import Codes, Consensus
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.get_clusters import Views, get_clusters
@@ -33,6 +33,7 @@ class Contraction:
     weighted: bool = False  # whether rows have a mass
     sum_mass: bool = False  # whether a medoid has the total mass of the rows that it represents, or mass 1
     column_means: NDArray[np.floating[Any]] | None = None  # fill values for missing cells when distances are computed
+    keeps_means: bool = False  # whether the means of clusters are needed after the levels
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,10 @@ class ContractedBatch:
         The medoid of each cluster, as a position in the batch.
     mass : array of float or None
         Mass of each medoid.
+    means : array, CSR matrix or None
+        Mean of the rows of each cluster, weighted by their mass, if means are kept.
+    n_noise : int
+        The last clusters, this many, are single rows that the base method called noise.
     stability : array of float32
         For each row, the mean over views of the Jaccard index (see ``stability.py``).
     view_stability : array of float
@@ -59,6 +64,8 @@ class ContractedBatch:
     labels: IntArray
     medoids: IntArray
     mass: Mass | None
+    means: Any
+    n_noise: int
     stability: NDArray[np.float32]
     view_stability: NDArray[np.float64]
     costs: tuple[float, ...]
@@ -81,6 +88,8 @@ def contract_batch(
         labels=found.labels,
         medoids=medoids,
         mass=_contracted_mass(mass, found, sum_mass=contraction.sum_mass),
+        means=cluster_means(filled, found.labels, found.n_clusters, mass) if contraction.keeps_means else None,
+        n_noise=found.n_noise,
         stability=clusters.stability.of_row,
         view_stability=clusters.stability.of_view,
         costs=(

@@ -36,13 +36,17 @@ class RowResults:
 
 @dataclass(frozen=True)
 class Tree:
-    """The fusions in this process: of all rows or, with ``rows`` and ``row_sizes``, of leaves that are clusters."""
+    """The fusions in this process: of all rows or, with ``rows`` and ``row_sizes``, of leaves that are clusters.
+
+    ``level_0`` is the level of the fit whose clusters are the leaves; level 0 has all rows.
+    """
 
     parents: IntArray
     absorbed_at: IntArray
     n_levels: int
     rows: IntArray | None = None
     row_sizes: IntArray | None = None
+    level_0: int = 0
 
 
 class FirstLevel(Protocol):
@@ -154,9 +158,14 @@ def label_rows(vectors: tuple[IntArray, IntArray], rows: slice) -> None:
     labels[rows] = labels[parents[rows]]
 
 
-def label_leaves(state: FitState, leaves: Survivors, min_cluster_size: float, dtype: Any) -> tuple[IntArray, IntArray]:
-    """Return the final label of each leaf, and the leaf that is the medoid of each label (GetFinalLabels)."""
+def label_leaves(
+    state: FitState, leaves: Survivors, is_noise: NDArray[np.bool_], min_cluster_size: float, dtype: Any
+) -> tuple[IntArray, IntArray]:
+    """Return the final label of each leaf, and the leaf that is the medoid of each label (GetFinalLabels).
+
+    Noise, and the leaves of clusters that are too small, have the label -1.
+    """
     roots = find_roots(state.fusions.parents, state.fusions.absorbed_at, state.level).astype(dtype)
     labels, medoids = number_by_first_row(*get_final_labels(roots), leaves.first_rows)
     sizes: NDArray[np.float64] = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
-    return hide_small_clusters(labels, medoids, sizes, min_cluster_size)
+    return hide_small_clusters(labels, medoids, np.where(is_noise, -1, sizes), min_cluster_size)

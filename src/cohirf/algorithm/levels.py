@@ -12,15 +12,17 @@ checkpoints wrap the engine. None of them is part of the algorithm.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cohirf.algorithm.batches import Batches, Run, cut_at_chunks, cut_into_runs, split_into_batches
+from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.companions import Companions
 from cohirf.algorithm.contract_batch import Contraction, Mass
 from cohirf.algorithm.engine import Engine, SerialEngine
@@ -153,6 +155,8 @@ class FitState:
         Number of consecutive levels that merged nothing.
     record : LevelRecord
         Record of the last level.
+    is_noise : array of bool
+        For each leaf, whether the base method called it noise at the last level that clustered it.
     """
 
     active: ActiveRows
@@ -161,6 +165,7 @@ class FitState:
     level: int
     idle_levels: int
     record: LevelRecord
+    is_noise: NDArray[np.bool_]
 
     @classmethod
     def of_leaves(cls, leaves: Survivors, values: Rows, rows_in: int, max_level: int, storage: Storage) -> FitState:
@@ -173,6 +178,7 @@ class FitState:
             level=1,
             idle_levels=int(len(leaves.rows) == rows_in),
             record=LevelRecord.of(1, rows_in, leaves),
+            is_noise=leaves.is_noise,
         )
 
     @property
@@ -193,6 +199,9 @@ class FitState:
     def after(self, survivors: Survivors) -> FitState:
         """Return the state after another level."""
         n_active = self.n_active
+        clustered = ~np.isnan(survivors.stability)  # the others were held aside
+        is_noise = self.is_noise.copy()
+        is_noise[survivors.rows[clustered]] = survivors.is_noise[clustered]
         return replace(
             self,
             active=replace(self.active, index=survivors.rows, mass=survivors.mass),
@@ -200,15 +209,24 @@ class FitState:
             level=self.level + 1,
             idle_levels=self.idle_levels + 1 if len(survivors.rows) == n_active else 0,
             record=LevelRecord.of(self.level + 1, n_active, survivors),
+            is_noise=is_noise,
         )
 
 
 def contract_levels(
-    state: FitState, contraction: Contraction, max_level: int, resources: Resources
+    state: FitState,
+    contraction: Contraction,
+    max_level: int,
+    resources: Resources,
+    is_done: Callable[[FitState], bool] | None = None,
 ) -> Iterator[FitState]:
-    """Contract level after level until nothing merges; yield the state after each level, the first one included."""
+    """Contract level after level; yield the state after each level, the first one included.
+
+    The levels end if nothing merges or, with ``is_done``, as soon as this function says so.
+    """
+    is_done = is_done or (lambda state: state.converged or state.stalled)
     yield state
-    while state.level < max_level and not (state.converged or state.stalled):
+    while state.level < max_level and not is_done(state):
         state = state.after(contract_level(state.active, state.level + 1, contraction, resources, state.fusions))
         yield state
 
@@ -302,7 +320,11 @@ def _hold_aside(active: ActiveRows, batches: Batches, contraction: Contraction) 
         return []
     given = None if active.mass is None else active.mass[positions]
     mass = None if not contraction.weighted else np.ones(len(positions)) if given is None else given
-    return [held_aside(active.at(positions), mass, given, contraction.views.n_views)]
+    means = None
+    if contraction.keeps_means:
+        values = active.values.take(active.at(positions))
+        means = fill_missing(values, contraction.column_means).astype(np.float64)
+    return [held_aside(active.at(positions), mass, given, means, contraction.views.n_views)]
 
 
 def _draw_companions(run: Run, level: int, companions: Companions | None) -> list[Any] | None:

@@ -26,6 +26,7 @@ class Draw(IntEnum):
     PROBE = 5
     SCREEN = 6
     COMPANIONS = 7
+    CHOICE = 8
 
 
 def root_entropy(random_state: Any) -> Entropy:

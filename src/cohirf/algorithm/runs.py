@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.algorithm.batches import Run
+from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import ContractedBatch, Contraction, Mass, Place, contract_batch
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.fusions import Fusions
@@ -105,6 +106,10 @@ class Survivors:
         Number of rows in each survivor's cluster, and the smallest index among them.
     weights : array of float or None
         Total mass of the rows in each survivor's cluster; None if each row has mass 1.
+    means : array, CSR matrix or None
+        Mean of the rows in each survivor's cluster, if means are kept.
+    is_noise : array of bool
+        Whether a survivor is a single row of the batch that the base method called noise.
     stability : array of float32
         Stability of each survivor, as in ``CoHiRF.stability_``; NaN if it was held aside.
     batch_sizes, batch_costs, view_stability : array
@@ -118,6 +123,8 @@ class Survivors:
     sizes: NDArray[np.int64]
     first_rows: IntArray
     weights: NDArray[np.float64] | None
+    means: Any
+    is_noise: NDArray[np.bool_]
     stability: NDArray[np.float32]
     batch_sizes: NDArray[np.int64]
     batch_costs: NDArray[np.float64]
@@ -215,7 +222,9 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
         survivor_of[held] = n_before + rank[n_medoids:]
         stability[contracted] = batch.stability
         values = _stack(X[batch.medoids], X_held)[order] if task.carry_values else None
-        parts.append(_survivors(task, batch, contracted, held, order, values, _mass(task, held, contraction)))
+        means = None if batch.means is None else _stack(batch.means, fill_missing(X_held, contraction.column_means))
+        given = _mass(task, held, contraction)
+        parts.append(_survivors(task, batch, contracted, held, order, values, means, given))
         n_before += len(order)
     found = ContractedRun(join_survivors(parts), survivor_of, stability)
     return found if task.fusions is None else found.record(task, task.fusions)
@@ -234,7 +243,7 @@ def gather_survivors(parts: Iterable[Survivors], storage: Storage) -> Survivors:
         return replace(found, values=gatherer.rows())
     order = np.argsort(found.rows)  # random batches, whose values are not carried
     of_rows: dict[str, Any] = {}
-    for name in ("rows", "mass", "sizes", "first_rows", "weights", "stability"):
+    for name in ("rows", "mass", "sizes", "first_rows", "weights", "means", "is_noise", "stability"):
         part = getattr(found, name)
         of_rows[name] = None if part is None else part[order]
     return replace(found, **of_rows)
@@ -251,8 +260,8 @@ def join_survivors(parts: list[Survivors]) -> Survivors:
     return Survivors(**joined)
 
 
-def held_aside(rows: IntArray, mass: Mass | None, weights: Mass | None, n_views: int) -> Survivors:
-    """Return rows that are in no batch of a level as survivors of it."""
+def held_aside(rows: IntArray, mass: Mass | None, weights: Mass | None, means: Any, n_views: int) -> Survivors:
+    """Return rows that are in no batch of a level as survivors of it; ``means`` are their values, if means are kept."""
     return Survivors(
         rows=rows,
         values=None,
@@ -260,6 +269,8 @@ def held_aside(rows: IntArray, mass: Mass | None, weights: Mass | None, n_views:
         sizes=np.ones(len(rows), dtype=np.int64),
         first_rows=rows,
         weights=weights,
+        means=means,
+        is_noise=np.zeros(len(rows), dtype=bool),
         stability=np.full(len(rows), np.nan, dtype=np.float32),
         batch_sizes=np.empty(0, dtype=np.int64),
         batch_costs=np.empty((0, 6)),
@@ -299,11 +310,14 @@ def _survivors(
     held: IntArray,
     order: IntArray,
     values: Any,
+    means: Any,
     of_held: Mass | None,
 ) -> Survivors:
     """Return the medoids of a batch and its held-aside rows in the given order."""
     n_medoids = len(batch.medoids)
     first = contracted[first_rows(batch.labels, n_medoids)]
+    is_noise = np.zeros(len(order), dtype=bool)
+    is_noise[n_medoids - batch.n_noise : n_medoids] = True
     weights = None
     if task.mass is not None:
         of_clusters = sum_by_label(batch.labels, task.mass[contracted], n_medoids)
@@ -315,6 +329,8 @@ def _survivors(
         sizes=np.concatenate([count_by_label(batch.labels, n_medoids), np.ones(len(held), dtype=np.int64)])[order],
         first_rows=task.run.index(np.concatenate([first, held])[order]),
         weights=weights,
+        means=None if means is None else means[order],
+        is_noise=is_noise[order],
         stability=np.concatenate([batch.stability[batch.medoids], np.full(len(held), np.nan, np.float32)])[order],
         batch_sizes=np.array([len(contracted)]),
         batch_costs=np.array([batch.costs], dtype=np.float64),
@@ -323,7 +339,7 @@ def _survivors(
 
 
 def _stack(of_medoids: Any, of_held: Any) -> Any:
-    return of_medoids if of_held is None else _concatenate([of_medoids, of_held])
+    return of_medoids if of_held is None else _concatenate([of_medoids, of_held.astype(of_medoids.dtype, copy=False)])
 
 
 def _concatenate(blocks: list[Any]) -> Any:

@@ -41,7 +41,8 @@ from cohirf.finite import find_fault
 
 N_COSTS = 6
 OF_ROWS = {"survivor_of", "row_stability"}  # the map from rows to survivors
-OPTIONAL = {"values", "mass", "weights"} | OF_ROWS
+MATRICES = ("values", "means")  # arrays or CSR matrices
+OPTIONAL = {*MATRICES, "mass", "weights"} | OF_ROWS
 
 LAYOUTS = {
     "rows": ArrayLayout(INTEGERS, ("survivors",)),
@@ -50,16 +51,21 @@ LAYOUTS = {
     "sizes": ArrayLayout(INTEGERS, ("survivors",)),
     "first_rows": ArrayLayout(INTEGERS, ("survivors",)),
     "weights": ArrayLayout(("<f8",), ("survivors",)),
+    "means": ArrayLayout(("<f8",), ("survivors", "features")),
+    "is_noise": ArrayLayout(("|b1",), ("survivors",)),
     "stability": ArrayLayout(("<f4",), ("survivors",)),
     "batch_sizes": ArrayLayout(INTEGERS, ("batches",)),
     "batch_costs": ArrayLayout(("<f8",), ("batches", "costs")),
     "view_stability": ArrayLayout(("<f8",), ("batches", "views")),
     "survivor_of": ArrayLayout(INTEGERS, ("rows",)),
     "row_stability": ArrayLayout(("<f4",), ("rows",)),
-    "data": ArrayLayout(FLOATS, ("cells",)),
-    "indices": ArrayLayout(INTEGERS, ("cells",)),
-    "indptr": ArrayLayout(INTEGERS, ("starts",)),
 }
+for _matrix in MATRICES:
+    LAYOUTS |= {
+        f"{_matrix}_data": ArrayLayout(FLOATS, (f"cells of {_matrix}",)),
+        f"{_matrix}_indices": ArrayLayout(INTEGERS, (f"cells of {_matrix}",)),
+        f"{_matrix}_indptr": ArrayLayout(INTEGERS, (f"starts of {_matrix}",)),
+    }
 
 
 @dataclass(frozen=True)
@@ -75,11 +81,12 @@ def encode(entry: JournalEntry) -> tuple[bytes, list[memoryview]]:
     survivors, outcome = entry.outcome.survivors, entry.outcome
     parts = {field.name: getattr(survivors, field.name) for field in fields(survivors)}
     parts |= {"survivor_of": outcome.survivor_of, "row_stability": outcome.stability}
-    csr = None
-    if sparse.issparse(parts["values"]):
-        matrix = parts.pop("values")
-        csr = (type(matrix).__name__, matrix.shape)
-        parts |= csr_parts(matrix)
+    csr = {}
+    for name in MATRICES:
+        if sparse.issparse(parts[name]):
+            matrix = parts.pop(name)
+            csr[name] = (type(matrix).__name__, matrix.shape)
+            parts |= {f"{name}_{part}": array for part, array in csr_parts(matrix).items()}
     arrays = {
         name: np.ascontiguousarray(part, dtype=part.dtype.newbyteorder("<"))
         for name, part in parts.items()
@@ -95,14 +102,14 @@ def decode(header: bytes, data: bytes) -> JournalEntry:
     content = require_keys(json.loads(header), {"place", "arrays", "csr"}, "a record")
     level, batch = (require_count(number, "a place") for number in content["place"])
     arrays = _read_arrays(content["arrays"], data)
-    values = _take_csr(arrays, content["csr"])
+    matrices = _take_csr(arrays, content["csr"])
     names = {field.name for field in fields(Survivors)} | OF_ROWS
     missing = names - OPTIONAL - arrays.keys()
     if missing:
         raise ValueError(f"a record lacks the arrays {sorted(missing)}")
-    parts: dict[str, Any] = dict.fromkeys(OPTIONAL) | arrays
+    parts: dict[str, Any] = dict.fromkeys(OPTIONAL) | arrays | matrices
     survivor_of, row_stability = parts.pop("survivor_of"), parts.pop("row_stability")
-    survivors = Survivors(**(parts if values is None else parts | {"values": values}))
+    survivors = Survivors(**parts)
     _check_survivors(survivors)
     return JournalEntry((level, batch), ContractedRun(survivors, survivor_of, row_stability))
 
@@ -120,6 +127,12 @@ def check_against_task(entry: JournalEntry, task: RunTask, contraction: Contract
             raise ValueError(f"run {place} has NaN, infinity or values whose squares overflow")
     if survivors.view_stability.shape[1] != n_views:
         raise ValueError(f"run {place} has {survivors.view_stability.shape[1]} views, but the fit has {n_views}")
+    if (survivors.means is not None) != contraction.keeps_means:
+        raise ValueError(f"run {place} should have means if and only if the fit keeps them")
+    if survivors.means is not None and survivors.means.shape[1] != n_features:
+        raise ValueError(f"run {place} has means of {survivors.means.shape[1]} features, but the fit has {n_features}")
+    if survivors.means is not None and find_fault(survivors.means, allow_nan=False) is not None:
+        raise ValueError(f"run {place} has means with NaN, infinity or values whose squares overflow")
     if (survivors.mass is not None) != contraction.weighted:
         raise ValueError(f"run {place} should have mass if and only if the fit is weighted")
     _check_rows(entry.outcome, task)
@@ -157,17 +170,18 @@ def _read_arrays(content: Mapping[str, Any], data: bytes) -> Arrays:
     return arrays
 
 
-def _take_csr(arrays: Arrays, csr: Any) -> Any:
-    """Remove the parts of a CSR matrix from ``arrays``, and return the matrix; None if there is none."""
-    if csr is None:
-        if arrays.keys() & set(CSR_PARTS):
-            raise ValueError("a record has parts of a CSR matrix, but its header does not describe the matrix")
-        return None
-    kind, shape = csr
-    if kind not in CSR_KINDS or len(shape) != 2 or "values" in arrays:
-        raise ValueError("csr must be the type and the shape of the only matrix")
-    n_rows, n_columns = (require_count(length, "a length") for length in shape)
-    return build_csr(kind, {part: arrays.pop(part) for part in CSR_PARTS}, (n_rows, n_columns), "values")
+def _take_csr(arrays: Arrays, csr: Mapping[str, Any]) -> dict[str, Any]:
+    """Remove the parts of CSR matrices from ``arrays``, and return the matrices."""
+    matrices = {}
+    for name, (kind, shape) in csr.items():
+        if name not in MATRICES or kind not in CSR_KINDS or len(shape) != 2 or name in arrays:
+            raise ValueError("csr must have the type and the shape of each matrix")
+        n_rows, n_columns = (require_count(length, "a length") for length in shape)
+        parts = {part: arrays.pop(f"{name}_{part}") for part in CSR_PARTS}
+        matrices[name] = build_csr(kind, parts, (n_rows, n_columns), name)
+    if any(name.endswith(tuple(f"_{part}" for part in CSR_PARTS)) for name in arrays):
+        raise ValueError("a record has parts of a CSR matrix, but its header does not describe the matrix")
+    return matrices
 
 
 # ---- values
@@ -182,8 +196,10 @@ def _check_survivors(survivors: Survivors) -> None:
     for name in ("mass", "weights"):
         if getattr(survivors, name) is not None:
             _require(name, getattr(survivors, name), is_finite)
-    if survivors.values is not None and survivors.values.shape[0] != len(survivors.rows):
-        raise ValueError(f"{len(survivors.rows)} survivors have values of {survivors.values.shape[0]} rows")
+    for name in MATRICES:
+        matrix = getattr(survivors, name)
+        if matrix is not None and matrix.shape[0] != len(survivors.rows):
+            raise ValueError(f"{len(survivors.rows)} survivors have {name} of {matrix.shape[0]} rows")
 
 
 def _check_rows(outcome: ContractedRun, task: RunTask) -> None:

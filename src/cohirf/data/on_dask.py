@@ -249,7 +249,7 @@ class FirstLevelOnDask:
         results = self._hand_down(table)
         # level 0 of the tree is the first level of the fit
         absorbed_at = np.maximum(fusions.absorbed_at, 1) - 1
-        tree = Tree(fusions.parents, absorbed_at, int(absorbed_at.max()), rows, self.leaves.sizes)
+        tree = Tree(fusions.parents, absorbed_at, int(absorbed_at.max()), rows, self.leaves.sizes, level_0=1)
         return RowResults(
             self._vector(results, attrgetter("labels"), labels.dtype),
             self._vector(results, attrgetter("parents"), rows.dtype),

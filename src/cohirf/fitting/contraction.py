@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.choose_medoids import (
     CallableSimilarity,
     choose_central_medoids,
@@ -23,8 +24,10 @@ from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.majority import majority_consensus
 from cohirf.algorithm.randomness import Entropy
 from cohirf.data import Data
+from cohirf.fitting.goal import Goal
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
+THRESHOLDS = {"relaxed": 0.8, "majority": 0.5}
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
 
 
@@ -36,9 +39,18 @@ class Settled:
     batch_size: int | None
 
 
-def make_contraction(model: Any, data: Data, settled: Settled, *, weighted: bool) -> Contraction:
-    """Return how the fit of a model contracts batches of the data, which has the relevant features only."""
-    method = BaseMethod.of(model._base_method())
+def make_contraction(
+    model: Any, data: Data, settled: Settled, *, weighted: bool, several_batches: bool | None = None
+) -> Contraction:
+    """Return how the fit of a model contracts batches of the data, which has the relevant features only.
+
+    Whether there are several batches follows from the batch size, unless it is not known yet.
+    """
+    if several_batches is None:
+        several_batches = count_batches(data.rows.n_rows, settled.batch_size) > 1
+    goal, n_features = Goal.of(model), model._count_view_features()
+    whole = BaseMethod.of(model._base_method()).is_deterministic and n_features == data.n_features
+    method = goal.method(model.estimator, several_batches=several_batches, one_view=model.n_views == 1 or whole)
     if model.redraws and method.n_clusters is not None:
         raise ValueError(
             f"redraws={model.redraws} cannot be combined with a fixed number of clusters, and "
@@ -46,22 +58,35 @@ def make_contraction(model: Any, data: Data, settled: Settled, *, weighted: bool
             f"base method that finds the number of clusters itself, such as DBSCAN."
         )
     return Contraction(
-        views=Views(method, model.n_views, model._count_view_features(), settled.entropy, model.scale_views),
-        consensus=_consensus_function(model),
+        views=Views(method, model.n_views, n_features, settled.entropy, model.scale_views),
+        consensus=_consensus_function(model, goal, several_batches=several_batches),
         choose_medoids=_medoid_function(model),
         batch_size=settled.batch_size,
         weighted=weighted,
         sum_mass=model.medoid_weights,
         column_means=data.column_means,
+        keeps_means=True,
     )
 
 
-def _consensus_function(model: Any) -> Callable[[Codes], Consensus]:
-    if model.consensus == "strict":
+def _consensus_function(model: Any, goal: Goal, *, several_batches: bool) -> Callable[[Codes], Consensus]:
+    consensus = model.consensus
+    if consensus == "auto":
+        consensus = "strict" if several_batches else "majority"
+    if consensus == "strict":
         return strict_consensus
-    if model.consensus == "majority":
-        return partial(majority_consensus, majority=model.majority)
-    return partial(relaxed_consensus, threshold=model.agreement_threshold)
+    threshold = THRESHOLDS[consensus] if model.consensus_threshold is None else model.consensus_threshold
+    if consensus == "relaxed":
+        return partial(relaxed_consensus, threshold=threshold)
+    if several_batches or goal.n_clusters is None:
+        return partial(majority_consensus, majority=threshold)
+    return partial(ample_majority, majority=threshold, n_clusters=goal.n_clusters)
+
+
+def ample_majority(codes: Codes, majority: float, n_clusters: int) -> Consensus:
+    """Return the majority consensus, or the strict one if that leaves fewer than ``n_clusters`` groups."""
+    found = majority_consensus(codes, majority)
+    return found if found.n_clusters - found.n_noise >= n_clusters else strict_consensus(codes)
 
 
 def _medoid_function(model: Any) -> ChooseMedoids:
@@ -71,5 +96,4 @@ def _medoid_function(model: Any) -> ChooseMedoids:
         choose_sampled_medoids,
         similarity=CallableSimilarity(model.medoid) if callable(model.medoid) else SIMILARITY[model.medoid],
         max_candidates=model.max_candidates,
-        candidate_fraction=model.candidate_fraction,
     )

@@ -5,22 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import progress
 from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
+from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.companions import Companions, count_shown
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.feature_tally import FeatureTally
 from cohirf.algorithm.first_level import FirstLevel
+from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState, LevelRecord, Resources, contract_levels
+from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.algorithm.population import Population
+from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.redraw import redraw_rounds
 from cohirf.algorithm.repeated_warnings import showing_warnings_once
-from cohirf.algorithm.storage import MemoryStorage, Storage
+from cohirf.algorithm.storage import MemoryStorage, Storage, take_in_order
 from cohirf.algorithm.thin_batches import ThinBatchesWarning, judge_first_level
 from cohirf.callers import warn_caller
 from cohirf.data import Data
@@ -28,7 +34,10 @@ from cohirf.data.data import DataWeights
 from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.fitting.begin import Screen, WrapEngine, begin, check_weights
+from cohirf.fitting.choice import SAMPLED_ROWS, Choice, choose_number
 from cohirf.fitting.contraction import make_contraction
+from cohirf.fitting.ending import Ending, TooFewClustersError, end_fit
+from cohirf.fitting.goal import Goal
 from cohirf.fitting.results import collect_results, spread_out
 from cohirf.scratch import ScratchStorage
 
@@ -48,8 +57,10 @@ def fit_data(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
         tally = FeatureTally(contraction.views, relevant.n_features)
         fit = Fit(model, relevant, weights, contraction, wrap_engine, tally)
         first_level, state, records = fit.run()
-        attributes = collect_results(model, relevant, weights, first_level, state, contraction)
+        ending = fit.end(first_level, state)
+        attributes = collect_results(model, relevant, weights, first_level, ending, contraction)
         attributes["diagnostics_"] = records
+        attributes["n_iter_"] = state.level
         attributes["feature_agreement_"] = spread_out(tally.mean(), model.relevant_features_, data.n_features)
         if relevant is not data:  # medoids_ has all features, but the levels saw only the relevant ones
             attributes["medoids_"] = data.take(attributes["medoid_indices_"])
@@ -87,7 +98,7 @@ class Fit:
         """Run all levels and redraws; warn if batches are too thin or the fit is unfinished."""
         model = self.model
         self._warn_if_no_two_rows_can_fuse()
-        max_level = model.max_iter + model.redraws
+        max_level = model.max_iter + model.redraws + 1  # the last one merges to the wanted number of clusters
         first_level = self.data.contract_first_level(
             self.weights, self.contraction, max_level, model.n_jobs, self._first_resources
         )
@@ -101,6 +112,46 @@ class Fit:
             if model.verbose:
                 progress.say(progress.describe_level(state.record, model.n_views))
         return first_level, state, records
+
+    def end(self, first_level: FirstLevel, state: FitState) -> Ending:
+        """Grow the tree above the levels, and merge clusters to as many as are wanted."""
+        model, goal = self.model, self._goal
+        choose = partial(self._choose_number, first_level)
+        try:
+            ending = end_fit(model, goal, first_level, state, choose)
+        except TooFewClustersError as error:
+            raise ValueError(self._explain_too_few(error)) from None
+        if model.verbose and ending.choice is not None:
+            progress.say(ending.choice.describe())
+        return ending
+
+    def _choose_number(self, first_level: FirstLevel, tree: MergeTree, position: IntArray) -> Choice:
+        """Choose the number of clusters on a sample of rows; of rows that were read once, on a sample of leaves."""
+        leaves = first_level.leaves
+        rng = generator_at(self.contraction.views.entropy, Draw.CHOICE)
+        if first_level.readable is None:
+            some = np.sort(rng.permutation(len(leaves.rows))[:SAMPLED_ROWS])
+            points = take_in_order(leaves.values, some)
+        else:
+            rows = np.sort(self._population.draw(SAMPLED_ROWS, rng))
+            points, some = first_level.readable.take(rows), first_level.find_leaves(rows)
+        clustered = np.flatnonzero(position[some] >= 0)
+        points = fill_missing(points[clustered], self.data.column_means)
+        return choose_number(tree, points, position[some[clustered]])
+
+    def _explain_too_few(self, error: TooFewClustersError) -> str:
+        name = type(self.contraction.views.method.prototype).__name__
+        asked = f"n_clusters={error.n_clusters} cannot be reached:"
+        if self._population.n_rows <= error.n_clusters or self.contraction.views.method.told is not None:
+            return f"{asked} the data has only {error.n_found} distinct rows or groups. Lower n_clusters."
+        return (
+            f"{asked} {name} found {error.n_found} clusters, and clusters can only be merged. Lower n_clusters, or "
+            f"let the base method find more clusters."
+        )
+
+    @property
+    def _goal(self) -> Goal:
+        return Goal.of(self.model)
 
     @property
     def _population(self) -> Population:
@@ -124,7 +175,8 @@ class Fit:
 
     def _levels(self, first_level: FirstLevel, state: FitState, resources: Resources) -> Iterator[FitState]:
         """Yield the state after each level and each redraw."""
-        for after in contract_levels(state, self.contraction, self.model.max_iter, resources):
+        goal = self._goal
+        for after in contract_levels(state, self.contraction, self.model.max_iter, resources, goal.is_reached):
             state = after
             self.tally.add_level(state.level, state.survivors)
             yield state
@@ -144,7 +196,8 @@ class Fit:
         return verdict.is_hopeless
 
     def _warn_if_no_two_rows_can_fuse(self) -> None:
-        n_clusters, n_rows = self.contraction.views.method.n_clusters, self._population.n_rows
+        method, n_rows = self.contraction.views.method, self._population.n_rows
+        n_clusters = method.n_clusters if method.asked is None else method.asked
         if n_clusters is not None and n_clusters >= n_rows > 1:
             warn_caller(
                 f"n_clusters={n_clusters} of {type(self.model._base_method()).__name__} is at least the number of rows "
@@ -160,7 +213,7 @@ class Fit:
                 f"more.",
                 ConvergenceWarning,
             )
-        elif state.idle_levels == 0:
+        elif not self._goal.is_reached(state) and state.idle_levels == 0:
             warn_caller(
                 f"The last level still merged clusters when max_iter={self.model.max_iter} was reached: "
                 f"raise max_iter, or ignore this warning if the fit is meant to stop there.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,12 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.first_level import FirstLevel, label_leaves
 from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
-from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.randomness import Draw, generator_at
-from cohirf.algorithm.storage import take_in_order
+from cohirf.algorithm.storage import ArrayRows, take_in_order
 from cohirf.data import Data
 from cohirf.data.data import DataWeights
+from cohirf.fitting.ending import Ending, smallest_size
+from cohirf.fitting.exemplars import FilledRows, find_exemplars
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks, sample_landmarks
 
@@ -25,13 +28,22 @@ def collect_results(
     data: Data,
     weights: DataWeights | None,
     first_level: FirstLevel,
-    state: FitState,
+    ending: Ending,
     contraction: Contraction,
 ) -> dict[str, Any]:
     """Return the fitted attributes that follow from the last level."""
-    leaves, values = first_level.leaves, state.active.values
-    kind, min_size = index_dtype(data.rows.n_rows), model.min_cluster_size
-    labels, medoids = label_leaves(state, leaves, min_size, kind)
+    state, leaves = ending.state, first_level.leaves
+    values = state.active.values
+    total = float(leaves.sizes.sum() if leaves.weights is None else leaves.weights.sum())
+    label = partial(
+        label_leaves,
+        state,
+        leaves,
+        ending.is_noise,
+        smallest_size(model.min_cluster_size, total),
+        index_dtype(data.rows.n_rows),
+    )
+    labels, medoids = label()
     positive = None if weights is None else weights.positive
     rng = generator_at(contraction.views.entropy, Draw.LANDMARKS)
     if first_level.readable is None:
@@ -44,18 +56,33 @@ def collect_results(
     points = fill_missing(points, data.column_means)
     if positive is not None:
         _join_left_out(data, positive, first_level, Landmarks(points, leaf_of_landmark))
-        labels, medoids = label_leaves(state, leaves, min_size, kind)
+        labels, medoids = label()
+    means = ending.means[np.searchsorted(ending.medoids, medoids)]
     by_row, tree = first_level.hand_down(state, labels)
+    if first_level.readable is None:
+        exemplars = landmark_rows[find_exemplars(ArrayRows(points), labels[leaf_of_landmark], means)]
+    else:
+        filled = FilledRows(first_level.readable, data.column_means)
+        exemplars = find_exemplars(filled, first_level.label(labels), means)
     elsewhere = {} if isinstance(by_row.labels, np.ndarray) else {"_absorbed_at": by_row.absorbed_at}
     return elsewhere | {
         "labels_": by_row.labels,
         "parents_": by_row.parents,
         "stability_": by_row.stability,
         "n_clusters_": len(medoids),
+        "exemplar_indices_": exemplars.astype(np.int64),
+        "exemplars_": data.take(exemplars),
         "medoid_indices_": leaves.rows[medoids].astype(np.int64),
         "medoids_": take_in_order(values, medoids),
-        "hierarchy_": FusionHierarchy.of_fit(tree.parents, tree.absorbed_at, tree.n_levels, tree.rows, tree.row_sizes),
-        "n_iter_": state.level,
+        "hierarchy_": FusionHierarchy.of_fit(
+            tree.parents,
+            tree.absorbed_at,
+            tree.n_levels,
+            tree.rows,
+            tree.row_sizes,
+            replace(ending.tree, medoids=leaves.rows[ending.tree.medoids], level=ending.tree.level - tree.level_0),
+        ),
+        "choice_": ending.choice,
         "_landmarks": Landmarks(points, labels[leaf_of_landmark]),
         "_landmark_rows": landmark_rows,
     }

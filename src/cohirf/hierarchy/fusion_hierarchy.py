@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.cluster.hierarchy import is_valid_linkage
 
 from cohirf.algorithm.grouping import IntArray, count_by_label, row_blocks
+from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.algorithm.parents import find_roots, get_final_labels
 from cohirf.hierarchy import export, html
 from cohirf.hierarchy.merges import Merges, find_merges, lifetimes, subtree_sizes
@@ -71,6 +73,8 @@ class FusionHierarchy:
         Only for a condensed hierarchy: row number, in the data, of the medoid of each leaf. Sorted and distinct.
     row_sizes : array of int, shape (n_rows,), default=None
         Only for a condensed hierarchy: number of rows in each leaf.
+    tree : MergeTree, default=None
+        Pairwise merges of the clusters of a level, up to a single cluster, with heights. Its medoids are row numbers.
 
     Attributes
     ----------
@@ -80,6 +84,9 @@ class FusionHierarchy:
         Number of the last level at which clusters fused.
     parents, absorbed_at, rows, row_sizes : array of int
         As given.
+    tree : MergeTree or None
+        As given. A fit grows it by Ward's criterion, with the number of rows as the mass of a cluster; rows that are
+        noise are not in it.
 
     Raises
     ------
@@ -116,6 +123,7 @@ class FusionHierarchy:
         *,
         rows: ArrayLike | None = None,
         row_sizes: ArrayLike | None = None,
+        tree: MergeTree | None = None,
     ) -> None:
         self.parents: IntArray = _as_integers(parents, "parents")
         self.absorbed_at: IntArray = _as_integers(absorbed_at, "absorbed_at")
@@ -125,6 +133,9 @@ class FusionHierarchy:
         self.rows: IntArray | None = None if rows is None else _as_integers(rows, "rows")
         self.row_sizes: IntArray | None = None if row_sizes is None else _as_integers(row_sizes, "row_sizes")
         _check_leaves(self.n_rows, self.rows, self.row_sizes)
+        self.tree = tree
+        if tree is not None:
+            _check_tree(tree, self._leaves(tree.medoids), self.absorbed_at)
 
     @classmethod
     def of_fit(
@@ -134,12 +145,14 @@ class FusionHierarchy:
         n_levels: int,
         rows: IntArray | None = None,
         row_sizes: IntArray | None = None,
+        tree: MergeTree | None = None,
     ) -> FusionHierarchy:
         """Return the hierarchy of a fit, whose vectors need no check: for a billion rows, that takes many seconds."""
         hierarchy = cls.__new__(cls)
         hierarchy.parents, hierarchy.absorbed_at = parents, absorbed_at
         hierarchy.n_rows, hierarchy.n_levels = len(parents), n_levels
         hierarchy.rows, hierarchy.row_sizes = rows, row_sizes
+        hierarchy.tree = tree
         return hierarchy
 
     def __repr__(self) -> str:
@@ -160,7 +173,8 @@ class FusionHierarchy:
         if not isinstance(other, FusionHierarchy):
             return NotImplemented
         names = ("parents", "absorbed_at", "rows", "row_sizes")
-        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+        same_fusions = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+        return same_fusions and self.tree == other.tree
 
     __hash__ = None  # type: ignore[assignment]  # arrays can change
 
@@ -183,7 +197,7 @@ class FusionHierarchy:
         return self.n_rows - np.cumsum(absorbed)
 
     def cut(self, *, level: int | None = None, n_clusters: int | None = None) -> IntArray:
-        """Return the label of each row in the partition of one level.
+        """Return the label of each row in the partition of one level, or after merging to a number of clusters.
 
         Exactly one of ``level`` and ``n_clusters`` must be given.
 
@@ -192,7 +206,8 @@ class FusionHierarchy:
         level : int, default=None
             The level to cut at, from 0 (every row is a cluster) to ``n_levels`` (the final partition).
         n_clusters : int, default=None
-            Cut at the finest level that has at most this many clusters.
+            The number of clusters, from 1 to the number of leaves of ``tree``: the leaves are merged to this number.
+            Rows that are noise get -1. Also the number of clusters of any level.
 
         Returns
         -------
@@ -204,7 +219,7 @@ class FusionHierarchy:
         TypeError
             If both or neither of the parameters are given.
         ValueError
-            If there is no such level, or if even the last level has more than ``n_clusters`` clusters.
+            If there is no such level, or no such number of clusters.
 
         See Also
         --------
@@ -220,7 +235,11 @@ class FusionHierarchy:
         """
         if (level is None) == (n_clusters is None):
             raise TypeError("cut takes either level or n_clusters: pass exactly one of them.")
-        return self._partition(self._level_with(n_clusters) if level is None else level)[0]
+        if level is not None:
+            return self._partition(level)[0]
+        if self.tree is not None and 1 <= index(n_clusters) <= self.tree.n_leaves:
+            return self._cut_tree(index(n_clusters))
+        return self._partition(self._level_with(n_clusters))[0]
 
     def medoids(self, level: int) -> IntArray:
         """Return the medoids of the clusters at one level.
@@ -605,19 +624,34 @@ class FusionHierarchy:
         if not 0 <= index(level) <= self.n_levels:
             raise ValueError(f"level={level} does not exist: pass a level from 0 to {self.n_levels}.")
 
+    def _cut_tree(self, n_clusters: int) -> IntArray:
+        assert self.tree is not None
+        label = np.full(self.n_rows, -1, dtype=self.parents.dtype)
+        label[self._leaves(self.tree.medoids)] = self.tree.cut(n_clusters)
+        labels = label[find_roots(self.parents, self.absorbed_at, self.tree.level)]
+        _, first = np.unique(labels[labels >= 0], return_index=True)
+        order = np.append(np.argsort(np.argsort(first)), -1).astype(labels.dtype)
+        return np.asarray(order[labels])
+
     def _level_with(self, n_clusters: Any) -> int:
         counts = self.cluster_counts()
-        levels = np.flatnonzero(counts <= n_clusters)
+        levels = np.flatnonzero(counts == n_clusters)
         if len(levels) == 0:
+            finest = 1 if self.tree is None else self.tree.n_leaves
+            numbers = f"from 1 to {finest:,}, or " if self.tree is not None else ""
             raise ValueError(
-                f"n_clusters={n_clusters} is not available: the last level has {counts[-1]} clusters. Pass at least "
-                f"this number, or fit again with a base method that merges more rows."
+                f"n_clusters={n_clusters} is not available: pass a number {numbers}that of a level "
+                f"({', '.join(f'{count:,}' for count in counts)})."
             )
         return int(levels[0])
 
     def _data_rows(self, leaves: IntArray) -> IntArray:
         """Return the row numbers, in the data, of ``leaves``."""
         return leaves if self.rows is None else self.rows[leaves]
+
+    def _leaves(self, rows: IntArray) -> IntArray:
+        """Return the leaves of rows of the data that are medoids of leaves."""
+        return rows if self.rows is None else np.searchsorted(self.rows, rows)
 
     def _data_row(self, leaf: int) -> int:
         return leaf if self.rows is None else int(self.rows[leaf])
@@ -670,6 +704,23 @@ def _check_forest(parents: IntArray, absorbed_at: IntArray) -> None:
             )
         if ((level == 0) & (parents[block] != np.arange(block.start, block.stop))).any():
             raise ValueError("parents is not a fusion hierarchy: a row that was never absorbed must be its own parent.")
+
+
+def _check_tree(tree: MergeTree, leaves: IntArray, absorbed_at: IntArray) -> None:
+    """Raise unless the linkage merges the leaves pairwise to one cluster, in steps that never become lower."""
+    n_leaves = len(leaves)
+    is_leaf = (leaves >= 0) & (leaves < len(absorbed_at))
+    if not is_leaf.all() or not (np.diff(leaves) > 0).all():
+        raise ValueError("the medoids of a tree must be sorted and distinct rows of the hierarchy.")
+    level = absorbed_at[leaves]
+    if not 0 <= tree.level <= max(int(absorbed_at.max()), 1) or ((level > 0) & (level <= tree.level)).any():
+        raise ValueError(f"the medoids of a tree must be medoids at its level, {tree.level}.")
+    if tree.linkage.shape != (max(n_leaves - 1, 0), 4):
+        raise ValueError(f"tree has {n_leaves} leaves and linkage {tree.linkage.shape}: a tree has n - 1 merges.")
+    if n_leaves > 1 and not is_valid_linkage(tree.linkage):
+        raise ValueError("tree must have a valid linkage of its leaves.")
+    if not np.isfinite(tree.linkage).all() or (np.diff(tree.linkage[:, 2]) < 0).any():
+        raise ValueError("tree must have finite heights that never decrease.")
 
 
 def _check_leaves(n_rows: int, rows: IntArray | None, row_sizes: IntArray | None) -> None:

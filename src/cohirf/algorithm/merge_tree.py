@@ -1,0 +1,189 @@
+"""The tree above the levels: the clusters of a fit merge pairwise, up to a single one (not part of the paper).
+
+Its leaves are the clusters of the finest level that has few enough of them. Within the clusters of the next level they
+merge first, and so on: every level is a cut of the tree. Above the last level, all that is left merges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cohirf.algorithm.fusions import Fusions
+from cohirf.algorithm.grouping import IntArray, rows_by_label
+from cohirf.algorithm.parents import find_roots
+from cohirf.algorithm.ward import MAX_LINKED, link_groups
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class MergeTree:
+    """Pairwise merges of clusters.
+
+    Attributes
+    ----------
+    medoids : array of int
+        Medoid of each leaf of the tree. Sorted and distinct.
+    linkage : array of float, shape (n_leaves - 1, 4)
+        The merges, in the format of :func:`scipy.cluster.hierarchy.linkage`.
+    level : int
+        The level whose clusters are the leaves.
+    """
+
+    medoids: IntArray
+    linkage: FloatArray
+    level: int
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether another tree has the same merges."""
+        if not isinstance(other, MergeTree):
+            return NotImplemented
+        same = np.array_equal(self.medoids, other.medoids) and np.array_equal(self.linkage, other.linkage)
+        return bool(same and self.level == other.level)
+
+    __hash__ = None  # type: ignore[assignment]  # arrays can change
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return len(self.medoids)
+
+    def cut(self, n_clusters: int) -> IntArray:
+        """Return the cluster of each leaf after merging to ``n_clusters`` clusters, numbered by their first leaf."""
+        n_leaves = self.n_leaves
+        n_merges = n_leaves - n_clusters
+        cluster = np.arange(n_leaves + n_merges)
+        for merge, (left, right) in enumerate(self.linkage[:n_merges, :2].astype(np.int64).tolist()):
+            cluster[left] = cluster[right] = n_leaves + merge
+        for node in range(n_leaves + n_merges - 1, -1, -1):  # a cluster comes after its parts
+            cluster[node] = cluster[cluster[node]]
+        _, first, label = np.unique(cluster[:n_leaves], return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[label]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of rows: their means, as an array or CSR matrix, and their masses."""
+
+    means: Any
+    mass: FloatArray
+
+    def merged(self, label: IntArray, n_labels: int) -> Groups:
+        """Return the groups after those with the same label have merged."""
+        if n_labels == len(self.mass):  # then they are only put into another order
+            order = np.argsort(label)
+            return Groups(self.means[order], self.mass[order])
+        shares = sparse.csr_array((self.mass, (label, np.arange(len(label)))), shape=(n_labels, len(label)))
+        mass = np.asarray(shares.sum(axis=1)).ravel()
+        means = sparse.diags_array(1 / mass) @ (shares @ self.means)
+        return Groups(means.tocsr() if sparse.issparse(means) else np.asarray(means), mass)
+
+
+def grow_tree(
+    groups: Groups, fusions: Fusions, n_levels: int, is_noise: NDArray[np.bool_]
+) -> tuple[MergeTree, IntArray]:
+    """Return the tree of a fit, and the position of each group's leaf in it, or -1 for noise.
+
+    Parameters
+    ----------
+    groups : Groups
+        The clusters of the first level.
+    fusions : Fusions
+        How later levels have fused them.
+    n_levels : int
+        Number of the last level.
+    is_noise : array of bool
+        Which groups are noise, and not in the tree.
+    """
+    finest = _finest_level(fusions.absorbed_at, n_levels, int(is_noise.sum()))
+    roots = find_roots(fusions.parents, fusions.absorbed_at, finest)
+    medoids = np.flatnonzero((roots == np.arange(len(roots))) & ~is_noise)
+    clustered = np.flatnonzero(~is_noise)
+    label = np.searchsorted(medoids, roots[clustered])
+    leaves = Groups(groups.means[clustered], groups.mass[clustered]).merged(label, len(medoids))
+    stages = [
+        np.searchsorted(medoids, find_roots(fusions.parents, fusions.absorbed_at, level)[medoids])
+        for level in range(finest + 1, n_levels + 1)
+    ]
+    position = np.full(len(roots), -1)
+    position[clustered] = label
+    return MergeTree(medoids, link_stages(leaves, stages), finest), position
+
+
+def link_stages(groups: Groups, stages: list[IntArray]) -> FloatArray:
+    """Return the linkage of groups that merge within given clusters first.
+
+    Each of the ``stages`` has a cluster for each group, and is coarser than the one before. A stage merges all groups
+    of a cluster; after the last one, all clusters merge. Heights never decrease.
+    """
+    n_groups = len(groups.mass)
+    number = np.arange(n_groups)  # number of the current cluster of each group in the linkage
+    parts: list[FloatArray] = []
+    n_merges, lowest = 0, 0.0
+    for stage in [*stages, np.zeros(n_groups, dtype=np.int64)]:
+        nodes, first = np.unique(number, return_index=True)
+        if len(nodes) == 1:
+            break
+        node_of_group = np.searchsorted(nodes, number)
+        current = groups.merged(node_of_group, len(nodes))
+        merges = []
+        starts, members = rows_by_label(np.unique(stage[first], return_inverse=True)[1], len(np.unique(stage[first])))
+        for start, end in zip(starts[:-1], starts[1:], strict=True):
+            some = members[start:end]
+            if len(some) > 1:
+                linkage = link_groups(current.means[some], current.mass[some])
+                merges.append((some, linkage))
+        if not merges:
+            continue
+        joined, step_of = _interleave(merges, nodes, n_groups + n_merges)
+        joined[:, 2] = np.maximum(joined[:, 2], lowest)
+        lowest = joined[-1, 2]
+        parts.append(joined)
+        for (some, _), last in zip(merges, step_of, strict=True):
+            number[np.isin(node_of_group, some)] = last
+        n_merges += len(joined)
+    linkage = np.concatenate(parts) if parts else np.empty((0, 4))
+    _count_members(linkage, n_groups)
+    return linkage
+
+
+def _interleave(
+    merges: list[tuple[IntArray, FloatArray]], nodes: IntArray, first_number: int
+) -> tuple[FloatArray, list[int]]:
+    """Sort the merges of several linkages by height, and number their clusters from ``first_number``.
+
+    Returns the merges, and the number of the last cluster of each linkage.
+    """
+    heights = np.concatenate([linkage[:, 2] for _, linkage in merges])
+    offsets = np.cumsum([0, *(len(linkage) for _, linkage in merges)])
+    rank = np.empty(len(heights), dtype=np.int64)
+    rank[np.argsort(heights, kind="stable")] = np.arange(len(heights))
+    joined = np.empty((len(heights), 4))
+    last = []
+    for (some, linkage), offset in zip(merges, offsets, strict=False):
+        numbers = np.concatenate([nodes[some], first_number + rank[offset : offset + len(linkage)]])
+        pairs = np.sort(numbers[linkage[:, :2].astype(np.int64)], axis=1)
+        joined[rank[offset : offset + len(linkage)]] = np.column_stack([pairs, linkage[:, 2:]])
+        last.append(int(numbers[-1]))
+    return joined, last
+
+
+def _count_members(linkage: FloatArray, n_groups: int) -> None:
+    """Fill the last column of a linkage: the number of groups in each cluster."""
+    counts = np.concatenate([np.ones(n_groups), np.empty(len(linkage))])
+    for merge, (left, right) in enumerate(linkage[:, :2].astype(np.int64).tolist()):
+        linkage[merge, 3] = counts[n_groups + merge] = counts[left] + counts[right]
+
+
+def _finest_level(absorbed_at: IntArray, n_levels: int, n_noise: int) -> int:
+    """Return the first level with at most ``MAX_LINKED`` clusters; the last level if there is none."""
+    for level in range(1, n_levels):
+        active = np.count_nonzero((absorbed_at == 0) | (absorbed_at > level))
+        if active - n_noise <= MAX_LINKED:
+            return level
+    return n_levels

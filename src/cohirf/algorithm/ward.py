@@ -1,0 +1,152 @@
+"""Merge groups of rows pairwise, up to a single cluster, by Ward's criterion with masses (not part of the paper).
+
+Of all pairs of clusters, the two merge whose union raises the sum of squared distances of rows to the mean of their
+cluster least. This increase depends on means and masses of the two only: m1 * m2 / (m1 + m2) * |mean1 - mean2|^2. So
+groups stand for all of their rows, and the result is that of Ward's method on rows that are already grouped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.metrics import pairwise_distances_argmin_min
+from sklearn.metrics.pairwise import euclidean_distances
+
+from cohirf.algorithm.grouping import IntArray
+
+FloatArray = NDArray[np.float64]
+ROUNDING = 1e-12
+MAX_LINKED = 2000  # largest number of groups to link: their matrix takes 32 MB, and linking a third of a second
+
+
+def link_groups(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) -> FloatArray:
+    """Return the linkage matrix of groups with the given means and masses.
+
+    Of more than ``max_linked`` groups, the heaviest are linked, after each of the others has joined the nearest of
+    these. So the cost grows with the square of ``max_linked``, and linearly with the number of groups.
+
+    Parameters
+    ----------
+    means : array or CSR matrix of float, shape (n_groups, n_features)
+        Mean of each group.
+    mass : array of float, shape (n_groups,)
+        Mass of each group; all are positive.
+    max_linked : int
+        Largest number of groups to link.
+
+    Returns
+    -------
+    linkage : array of float, shape (n_groups - 1, 4)
+        In the format of :func:`scipy.cluster.hierarchy.linkage`. The height is the square root of twice the increase,
+        as in scipy's "ward": for two single rows, their distance. The last column has the number of groups.
+
+    Examples
+    --------
+    The last group is as far from the second as this is from the first, but it is heavy:
+
+    >>> import numpy as np
+    >>> link_groups(np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 1.0, 8.0])).round(2)
+    array([[0.  , 1.  , 1.  , 2.  ],
+           [2.  , 3.  , 2.68, 3.  ]])
+    """
+    n_groups = len(mass)
+    if n_groups <= max_linked:
+        return _as_linkage(*_link_all(means, mass), n_groups)
+    order = np.argsort(-mass, kind="stable")
+    heavy, light = np.sort(order[:max_linked]), np.sort(order[max_linked:])
+    joined, heights = _join_nearest(means, mass, heavy, light)
+    total = mass[heavy] + np.bincount(joined, weights=mass[light], minlength=len(heavy))
+    sums = sparse.csr_array((mass[light], (joined, np.arange(len(light)))), shape=(len(heavy), len(light)))
+    grown = sparse.diags_array(1 / total) @ (sparse.diags_array(mass[heavy]) @ means[heavy] + sums @ means[light])
+    merges, later_heights = _link_all(grown, total)
+    joins = np.column_stack([heavy[joined], light])[np.argsort(heights, kind="stable")]
+    heights = np.sort(heights)
+    return _as_linkage(
+        np.concatenate([joins, heavy[merges]]),
+        np.concatenate([heights, np.maximum(later_heights, heights[-1])]),
+        n_groups,
+    )
+
+
+def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the merges of groups, each as the kept and the absorbed one, in any order, and their heights.
+
+    This is the nearest-neighbour chain algorithm: go from a cluster to its nearest neighbour, and on from there, until
+    two clusters are each other's nearest neighbours; these merge. By Ward's criterion, a merge never brings a cluster
+    nearer to others than the nearer of its two parts was. So the merges are the same as by a search for the best of all
+    pairs. The cost is O(n_groups ** 2).
+    """
+    increase, mass = _pairwise_increase(means, mass), mass.copy()
+    n_groups = len(mass)
+    merges = np.empty((n_groups - 1, 2), dtype=np.int64)
+    increases = np.empty(n_groups - 1)
+    is_merged = np.zeros(n_groups, dtype=bool)
+    chain: list[int] = []
+    for step in range(n_groups - 1):
+        chain = chain or [int(np.argmin(is_merged))]
+        while True:
+            of_last = increase[chain[-1]]
+            nearest = int(of_last.argmin())
+            if len(chain) > 1 and of_last[chain[-2]] <= of_last[nearest] * (1 + ROUNDING):
+                break
+            chain.append(nearest)
+        kept, absorbed = sorted((chain.pop(), chain.pop()))
+        merges[step], increases[step] = (kept, absorbed), increase[kept, absorbed]
+        _merge(increase, mass, kept, absorbed)
+        is_merged[absorbed] = True
+    return merges, np.sqrt(2 * np.maximum(increases, 0))
+
+
+def _join_nearest(means: Any, mass: FloatArray, heavy: IntArray, light: IntArray) -> tuple[IntArray, FloatArray]:
+    """Return, for each light group, the position of the nearest heavy one, and the height of their merge."""
+    nearest, distance = pairwise_distances_argmin_min(means[light], means[heavy])
+    of_heavy, of_light = mass[heavy[nearest]], mass[light]
+    return nearest, distance * np.sqrt(2 * of_heavy * of_light / (of_heavy + of_light))
+
+
+def _pairwise_increase(means: FloatArray, mass: FloatArray) -> FloatArray:
+    """Return by how much a merge of each pair raises the sum of squared distances; infinite on the diagonal."""
+    if sparse.issparse(means):
+        increase = euclidean_distances(means, squared=True)
+    else:
+        increase = cdist(means, means, "sqeuclidean")
+    increase *= mass[:, None]
+    increase *= mass
+    increase /= mass[:, None] + mass
+    np.fill_diagonal(increase, np.inf)
+    return np.asarray(increase)
+
+
+def _merge(increase: FloatArray, mass: FloatArray, kept: int, absorbed: int) -> None:
+    """Let ``kept`` become the union of two clusters, by the formula of Lance and Williams; ``absorbed`` is gone."""
+    total = mass[kept] + mass[absorbed]
+    of_union = (mass[kept] + mass) * increase[kept] + (mass[absorbed] + mass) * increase[absorbed]
+    of_union -= mass * increase[kept, absorbed]
+    of_union /= total + mass
+    of_union[kept] = np.inf
+    mass[kept] = total
+    increase[absorbed] = np.inf
+    increase[:, absorbed] = np.inf
+    of_union[absorbed] = np.inf
+    increase[kept] = of_union
+    increase[:, kept] = of_union
+
+
+def _as_linkage(merges: IntArray, heights: FloatArray, n_groups: int) -> FloatArray:
+    """Sort merges by height, and number clusters as scipy does: groups first, then clusters in the order of merges.
+
+    The sort is stable, so a merge stays behind the merges that made its parts also if their heights are equal.
+    """
+    linkage = np.empty((n_groups - 1, 4))
+    number, n_members = list(range(n_groups)), [1] * n_groups
+    order = np.argsort(heights, kind="stable")
+    for step, (kept, absorbed) in enumerate(merges[order].tolist()):
+        n_members[kept] += n_members[absorbed]
+        left, right = sorted((number[kept], number[absorbed]))
+        linkage[step] = left, right, heights[order[step]], n_members[kept]
+        number[kept] = n_groups + step
+    return linkage

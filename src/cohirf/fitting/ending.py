@@ -1,0 +1,134 @@
+"""After the levels: grow the tree above them, and merge clusters to as many as are wanted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import pairwise_distances_argmin
+
+from cohirf.algorithm.first_level import FirstLevel
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.levels import FitState
+from cohirf.algorithm.merge_tree import Groups, MergeTree, grow_tree
+from cohirf.algorithm.parents import find_roots
+from cohirf.fitting.choice import Choice
+from cohirf.fitting.goal import Goal
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What follows the levels.
+
+    Attributes
+    ----------
+    state : FitState
+        The last state; if clusters were merged in the end, that is one more level.
+    tree : MergeTree
+        Merges of clusters up to a single one. Its medoids are numbers of leaves.
+    means : array or CSR matrix
+        Mean of each cluster of the last level, in the order of ``medoids``.
+    medoids : array of int
+        The leaf that is the medoid of each cluster of the last level, without noise. Sorted.
+    is_noise : array of bool
+        Which leaves are noise.
+    choice : Choice or None
+        How the number of clusters was chosen, if it was.
+    """
+
+    state: FitState
+    tree: MergeTree
+    means: Any
+    medoids: IntArray
+    is_noise: NDArray[np.bool_]
+    choice: Choice | None
+
+
+def end_fit(model: Any, goal: Goal, first_level: FirstLevel, state: FitState, choose: Any) -> Ending:
+    """Grow the tree of a fit, and merge clusters to the number of the goal; ``choose`` chooses it from the tree."""
+    leaves = first_level.leaves
+    roots = find_roots(state.fusions.parents, state.fusions.absorbed_at, state.level)
+    is_noise = find_noise(state, roots, leaves.sizes) if model.noise == "label" else np.zeros(len(roots), dtype=bool)
+    mass = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
+    tree, position = grow_tree(Groups(leaves.means, mass), state.fusions, state.level, is_noise)
+    medoids = np.flatnonzero((roots == np.arange(len(roots))) & ~is_noise)
+    clustered = np.flatnonzero(~is_noise)
+    clusters = Groups(leaves.means[clustered], mass[clustered]).merged(
+        np.searchsorted(medoids, roots[clustered]), len(medoids)
+    )
+    choice = choose(tree, position) if goal.is_chosen else None
+    n_clusters = goal.n_clusters if choice is None else choice.n_clusters
+    label = np.arange(len(medoids))
+    if len(medoids) == 0:
+        return Ending(state, tree, clusters.means, medoids, is_noise, choice)
+    if n_clusters is not None and n_clusters < len(medoids):
+        label = tree.cut(n_clusters)[position[medoids]]
+    elif goal.is_required and n_clusters is not None and n_clusters > len(medoids):
+        raise TooFewClustersError(n_clusters, len(medoids))
+    if model.small_clusters == "nearest":
+        label = join_nearest(clusters, label, smallest_size(model.min_cluster_size, float(mass.sum())))
+    if len(np.unique(label)) < len(medoids):
+        state, medoids, clusters = merge_clusters(state, medoids, clusters, label)
+    return Ending(state, tree, clusters.means, medoids, is_noise, choice)
+
+
+class TooFewClustersError(ValueError):
+    """The levels left fewer clusters than were asked for."""
+
+    def __init__(self, n_clusters: int, n_found: int) -> None:
+        super().__init__(f"n_clusters={n_clusters}, but only {n_found} were found")
+        self.n_clusters, self.n_found = n_clusters, n_found
+
+
+def find_noise(state: FitState, roots: IntArray, sizes: IntArray) -> NDArray[np.bool_]:
+    """Return which leaves are single rows that fused with nothing, and were noise at the last level that saw them."""
+    n_leaves = np.bincount(roots, minlength=len(roots))
+    return state.is_noise & (n_leaves[roots] == 1) & (sizes == 1)
+
+
+def smallest_size(min_cluster_size: int | float, total: float) -> float:
+    """Return the smallest size of a cluster: a number of rows, or a share (float) of the total."""
+    is_share = isinstance(min_cluster_size, float)
+    return min_cluster_size * total if is_share else float(min_cluster_size)
+
+
+def join_nearest(clusters: Groups, label: IntArray, min_size: float) -> IntArray:
+    """Let the clusters of labels that are too small join the nearest label that is not; unless all are too small."""
+    n_labels = int(label.max()) + 1
+    merged = clusters.merged(label, n_labels)
+    small = merged.mass < min_size
+    if small.all() or not small.any():
+        return label
+    large = np.flatnonzero(~small)
+    new_label = np.arange(n_labels)
+    new_label[small] = large[pairwise_distances_argmin(merged.means[np.flatnonzero(small)], merged.means[large])]
+    return np.unique(new_label[label], return_inverse=True)[1]
+
+
+def merge_clusters(
+    state: FitState, medoids: IntArray, clusters: Groups, label: IntArray
+) -> tuple[FitState, IntArray, Groups]:
+    """Merge the clusters with the same label, as one more level; return the state, medoids and clusters after it.
+
+    The medoid of a merged cluster is that of the part whose mean is nearest to the mean of the whole.
+    """
+    n_labels = int(label.max()) + 1
+    merged = clusters.merged(label, n_labels)
+    difference = clusters.means - merged.means[label]
+    distance = np.asarray(
+        (difference.multiply(difference) if hasattr(difference, "multiply") else difference**2).sum(axis=1)
+    )
+    order = np.lexsort((distance.ravel(), label))
+    first = np.searchsorted(label[order], np.arange(n_labels))
+    kept = medoids[order[first]]
+    state.fusions.record(medoids, kept[label].astype(state.fusions.parents.dtype), state.level + 1)
+    by_medoid = np.argsort(kept)
+    return (
+        replace(state, level=state.level + 1),
+        kept[by_medoid],
+        Groups(merged.means[by_medoid], merged.mass[by_medoid]),
+    )

@@ -1,0 +1,73 @@
+"""Exemplars: the most central of all rows of each final cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.grouping import IntArray, first_rows, row_blocks
+from cohirf.algorithm.storage import Rows
+
+BLOCK_CELLS = 2**22
+
+
+@dataclass(frozen=True)
+class FilledRows:
+    """Rows whose missing cells are replaced by the means of their columns."""
+
+    rows: Rows
+    column_means: NDArray[np.floating[Any]] | None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.rows.n_rows
+
+    def take(self, rows: IntArray) -> Any:
+        """Return the given rows."""
+        return fill_missing(self.rows.take(rows), self.column_means)
+
+
+def find_exemplars(rows: Any, labels: IntArray, means: Any) -> IntArray:
+    """Return, for each label, the row with that label that is nearest to the mean of the label.
+
+    This is the row with the smallest sum of squared distances to all rows of its cluster. The cost is linear in the
+    number of rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        All rows.
+    labels : array of int
+        Label of each row, or -1; every label has a row.
+    means : array or CSR matrix
+        Mean of the rows of each label.
+    """
+    n_labels = means.shape[0]
+    nearest, exemplars = np.full(n_labels, np.inf), np.full(n_labels, -1)
+    for block in row_blocks(rows.n_rows, max(1, BLOCK_CELLS // max(1, means.shape[1]))):
+        clustered = block.start + np.flatnonzero(labels[block] >= 0)
+        if len(clustered) == 0:
+            continue
+        own = labels[clustered]
+        distances = _squared_distances(rows.take(clustered), means, own)
+        order = np.lexsort((distances, own))
+        present, first = np.unique(own[order], return_index=True)
+        best = order[first]
+        closer = distances[best] < nearest[present]
+        nearest[present[closer]] = distances[best[closer]]
+        exemplars[present[closer]] = clustered[best[closer]]
+    return exemplars
+
+
+def _squared_distances(X: Any, means: Any, labels: IntArray) -> NDArray[np.float64]:
+    """Return the squared distance of each row to the mean of its label."""
+    difference = X - means[labels]
+    if sparse.issparse(difference):
+        return np.asarray(difference.multiply(difference).sum(axis=1)).ravel()
+    return np.asarray(np.einsum("ij,ij->i", difference, difference, dtype=np.float64))

@@ -1,0 +1,101 @@
+"""How many clusters a fit is to end with, and what follows for its levels: what the base method is told, when to stop.
+
+As published, the base method is told at every level what the user wrote, and the levels run until nothing fuses.
+Otherwise the levels only prepare groups of rows, which are then merged by their means and masses. So a method that is
+told how many clusters to find is told more inside the levels wherever that helps, and the levels end as soon as there
+are few enough groups. The numbers were chosen on the 14 data sets of ``benchmarks/quality/answers.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans, kmeans_plusplus
+
+from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.levels import FitState
+from cohirf.algorithm.ward import MAX_LINKED
+
+FINER = 4  # clusters that K-Means is told for each that is wanted; other methods in several batches, too
+FINER_IN_ONE_VIEW = 8  # without a consensus of several views, groups are coarser
+AUTO_CLUSTERS = 60  # what the method is told if the number of clusters is to be chosen
+MAX_CHOICE = 30  # largest number of clusters to choose
+DEFAULT_ITERATIONS = 10  # of K-Means as the default method: the consensus of views needs no more precision
+SEEDED_ROWS = 100  # rows for each cluster from which the default method chooses its first centres
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a fit ends with.
+
+    Attributes
+    ----------
+    n_clusters : int or None
+        The number of clusters; None if it is chosen, or found by the base method.
+    is_chosen : bool
+        Whether the number is chosen from the tree.
+    as_published : bool
+        Whether the clusters of the last level are the result, however many there are.
+    is_required : bool
+        Whether the user asked for the number, so that any other is an error.
+    """
+
+    n_clusters: int | None = None
+    is_chosen: bool = False
+    as_published: bool = False
+    is_required: bool = False
+
+    @classmethod
+    def of(cls, model: Any) -> Goal:
+        """Return the goal of a model."""
+        if model.n_clusters == "levels":
+            return cls(as_published=True)
+        if model.n_clusters == "auto" or (model.n_clusters is None and model.estimator is None):
+            return cls(is_chosen=True)
+        if model.n_clusters is not None:
+            return cls(n_clusters=int(model.n_clusters), is_required=True)
+        return cls(n_clusters=BaseMethod.of(model.estimator).n_told)
+
+    @property
+    def n_sought(self) -> int | None:
+        """The number of clusters to seek, also if it is to be chosen; None if the base method finds it."""
+        return AUTO_CLUSTERS // FINER if self.is_chosen else self.n_clusters
+
+    def method(self, estimator: Any, *, several_batches: bool, one_view: bool) -> BaseMethod:
+        """Return the base method, told as many clusters as it should find inside the levels."""
+        wanted = self.n_sought
+        if estimator is None:
+            estimator = KMeans() if self.as_published else default_method()
+        method = BaseMethod.of(estimator)
+        if self.as_published or wanted is None or method.told is None:
+            return method
+        if self.is_chosen:
+            return method.telling(AUTO_CLUSTERS, asked=wanted)
+        if several_batches:
+            return method.telling((FINER_IN_ONE_VIEW if one_view else FINER) * wanted, asked=wanted)
+        # K-Means has the criterion of the tree: together they find better clusters than either. In one batch, other
+        # methods are told what they are to find.
+        is_k_means = isinstance(method.clusterer, KMeans | MiniBatchKMeans | BisectingKMeans)
+        return method.telling(FINER * wanted if is_k_means else wanted, asked=wanted)
+
+    def is_reached(self, state: FitState) -> bool:
+        """Return whether the levels end: a further one would fuse nothing, or only lose what the method has found."""
+        if self.as_published:
+            return state.converged or state.stalled
+        all_together = state.record.n_batches == 1 and state.record.rows_held_aside == 0
+        few_enough = self.n_sought is not None and state.n_active <= MAX_LINKED
+        return all_together or few_enough or state.stalled
+
+
+def default_method() -> KMeans:
+    """Return the base method of a model without one: a quick K-Means, since several views of it are combined."""
+    return KMeans(n_init=1, max_iter=DEFAULT_ITERATIONS, init=seed_on_sample)
+
+
+def seed_on_sample(X: Any, n_clusters: int, random_state: Any) -> Any:
+    """Return first centres by k-means++ on a sample of the rows: on all rows, this takes longer than the iterations."""
+    n_rows = max(SEEDED_ROWS * n_clusters, 1)
+    if X.shape[0] > n_rows:
+        X = X[random_state.choice(X.shape[0], n_rows, replace=False)]
+    return kmeans_plusplus(X, n_clusters, random_state=random_state)[0]
