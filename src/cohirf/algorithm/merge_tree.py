@@ -65,6 +65,21 @@ class MergeTree:
         _, first, label = np.unique(cluster[:n_leaves], return_index=True, return_inverse=True)
         return np.argsort(np.argsort(first))[label]
 
+    def prune(self, medoid_of_leaf: IntArray) -> MergeTree:
+        """Return the tree whose leaves are unions of leaves, with the medoid of each given; it has the level 0."""
+        medoids, union = np.unique(medoid_of_leaf, return_inverse=True)
+        number = np.concatenate([union, np.full(len(self.linkage), -1)])  # of each cluster in the new linkage
+        merges = []
+        for merge, (left, right, height, _) in enumerate(self.linkage.tolist()):
+            of_left, of_right = number[int(left)], number[int(right)]
+            number[self.n_leaves + merge] = of_left
+            if of_left != of_right:
+                number[self.n_leaves + merge] = len(medoids) + len(merges)
+                merges.append([min(of_left, of_right), max(of_left, of_right), height, 0.0])
+        linkage = np.array(merges).reshape(-1, 4)
+        count_members(linkage, len(medoids))
+        return MergeTree(medoids, linkage, 0)
+
 
 @dataclass(frozen=True, eq=False)
 class Groups:
@@ -148,7 +163,7 @@ def link_stages(groups: Groups, stages: list[IntArray]) -> FloatArray:
             number[np.isin(node_of_group, some)] = last
         n_merges += len(joined)
     linkage = np.concatenate(parts) if parts else np.empty((0, 4))
-    _count_members(linkage, n_groups)
+    count_members(linkage, n_groups)
     return linkage
 
 
@@ -173,7 +188,7 @@ def _interleave(
     return joined, last
 
 
-def _count_members(linkage: FloatArray, n_groups: int) -> None:
+def count_members(linkage: FloatArray, n_groups: int) -> None:
     """Fill the last column of a linkage: the number of groups in each cluster."""
     counts = np.concatenate([np.ones(n_groups), np.empty(len(linkage))])
     for merge, (left, right) in enumerate(linkage[:, :2].astype(np.int64).tolist()):

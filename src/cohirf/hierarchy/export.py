@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.merge_tree import MergeTree, count_members
 from cohirf.algorithm.parents import find_roots, get_final_labels
 from cohirf.hierarchy.merges import Merges, absorbed_in_order, running_sum, subtree_sizes
 from cohirf.optional import import_optional
@@ -61,6 +63,46 @@ def to_linkage(parents: IntArray, absorbed_at: IntArray) -> NDArray[np.float64]:
     return np.stack([np.minimum(left, right), np.maximum(left, right), height, sizes], axis=1)
 
 
+def to_tree_linkage(parents: IntArray, absorbed_at: IntArray, leaves: IntArray, tree: MergeTree) -> NDArray[np.float64]:
+    """Return scipy's linkage matrix of a hierarchy with a tree above its levels.
+
+    The clusters of the level of the tree are made first, in steps whose height is below that of its lowest merge. Then
+    come the merges of the tree, and last the clusters that are not in it.
+    """
+    n = len(parents)
+    below = np.where(absorbed_at <= tree.level, absorbed_at, 0)
+    roots = np.flatnonzero(below == 0)
+    made = to_linkage(np.where(below > 0, parents, np.arange(n)), below)[: n - len(roots)]
+    lowest, highest = (tree.linkage[0, 2], tree.linkage[-1, 2]) if len(tree.linkage) else (1.0, 1.0)
+    made[:, 2] *= lowest / (tree.level + 1)
+    cluster = _last_clusters(made, n)  # the number of the cluster of each root
+    numbers = np.concatenate([cluster[leaves], n + len(made) + np.arange(len(tree.linkage))])
+    pairs = np.sort(numbers[tree.linkage[:, :2].astype(np.int64)], axis=1)
+    merges = np.column_stack([pairs, tree.linkage[:, 2], np.zeros(len(pairs))])
+    outside = np.setdiff1d(roots, leaves)
+    if len(leaves) == 0:
+        first, outside = cluster[outside[0]], outside[1:]
+    else:
+        first = numbers[-1]
+    tops = np.concatenate([[first], n + len(made) + len(merges) + np.arange(len(outside))])[: len(outside)]
+    joins = np.column_stack([np.sort(np.column_stack([tops, cluster[outside]]), axis=1), np.full(len(tops), highest)])
+    joins = np.column_stack([joins, np.zeros(len(joins))])
+    linkage = np.concatenate([made, merges, joins])
+    count_members(linkage, n)
+    return linkage
+
+
+def _last_clusters(linkage: NDArray[np.float64], n: int) -> IntArray:
+    """Return, for the first row of each cluster that the merges make, the number of the cluster."""
+    cluster = np.arange(n + len(linkage))
+    root = np.arange(n + len(linkage))
+    for merge, (left, right) in enumerate(linkage[:, :2].astype(np.int64).tolist()):
+        cluster[left] = cluster[right] = root[left] = root[right] = n + merge
+    for node in range(len(cluster) - 1, -1, -1):
+        cluster[node] = cluster[cluster[node]]
+    return cluster[:n]
+
+
 def to_networkx(columns: dict[str, IntArray]) -> Any:
     """Return a directed graph with an edge from each absorbed row to the medoid that absorbed it."""
     graph = import_optional("networkx", "networkx", "to_networkx").DiGraph()
@@ -91,10 +133,16 @@ def to_newick(merges: Merges, rows: IntArray, final: IntArray, n_levels: int) ->
     return "(" + ",".join(f"{text[root]}:{n_levels + 1 - made_at[root]}" for root in final.tolist()) + ");"
 
 
-def to_json(vectors: dict[str, IntArray | None]) -> str:
-    """Return the vectors of a hierarchy as JSON text."""
+def to_json(vectors: dict[str, IntArray | None], tree: MergeTree | None) -> str:
+    """Return the vectors of a hierarchy, and its tree, as JSON text."""
     content: dict[str, Any] = {"format": JSON_FORMAT, "version": JSON_VERSION}
     content |= {name: vector.tolist() for name, vector in vectors.items() if vector is not None}
+    if tree is not None:
+        content["tree"] = {
+            "medoids": tree.medoids.tolist(),
+            "linkage": tree.linkage.tolist(),
+            "level": tree.level,
+        }
     return json.dumps(content, separators=(",", ":"))
 
 
@@ -115,7 +163,20 @@ def from_json(text: str) -> dict[str, Any]:
     for name in ("parents", "absorbed_at"):
         if vectors[name] is None:
             raise ValueError(f"This JSON of a hierarchy lacks {name}: it was truncated or edited. Write it again.")
-    return {name: _as_vector(values) for name, values in vectors.items()}
+    found: dict[str, Any] = {name: _as_vector(values) for name, values in vectors.items()}
+    if "tree" in content:
+        found["tree"] = _parse_tree(content["tree"])
+    return found
+
+
+def _parse_tree(content: Any) -> MergeTree:
+    try:
+        medoids = np.array(content["medoids"], dtype=np.int64).reshape(-1)
+        return MergeTree(
+            medoids, np.array(content["linkage"], dtype=np.float64).reshape(-1, 4), index(content["level"])
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"This JSON of a hierarchy has a tree that cannot be read: {error}") from error
 
 
 def _as_vector(values: Any) -> Any:

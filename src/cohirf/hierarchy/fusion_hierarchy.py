@@ -437,6 +437,7 @@ class FusionHierarchy:
 
         The leaves are the clusters of the finest level with at most ``max_clusters`` clusters, or of the last level if
         all have more. That level becomes level 0; ``rows`` are the medoids of the leaves, ``row_sizes`` their sizes.
+        The tree is cut back to these leaves.
 
         Parameters
         ----------
@@ -469,6 +470,7 @@ class FusionHierarchy:
             np.maximum(levels - level, 0).astype(self.absorbed_at.dtype),
             rows=self._data_rows(leaves),
             row_sizes=sizes,
+            tree=self._tree_above(level, roots),
         )
 
     def to_frame(self) -> Any:
@@ -513,9 +515,11 @@ class FusionHierarchy:
     def to_linkage(self) -> NDArray[np.float64]:
         """Return the linkage matrix of the hierarchy, as used by :mod:`scipy.cluster.hierarchy`.
 
-        Heights are levels: cutting the linkage at the height of a level gives the partition of that level. A fusion of
-        more than two clusters becomes several steps of equal height. Final clusters are joined one level above the last
-        level. For large data, use ``condense().to_linkage()``.
+        If the hierarchy has a ``tree``, heights are those of the tree: the square root of twice the increase of the
+        sum of squared distances to means. Fusions below its leaves are lower than its lowest merge, level by level, and
+        noise joins last. Without a tree, heights are levels, and final clusters are joined one level above the last
+        level. A fusion of more than two clusters becomes several steps of equal height. For large data, use
+        ``condense().to_linkage()``.
 
         Returns
         -------
@@ -530,7 +534,9 @@ class FusionHierarchy:
                [2., 4., 2., 3.],
                [3., 5., 3., 4.]])
         """
-        return export.to_linkage(self.parents, self.absorbed_at)
+        if self.tree is None:
+            return export.to_linkage(self.parents, self.absorbed_at)
+        return export.to_tree_linkage(self.parents, self.absorbed_at, self._leaves(self.tree.medoids), self.tree)
 
     def to_networkx(self) -> Any:
         """Return the hierarchy as a directed graph (extra ``networkx``).
@@ -554,6 +560,7 @@ class FusionHierarchy:
         """Return the hierarchy in Newick format, for programs that draw trees.
 
         The length of a branch is the number of levels that it spans. A fusion of more than two clusters is one node.
+        The pairwise merges of ``tree`` are not in it; ``to_linkage`` has them.
 
         Returns
         -------
@@ -590,7 +597,7 @@ class FusionHierarchy:
         True
         """
         names = ("parents", "absorbed_at", "rows", "row_sizes")
-        return export.to_json({name: getattr(self, name) for name in names})
+        return export.to_json({name: getattr(self, name) for name in names}, self.tree)
 
     @classmethod
     def from_json(cls, text: str) -> FusionHierarchy:
@@ -648,6 +655,13 @@ class FusionHierarchy:
     def _data_rows(self, leaves: IntArray) -> IntArray:
         """Return the row numbers, in the data, of ``leaves``."""
         return leaves if self.rows is None else self.rows[leaves]
+
+    def _tree_above(self, level: int, roots: IntArray) -> MergeTree | None:
+        """Return the tree with the clusters of a level as its leaves; None if its leaves are coarser than these."""
+        if self.tree is None or self.tree.level > level:
+            return None
+        of_leaf = self._data_rows(roots[self._leaves(self.tree.medoids)])
+        return self.tree.prune(of_leaf)
 
     def _leaves(self, rows: IntArray) -> IntArray:
         """Return the leaves of rows of the data that are medoids of leaves."""
