@@ -63,9 +63,10 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         fraction is that of the relevant features. With 1.0, every view has all features, and views differ only by
         the randomness of the base method. With many features, try fractions from 0.2 to 0.5.
     consensus : {"auto", "strict", "relaxed", "majority"}, default="auto"
-        Which rows fuse. "auto" means "majority" if all rows are in one batch, and "strict" otherwise. "strict" fuses rows that have the same label in every view. "relaxed" does the same after it
+        Which rows fuse. "strict" fuses rows that have the same label in every view. "relaxed" does the same after it
         has dropped views that disagree with the others. "majority" fuses groups of rows that have the same label in
-        most views; it is not part of the paper.
+        most views; it is not part of the paper. "auto" means "majority" if all rows are in one batch, and "strict"
+        otherwise.
     consensus_threshold : float, default=None
         For ``consensus="relaxed"`` (h in the paper; None means 0.8): the view with the lowest agreement is dropped,
         repeatedly, while that agreement is below this value. The agreement of a view is the adjusted Rand index
@@ -311,7 +312,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         3
         """
         published = {"n_clusters": "levels", "consensus": "strict", "medoid_weights": False, "noise": "clusters"}
-        return cls(estimator, **(published | changes))
+        parameters: dict[str, Any] = published | changes
+        return cls(estimator, **parameters)
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> Self:

@@ -6,7 +6,9 @@ merge first, and so on: every level is a cut of the tree. Above the last level, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -130,7 +132,7 @@ def grow_tree(
     return MergeTree(medoids, link_stages(leaves, stages), finest), position
 
 
-def link_stages(groups: Groups, stages: list[IntArray]) -> FloatArray:
+def link_stages(groups: Groups, stages: Sequence[IntArray]) -> FloatArray:
     """Return the linkage of groups that merge within given clusters first.
 
     Each of the ``stages`` has a cluster for each group, and is coarser than the one before. A stage merges all groups
@@ -147,8 +149,9 @@ def link_stages(groups: Groups, stages: list[IntArray]) -> FloatArray:
         node_of_group = np.searchsorted(nodes, number)
         current = groups.merged(node_of_group, len(nodes))
         merges = []
-        starts, members = rows_by_label(np.unique(stage[first], return_inverse=True)[1], len(np.unique(stage[first])))
-        for start, end in zip(starts[:-1], starts[1:], strict=True):
+        names, cluster = np.unique(stage[first], return_inverse=True)
+        starts, members = rows_by_label(cluster, len(names))
+        for start, end in pairwise(starts.tolist()):
             some = members[start:end]
             if len(some) > 1:
                 linkage = link_groups(current.means[some], current.mass[some])

@@ -14,7 +14,7 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.merge_tree import Groups, MergeTree, grow_tree
 from cohirf.algorithm.parents import find_roots
-from cohirf.fitting.choice import Choice
+from cohirf.choice import Choice
 from cohirf.fitting.goal import Goal
 
 FloatArray = NDArray[np.float64]
@@ -55,14 +55,14 @@ def end_fit(model: Any, goal: Goal, first_level: FirstLevel, state: FitState, ch
     is_noise = find_noise(state, roots, leaves.sizes) if model.noise == "label" else np.zeros(len(roots), dtype=bool)
     mass = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
     tree, position = grow_tree(Groups(leaves.means, mass), state.fusions, state.level, is_noise)
-    medoids = np.flatnonzero((roots == np.arange(len(roots))) & ~is_noise)
+    medoids: IntArray = np.flatnonzero((roots == np.arange(len(roots))) & ~is_noise)
     clustered = np.flatnonzero(~is_noise)
     clusters = Groups(leaves.means[clustered], mass[clustered]).merged(
         np.searchsorted(medoids, roots[clustered]), len(medoids)
     )
     choice = choose(tree, position) if goal.is_chosen else None
     n_clusters = goal.n_clusters if choice is None else choice.n_clusters
-    label = np.arange(len(medoids))
+    label: IntArray = np.arange(len(medoids))
     if len(medoids) == 0:
         return Ending(state, tree, clusters.means, medoids, is_noise, choice)
     if n_clusters is not None and n_clusters < len(medoids):
@@ -87,7 +87,7 @@ class TooFewClustersError(ValueError):
 def find_noise(state: FitState, roots: IntArray, sizes: IntArray) -> NDArray[np.bool_]:
     """Return which leaves are single rows that fused with nothing, and were noise at the last level that saw them."""
     n_leaves = np.bincount(roots, minlength=len(roots))
-    return state.is_noise & (n_leaves[roots] == 1) & (sizes == 1)
+    return np.asarray(state.is_noise & (n_leaves[roots] == 1) & (sizes == 1))
 
 
 def smallest_size(min_cluster_size: int | float, total: float) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.algorithm.grouping import IntArray, first_rows, row_blocks
+from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.storage import Rows
 
 BLOCK_CELLS = 2**22

@@ -29,12 +29,12 @@ from cohirf.algorithm.repeated_warnings import showing_warnings_once
 from cohirf.algorithm.storage import MemoryStorage, Storage, take_in_order
 from cohirf.algorithm.thin_batches import ThinBatchesWarning, judge_first_level
 from cohirf.callers import warn_caller
+from cohirf.choice import SAMPLED_ROWS, Choice, choose_number
 from cohirf.data import Data
 from cohirf.data.data import DataWeights
 from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.fitting.begin import Screen, WrapEngine, begin, check_weights
-from cohirf.fitting.choice import SAMPLED_ROWS, Choice, choose_number
 from cohirf.fitting.contraction import make_contraction
 from cohirf.fitting.ending import Ending, TooFewClustersError, end_fit
 from cohirf.fitting.goal import Goal
@@ -130,7 +130,7 @@ class Fit:
         leaves = first_level.leaves
         rng = generator_at(self.contraction.views.entropy, Draw.CHOICE)
         if first_level.readable is None:
-            some = np.sort(rng.permutation(len(leaves.rows))[:SAMPLED_ROWS])
+            some: IntArray = np.sort(rng.permutation(len(leaves.rows))[:SAMPLED_ROWS])
             points = take_in_order(leaves.values, some)
         else:
             rows = np.sort(self._population.draw(SAMPLED_ROWS, rng))

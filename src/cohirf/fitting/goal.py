@@ -20,7 +20,6 @@ from cohirf.algorithm.ward import MAX_LINKED
 FINER = 4  # clusters that K-Means is told for each that is wanted; other methods in several batches, too
 FINER_IN_ONE_VIEW = 8  # without a consensus of several views, groups are coarser
 AUTO_CLUSTERS = 60  # what the method is told if the number of clusters is to be chosen
-MAX_CHOICE = 30  # largest number of clusters to choose
 DEFAULT_ITERATIONS = 10  # of K-Means as the default method: the consensus of views needs no more precision
 SEEDED_ROWS = 100  # rows for each cluster from which the default method chooses its first centres
 

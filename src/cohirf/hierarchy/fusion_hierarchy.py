@@ -237,6 +237,7 @@ class FusionHierarchy:
             raise TypeError("cut takes either level or n_clusters: pass exactly one of them.")
         if level is not None:
             return self._partition(level)[0]
+        assert n_clusters is not None
         if self.tree is not None and 1 <= index(n_clusters) <= self.tree.n_leaves:
             return self._cut_tree(index(n_clusters))
         return self._partition(self._level_with(n_clusters))[0]

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cohirf.algorithm.merge_tree import MergeTree
+from cohirf.choice import Choice
 from cohirf.durable.arrays import CSR_PARTS, Arrays, build_csr, csr_parts
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks
@@ -19,7 +21,8 @@ def collect_scalars(model: Any) -> Scalars:
     """Return the fitted results that are not arrays."""
     # medoids and landmarks are rows of the same data, so both are dense or both are CSR
     container = type(model.medoids_).__name__ if sparse.issparse(model.medoids_) else DENSE
-    return Scalars(int(model.n_features_in_), int(model.n_clusters_), int(model.n_iter_), container)
+    level = model.hierarchy_.tree.level
+    return Scalars(int(model.n_features_in_), int(model.n_clusters_), int(model.n_iter_), level, container)
 
 
 def collect_arrays(model: Any) -> Arrays:
@@ -29,15 +32,22 @@ def collect_arrays(model: Any) -> Arrays:
         "parents": model.hierarchy_.parents,
         "absorbed_at": model.hierarchy_.absorbed_at,
         "medoid_indices": model.medoid_indices_,
+        "exemplar_indices": model.exemplar_indices_,
+        "tree_medoids": model.hierarchy_.tree.medoids,
+        "tree_linkage": model.hierarchy_.tree.linkage,
         "stability": model.stability_,
         "feature_agreement": model.feature_agreement_,
         "landmark_rows": model._landmark_rows,
         "landmark_labels": model._landmarks.labels,
         **_matrix_parts("medoids", model.medoids_),
+        **_matrix_parts("exemplars", model.exemplars_),
         **_matrix_parts("landmarks", model._landmarks.points),
     }
     if model.relevant_features_ is not None:
         arrays |= {"relevant_features": model.relevant_features_, "feature_statistics": model.feature_statistics_}
+    if model.choice_ is not None:
+        names = ("candidates", "silhouettes", "heights")
+        arrays |= {f"choice_{name}": getattr(model.choice_, name) for name in names}
     if model._column_means is not None:
         arrays["column_means"] = model._column_means
     if hasattr(model, "feature_names_in_"):
@@ -48,7 +58,8 @@ def collect_arrays(model: Any) -> Arrays:
 def fitted_attributes(manifest: Manifest, arrays: Arrays) -> dict[str, Any]:
     """Return the attributes that ``fit`` sets; lengths and ranges of the arrays must have been checked before."""
     scalars = manifest.scalars
-    hierarchy = FusionHierarchy(arrays["parents"], arrays["absorbed_at"])
+    tree = MergeTree(arrays["tree_medoids"], arrays["tree_linkage"], scalars.tree_level)
+    hierarchy = FusionHierarchy(arrays["parents"], arrays["absorbed_at"], tree=tree)
     _check_labels(arrays, scalars.n_clusters)
     relevant = arrays.get("relevant_features")
     n_relevant = scalars.n_features if relevant is None else len(relevant)
@@ -60,6 +71,9 @@ def fitted_attributes(manifest: Manifest, arrays: Arrays) -> dict[str, Any]:
         "n_clusters_": scalars.n_clusters,
         "medoid_indices_": arrays["medoid_indices"],
         "medoids_": _build_matrix("medoids", arrays, (scalars.n_clusters, scalars.n_features), scalars),
+        "exemplar_indices_": arrays["exemplar_indices"],
+        "exemplars_": _build_matrix("exemplars", arrays, (scalars.n_clusters, scalars.n_features), scalars),
+        "choice_": _build_choice(arrays),
         "hierarchy_": hierarchy,
         "parents_": hierarchy.parents,
         "n_iter_": scalars.n_iter,
@@ -78,8 +92,16 @@ def _check_labels(arrays: Arrays, n_clusters: int) -> None:
     labels = arrays["labels"]
     if not np.array_equal(labels[arrays["landmark_rows"]], arrays["landmark_labels"]):
         raise ValueError("landmark_labels.npy differs from the labels of the same rows in labels.npy")
-    if not np.array_equal(labels[arrays["medoid_indices"]], np.arange(n_clusters)):
-        raise ValueError("medoid_indices.npy lists rows that are not in the clusters they should represent")
+    for name in ("medoid_indices", "exemplar_indices"):
+        if not np.array_equal(labels[arrays[name]], np.arange(n_clusters)):
+            raise ValueError(f"{name}.npy lists rows that are not in the clusters they should represent")
+
+
+def _build_choice(arrays: Arrays) -> Choice | None:
+    if "choice_candidates" not in arrays:
+        return None
+    candidates, silhouettes = arrays["choice_candidates"], arrays["choice_silhouettes"]
+    return Choice.of(candidates, silhouettes, arrays["choice_heights"])
 
 
 def _matrix_parts(name: str, matrix: Any) -> Arrays:

@@ -21,7 +21,7 @@ from cohirf.durable.arrays import (
     sorted_in_range,
 )
 
-FORMAT, FORMAT_VERSION = "cohirf-model", 1
+FORMAT, FORMAT_VERSION = "cohirf-model", 2
 MANIFEST, MANIFEST_DIGEST, PREPARATION = "manifest.json", "manifest.sha256", "preparation.json"
 MAX_MANIFEST_BYTES = 2**22
 
@@ -34,6 +34,12 @@ ARRAYS = {
     "stability": ArrayLayout(("<f4",), ("rows",)),
     "landmark_rows": ArrayLayout(INTEGERS, ("landmarks",)),
     "medoid_indices": ArrayLayout(INTEGERS, ("clusters",)),
+    "exemplar_indices": ArrayLayout(INTEGERS, ("clusters",)),
+    "tree_medoids": ArrayLayout(INTEGERS, ("leaves of the tree",)),
+    "tree_linkage": ArrayLayout(("<f8",), ("merges of the tree", "columns of a linkage")),
+    "choice_candidates": ArrayLayout(INTEGERS, ("choices",)),
+    "choice_silhouettes": ArrayLayout(("<f8",), ("choices",)),
+    "choice_heights": ArrayLayout(("<f8",), ("choices",)),
     "relevant_features": ArrayLayout(INTEGERS, ("relevant features",)),
     "feature_statistics": ArrayLayout(("<f8",), ("features",)),
     "column_means": ArrayLayout(FLOATS, ("features",)),
@@ -42,10 +48,14 @@ ARRAYS = {
     "labels": ArrayLayout(INTEGERS, ("rows",)),
     "landmark_labels": ArrayLayout(INTEGERS, ("landmarks",)),
     "medoids": ArrayLayout(FLOATS, ("clusters", "features")),
+    "exemplars": ArrayLayout(FLOATS, ("clusters", "features")),
     "landmarks": ArrayLayout(FLOATS, ("landmarks", "relevant features")),
     "medoids_data": ArrayLayout(FLOATS, ("cells of medoids",)),
     "medoids_indices": ArrayLayout(INTEGERS, ("cells of medoids",)),
     "medoids_indptr": ArrayLayout(INTEGERS, ("starts of medoids",)),
+    "exemplars_data": ArrayLayout(FLOATS, ("cells of exemplars",)),
+    "exemplars_indices": ArrayLayout(INTEGERS, ("cells of exemplars",)),
+    "exemplars_indptr": ArrayLayout(INTEGERS, ("starts of exemplars",)),
     "landmarks_data": ArrayLayout(FLOATS, ("cells of landmarks",)),
     "landmarks_indices": ArrayLayout(INTEGERS, ("cells of landmarks",)),
     "landmarks_indptr": ArrayLayout(INTEGERS, ("starts of landmarks",)),
@@ -54,11 +64,12 @@ ARRAYS = {
 }
 DENSE = "dense"
 CONTAINERS = (DENSE, *CSR_KINDS)
-DENSE_ALONE = {"medoids", "landmarks"}
+DENSE_ALONE = {"medoids", "exemplars", "landmarks"}
 CSR_ALONE = {f"{matrix}_{part}" for matrix in sorted(DENSE_ALONE) for part in CSR_PARTS}
 NAMES = {"feature_names", "feature_name_lengths"}
 SCREENING = {"relevant_features", "feature_statistics"}
-ALWAYS = ARRAYS.keys() - DENSE_ALONE - CSR_ALONE - NAMES - SCREENING - {"column_means"}
+CHOICE = {"choice_candidates", "choice_silhouettes", "choice_heights"}
+ALWAYS = ARRAYS.keys() - DENSE_ALONE - CSR_ALONE - NAMES - SCREENING - CHOICE - {"column_means"}
 FILE_NAMES = {MANIFEST, MANIFEST_DIGEST, PREPARATION, *(f"{name}.npy" for name in ARRAYS)}
 
 
@@ -69,13 +80,15 @@ class Scalars:
     n_features: int
     n_clusters: int
     n_iter: int
+    tree_level: int
     container: str
 
 
 def check_presence(names: set[str], container: str) -> None:
     """Refuse a model that lacks an array, or has an array that does not belong to its kind of data."""
     needed, other = (DENSE_ALONE, CSR_ALONE) if container == DENSE else (CSR_ALONE, DENSE_ALONE | {"column_means"})
-    needed = needed | ALWAYS | (NAMES if names & NAMES else set()) | (SCREENING if names & SCREENING else set())
+    together = (group for group in (NAMES, SCREENING, CHOICE) if names & group)
+    needed = needed.union(ALWAYS, *together)
     for name in sorted(needed - names):
         raise ValueError(f"the array {name} is missing")
     for name in sorted(names & other):
@@ -84,14 +97,27 @@ def check_presence(names: set[str], container: str) -> None:
 
 def axis_lengths(entries: dict[str, ArrayEntry], scalars: Scalars) -> dict[str, int]:
     """Return the numbers of rows, features, clusters and so on of a model; refuse inconsistent numbers."""
-    known = {"features": (scalars.n_features, "n_features"), "clusters": (scalars.n_clusters, "n_clusters")}
+    known = {
+        "features": (scalars.n_features, "n_features"),
+        "clusters": (scalars.n_clusters, "n_clusters"),
+        "columns of a linkage": (4, "a linkage"),
+    }
     if "relevant_features" not in entries:
         known["relevant features"] = known["features"]
     lengths = match_axes({name: entry.shape for name, entry in entries.items()}, ARRAYS, known)
     for axis in ("rows", "landmarks", "features", "relevant features"):
         if lengths[axis] == 0:
             raise ValueError(f"the number of {axis} is 0, but a fitted model has at least one")
-    for axis, of in (("clusters", "rows"), ("landmarks", "rows"), ("relevant features", "features")):
+    if lengths["merges of the tree"] != max(lengths["leaves of the tree"] - 1, 0):
+        raise ValueError(
+            f"the tree has {lengths['leaves of the tree']} leaves and {lengths['merges of the tree']} merges"
+        )
+    for axis, of in (
+        ("leaves of the tree", "rows"),
+        ("clusters", "rows"),
+        ("landmarks", "rows"),
+        ("relevant features", "features"),
+    ):
         if lengths[axis] > lengths[of]:
             raise ValueError(f"the model has {lengths[axis]} {axis}, but only {lengths[of]} {of}")
     return lengths
@@ -108,18 +134,28 @@ def value_checks(entries: dict[str, ArrayEntry], scalars: Scalars) -> dict[str, 
         "stability": is_share_or_nan,
         "landmark_rows": sorted_in_range(0, lengths["rows"] - 1, "row numbers"),
         "medoid_indices": row_numbers,
+        "exemplar_indices": row_numbers,
+        "tree_medoids": sorted_in_range(0, lengths["rows"] - 1, "row numbers"),
+        "tree_linkage": is_finite,
+        "choice_candidates": in_range(1, lengths["rows"], "numbers of clusters"),
+        "choice_silhouettes": is_finite,
+        "choice_heights": is_finite,
         "relevant_features": sorted_in_range(0, scalars.n_features - 1, "features"),
         "feature_statistics": is_finite,
         "column_means": is_finite,
-        "absorbed_at": in_range(0, scalars.n_iter, "levels"),
+        "absorbed_at": in_range(0, scalars.n_iter + 1, "levels"),
         "parents": row_numbers,
         "labels": labels,
         "landmark_labels": labels,
         "medoids": medoids,
+        "exemplars": medoids,
         "landmarks": is_finite,
         "medoids_data": is_finite,
+        "exemplars_data": is_finite,
         "landmarks_data": is_finite,
         "medoids_indices": in_range(0, scalars.n_features - 1, "column numbers"),
+        "exemplars_indices": in_range(0, scalars.n_features - 1, "column numbers"),
+        "exemplars_indptr": in_range(0, lengths.get("cells of exemplars", 0), "starts of rows"),
         "landmarks_indices": in_range(0, lengths["relevant features"] - 1, "column numbers"),
         "medoids_indptr": in_range(0, lengths.get("cells of medoids", 0), "starts of rows"),
         "landmarks_indptr": in_range(0, lengths.get("cells of landmarks", 0), "starts of rows"),

@@ -157,13 +157,12 @@ def _check_version(path: Path, content: Any) -> None:
 
 def _parse_scalars(content: Any) -> Scalars:
     content = require_keys(content, {field.name for field in fields(Scalars)}, "scalars")
-    n_features, n_clusters, n_iter = (
-        require_count(content[name], name) for name in ("n_features", "n_clusters", "n_iter")
-    )
+    names = ("n_features", "n_clusters", "n_iter", "tree_level")
+    n_features, n_clusters, n_iter, tree_level = (require_count(content[name], name) for name in names)
     container = content["container"]
     if not isinstance(container, str) or container not in CONTAINERS:
         raise ValueError(f"container {reprlib.repr(container)} is not one of {', '.join(CONTAINERS)}")
-    return Scalars(n_features, n_clusters, n_iter, container)
+    return Scalars(n_features, n_clusters, n_iter, tree_level, container)
 
 
 def _parse_arrays(content: Any) -> dict[str, ArrayEntry]:

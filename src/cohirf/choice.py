@@ -11,10 +11,10 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.merge_tree import MergeTree
-from cohirf.fitting.goal import MAX_CHOICE
 from cohirf.silhouette import mean_silhouette
 
 SAMPLED_ROWS = 2000
+MAX_CHOICE = 30  # largest number of clusters to choose
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +38,16 @@ class Choice:
     silhouettes: NDArray[np.float64]
     heights: NDArray[np.float64]
 
+    @classmethod
+    def of(cls, candidates: IntArray, silhouettes: NDArray[np.float64], heights: NDArray[np.float64]) -> Choice:
+        """Choose the candidate with the highest silhouette; 1 if there is none."""
+        best = int(candidates[silhouettes.argmax()]) if len(candidates) else 1
+        return cls(best, candidates, silhouettes, heights)
+
     def describe(self) -> str:
         """Return the choice in a sentence."""
+        if len(self.candidates) == 0:
+            return "There is one cluster, and nothing to choose."
         best = np.argsort(-self.silhouettes, kind="stable")[1:3]
         text = f"{self.n_clusters} clusters have the highest silhouette ({self.silhouettes.max():.2f})"
         others = " and ".join(f"{self.candidates[i]} ({self.silhouettes[i]:.2f})" for i in best)
@@ -66,5 +74,4 @@ def choose_number(tree: MergeTree, points: Any, leaf_of_point: IntArray) -> Choi
         if 1 < len(np.unique(labels)) < len(labels):
             found[position] = mean_silhouette(distances, labels)
     heights = tree.linkage[::-1, 2][candidates - 2]
-    best = int(candidates[found.argmax()]) if len(candidates) else 1
-    return Choice(best, candidates, found, heights)
+    return Choice.of(candidates, found, heights)
