@@ -103,15 +103,19 @@ class BaseMethod:
         """The number of clusters that the method is told to find; None if it finds the number itself."""
         return None if self.told is None else self.sizes[self.told]
 
-    def telling(self, n_clusters: int, asked: int) -> BaseMethod:
+    def telling(self, n_clusters: int, asked: int, **limits: int) -> BaseMethod:
         """Return the method, told to find ``n_clusters`` clusters where ``asked`` are wanted in the end.
 
-        If a batch has too few rows for so many clusters, it is told fewer, but not fewer than asked for.
+        If a batch has too few rows for so many clusters, it is told fewer, but not fewer than asked for. Parameters
+        that are above one of the ``limits`` are lowered to it.
         """
         if self.told is None:
             return self
-        method = BaseMethod.of(clone(self.prototype, safe=False).set_params(**{self.told: n_clusters}))
-        return replace(method, asked=asked)
+        method = clone(self.prototype, safe=False)
+        given, step = method.get_params(), self.told.rpartition("__")[0]
+        names = {f"{step}__{name}" if step else name: limit for name, limit in limits.items()}
+        lowered = {name: min(given[name], limit) for name, limit in names.items() if name in given}
+        return replace(BaseMethod.of(method.set_params(**{self.told: n_clusters}, **lowered)), asked=asked)
 
     def label_rows(
         self, view: Any, rng: np.random.Generator, sample_weight: Any = None, *, may_overwrite: bool = False

@@ -67,11 +67,15 @@ class MergeTree:
         _, first, label = np.unique(cluster[:n_leaves], return_index=True, return_inverse=True)
         return np.argsort(np.argsort(first))[label]
 
+    def regrow(self, leaves: Groups, label: IntArray) -> MergeTree:
+        """Return another tree of the same leaves, in which those with the same label merge first."""
+        return MergeTree(self.medoids, link_stages(leaves, [label]), self.level)
+
     def prune(self, medoid_of_leaf: IntArray) -> MergeTree:
         """Return the tree whose leaves are unions of leaves, with the medoid of each given; it has the level 0."""
         medoids, union = np.unique(medoid_of_leaf, return_inverse=True)
         number = np.concatenate([union, np.full(len(self.linkage), -1)])  # of each cluster in the new linkage
-        merges = []
+        merges: list[list[float]] = []
         for merge, (left, right, height, _) in enumerate(self.linkage.tolist()):
             of_left, of_right = number[int(left)], number[int(right)]
             number[self.n_leaves + merge] = of_left

@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.metrics import pairwise_distances_argmin_min
+from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.algorithm.grouping import IntArray
 
 FloatArray = NDArray[np.float64]
 ROUNDING = 1e-12
+MAX_MOVES = 20
 MAX_LINKED = 2000  # largest number of groups to link: their matrix takes 32 MB, and linking a third of a second
 
 
@@ -70,6 +71,28 @@ def link_groups(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) -> F
         np.concatenate([heights, np.maximum(later_heights, heights[-1])]),
         n_groups,
     )
+
+
+def move_groups(means: Any, mass: FloatArray, label: IntArray) -> IntArray:
+    """Move each group to the label with the nearest mean, up to ``MAX_MOVES`` times: K-Means of groups.
+
+    It ends early if nothing moves, or before a label would lose its last group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> move_groups(np.array([[0.0], [1.0], [5.0], [6.0]]), np.ones(4), np.array([0, 0, 0, 1]))
+    array([0, 0, 1, 1])
+    """
+    n_labels = int(label.max()) + 1
+    for _ in range(MAX_MOVES):
+        shares = sparse.csr_array((mass, (label, np.arange(len(label)))), shape=(n_labels, len(label)))
+        centres = sparse.diags_array(1 / np.asarray(shares.sum(axis=1)).ravel()) @ (shares @ means)
+        moved = pairwise_distances_argmin(means, centres)
+        if len(np.unique(moved)) < n_labels or np.array_equal(moved, label):
+            break
+        label = moved
+    return label
 
 
 def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:

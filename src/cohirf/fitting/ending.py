@@ -14,6 +14,7 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.merge_tree import Groups, MergeTree, grow_tree
 from cohirf.algorithm.parents import find_roots
+from cohirf.algorithm.ward import move_groups
 from cohirf.choice import Choice
 from cohirf.fitting.goal import Goal
 
@@ -48,8 +49,11 @@ class Ending:
     choice: Choice | None
 
 
-def end_fit(model: Any, goal: Goal, first_level: FirstLevel, state: FitState, choose: Any) -> Ending:
-    """Grow the tree of a fit, and merge clusters to the number of the goal; ``choose`` chooses it from the tree."""
+def end_fit(model: Any, goal: Goal, first_level: FirstLevel, state: FitState, choose: Any, *, refines: bool) -> Ending:
+    """Grow the tree of a fit, and merge clusters to the number of the goal; ``choose`` chooses it from the tree.
+
+    With ``refines``, groups then move to the cluster with the nearest mean.
+    """
     leaves = first_level.leaves
     roots = find_roots(state.fusions.parents, state.fusions.absorbed_at, state.level)
     is_noise = find_noise(state, roots, leaves.sizes) if model.noise == "label" else np.zeros(len(roots), dtype=bool)
@@ -67,6 +71,9 @@ def end_fit(model: Any, goal: Goal, first_level: FirstLevel, state: FitState, ch
         return Ending(state, tree, clusters.means, medoids, is_noise, choice)
     if n_clusters is not None and n_clusters < len(medoids):
         label = tree.cut(n_clusters)[position[medoids]]
+        if refines:  # then the medoids are the leaves of the tree
+            label = move_groups(clusters.means, clusters.mass, label)
+            tree = tree.regrow(clusters, label)
     elif goal.is_required and n_clusters is not None and n_clusters > len(medoids):
         raise TooFewClustersError(n_clusters, len(medoids))
     if model.small_clusters == "nearest":

@@ -118,7 +118,8 @@ class Fit:
         model, goal = self.model, self._goal
         choose = partial(self._choose_number, first_level)
         try:
-            ending = end_fit(model, goal, first_level, state, choose)
+            refines = goal.refines(state, self.contraction.views.method)
+            ending = end_fit(model, goal, first_level, state, choose, refines=refines)
         except TooFewClustersError as error:
             raise ValueError(self._explain_too_few(error)) from None
         if model.verbose and ending.choice is not None:

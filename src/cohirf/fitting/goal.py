@@ -11,17 +11,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans, kmeans_plusplus
+from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.ward import MAX_LINKED
+from cohirf.fitting.quick_k_means import ITERATIONS, QuickKMeans
 
 FINER = 4  # clusters that K-Means is told for each that is wanted; other methods in several batches, too
 FINER_IN_ONE_VIEW = 8  # without a consensus of several views, groups are coarser
 AUTO_CLUSTERS = 60  # what the method is told if the number of clusters is to be chosen
-DEFAULT_ITERATIONS = 10  # of K-Means as the default method: the consensus of views needs no more precision
-SEEDED_ROWS = 100  # rows for each cluster from which the default method chooses its first centres
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Goal:
         """Return the base method, told as many clusters as it should find inside the levels."""
         wanted = self.n_sought
         if estimator is None:
-            estimator = KMeans() if self.as_published else default_method()
+            estimator = KMeans() if self.as_published else QuickKMeans()
         method = BaseMethod.of(estimator)
         if self.as_published or wanted is None or method.told is None:
             return method
@@ -75,8 +74,16 @@ class Goal:
             return method.telling((FINER_IN_ONE_VIEW if one_view else FINER) * wanted, asked=wanted)
         # K-Means has the criterion of the tree: together they find better clusters than either. In one batch, other
         # methods are told what they are to find.
-        is_k_means = isinstance(method.clusterer, KMeans | MiniBatchKMeans | BisectingKMeans)
-        return method.telling(FINER * wanted if is_k_means else wanted, asked=wanted)
+        if not is_k_means(method):
+            return method.telling(wanted, asked=wanted)
+        return method.telling(FINER * wanted, asked=wanted, max_iter=ITERATIONS)
+
+    def refines(self, state: FitState, method: BaseMethod) -> bool:
+        """Return whether groups move to the nearest mean after the merges, as in K-Means, whose criterion this is.
+
+        In several batches, groups are of very different precision, and this made clusters worse.
+        """
+        return not self.as_published and state.level == 1 and state.record.n_batches == 1 and is_k_means(method)
 
     def is_reached(self, state: FitState) -> bool:
         """Return whether the levels end: a further one would fuse nothing, or only lose what the method has found."""
@@ -87,14 +94,6 @@ class Goal:
         return all_together or few_enough or state.stalled
 
 
-def default_method() -> KMeans:
-    """Return the base method of a model without one: a quick K-Means, since several views of it are combined."""
-    return KMeans(n_init=1, max_iter=DEFAULT_ITERATIONS, init=seed_on_sample)
-
-
-def seed_on_sample(X: Any, n_clusters: int, random_state: Any) -> Any:
-    """Return first centres by k-means++ on a sample of the rows: on all rows, this takes longer than the iterations."""
-    n_rows = max(SEEDED_ROWS * n_clusters, 1)
-    if X.shape[0] > n_rows:
-        X = X[random_state.choice(X.shape[0], n_rows, replace=False)]
-    return kmeans_plusplus(X, n_clusters, random_state=random_state)[0]
+def is_k_means(method: BaseMethod) -> bool:
+    """Return whether a base method is a kind of K-Means: it then has the criterion by which clusters merge."""
+    return isinstance(method.clusterer, QuickKMeans | KMeans | MiniBatchKMeans | BisectingKMeans)
