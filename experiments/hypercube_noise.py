@@ -31,14 +31,14 @@ FRACTION = 0.6  # of features in a view, where it is not tuned
 
 UNTUNED: dict[str, Any] = {
     "K-Means": KMeans(N_CLUSTERS),
-    "CoHiRF": CoHiRF(KMeans(N_CLUSTERS), max_features=FRACTION),
-    "R-CoHiRF": CoHiRF(KMeans(N_CLUSTERS), max_features=FRACTION, **RELAXED),
-    "CoHiRF, screening": CoHiRF(KMeans(N_CLUSTERS), max_features=FRACTION, feature_screen=True),
+    "CoHiRF": CoHiRF.as_published(KMeans(N_CLUSTERS), max_features=FRACTION),
+    "R-CoHiRF": CoHiRF.as_published(KMeans(N_CLUSTERS), max_features=FRACTION, **RELAXED),
+    "CoHiRF, screening": CoHiRF.as_published(KMeans(N_CLUSTERS), max_features=FRACTION, feature_screen=True),
 }
 TUNED: dict[str, Any] = {
     "K-Means, tuned": KMeans(),
-    "CoHiRF, tuned": CoHiRF(KMeans()),
-    "R-CoHiRF, tuned": CoHiRF(KMeans(), **RELAXED),
+    "CoHiRF, tuned": CoHiRF.as_published(KMeans()),
+    "R-CoHiRF, tuned": CoHiRF.as_published(KMeans(), **RELAXED),
 }
 
 

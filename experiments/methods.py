@@ -49,7 +49,7 @@ class Variant:
     all_options: bool = False
 
 
-RELAXED: dict[str, Any] = {"consensus": "relaxed", "agreement_threshold": THRESHOLD}
+RELAXED: dict[str, Any] = {"consensus": "relaxed", "consensus_threshold": THRESHOLD}
 WEIGHTS: dict[str, Any] = {"medoid_weights": True}
 MAJORITY: dict[str, Any] = {"consensus": "majority"}
 FEW_CLUSTERS: dict[str, Any] = {"n_clusters": IntDistribution(2, 5)}
@@ -94,7 +94,7 @@ def make_model(base: str, variant: str, n_rows: int) -> Any:
     if chosen.alone:
         return BASES[base]
     batches = {} if chosen.n_batches is None else {"batch_size": max(2, n_rows // chosen.n_batches)}
-    return CoHiRF(BASES[base], **chosen.options, **batches)
+    return CoHiRF.as_published(BASES[base], **chosen.options, **batches)
 
 
 def search_space(model: Any, variant: str) -> dict[str, Any]:

@@ -30,7 +30,7 @@ SETTINGS = {
     20_000_000: (20_000, 0.2),
 }
 ROWS = {"small": (2_000, 20_000), "full": tuple(SETTINGS)}
-MOST_ROWS = {"K-Means": 200_000, "DBSCAN": 20_000, "CoHiRF(DBSCAN), batches": 10**9}
+MOST_ROWS = {"K-Means": 200_000, "DBSCAN": 20_000, "CoHiRF.as_published(DBSCAN), batches": 10**9}
 
 
 def run(budget: str, folder: Path, say: Callable[[str], None], *, only_kept: bool) -> None:
@@ -60,7 +60,9 @@ def label_rows(path: Path, method: str, seed: int) -> Any:
         return KMeans(2, random_state=seed).fit_predict(np.load(path))
     if method == "DBSCAN":
         return DBSCAN(eps=eps).fit_predict(np.load(path))
-    model = CoHiRF(GridDBSCAN(eps), n_views=1, batch_size=batch_size, min_cluster_size=2, random_state=seed)
+    model = CoHiRF.as_published(
+        GridDBSCAN(eps), n_views=1, batch_size=batch_size, min_cluster_size=2, random_state=seed
+    )
     return model.fit(source).labels_
 
 
@@ -70,7 +72,7 @@ def draw_pictures(path: Path) -> None:
     methods = {
         "K-Means": KMeans(2, random_state=0),
         "DBSCAN": DBSCAN(eps=0.3),
-        "CoHiRF(DBSCAN)": CoHiRF(DBSCAN(eps=0.3), n_views=1, batch_size=1000, random_state=0),
+        "CoHiRF.as_published(DBSCAN)": CoHiRF.as_published(DBSCAN(eps=0.3), n_views=1, batch_size=1000, random_state=0),
     }
     seen = X[:, 1] > -0.15  # so that the inner sphere shows
     figure = plt.figure(figsize=(12, 4.3), layout="constrained")

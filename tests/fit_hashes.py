@@ -37,7 +37,10 @@ class LastBit(ClusterMixin, BaseEstimator):
 
 OPTIONS = {"n_views": 2, "max_features": 0.5}
 BATCHED = {"consensus": "relaxed", "medoid_weights": True, "medoid": "rbf", "max_candidates": 20, "batch_size": 300}
-MODELS = {"strict": CoHiRF(LastBit(), **OPTIONS), "relaxed and batched": CoHiRF(LastBit(), **OPTIONS, **BATCHED)}
+MODELS = {
+    "strict": CoHiRF.as_published(LastBit(), **OPTIONS),
+    "relaxed and batched": CoHiRF.as_published(LastBit(), **OPTIONS, **BATCHED),
+}
 WAYS = {
     "serial": {"backend": "sequential", "n_jobs": 1},  # which is what one job is with every backend
     "threads": {"backend": "threading", "n_jobs": 2},

@@ -48,7 +48,7 @@ class BatchedCoHiRF:
     max_features: int | float
     random_state: int
     consensus: str = "strict"
-    agreement_threshold: float = 0.8
+    consensus_threshold: float = 0.8
     majority: float = 0.5
     medoid: str = "cosine"
     max_candidates: int = 1000
@@ -122,7 +122,7 @@ class BatchedCoHiRF:
         """Return the consensus of the views: lists of positions in the batch."""
         if self.consensus == "majority":
             return reference.majority_clusters(views, mass, self.majority)
-        return reference.consensus_clusters(views, self.agreement_threshold if self.consensus == "relaxed" else None)
+        return reference.consensus_clusters(views, self.consensus_threshold if self.consensus == "relaxed" else None)
 
     def draw_candidates(self, clusters, views, rng):
         """Return the members of each cluster among which the medoid is chosen; only without a sum form are they few.

@@ -18,7 +18,7 @@ BASES = [KMeans(3), DBSCAN(eps=1.0, min_samples=2), GaussianMixture(3)]
 
 
 def fit(X, base=None, **options):
-    return CoHiRF(KMeans(4) if base is None else base, random_state=0, **options).fit(X)
+    return CoHiRF.as_published(KMeans(4) if base is None else base, random_state=0, **options).fit(X)
 
 
 @pytest.mark.parametrize("base", BASES)
@@ -220,7 +220,7 @@ def test_sparse_and_dense_fits_agree_on_signed_data(medoid):
         X = np.random.default_rng(seed).integers(-1, 2, (30, 4)).astype(float)
         weights = np.random.default_rng(seed).integers(1, 4, 30) * 2.0 ** (200 * (seed % 3 - 1))
         dense, as_csr = (
-            CoHiRF(Signs(2), max_features=3, n_views=3, medoid=medoid, random_state=seed).fit(
+            CoHiRF.as_published(Signs(2), max_features=3, n_views=3, medoid=medoid, random_state=seed).fit(
                 rows, sample_weight=weights
             )
             for rows in (X, sparse.csr_matrix(X))
@@ -230,5 +230,5 @@ def test_sparse_and_dense_fits_agree_on_signed_data(medoid):
 
 
 def test_a_pair_of_opposite_sparse_rows_is_fitted():
-    model = CoHiRF(KMeans(1), random_state=0).fit(sparse.csr_matrix([[1.0, 0.0], [-1.0, 0.0]]))
+    model = CoHiRF.as_published(KMeans(1), random_state=0).fit(sparse.csr_matrix([[1.0, 0.0], [-1.0, 0.0]]))
     assert model.labels_.tolist() == [0, 0]

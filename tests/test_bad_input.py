@@ -115,7 +115,7 @@ DATA = {
 @pytest.mark.parametrize(("X", "error", "message"), DATA.values(), ids=DATA)
 def test_data_is_refused(X, error, message):
     with pytest.raises(error, match=message):
-        CoHiRF().fit(X)
+        CoHiRF.as_published().fit(X)
 
 
 PARAMETERS = [
@@ -125,8 +125,11 @@ PARAMETERS = [
     ({"max_features": float("nan")}, "'max_features' .* Got nan instead"),
     ({"max_features": 4}, "max_features=4 is above the 3 features of X: give an int from 1 to 3 or a fraction in"),
     ({"n_views": 0}, r"'n_views' parameter of CoHiRF must be an int in the range \[1, 100000\]. Got 0 instead"),
-    ({"agreement_threshold": 1.1}, r"'agreement_threshold' .* must be a float in the range \[0.0, 1.0\]. Got 1.1"),
-    ({"agreement_threshold": -0.1}, "'agreement_threshold' .* Got -0.1 instead"),
+    (
+        {"consensus_threshold": 1.1},
+        r"'consensus_threshold' .* must be None or a float in the range \[0.0, 1.0\]. Got 1.1",
+    ),
+    ({"consensus_threshold": -0.1}, "'consensus_threshold' .* Got -0.1 instead"),
     (
         {"batch_size": 1},
         r"'batch_size' .* must be None, a str among {'auto'} or an int in the range \[2, inf\). Got 1 instead",
@@ -134,7 +137,7 @@ PARAMETERS = [
     ({"max_iter": 0}, "'max_iter' .* Got 0 instead"),
     ({"min_cluster_size": 0}, "'min_cluster_size' .* Got 0 instead"),
     ({"max_candidates": 0}, "'max_candidates' .* Got 0 instead"),
-    ({"candidate_fraction": 0.0}, "'candidate_fraction' .* Got 0.0 instead"),
+    ({"max_candidates": 0.0}, "'max_candidates' .* Got 0.0 instead"),
     ({"n_jobs": 0}, r"n_jobs=0 is not valid: give 1 or more, or -1 for all cores\."),
     ({"consensus": "loose"}, "'consensus' parameter of CoHiRF must be a str among .*'relaxed'"),
     ({"medoid": "manhattan"}, "'medoid' parameter of CoHiRF must be a str among .*'laplacian'.* or a callable"),
@@ -145,7 +148,7 @@ PARAMETERS = [
 @pytest.mark.parametrize(("parameters", "message"), PARAMETERS)
 def test_a_parameter_is_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
-        CoHiRF(**parameters).fit(np.eye(3))
+        CoHiRF.as_published(**parameters).fit(np.eye(3))
 
 
 class FitlessBase:
@@ -181,17 +184,17 @@ class FitlessBase:
 )
 def test_a_base_method_is_refused(base, error, message):
     with pytest.raises(error, match=message):
-        CoHiRF(base).fit(np.eye(3))
+        CoHiRF.as_published(base).fit(np.eye(3))
 
 
 def test_sparse_missing_values_are_refused_for_every_base():
     X = sparse.csr_array([[1.0, np.nan], [2.0, 3.0]])
     with pytest.raises(ValueError, match="Missing values are allowed only in dense arrays and tables in memory"):
-        CoHiRF(make_pipeline(SimpleImputer(), KMeans(2))).fit(X)
+        CoHiRF.as_published(make_pipeline(SimpleImputer(), KMeans(2))).fit(X)
 
 
 def test_a_model_whose_fit_failed_is_not_fitted():
-    model = CoHiRF(DBSCAN(eps=-1))
+    model = CoHiRF.as_published(DBSCAN(eps=-1))
     with pytest.raises(ValueError, match="eps"):
         model.fit(np.eye(3))
     with pytest.raises(NotFittedError):
@@ -200,25 +203,25 @@ def test_a_model_whose_fit_failed_is_not_fitted():
 
 def test_sparse_data_is_refused_where_the_base_does_not_take_it():
     with pytest.raises(TypeError, match=r"Sparse data was passed.* but dense data is required"):
-        CoHiRF(GaussianMixture()).fit(sparse.csr_array(np.eye(3)))
+        CoHiRF.as_published(GaussianMixture()).fit(sparse.csr_array(np.eye(3)))
 
 
 def test_an_unknown_parameter_is_refused():
     with pytest.raises(TypeError, match="repetitions"):
-        CoHiRF(repetitions=3)
+        CoHiRF.as_published(repetitions=3)
 
 
 @pytest.mark.parametrize("method", ["predict", "transform"])
 def test_an_unfitted_model_says_so(method):
     with pytest.raises(NotFittedError, match="This CoHiRF instance is not fitted yet"):
-        getattr(CoHiRF(), method)(np.eye(3))
+        getattr(CoHiRF.as_published(), method)(np.eye(3))
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("method", ["predict", "transform"])
 def test_new_rows_must_have_the_columns_of_the_fit(method):
     frame = pd.DataFrame(np.eye(4), columns=list("abcd"))
-    model = CoHiRF(KMeans(2), random_state=0).fit(frame)
+    model = CoHiRF.as_published(KMeans(2), random_state=0).fit(frame)
     with pytest.raises(ValueError, match="X has 3 features, but CoHiRF is expecting 4 features"):
         getattr(model, method)(np.eye(3))
     with pytest.raises(ValueError, match="Feature names must be in the same order as they were in fit"):

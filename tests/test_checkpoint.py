@@ -245,11 +245,10 @@ CHANGES = {
     "n_views": (2, "1", "2"),
     "max_features": (2, "1.0", "2"),
     "consensus": ("relaxed", "'strict'", "'relaxed'"),
-    "agreement_threshold": (0.7, "0.8", "0.7"),
+    "consensus_threshold": (0.7, "None", "0.7"),
     "majority": (0.6, "0.5", "0.6"),
     "medoid": ("euclidean", "'cosine'", "'euclidean'"),
     "max_candidates": (10, "1000", "10"),
-    "candidate_fraction": (0.5, "None", "0.5"),
     "medoid_weights": (True, "False", "True"),
     "feature_screen": (True, "False", "True"),
     "batch_size": (41, "40", "41"),
@@ -280,7 +279,7 @@ def test_another_parameter_is_named(name, half_done):
 
 def test_a_fit_that_reads_a_source_is_not_that_of_an_array(tmp_path):
     blobs = make_blobs(1000, n_features=6, centers=4, random_state=0)[0]
-    model = CoHiRF(KMeans(4, n_init=1), batch_size=100, random_state=0, checkpoint=tmp_path / "fit")
+    model = CoHiRF.as_published(KMeans(4, n_init=1), batch_size=100, random_state=0, checkpoint=tmp_path / "fit")
     model.fit(open_source(blobs))
     with another_fit(tmp_path / "fit", "reading", "'in order'", "'at random'"):
         model.fit(blobs)

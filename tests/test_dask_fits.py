@@ -35,16 +35,16 @@ pa = pytest.importorskip("pyarrow")
 
 K_MEANS = KMeans(4, n_init=1)
 MODELS = {
-    "k-means": CoHiRF(K_MEANS, n_views=3, max_features=0.6),
-    "dbscan": CoHiRF(DBSCAN(eps=1.5), n_views=2),
-    "relaxed": CoHiRF(K_MEANS, n_views=3, max_features=0.6, consensus="relaxed", scale_views=True),
-    "majority": CoHiRF(K_MEANS, n_views=3, max_features=0.6, consensus="majority"),
-    "medoid weights": CoHiRF(K_MEANS, n_views=2, medoid_weights=True, medoid="euclidean"),
-    "rbf": CoHiRF(K_MEANS, n_views=2, medoid="rbf", max_candidates=20),
-    "medoid weights in other words": CoHiRF(
+    "k-means": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6),
+    "dbscan": CoHiRF.as_published(DBSCAN(eps=1.5), n_views=2),
+    "relaxed": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6, consensus="relaxed", scale_views=True),
+    "majority": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6, consensus="majority"),
+    "medoid weights": CoHiRF.as_published(K_MEANS, n_views=2, medoid_weights=True, medoid="euclidean"),
+    "rbf": CoHiRF.as_published(K_MEANS, n_views=2, medoid="rbf", max_candidates=20),
+    "medoid weights in other words": CoHiRF.as_published(
         AgglomerativeClustering(4), n_views=2, max_features=0.6, medoid_weights=True
     ),
-    "redraws": CoHiRF(DBSCAN(eps=1.2), n_views=1, redraws=1, max_iter=3, min_cluster_size=5),
+    "redraws": CoHiRF.as_published(DBSCAN(eps=1.2), n_views=1, redraws=1, max_iter=3, min_cluster_size=5),
 }
 FAST_MODELS = ("k-means", "dbscan", "medoid weights in other words")
 CHUNKS = ((700, 50, 50, 1100, 1100), (3, 2))
@@ -82,7 +82,7 @@ def watchdog():
 
 def model_of(model, **options):
     options = {"batch_size": 300, "random_state": 0} | options
-    return CoHiRF(**(model.get_params(deep=False) | options))
+    return CoHiRF.as_published(**(model.get_params(deep=False) | options))
 
 
 def fit_here(model, data, **options):
@@ -141,7 +141,7 @@ def test_screened_features_are_those_of_the_fit_on_one_machine(client, X):
     noise = np.random.default_rng(1).normal(size=(3000, 20)).astype(np.float32)
     wide = np.concatenate([noise[:, :10], X, noise[:, 10:]], axis=1)
     array = da.from_array(wide, chunks=(700, 25))
-    model = CoHiRF(K_MEANS, n_views=3, max_features=0.6, feature_screen=True)
+    model = CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6, feature_screen=True)
     on_dask, here = model_of(model).fit(array), fit_here(model_of(model), wide)
     assert 2 <= len(on_dask.relevant_features_) < 25
     assert (on_dask.relevant_features_ == here.relevant_features_).all()
@@ -187,7 +187,9 @@ def test_twenty_seeds_give_one_fit_each_in_serial_threads_processes_and_dask(cli
     options = {"n_views": 2, "max_features": 0.5, "consensus": "relaxed", "batch_size": 150}
 
     def fit(seed, data, n_jobs=None):
-        return np.asarray(CoHiRF(LastBit(), random_state=seed, n_jobs=n_jobs, **options).fit(data).labels_).tobytes()
+        return np.asarray(
+            CoHiRF.as_published(LastBit(), random_state=seed, n_jobs=n_jobs, **options).fit(data).labels_
+        ).tobytes()
 
     distinct = set()
     for seed in range(20):
@@ -467,7 +469,7 @@ def test_no_batch_size_is_refused(X):
     with pytest.raises(
         ValueError, match=r'batch_size=None contracts all rows together.*set batch_size to a number or to "auto"'
     ):
-        CoHiRF().fit(da.from_array(X))
+        CoHiRF.as_published().fit(da.from_array(X))
 
 
 @pytest.mark.parametrize("shape", [(3000,), (3000, 5, 1)])
@@ -579,7 +581,9 @@ class LoggedKMeans(KMeans):
 
 
 def fit_logged(data, log, checkpoint):
-    model = CoHiRF(LoggedKMeans(4, str(log), 0.1), n_views=1, batch_size=150, random_state=0, checkpoint=checkpoint)
+    model = CoHiRF.as_published(
+        LoggedKMeans(4, str(log), 0.1), n_views=1, batch_size=150, random_state=0, checkpoint=checkpoint
+    )
     return model.fit(data)
 
 
@@ -603,7 +607,7 @@ def _count_running(dask_worker):
 @pytest.mark.parametrize("n_calls", [2, 7])
 def test_a_killed_worker_costs_no_label(n_calls, client, X, tmp_path):
     log = tmp_path / "calls"
-    expected = fit_here(CoHiRF(K_MEANS, n_views=1, batch_size=150, random_state=0), X)
+    expected = fit_here(CoHiRF.as_published(K_MEANS, n_views=1, batch_size=150, random_state=0), X)
     killed = []
 
     def kill():
@@ -653,6 +657,6 @@ with Client(address):
 
     model = fit_logged(da.from_array(X, chunks=(300, 5)), log, tmp_path / "checkpoint")
     assert not committed & {call for _, call in read_calls(log)}
-    assert_same(model, fit_here(CoHiRF(K_MEANS, n_views=1, batch_size=150, random_state=0), X))
+    assert_same(model, fit_here(CoHiRF.as_published(K_MEANS, n_views=1, batch_size=150, random_state=0), X))
     with pytest.raises(CheckpointError, match="belongs to another fit: reading was"):
         fit_logged(da.from_array(X, chunks=(1000, 5)), log, tmp_path / "checkpoint")

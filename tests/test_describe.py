@@ -105,7 +105,7 @@ def test_a_function_that_refers_to_what_is_gone_has_a_description():
 
 
 def test_a_fit_is_described_by_versions_facts_and_parameters():
-    model = CoHiRF(make_pipeline(StandardScaler(), KMeans(3)), n_views=2)
+    model = CoHiRF.as_published(make_pipeline(StandardScaler(), KMeans(3)), n_views=2)
     found = describe_fit(model, rows=10)
     assert list(found)[:5] == ["cohirf", "numpy", "scipy", "scikit-learn", "rows"]
     assert found["rows"] == "10"
@@ -118,9 +118,9 @@ def test_a_fit_is_described_by_versions_facts_and_parameters():
 def test_the_version_of_the_package_of_a_base_method_counts(monkeypatch):
     other = type("Other", (KMeans,), {"__module__": "other.clusterers"})
     monkeypatch.setitem(sys.modules, "other", SimpleNamespace(__version__="1.2"))
-    assert describe_fit(CoHiRF(other()))["other"] == "1.2"
+    assert describe_fit(CoHiRF.as_published(other()))["other"] == "1.2"
     monkeypatch.setitem(sys.modules, "other", SimpleNamespace())
-    assert "other" not in describe_fit(CoHiRF(other()))
+    assert "other" not in describe_fit(CoHiRF.as_published(other()))
 
 
 def test_the_package_version_is_unknown_in_a_source_tree(monkeypatch):
@@ -128,4 +128,4 @@ def test_the_package_version_is_unknown_in_a_source_tree(monkeypatch):
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(module.metadata, "version", missing)
-    assert describe_fit(CoHiRF())["cohirf"] == "unknown"
+    assert describe_fit(CoHiRF.as_published())["cohirf"] == "unknown"

@@ -19,17 +19,19 @@ from cohirf import CoHiRF
 
 X = make_blobs(300, 12, centers=6, cluster_std=4.0, random_state=0)[0]
 MODELS = {
-    "strict": CoHiRF(KMeans(6), max_features=0.5, random_state=0),
-    "relaxed": CoHiRF(KMeans(6), consensus="relaxed", max_features=0.5, random_state=0),
-    "weighted": CoHiRF(KMeans(6), medoid_weights=True, max_features=0.5, random_state=0),
-    "majority": CoHiRF(KMeans(6), consensus="majority", n_views=7, max_features=0.5, random_state=0),
-    "majority, weighted, batched": CoHiRF(
+    "strict": CoHiRF.as_published(KMeans(6), max_features=0.5, random_state=0),
+    "relaxed": CoHiRF.as_published(KMeans(6), consensus="relaxed", max_features=0.5, random_state=0),
+    "weighted": CoHiRF.as_published(KMeans(6), medoid_weights=True, max_features=0.5, random_state=0),
+    "majority": CoHiRF.as_published(KMeans(6), consensus="majority", n_views=7, max_features=0.5, random_state=0),
+    "majority, weighted, batched": CoHiRF.as_published(
         KMeans(6), consensus="majority", medoid_weights=True, batch_size=150, max_features=0.5, random_state=0
     ),
-    "screened": CoHiRF(KMeans(6), n_views=2, feature_screen=True, max_features=0.5, random_state=0),
-    "rbf, few candidates": CoHiRF(KMeans(6), medoid="rbf", max_candidates=20, max_features=0.5, random_state=0),
-    "batched": CoHiRF(KMeans(6), batch_size=75, max_features=0.5, random_state=0),
-    "dbscan": CoHiRF(DBSCAN(eps=8.0), max_features=0.5, random_state=0),
+    "screened": CoHiRF.as_published(KMeans(6), n_views=2, feature_screen=True, max_features=0.5, random_state=0),
+    "rbf, few candidates": CoHiRF.as_published(
+        KMeans(6), medoid="rbf", max_candidates=20, max_features=0.5, random_state=0
+    ),
+    "batched": CoHiRF.as_published(KMeans(6), batch_size=75, max_features=0.5, random_state=0),
+    "dbscan": CoHiRF.as_published(DBSCAN(eps=8.0), max_features=0.5, random_state=0),
 }
 
 
@@ -118,29 +120,35 @@ class CountThreads(ClusterMixin, BaseEstimator):
 @pytest.mark.parametrize("batch_size", [pytest.param(None, marks=pytest.mark.slow), 150])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_base_method_runs_on_one_thread_everywhere(backend, batch_size, n_jobs):
-    model = CoHiRF(CountThreads(), max_features=0.5, batch_size=batch_size, n_jobs=n_jobs, random_state=0)
+    model = CoHiRF.as_published(CountThreads(), max_features=0.5, batch_size=batch_size, n_jobs=n_jobs, random_state=0)
     with threadpool_limits(limits=2), joblib.parallel_config(backend=backend):
         assert model.fit(X).n_clusters_ > 1
 
 
 def test_another_seed_gives_another_fit():
-    parents = {CoHiRF(KMeans(6), max_features=0.5, random_state=seed).fit(X).parents_.tobytes() for seed in range(5)}
+    parents = {
+        CoHiRF.as_published(KMeans(6), max_features=0.5, random_state=seed).fit(X).parents_.tobytes()
+        for seed in range(5)
+    }
     assert len(parents) == 5
 
 
 def test_a_random_state_instance_moves_on():
     rng = np.random.RandomState(0)
-    model = CoHiRF(KMeans(6), max_features=0.5, random_state=rng)
+    model = CoHiRF.as_published(KMeans(6), max_features=0.5, random_state=rng)
     assert model.fit(X).parents_.tobytes() != model.fit(X).parents_.tobytes()
 
 
 def test_seeds_of_the_base_do_not_matter():
-    first = CoHiRF(KMeans(6, random_state=1), max_features=0.5, random_state=0).fit(X)
-    assert (first.parents_ == CoHiRF(KMeans(6, random_state=2), max_features=0.5, random_state=0).fit(X).parents_).all()
+    first = CoHiRF.as_published(KMeans(6, random_state=1), max_features=0.5, random_state=0).fit(X)
+    assert (
+        first.parents_
+        == CoHiRF.as_published(KMeans(6, random_state=2), max_features=0.5, random_state=0).fit(X).parents_
+    ).all()
 
 
 def test_the_users_thread_limits_are_restored():
     with threadpool_limits(limits=2):
         before = [pool["num_threads"] for pool in threadpool_info()]
-        CoHiRF(n_jobs=2).fit(X)
+        CoHiRF.as_published(n_jobs=2).fit(X)
         assert [pool["num_threads"] for pool in threadpool_info()] == before

@@ -22,7 +22,7 @@ SPHERES = {"estimator": DBSCAN(eps=0.2, min_samples=5), "n_views": 1, "max_featu
 
 @pytest.fixture(scope="module")
 def model(blobs):
-    return CoHiRF(KMeans(4), random_state=0).fit(blobs[0])
+    return CoHiRF.as_published(KMeans(4), random_state=0).fit(blobs[0])
 
 
 def test_separated_blobs_are_found(model, blobs):
@@ -54,27 +54,27 @@ def test_diagnostics_have_a_record_for_each_level_and_make_a_table(model):
 
 def test_relaxed_consensus_keeps_fewer_views_where_they_disagree():
     X = np.random.default_rng(0).normal(size=(200, 20))
-    strict = CoHiRF(KMeans(3), random_state=0).fit(X)
-    relaxed = CoHiRF(KMeans(3), consensus="relaxed", random_state=0).fit(X)
+    strict = CoHiRF.as_published(KMeans(3), random_state=0).fit(X)
+    relaxed = CoHiRF.as_published(KMeans(3), consensus="relaxed", random_state=0).fit(X)
     assert relaxed.diagnostics_[0].views_kept < 5
     assert relaxed.n_clusters_ < strict.n_clusters_
 
 
 def test_without_an_estimator_the_base_is_k_means(blobs):
-    default = CoHiRF(random_state=0).fit(blobs[0])
-    assert (default.labels_ == CoHiRF(KMeans(), random_state=0).fit(blobs[0]).labels_).all()
+    default = CoHiRF.as_published(random_state=0).fit(blobs[0])
+    assert (default.labels_ == CoHiRF.as_published(KMeans(), random_state=0).fit(blobs[0]).labels_).all()
 
 
 def test_small_clusters_are_reported_as_noise_and_kept_in_the_hierarchy():
     X = np.concatenate([np.random.default_rng(0).normal(0, 0.1, (30, 2)), [[9.0, 9.0]], [[-9.0, 9.0]]])
     common = {"n_views": 1, "max_features": 1.0, "random_state": 0}
-    model = CoHiRF(DBSCAN(eps=0.5), min_cluster_size=2, **common).fit(X)
+    model = CoHiRF.as_published(DBSCAN(eps=0.5), min_cluster_size=2, **common).fit(X)
     assert model.labels_[-2:].tolist() == [-1, -1]
     assert set(model.labels_[:-2]) == {0}
     assert model.n_clusters_ == len(model.medoids_) == len(model.medoid_indices_) == 1
     assert (model.predict(X) == model.labels_).all()
     assert len(model.hierarchy_.sizes(model.hierarchy_.n_levels)) == 3
-    nothing = CoHiRF(DBSCAN(eps=0.5), min_cluster_size=99, **common).fit(X)
+    nothing = CoHiRF.as_published(DBSCAN(eps=0.5), min_cluster_size=99, **common).fit(X)
     assert set(nothing.labels_) == {-1}
     assert nothing.transform(X).shape == (32, 0)
     assert set(nothing.predict(X)) == {-1}
@@ -104,7 +104,7 @@ PREDICTED = {
 @pytest.mark.parametrize("n", [4000, 15_000])  # 15,000 is more than there are landmarks
 def test_predict_gives_the_labels_of_training_rows_and_fits_fresh_ones(make, options, n):
     X, y = make(n, 1)
-    model = CoHiRF(**options).fit(X)
+    model = CoHiRF.as_published(**options).fit(X)
     assert adjusted_rand_score(model.labels_, y) == 1
     assert adjusted_rand_score(model.predict(X), model.labels_) > (0.99 if options is SPHERES else 1 - 1e-12)
     fresh, truth = make(2000, 2)
@@ -113,13 +113,13 @@ def test_predict_gives_the_labels_of_training_rows_and_fits_fresh_ones(make, opt
 
 def test_predict_finds_a_training_row_far_from_the_origin_exactly():
     X = np.random.default_rng(0).normal(size=(200, 30)) + 1e7
-    model = CoHiRF(KMeans(20), random_state=0).fit(X)
+    model = CoHiRF.as_published(KMeans(20), random_state=0).fit(X)
     assert (model.predict(X) == model.labels_).all()
 
 
 def test_later_changes_of_the_data_do_not_change_the_model(blobs):
     X = blobs[0].copy()
-    model = CoHiRF(KMeans(4), random_state=0).fit(X)
+    model = CoHiRF.as_published(KMeans(4), random_state=0).fit(X)
     labels, medoids = model.predict(X), model.medoids_.copy()
     X[:] = 0
     assert (model.predict(blobs[0]) == labels).all()
@@ -132,7 +132,7 @@ def test_time_stamps_are_predicted_and_measured_exactly(n_features, container):
     X = 0.1 * np.random.default_rng(0).normal(size=(300, n_features))
     X[:, 0] += 1.7e9 + np.repeat(10 * np.arange(6), 50)
     X = container(X)
-    model = CoHiRF(DBSCAN(eps=8, min_samples=2, metric="manhattan"), n_views=1, random_state=0).fit(X)
+    model = CoHiRF.as_published(DBSCAN(eps=8, min_samples=2, metric="manhattan"), n_views=1, random_state=0).fit(X)
     assert model.n_clusters_ == 6
     assert (model.predict(X) == model.labels_).all()
     assert (model.transform(X).argmin(axis=1) == model.labels_).all()
@@ -147,7 +147,7 @@ def test_transform_measures_the_distance_to_the_medoids(model, blobs):
 
 
 def test_transform_gives_a_table_where_asked(blobs):
-    model = CoHiRF(KMeans(4), random_state=0).set_output(transform="pandas")
+    model = CoHiRF.as_published(KMeans(4), random_state=0).set_output(transform="pandas")
     frame = pd.DataFrame(blobs[0], index=range(1000, 1300))
     out = model.fit_transform(frame.rename(columns=str))
     assert out.columns.tolist() == ["cohirf0", "cohirf1", "cohirf2", "cohirf3"]
@@ -156,7 +156,7 @@ def test_transform_gives_a_table_where_asked(blobs):
 
 def test_it_works_in_a_pipeline_and_a_grid_search(blobs):
     X, y = blobs
-    pipeline = make_pipeline(StandardScaler(), CoHiRF(KMeans(), random_state=0))
+    pipeline = make_pipeline(StandardScaler(), CoHiRF.as_published(KMeans(), random_state=0))
     scoring = lambda fitted, X, y: adjusted_rand_score(y, fitted.predict(X))  # noqa: E731 - shorter than a def
     search = GridSearchCV(pipeline, {"cohirf__estimator__n_clusters": [2, 4]}, scoring=scoring, cv=3).fit(X, y)
     assert search.best_params_ == {"cohirf__estimator__n_clusters": 4}
@@ -172,7 +172,7 @@ def test_batches_bound_what_the_base_sees():
             seen.append(len(X))
             return super().fit(X, y, sample_weight)
 
-    model = CoHiRF(**SPHERES | {"estimator": Recorder(eps=0.2, min_samples=5)}, batch_size=2000).fit(X)
+    model = CoHiRF.as_published(**SPHERES | {"estimator": Recorder(eps=0.2, min_samples=5)}, batch_size=2000).fit(X)
     assert adjusted_rand_score(model.labels_, y) == 1
     assert max(seen) <= 3000
     assert model.diagnostics_[0].n_batches == 9
@@ -180,7 +180,7 @@ def test_batches_bound_what_the_base_sees():
 
 def test_a_callable_medoid_and_every_rule_find_the_blobs(blobs):
     for medoid in ("cosine", "euclidean", "rbf", "laplacian", lambda X: X @ X.T):
-        model = CoHiRF(KMeans(4), medoid=medoid, random_state=0).fit(blobs[0])
+        model = CoHiRF.as_published(KMeans(4), medoid=medoid, random_state=0).fit(blobs[0])
         assert adjusted_rand_score(model.labels_, blobs[1]) == 1
 
 
@@ -192,12 +192,12 @@ def test_a_method_without_randomness_runs_once_where_all_views_are_the_same(blob
             calls.append(X.shape)
             return super().fit(X, y, sample_weight)
 
-    model = CoHiRF(Recorder(eps=3.0), n_views=5, random_state=0).fit(blobs[0])
+    model = CoHiRF.as_published(Recorder(eps=3.0), n_views=5, random_state=0).fit(blobs[0])
     assert len(calls) == model.n_iter_
     assert model.diagnostics_[0].views_kept == 5
     assert model.diagnostics_[0].agreement == 1
     calls.clear()
-    CoHiRF(Recorder(eps=3.0), n_views=5, max_features=0.5, random_state=0).fit(blobs[0])
+    CoHiRF.as_published(Recorder(eps=3.0), n_views=5, max_features=0.5, random_state=0).fit(blobs[0])
     assert len(calls) % 5 == 0
 
 
@@ -208,23 +208,23 @@ def test_an_unhashable_callable_is_a_medoid_rule(blobs):
         def __call__(self, X):
             return X @ X.T
 
-    assert CoHiRF(KMeans(4), medoid=Rule(), random_state=0).fit(blobs[0]).n_clusters_ == 4
+    assert CoHiRF.as_published(KMeans(4), medoid=Rule(), random_state=0).fit(blobs[0]).n_clusters_ == 4
 
 
 def test_stopping_after_a_level_that_merged_nothing_is_no_reason_to_warn():
     X = np.random.default_rng(0).normal(size=(100, 3))
-    assert CoHiRF(DBSCAN(eps=1e-9), batch_size=20, max_iter=1, random_state=0).fit(X).n_clusters_ == 100
+    assert CoHiRF.as_published(DBSCAN(eps=1e-9), batch_size=20, max_iter=1, random_state=0).fit(X).n_clusters_ == 100
 
 
 def test_a_mixture_is_a_base_like_any_other(blobs):
-    model = CoHiRF(GaussianMixture(4, n_init=3), random_state=0).fit(blobs[0])
+    model = CoHiRF.as_published(GaussianMixture(4, n_init=3), random_state=0).fit(blobs[0])
     assert adjusted_rand_score(model.labels_, blobs[1]) == 1
 
 
 def test_stopping_early_is_said():
     X = np.random.default_rng(0).normal(size=(200, 4))
     with pytest.warns(ConvergenceWarning, match="still merged clusters when max_iter=1 was reached: raise max_iter"):
-        model = CoHiRF(KMeans(3), max_iter=1, random_state=0).fit(X)
+        model = CoHiRF.as_published(KMeans(3), max_iter=1, random_state=0).fit(X)
     assert model.n_iter_ == 1
     assert model.hierarchy_.n_levels == 1
 
@@ -234,23 +234,23 @@ def test_batches_that_merge_nothing_are_said():
     with pytest.warns(
         ConvergenceWarning, match="Levels 1 and 2 merged nothing in any batch: 100 .*Raise batch_size above 20"
     ):
-        CoHiRF(DBSCAN(eps=1e-9), batch_size=20, random_state=0).fit(X)
+        CoHiRF.as_published(DBSCAN(eps=1e-9), batch_size=20, random_state=0).fit(X)
 
 
 def test_verbose_prints_a_line_per_level(blobs, capsys):
-    model = CoHiRF(KMeans(4), verbose=1, random_state=0).fit(blobs[0])
+    model = CoHiRF.as_published(KMeans(4), verbose=1, random_state=0).fit(blobs[0])
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == model.n_iter_
     assert lines[0].startswith("[CoHiRF] level 1: 300 -> ")
 
 
 def test_nothing_is_printed_unasked(blobs, capsys):
-    CoHiRF(KMeans(4), random_state=0).fit(blobs[0])
+    CoHiRF.as_published(KMeans(4), random_state=0).fit(blobs[0])
     assert capsys.readouterr().out == ""
 
 
 def test_parameters_are_stored_verbatim_and_cloned():
-    model = CoHiRF(KMeans(3), n_views=7, max_features=0.25, medoid="rbf")
+    model = CoHiRF.as_published(KMeans(3), n_views=7, max_features=0.25, medoid="rbf")
     assert clone(model).get_params()["max_features"] == 0.25
     assert clone(model).set_params(estimator__n_clusters=9).estimator.n_clusters == 9
 
@@ -258,20 +258,22 @@ def test_parameters_are_stored_verbatim_and_cloned():
 @pytest.mark.parametrize("method", ["fit", "fit_predict", "fit_transform"])
 def test_a_warning_points_to_the_line_that_calls_the_estimator(method, blobs):
     with pytest.warns(ConvergenceWarning, match="n_clusters=30 of KMeans") as warned:
-        getattr(CoHiRF(KMeans(30), random_state=0), method)(blobs[0][:20])
+        getattr(CoHiRF.as_published(KMeans(30), random_state=0), method)(blobs[0][:20])
     assert warned[0].filename == __file__
 
 
 def test_more_clusters_than_rows_are_warned_of(blobs):
     message = r"n_clusters=500 of KMeans is at least the number of rows \(150\), so only identical rows fuse: lower"
     with pytest.warns(ConvergenceWarning, match=message) as warned:
-        model = CoHiRF(KMeans(500), random_state=0).fit(blobs[0][:150])
+        model = CoHiRF.as_published(KMeans(500), random_state=0).fit(blobs[0][:150])
     assert model.n_clusters_ == 150
     assert warned[0].filename == __file__
     weights = np.r_[np.ones(100), np.zeros(50)]
     with pytest.warns(ConvergenceWarning, match=r"n_clusters=100 of Pipeline is at least the number of rows \(100\)"):
-        CoHiRF(make_pipeline(StandardScaler(), KMeans(100)), random_state=0).fit(blobs[0][:150], sample_weight=weights)
+        CoHiRF.as_published(make_pipeline(StandardScaler(), KMeans(100)), random_state=0).fit(
+            blobs[0][:150], sample_weight=weights
+        )
 
 
 def test_fewer_clusters_than_rows_are_not_warned_of(blobs):
-    CoHiRF(KMeans(19, n_init=1), n_views=1, random_state=0).fit(blobs[0][:20])
+    CoHiRF.as_published(KMeans(19, n_init=1), n_views=1, random_state=0).fit(blobs[0][:20])

@@ -26,7 +26,7 @@ class Recorder(AgglomerativeClustering):
 
 def fit(X, base=None, **options):
     options = {"n_views": 3, "max_features": 0.5, "random_state": 0, "medoid_weights": True} | options
-    return CoHiRF(base or AgglomerativeClustering(4), **options).fit(X)
+    return CoHiRF.as_published(base or AgglomerativeClustering(4), **options).fit(X)
 
 
 def test_from_the_second_level_on_the_base_sees_other_rows():

@@ -42,7 +42,7 @@ def data(tmp_path):
 
 
 def make_model(**options):
-    return CoHiRF(KMeans(3, n_init=1), **{"n_views": 2, "random_state": 0} | options)
+    return CoHiRF.as_published(KMeans(3, n_init=1), **{"n_views": 2, "random_state": 0} | options)
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +111,8 @@ from cohirf.durable import temporary
 source, base = open_source(sys.argv[1]), KMeans(3, n_init=1)
 assert not hasattr(temporary.os, "O_TMPFILE")
 with parallel_config(backend="loky", n_jobs=2):
-    found = [CoHiRF(base, n_views=2, random_state=0, batch_size=100).fit(source).labels_]
-found.append(CoHiRF(base, n_views=2, random_state=0, batch_size="auto").fit(source).labels_)
+    found = [CoHiRF.as_published(base, n_views=2, random_state=0, batch_size=100).fit(source).labels_]
+found.append(CoHiRF.as_published(base, n_views=2, random_state=0, batch_size="auto").fit(source).labels_)
 np.save(sys.argv[2], np.array(found))
 """
 ON_START = """

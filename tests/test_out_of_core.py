@@ -33,7 +33,7 @@ def blobs():
 
 def fit(source, base=None, **options):
     options = {"batch_size": 300, "random_state": 0, "n_views": 2} | options
-    return CoHiRF(base or KMeans(4, n_init=1), **options).fit(source)
+    return CoHiRF.as_published(base or KMeans(4, n_init=1), **options).fit(source)
 
 
 def digest(model):
@@ -169,7 +169,7 @@ class WeightedKMeans(KMeans):
 def test_sample_weights_reach_the_base_method(blobs, tmp_path):
     weights = np.random.default_rng(0).uniform(1, 2, len(blobs[0]))
     WeightedKMeans.seen.clear()
-    model = CoHiRF(WeightedKMeans(4, n_init=1), n_views=1, batch_size=300, random_state=0)
+    model = CoHiRF.as_published(WeightedKMeans(4, n_init=1), n_views=1, batch_size=300, random_state=0)
     model.fit(open_source(save_as("npy", blobs[0], tmp_path)), sample_weight=weights)
     assert np.isin(np.concatenate(WeightedKMeans.seen[: model.diagnostics_[0].n_batches]), weights).all()
 
@@ -177,7 +177,7 @@ def test_sample_weights_reach_the_base_method(blobs, tmp_path):
 def test_rows_of_weight_zero_join_in_the_end(blobs, tmp_path):
     X, y = blobs
     weights = (np.arange(len(X)) % 3 > 0).astype(float)
-    model = CoHiRF(KMeans(4, n_init=1), n_views=2, batch_size=300, random_state=0)
+    model = CoHiRF.as_published(KMeans(4, n_init=1), n_views=2, batch_size=300, random_state=0)
     model.fit(open_source(save_as("npy", X, tmp_path)), sample_weight=weights)
     assert (model.hierarchy_.absorbed_at[weights == 0] == 1).all()
     assert adjusted_rand_score(y[weights == 0], model.labels_[weights == 0]) > 0.95

@@ -68,7 +68,7 @@ def test_a_method_that_gave_up_is_left_out_on_more_rows(tmp_path):
 def test_cohirf_has_a_row_for_all_cores_too(monkeypatch):
     monkeypatch.setattr(peers, "cpu_count", lambda: 4)
     titles = [row.title for row in peers.rows_of("spheres", LIMITS)]
-    assert titles[-2:] == ["CoHiRF(GridDBSCAN)", "CoHiRF(GridDBSCAN), 4 cores"]
+    assert titles[-2:] == ["CoHiRF.as_published(GridDBSCAN)", "CoHiRF.as_published(GridDBSCAN), 4 cores"]
     assert sum(title.endswith("cores") for title in titles) == 1
 
 

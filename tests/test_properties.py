@@ -31,7 +31,7 @@ data = st.integers(0, 10_000).map(
 @settings(max_examples=3 * settings.default.max_examples)
 @given(data, options)
 def test_every_fit_is_a_forest_of_nested_levels(X, options):
-    model = CoHiRF(**options).fit(X)
+    model = CoHiRF.as_published(**options).fit(X)
     n = len(X)
     parents, absorbed_at = model.parents_, model.hierarchy_.absorbed_at
     roots = parents == np.arange(n)
@@ -68,7 +68,7 @@ MODELS = {
 
 @pytest.fixture(params=MODELS)
 def make(request):
-    return lambda **more: CoHiRF(**{"random_state": 0, "max_features": 1.0} | MODELS[request.param] | more)
+    return lambda **more: CoHiRF.as_published(**{"random_state": 0, "max_features": 1.0} | MODELS[request.param] | more)
 
 
 @pytest.mark.parametrize("medoid", ["cosine", "euclidean", "rbf", "laplacian"])
@@ -128,18 +128,18 @@ def test_weights_of_one_are_no_weights(make):
 
 
 def test_weights_on_another_scale_change_nothing_for_k_means():
-    model = CoHiRF(KMeans(5, n_init=3), random_state=0)
+    model = CoHiRF.as_published(KMeans(5, n_init=3), random_state=0)
     weights = np.random.default_rng(1).integers(1, 5, len(X))
     assert (model.fit(X, sample_weight=weights).labels_ == model.fit(X, sample_weight=4 * weights).labels_).all()
 
 
 def test_threshold_zero_is_strict(make):
-    relaxed = make(consensus="relaxed", agreement_threshold=0.0).fit(X).parents_
+    relaxed = make(consensus="relaxed", consensus_threshold=0.0).fit(X).parents_
     assert (relaxed == make(consensus="strict").fit(X).parents_).all()
 
 
 def test_a_majority_of_all_views_is_strict(make):
-    majority = make(consensus="majority", majority=1.0, max_features=0.5).fit(X).parents_
+    majority = make(consensus="majority", consensus_threshold=1.0, max_features=0.5).fit(X).parents_
     assert (majority == make(consensus="strict", max_features=0.5).fit(X).parents_).all()
 
 
@@ -154,7 +154,7 @@ def test_leaving_out_small_clusters_changes_no_other_label(make):
 
 
 def test_a_far_away_blob_becomes_a_cluster_and_leaves_the_others_alone():
-    model = CoHiRF(DBSCAN(eps=3.0, min_samples=3), max_features=1.0, random_state=0)
+    model = CoHiRF.as_published(DBSCAN(eps=3.0, min_samples=3), max_features=1.0, random_state=0)
     labels = model.fit(X).labels_
     more = model.fit(np.r_[X, X[:20] * 0.01 + 1e3]).labels_
     assert adjusted_rand_score(more[: len(X)], labels) == 1
@@ -167,6 +167,8 @@ def test_float32_and_float64_find_the_same_clusters(make):
 
 def test_codes_beyond_2_to_the_63_do_not_overflow():
     rows = np.random.default_rng(0).normal(size=(60, 3))
-    model = CoHiRF(KMeans(30), n_views=20, random_state=0).fit(np.repeat(rows, 2, axis=0))  # 30 ** 20 codes
+    model = CoHiRF.as_published(KMeans(30), n_views=20, random_state=0).fit(
+        np.repeat(rows, 2, axis=0)
+    )  # 30 ** 20 codes
     assert model.n_clusters_ > 40
     assert (model.labels_[::2] == model.labels_[1::2]).all()

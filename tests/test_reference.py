@@ -61,7 +61,9 @@ def test_labels_and_parents_equal_the_literal_algorithm(
     consensus, medoid, X, base, n_views, max_features, threshold, seed
 ):
     common = {"n_views": n_views, "max_features": max_features, "random_state": seed}
-    model = CoHiRF(base, consensus=consensus, agreement_threshold=threshold, medoid=medoid, **common).fit(X)
+    model = CoHiRF.as_published(base, consensus=consensus, consensus_threshold=threshold, medoid=medoid, **common).fit(
+        X
+    )
     labels, parents = reference.cohirf(
         X, base, threshold=threshold if consensus == "relaxed" else None, medoid=MEDOIDS[medoid], **common
     )
@@ -72,7 +74,7 @@ def test_labels_and_parents_equal_the_literal_algorithm(
 @given(X=matrices, base=bases, seed=st.integers(0, 1000))
 def test_a_callable_medoid_rule_equals_the_literal_algorithm(X, base, seed):
     common = {"n_views": 3, "max_features": 1.0, "random_state": seed}
-    model = CoHiRF(base, medoid=partial(linear_kernel), **common).fit(X)
+    model = CoHiRF.as_published(base, medoid=partial(linear_kernel), **common).fit(X)
     _, parents = reference.cohirf(X, base, medoid=linear_kernel, **common)
     assert model.parents_.tolist() == parents
 
@@ -91,6 +93,6 @@ def test_majority_consensus_equals_the_literal_algorithm(X, base, n_views, major
         labels, parents = reference.cohirf(X, base, medoid=reference.cosine, **common)
     except reference.TieError:
         reject()
-    model = CoHiRF(base, consensus="majority", **common).fit(X)
+    model = CoHiRF.as_published(base, consensus="majority", **common).fit(X)
     assert model.parents_.tolist() == parents
     assert model.labels_.tolist() == labels

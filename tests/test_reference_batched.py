@@ -63,7 +63,7 @@ def assert_same_as_reference(X, base, *, in_order=False, sample_weight=None, n_j
     options = {"n_views": 3, "max_features": 0.7, "random_state": 0} | options
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = CoHiRF(base, n_jobs=n_jobs, **options)
+        model = CoHiRF.as_published(base, n_jobs=n_jobs, **options)
         model.fit(open_source(X) if in_order else X, sample_weight=sample_weight)
     messages = [str(warning.message) for warning in caught if issubclass(warning.category, ConvergenceWarning)]
     if any(message.endswith("The fit stops here.") for message in messages):  # not part of the algorithm
@@ -90,7 +90,7 @@ BASES = {
 }
 CONSENSUS = {
     "strict": {},
-    "relaxed": {"consensus": "relaxed", "agreement_threshold": 0.7},
+    "relaxed": {"consensus": "relaxed", "consensus_threshold": 0.7},
     "majority": {"consensus": "majority", "majority": 0.5},
 }
 IN_ORDER = pytest.mark.parametrize("in_order", [False, True], ids=["array", "source"])
@@ -187,7 +187,7 @@ def test_levels_end_at_max_iter(max_iter, in_order):
 def test_a_fit_of_thin_batches_ends_after_the_first_level_of_the_literal_algorithm(in_order):
     X = np.random.default_rng(0).random((200, 2))
     with pytest.warns(ThinBatchesWarning, match="The fit stops here"):
-        CoHiRF(DBSCAN(eps=0.12, min_samples=3), batch_size=10, random_state=0).fit(X)
+        CoHiRF.as_published(DBSCAN(eps=0.12, min_samples=3), batch_size=10, random_state=0).fit(X)
     fit, _ = assert_same_as_reference(X, DBSCAN(eps=0.12, min_samples=3), in_order=in_order, batch_size=10)
     assert len(fit.levels) == 1
 

@@ -30,7 +30,7 @@ def test_weights_are_repeated_rows(options, seed):
     weights[0] = 1
     # every row is a core row, so no copy of a row can be noise on its own
     base = DBSCAN(eps=1.0, min_samples=1)
-    model = CoHiRF(base, n_views=3, max_features=0.5, random_state=0, **options)
+    model = CoHiRF.as_published(base, n_views=3, max_features=0.5, random_state=0, **options)
     weighted = model.fit(X, sample_weight=weights)
     labels, medoids = weighted.labels_, weighted.medoids_
     repeated = model.fit(np.repeat(X, weights, axis=0))
@@ -42,7 +42,7 @@ def test_a_row_of_weight_0_joins_the_cluster_of_its_nearest_row(blobs):
     X, y = blobs
     weights = np.ones(len(X))
     weights[::3] = 0
-    model = CoHiRF(KMeans(4), random_state=0).fit(X, sample_weight=weights)
+    model = CoHiRF.as_published(KMeans(4), random_state=0).fit(X, sample_weight=weights)
     assert adjusted_rand_score(model.labels_, y) == 1
     assert weights[model.medoid_indices_].all()
     assert (model.hierarchy_.cut(level=model.hierarchy_.n_levels) == model.labels_).all()
@@ -51,7 +51,7 @@ def test_a_row_of_weight_0_joins_the_cluster_of_its_nearest_row(blobs):
 
 def test_weights_change_what_the_base_sees():
     X = np.array([[0.0], [0.1], [5.0], [5.1]])
-    model = CoHiRF(DBSCAN(eps=0.5, min_samples=4), max_features=1.0, random_state=0)
+    model = CoHiRF.as_published(DBSCAN(eps=0.5, min_samples=4), max_features=1.0, random_state=0)
     assert model.fit(X).n_clusters_ == 4
     assert model.fit(X, sample_weight=[3, 3, 1, 1]).n_clusters_ == 3
 
@@ -65,14 +65,14 @@ def test_medoid_weights_pass_the_absorbed_mass_to_the_base():
             return super().fit(X, y, sample_weight)
 
     X = np.concatenate([np.random.default_rng(0).normal(c, 0.1, (20, 2)) for c in range(0, 60, 6)])
-    CoHiRF(Recorder(n_clusters=5), medoid_weights=True, n_views=3, random_state=0).fit(X)
+    CoHiRF.as_published(Recorder(n_clusters=5), medoid_weights=True, n_views=3, random_state=0).fit(X)
     assert len({len(weights) for weights in seen}) > 1
     assert all(weights.sum() == pytest.approx(200) for weights in seen)
 
 
 def test_weights_are_refused_where_the_base_does_not_take_them():
     with pytest.raises(ValueError, match=r"^sample_weight needs a base method whose fit takes it, but Agg"):
-        CoHiRF(AgglomerativeClustering()).fit(np.eye(10), sample_weight=np.ones(10))
+        CoHiRF.as_published(AgglomerativeClustering()).fit(np.eye(10), sample_weight=np.ones(10))
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,11 @@ def test_weights_are_refused_where_the_base_does_not_take_them():
 )
 def test_impossible_weights_are_refused(weights, message):
     with pytest.raises(ValueError, match=message):
-        CoHiRF().fit(np.eye(10), sample_weight=weights)
+        CoHiRF.as_published().fit(np.eye(10), sample_weight=weights)
 
 
 def test_min_cluster_size_counts_weights():
     X = np.array([[0.0], [0.1], [5.0], [9.0]])
-    model = CoHiRF(DBSCAN(eps=0.5, min_samples=1), max_features=1.0, min_cluster_size=3, random_state=0)
+    model = CoHiRF.as_published(DBSCAN(eps=0.5, min_samples=1), max_features=1.0, min_cluster_size=3, random_state=0)
     assert model.fit(X).labels_.tolist() == [-1, -1, -1, -1]
     assert model.fit(X, sample_weight=[1, 1, 4, 3]).labels_.tolist() == [-1, -1, 0, 1]

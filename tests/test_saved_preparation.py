@@ -15,7 +15,7 @@ CONTENT = {"columns": ["a", "b"], "scale": [1.5, 2.5e-300], "text": "dörte\x00"
 
 @pytest.fixture
 def path(tmp_path):
-    save_model(CoHiRF(random_state=0).fit(X), tmp_path / "model", preparation=CONTENT)
+    save_model(CoHiRF.as_published(random_state=0).fit(X), tmp_path / "model", preparation=CONTENT)
     return tmp_path / "model"
 
 
@@ -25,13 +25,13 @@ def test_it_comes_back_and_the_model_loads(path):
 
 
 def test_a_model_without_it_says_nothing(tmp_path):
-    CoHiRF(random_state=0).fit(X).save(tmp_path / "model")
+    CoHiRF.as_published(random_state=0).fit(X).save(tmp_path / "model")
     assert load_preparation(tmp_path / "model") is None
     assert not (tmp_path / "model" / "preparation.json").exists()
 
 
 def test_a_model_that_has_it_can_be_replaced(path):
-    CoHiRF(random_state=0).fit(X).save(path, overwrite=True)
+    CoHiRF.as_published(random_state=0).fit(X).save(path, overwrite=True)
     assert load_preparation(path) is None
 
 
@@ -114,5 +114,5 @@ def test_a_file_that_the_manifest_does_not_name_is_refused(path):
 
 def test_more_than_a_model_file_holds_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"takes .* bytes of JSON, but a saved model holds at most 4,194,304: prepare"):
-        save_model(CoHiRF(random_state=0).fit(X), tmp_path / "model", preparation={"a": "x" * 2**22})
+        save_model(CoHiRF.as_published(random_state=0).fit(X), tmp_path / "model", preparation={"a": "x" * 2**22})
     assert not (tmp_path / "model").exists()

@@ -87,44 +87,61 @@ def kmeans(**parameters):
 
 
 CASES = {
-    "defaults": (CoHiRF(random_state=0), rows()),
-    "float32": (CoHiRF(kmeans(), random_state=0), rows(dtype=np.float32)),
-    "many features": (CoHiRF(kmeans(), max_features=0.5, random_state=0), rows(20)),
-    "many features, float32": (CoHiRF(kmeans(), random_state=0), rows(20, dtype=np.float32)),
-    "CSR matrix": (CoHiRF(kmeans(), random_state=0), sparse.csr_matrix(rows())),
-    "CSR array": (CoHiRF(kmeans(), random_state=0), sparse.csr_array(rows(dtype=np.float32))),
-    "CSR, 64-bit indices": (CoHiRF(kmeans(), random_state=0), sparse.csr_array(sparse.coo_array(rows()))),
-    "names": (CoHiRF(kmeans(), random_state=0), frame()),
-    "missing": (CoHiRF(HDBSCAN(min_cluster_size=5, copy=True), n_views=1, random_state=0), with_missing()),
-    "missing, pipeline": (CoHiRF(make_pipeline(SimpleImputer(), kmeans()), random_state=0), with_missing()),
-    "min_cluster_size": (CoHiRF(kmeans(), min_cluster_size=20, random_state=0), rows()),
-    "no clusters": (CoHiRF(kmeans(), min_cluster_size=1000, random_state=0), rows()),
-    "no clusters, CSR": (CoHiRF(kmeans(), min_cluster_size=1000, random_state=0), sparse.csr_matrix(rows())),
-    "one row": (CoHiRF(kmeans(), random_state=0), rows()[:1]),
-    "relaxed": (CoHiRF(kmeans(), consensus="relaxed", agreement_threshold=0.7, random_state=0), rows()),
-    "majority": (CoHiRF(kmeans(), consensus="majority", majority=0.6, scale_views=True, random_state=0), rows()),
-    "screened": (CoHiRF(kmeans(), feature_screen=True, random_state=0), with_noise()),
-    "screened, CSR": (CoHiRF(kmeans(), feature_screen=True, random_state=0), sparse.csr_array(with_noise())),
+    "defaults": (CoHiRF.as_published(random_state=0), rows()),
+    "float32": (CoHiRF.as_published(kmeans(), random_state=0), rows(dtype=np.float32)),
+    "many features": (CoHiRF.as_published(kmeans(), max_features=0.5, random_state=0), rows(20)),
+    "many features, float32": (CoHiRF.as_published(kmeans(), random_state=0), rows(20, dtype=np.float32)),
+    "CSR matrix": (CoHiRF.as_published(kmeans(), random_state=0), sparse.csr_matrix(rows())),
+    "CSR array": (CoHiRF.as_published(kmeans(), random_state=0), sparse.csr_array(rows(dtype=np.float32))),
+    "CSR, 64-bit indices": (CoHiRF.as_published(kmeans(), random_state=0), sparse.csr_array(sparse.coo_array(rows()))),
+    "names": (CoHiRF.as_published(kmeans(), random_state=0), frame()),
+    "missing": (CoHiRF.as_published(HDBSCAN(min_cluster_size=5, copy=True), n_views=1, random_state=0), with_missing()),
+    "missing, pipeline": (
+        CoHiRF.as_published(make_pipeline(SimpleImputer(), kmeans()), random_state=0),
+        with_missing(),
+    ),
+    "min_cluster_size": (CoHiRF.as_published(kmeans(), min_cluster_size=20, random_state=0), rows()),
+    "no clusters": (CoHiRF.as_published(kmeans(), min_cluster_size=1000, random_state=0), rows()),
+    "no clusters, CSR": (
+        CoHiRF.as_published(kmeans(), min_cluster_size=1000, random_state=0),
+        sparse.csr_matrix(rows()),
+    ),
+    "one row": (CoHiRF.as_published(kmeans(), random_state=0), rows()[:1]),
+    "relaxed": (CoHiRF.as_published(kmeans(), consensus="relaxed", consensus_threshold=0.7, random_state=0), rows()),
+    "majority": (
+        CoHiRF.as_published(kmeans(), consensus="majority", consensus_threshold=0.6, scale_views=True, random_state=0),
+        rows(),
+    ),
+    "screened": (CoHiRF.as_published(kmeans(), feature_screen=True, random_state=0), with_noise()),
+    "screened, CSR": (
+        CoHiRF.as_published(kmeans(), feature_screen=True, random_state=0),
+        sparse.csr_array(with_noise()),
+    ),
     "screened, missing": (
-        CoHiRF(HDBSCAN(min_cluster_size=5, copy=True), n_views=1, feature_screen=True, random_state=0),
+        CoHiRF.as_published(HDBSCAN(min_cluster_size=5, copy=True), n_views=1, feature_screen=True, random_state=0),
         np.where(np.arange(60)[:, None] == 5, np.nan, with_noise()),
     ),
-    "euclidean": (CoHiRF(kmeans(), medoid="euclidean", random_state=0), rows()),
-    "rbf": (CoHiRF(kmeans(), medoid="rbf", max_candidates=9, random_state=0), rows()),
-    "laplacian": (CoHiRF(kmeans(), medoid="laplacian", candidate_fraction=0.5, random_state=0), rows()),
-    "batches": (CoHiRF(kmeans(), batch_size=20, medoid_weights=True, random_state=0), rows()),
-    "mixture": (CoHiRF(GaussianMixture(3, reg_covar=1e-3), random_state=0), rows()),
-    "not finite": (CoHiRF(OPTICS(max_eps=np.inf, min_samples=5), n_views=1, random_state=0), rows()),
+    "euclidean": (CoHiRF.as_published(kmeans(), medoid="euclidean", random_state=0), rows()),
+    "rbf": (CoHiRF.as_published(kmeans(), medoid="rbf", max_candidates=9, random_state=0), rows()),
+    "laplacian": (CoHiRF.as_published(kmeans(), medoid="laplacian", max_candidates=0.5, random_state=0), rows()),
+    "batches": (CoHiRF.as_published(kmeans(), batch_size=20, medoid_weights=True, random_state=0), rows()),
+    "mixture": (CoHiRF.as_published(GaussianMixture(3, reg_covar=1e-3), random_state=0), rows()),
+    "not finite": (CoHiRF.as_published(OPTICS(max_eps=np.inf, min_samples=5), n_views=1, random_state=0), rows()),
     "pipeline": (
-        CoHiRF(make_pipeline(MinMaxScaler((0, 2)), PCA(2), AgglomerativeClustering(3)), random_state=0),
+        CoHiRF.as_published(make_pipeline(MinMaxScaler((0, 2)), PCA(2), AgglomerativeClustering(3)), random_state=0),
         rows(),
     ),
     "union": (
-        CoHiRF(Pipeline([("union", FeatureUnion([("a", PCA(1)), ("b", "passthrough")])), ("k", kmeans())])),
+        CoHiRF.as_published(
+            Pipeline([("union", FeatureUnion([("a", PCA(1)), ("b", "passthrough")])), ("k", kmeans())])
+        ),
         rows(),
     ),
-    "nested": (CoHiRF(CoHiRF(kmeans(), n_views=2), n_views=2, random_state=0), rows()),
-    "NumPy parameters": (CoHiRF(kmeans(tol=np.float32(1e-3)), n_views=np.int64(3), random_state=np.uint8(7)), rows()),
+    "nested": (CoHiRF.as_published(CoHiRF.as_published(kmeans(), n_views=2), n_views=2, random_state=0), rows()),
+    "NumPy parameters": (
+        CoHiRF.as_published(kmeans(tol=np.float32(1e-3)), n_views=np.int64(3), random_state=np.uint8(7)),
+        rows(),
+    ),
 }
 
 
@@ -137,12 +154,12 @@ def case(request):
 
 @pytest.fixture(scope="module")
 def model():
-    return CoHiRF(KMeans(3, n_init=1), n_views=2, random_state=0).fit(rows(2, 12))
+    return CoHiRF.as_published(KMeans(3, n_init=1), n_views=2, random_state=0).fit(rows(2, 12))
 
 
 @pytest.fixture(scope="module")
 def sparse_model():
-    return CoHiRF(KMeans(3, n_init=1), n_views=2, random_state=0).fit(sparse.csr_matrix(rows(2, 12)))
+    return CoHiRF.as_published(KMeans(3, n_init=1), n_views=2, random_state=0).fit(sparse.csr_matrix(rows(2, 12)))
 
 
 @pytest.fixture
@@ -219,7 +236,7 @@ def test_a_loaded_model_pickles_clones_refits_and_saves_as_before(case, tmp_path
 
 def test_a_loaded_model_keeps_feature_names_and_refuses_others(tmp_path):
     X = frame()
-    save_model(CoHiRF(KMeans(3), random_state=0).fit(X), tmp_path / "model")
+    save_model(CoHiRF.as_published(KMeans(3), random_state=0).fit(X), tmp_path / "model")
     loaded = load_model(tmp_path / "model")
     assert loaded.feature_names_in_.dtype == object
     assert loaded.feature_names_in_.tolist() == X.columns.tolist()
@@ -229,7 +246,7 @@ def test_a_loaded_model_keeps_feature_names_and_refuses_others(tmp_path):
 
 def test_a_model_fitted_with_weights_comes_back(tmp_path):
     X = rows()
-    model = CoHiRF(KMeans(3), random_state=0).fit(X, sample_weight=weights())
+    model = CoHiRF.as_published(KMeans(3), random_state=0).fit(X, sample_weight=weights())
     save_model(model, tmp_path / "model")
     assert_same_model(model, load_model(tmp_path / "model"), X)
 
@@ -237,7 +254,7 @@ def test_a_model_fitted_with_weights_comes_back(tmp_path):
 def test_a_loaded_model_keeps_its_output_format_and_that_of_its_base(tmp_path):
     X = rows()
     base = make_pipeline(StandardScaler().set_output(transform="pandas"), KMeans(3))
-    model = CoHiRF(base, random_state=0).fit(X).set_output(transform="pandas")
+    model = CoHiRF.as_published(base, random_state=0).fit(X).set_output(transform="pandas")
     save_model(model, tmp_path / "model")
     loaded = load_model(tmp_path / "model")
     pd.testing.assert_frame_equal(loaded.transform(X), model.transform(X))
@@ -246,7 +263,7 @@ def test_a_loaded_model_keeps_its_output_format_and_that_of_its_base(tmp_path):
 
 def test_missing_cells_are_filled_as_before(tmp_path):
     X = with_missing()
-    model = CoHiRF(HDBSCAN(min_cluster_size=5, copy=True), n_views=1, random_state=0).fit(X)
+    model = CoHiRF.as_published(HDBSCAN(min_cluster_size=5, copy=True), n_views=1, random_state=0).fit(X)
     save_model(model, tmp_path / "model")
     loaded = load_model(tmp_path / "model")
     assert_same_bits(loaded._column_means, model._column_means)
@@ -255,7 +272,7 @@ def test_missing_cells_are_filled_as_before(tmp_path):
 
 def test_random_states_other_than_numbers_come_back_as_none(tmp_path):
     base = KMeans(3, random_state=np.random.RandomState(0))
-    model = CoHiRF(base, random_state=np.random.RandomState(0)).fit(rows())
+    model = CoHiRF.as_published(base, random_state=np.random.RandomState(0)).fit(rows())
     save_model(model, tmp_path / "model")
     loaded = load_model(tmp_path / "model")
     assert loaded.random_state is None
@@ -265,15 +282,15 @@ def test_random_states_other_than_numbers_come_back_as_none(tmp_path):
 
 def test_cache_directories_come_back_as_none(tmp_path):
     base = Pipeline([("scale", StandardScaler()), ("cluster", KMeans(3))], memory=str(tmp_path / "cache"))
-    save_model(CoHiRF(base, random_state=0).fit(rows()), tmp_path / "model")
+    save_model(CoHiRF.as_published(base, random_state=0).fit(rows()), tmp_path / "model")
     assert load_model(tmp_path / "model").estimator.memory is None
 
 
 def test_a_checkpoint_comes_back_as_none(tmp_path):
-    inner = CoHiRF(KMeans(3), n_views=1, checkpoint="inner")
+    inner = CoHiRF.as_published(KMeans(3), n_views=1, checkpoint="inner")
     base = Pipeline([("scale", StandardScaler()), ("cluster", inner)])
-    held = CoHiRF(KMeans(3), random_state=0).fit(rows())
-    for estimator in (inner, base, CoHiRF(base, checkpoint="middle")):
+    held = CoHiRF.as_published(KMeans(3), random_state=0).fit(rows())
+    for estimator in (inner, base, CoHiRF.as_published(base, checkpoint="middle")):
         held.set_params(estimator=estimator, checkpoint=tmp_path / "outer")
         save_model(held, tmp_path / "model", overwrite=True)
         text = (tmp_path / "model" / "manifest.json").read_text(encoding="utf-8")
@@ -318,7 +335,7 @@ def test_missing_cells_of_medoids_come_back_where_means_stand_for_them(path):
         AgglomerativeClustering(3, metric=similarity, linkage="average"),
         DBSCAN(metric_params={1: 2}),
         Pipeline([("f", FunctionTransformer(np.log1p)), ("k", KMeans(3))]),
-        CoHiRF(KMeans(3), medoid=similarity),
+        CoHiRF.as_published(KMeans(3), medoid=similarity),
         KMeans(n_clusters=-1),
     ],
     ids=["own", "derived", "array", "callable", "dict", "function", "nested", "invalid"],
@@ -341,7 +358,7 @@ def test_a_base_with_metadata_requests_must_be_passed(model, tmp_path):
 
 
 def test_a_callable_medoid_must_be_passed(tmp_path):
-    held = CoHiRF(KMeans(3), medoid=similarity, random_state=0).fit(rows())
+    held = CoHiRF.as_published(KMeans(3), medoid=similarity, random_state=0).fit(rows())
     save_model(held, tmp_path / "model")
     with pytest.raises(ModelFileError, match=r"medoid=<function similarity at .* pass it with load\(path, medoid="):
         load_model(tmp_path / "model")
@@ -413,7 +430,7 @@ def test_parameters_that_contain_themselves_are_absent(model, tmp_path):
 
 def test_only_a_fitted_cohirf_can_be_saved(model, tmp_path):
     with pytest.raises(NotFittedError):
-        save_model(CoHiRF(), tmp_path / "model")
+        save_model(CoHiRF.as_published(), tmp_path / "model")
     with pytest.raises(TypeError, match="is not a CoHiRF"):
         save_model(KMeans(3).fit(rows()), tmp_path / "model")
     with pytest.raises(TypeError, match="is not a CoHiRF"):
@@ -473,7 +490,7 @@ def test_the_digest_is_the_line_that_sha256sum_writes(path):
 
 
 def test_a_level_with_a_single_view_has_null_for_agreement(tmp_path):
-    save_model(CoHiRF(KMeans(3), n_views=1, random_state=0).fit(rows()), tmp_path / "model")
+    save_model(CoHiRF.as_published(KMeans(3), n_views=1, random_state=0).fit(rows()), tmp_path / "model")
     manifest = json.loads((tmp_path / "model" / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["diagnostics"][0]["agreement"] is None
     assert np.isnan(load_model(tmp_path / "model").diagnostics_[0].agreement)
@@ -539,7 +556,7 @@ def test_swapped_files_are_noticed(path):
 
 
 def test_files_of_another_model_are_noticed(path, tmp_path):
-    save_model(CoHiRF(KMeans(2), random_state=1).fit(rows(2, 12)), tmp_path / "other")
+    save_model(CoHiRF.as_published(KMeans(2), random_state=1).fit(rows(2, 12)), tmp_path / "other")
     for file in sorted(path.iterdir()):
         whole = file.read_bytes()
         other = (tmp_path / "other" / file.name).read_bytes()
@@ -1177,7 +1194,7 @@ def no_library(_):
 def test_a_failing_call_leaves_the_old_state_and_no_stray_files(
     name, overwrite, one_step, model, tmp_path, monkeypatch
 ):
-    other = CoHiRF(KMeans(2), random_state=3).fit(rows(2, 12))
+    other = CoHiRF.as_published(KMeans(2), random_state=3).fit(rows(2, 12))
     if not one_step:
         monkeypatch.setattr(ctypes, "CDLL", no_library)
     if overwrite:
@@ -1276,7 +1293,7 @@ def test_everything_is_on_disk_before_the_model_appears_and_its_name_after(model
 
 
 def test_an_existing_model_is_replaced_only_when_asked(path, model):
-    other = CoHiRF(KMeans(2), random_state=3).fit(rows(2, 12))
+    other = CoHiRF.as_published(KMeans(2), random_state=3).fit(rows(2, 12))
     with pytest.raises(FileExistsError, match=r"pass overwrite=True or another path: .*model'"):
         save_model(other, path)
     assert_same_model(load_model(path), model, rows(2, 12))
@@ -1287,7 +1304,7 @@ def test_an_existing_model_is_replaced_only_when_asked(path, model):
 
 def test_models_are_replaced_where_the_system_cannot_exchange_directories_in_one_step(path, model, monkeypatch):
     monkeypatch.setattr(ctypes, "CDLL", no_library)
-    other = CoHiRF(KMeans(2), random_state=3).fit(rows(2, 12))
+    other = CoHiRF.as_published(KMeans(2), random_state=3).fit(rows(2, 12))
     save_model(other, path, overwrite=True)
     assert_same_model(load_model(path), other, rows(2, 12))
     assert [file.name for file in path.parent.iterdir()] == ["model"]
@@ -1346,7 +1363,7 @@ def test_a_link_keeps_pointing_at_the_model(path, model):
 @pytest.mark.slow
 def test_saving_and_loading_copy_no_array(tmp_path, monkeypatch):
     n_rows = 400_000
-    held = CoHiRF(KMeans(3), random_state=0).fit(rows(2, 12))
+    held = CoHiRF.as_published(KMeans(3), random_state=0).fit(rows(2, 12))
     hierarchy = type(held.hierarchy_)(np.zeros(n_rows, ints), (np.arange(n_rows) > 0).astype(np.uint8))
     vars(held).update(
         labels_=np.zeros(n_rows, ints),

@@ -75,7 +75,7 @@ class Job:
 
     def model(self, **options: Any) -> CoHiRF:
         """Return the model before its fit."""
-        return CoHiRF(LoggedDBSCAN(eps=0.3), batch_size=self.batch_size, **self.options, **options)
+        return CoHiRF.as_published(LoggedDBSCAN(eps=0.3), batch_size=self.batch_size, **self.options, **options)
 
     def run(self, log: Path, result: Path, **options: Any) -> None:
         """Fit, and store what was found; in a process of its own."""
@@ -273,7 +273,7 @@ def bench_damage(n_flips: int, step: int, rng: np.random.Generator) -> bool:
     X = make_spheres(60, random_state=0)[0]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "checkpoint"
-        model = CoHiRF(DBSCAN(eps=1.0), n_views=1, batch_size=20, random_state=0, checkpoint=path)
+        model = CoHiRF.as_published(DBSCAN(eps=1.0), n_views=1, batch_size=20, random_state=0, checkpoint=path)
         expected = model.fit(X)
         whole = {file: file.read_bytes() for file in path.iterdir()}
         kinds = {
@@ -288,7 +288,7 @@ def bench_damage(n_flips: int, step: int, rng: np.random.Generator) -> bool:
                 for name, content in whole.items():
                     name.write_bytes(content)
                 file.write_bytes(damaged)
-                counts[classify(lambda: CoHiRF(**model.get_params(deep=False)).fit(X), expected)] += 1
+                counts[classify(lambda: CoHiRF.as_published(**model.get_params(deep=False)).fit(X), expected)] += 1
             table.row(kind, len(cases), *(counts[outcome] for outcome in outcomes))
             good = good and counts["wrong"] == 0 and (kind != "bit flips" or counts["no warning"] == 0)
     return good

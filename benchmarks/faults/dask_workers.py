@@ -50,10 +50,10 @@ class SlowDBSCAN(DBSCAN):
 
 K_MEANS = SlowKMeans(5, n_init=1)
 VARIANTS = {
-    "k-means": CoHiRF(K_MEANS, n_views=1),
-    "dbscan": CoHiRF(SlowDBSCAN(eps=0.3), n_views=1),
-    "relaxed": CoHiRF(K_MEANS, n_views=2, max_features=2, consensus="relaxed"),
-    "weighted": CoHiRF(K_MEANS, n_views=1, medoid_weights=True),
+    "k-means": CoHiRF.as_published(K_MEANS, n_views=1),
+    "dbscan": CoHiRF.as_published(SlowDBSCAN(eps=0.3), n_views=1),
+    "relaxed": CoHiRF.as_published(K_MEANS, n_views=2, max_features=2, consensus="relaxed"),
+    "weighted": CoHiRF.as_published(K_MEANS, n_views=1, medoid_weights=True),
 }
 
 
@@ -83,7 +83,9 @@ class Killer(threading.Thread):
 
 
 def fit(model: CoHiRF, data: Any, seed: int) -> tuple[Any, Any]:
-    fitted = CoHiRF(**(model.get_params(deep=False) | {"batch_size": 1000, "random_state": seed})).fit(data)
+    fitted = CoHiRF.as_published(**(model.get_params(deep=False) | {"batch_size": 1000, "random_state": seed})).fit(
+        data
+    )
     return np.asarray(fitted.labels_), np.asarray(fitted.parents_)
 
 

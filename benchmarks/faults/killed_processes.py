@@ -65,7 +65,7 @@ class Job:
         """Fit, and store what was found; in a process of its own, which ends here."""
         os.environ["TMPDIR"], tempfile.tempdir = str(self.folder / "tmp"), None
         X = np.load(self.folder / "data.npy") if self.in_memory else open_source(self.folder / "data.npy")
-        model = CoHiRF(SlowDBSCAN(eps=0.3), n_views=1, batch_size=1000, random_state=self.seed, **options)
+        model = CoHiRF.as_published(SlowDBSCAN(eps=0.3), n_views=1, batch_size=1000, random_state=self.seed, **options)
         try:
             model.fit(X)
         except KeyboardInterrupt:

@@ -33,7 +33,7 @@ N_LEVELS, N_CLUSTERS, N_FEATURES, N_LANDMARKS = 6, 10, 10, 10_000
 
 def small_model() -> CoHiRF:
     X, _ = make_blobs(60, 3, centers=4, random_state=0)
-    return CoHiRF(KMeans(4), random_state=0).fit(X)
+    return CoHiRF.as_published(KMeans(4), random_state=0).fit(X)
 
 
 def is_noticed(file: Path, damaged: bytes) -> bool:
@@ -99,7 +99,7 @@ def large_model(n_rows: int) -> CoHiRF:
         parents[after:before] %= after
         absorbed_at[after:before] = level
     landmarks = np.random.default_rng(0).normal(size=(N_LANDMARKS, N_FEATURES))
-    model = CoHiRF(KMeans(N_CLUSTERS), random_state=0).fit(landmarks)
+    model = CoHiRF.as_published(KMeans(N_CLUSTERS), random_state=0).fit(landmarks)
     hierarchy = FusionHierarchy(parents, absorbed_at)
     labels = hierarchy.cut(level=N_LEVELS)
     medoids = hierarchy.medoids(N_LEVELS)

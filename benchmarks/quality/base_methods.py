@@ -76,13 +76,16 @@ def models(base: Any, n_rows: int, batch_size: int) -> Iterator[tuple[str, Any]]
     """Yield the base alone and in the variants of CoHiRF; None in the place of those that cannot run."""
     if not isinstance(base, SCSRGF):
         yield "alone", base
-        yield from ((variant, CoHiRF(base, **options)) for variant, options in VARIANTS.items())
+        yield from ((variant, CoHiRF.as_published(base, **options)) for variant, options in VARIANTS.items())
         return
     in_batches = n_rows > MAX_SPECTRAL_ROWS
     common: dict[str, Any] = {"n_views": 1, "batch_size": batch_size} if in_batches else {"n_views": 2}
     yield "alone", None if in_batches else base
-    yield "strict", CoHiRF(base, **common)
-    yield "relaxed", None if in_batches else CoHiRF(base, **common, consensus="relaxed")  # of one view, it is strict
+    yield "strict", CoHiRF.as_published(base, **common)
+    yield (
+        "relaxed",
+        None if in_batches else CoHiRF.as_published(base, **common, consensus="relaxed"),
+    )  # of one view, it is strict
     yield "weights", None  # SC-SRGF takes none
 
 

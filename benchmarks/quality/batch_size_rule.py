@@ -53,19 +53,19 @@ def cases(n_rows: int) -> list[Case]:
     return [
         Case(
             "DBSCAN eps=.1, spheres",
-            CoHiRF(DBSCAN(eps=0.1), n_views=1, min_cluster_size=10),
+            CoHiRF.as_published(DBSCAN(eps=0.1), n_views=1, min_cluster_size=10),
             *spheres,
             (1000, 2000, 5000, 10_000, 20_000, 50_000),
         ),
         Case(
             "K-Means, blobs",
-            CoHiRF(KMeans(10, n_init=1), n_views=3, medoid_weights=True, min_cluster_size=10),
+            CoHiRF.as_published(KMeans(10, n_init=1), n_views=3, medoid_weights=True, min_cluster_size=10),
             *blobs,
             (200, 1000, 5000, 20_000, 50_000),
         ),
         Case(
             "SC-SRGF, blobs in 10 of 100 features",
-            CoHiRF(SCSRGF(5, n_affinities=5), n_views=3, max_features=0.5, min_cluster_size=10),
+            CoHiRF.as_published(SCSRGF(5, n_affinities=5), n_views=3, max_features=0.5, min_cluster_size=10),
             *noisy,
             (100, 200, 500, 1000, 2000),
         ),

@@ -47,7 +47,7 @@ def iris_table(n_seeds: int) -> None:
     figures = dict.fromkeys(("mean", "std", "min", "median", "max"), ">6.3f")
     table = Table({"method": "<26"} | figures | {"clusters": ">9.1f"})
     models = {"K-Means": KMeans(3), "K-Means, n_init=10": KMeans(3, n_init=10)}
-    models |= {f"CoHiRF, {name}": CoHiRF(KMeans(3), **options) for name, options in VARIANTS.items()}
+    models |= {f"CoHiRF, {name}": CoHiRF.as_published(KMeans(3), **options) for name, options in VARIANTS.items()}
     for name, model in models.items():
         ari, clusters = scores(model, standardise(X), y, n_seeds)
         table.row(name, ari.mean(), ari.std(ddof=1), ari.min(), np.median(ari), ari.max(), clusters)
@@ -62,7 +62,7 @@ def max_features_table(n_seeds: int, n_sets: int | None) -> None:
         k = len(np.unique(y))
         alone = scores(KMeans(k), X, y, n_seeds)[0].mean()
         for variant, options in VARIANTS.items():
-            models = [CoHiRF(KMeans(k), max_features=fraction, **options) for fraction in FRACTIONS]
+            models = [CoHiRF.as_published(KMeans(k), max_features=fraction, **options) for fraction in FRACTIONS]
             means = [scores(model, X, y, n_seeds)[0].mean() for model in models]
             found[variant].append([alone, *means])
             table.row(name, variant, alone, *means)

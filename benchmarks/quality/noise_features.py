@@ -54,10 +54,10 @@ def hypercube(results: Results, n_seeds: int, most_noise: int) -> None:
     models = {
         "K-Means": KMeans(5, n_init=1),
         "PCA(5) + K-Means": make_pipeline(PCA(5), KMeans(5, n_init=1)),
-        "strict": CoHiRF(KMeans(5, n_init=1), max_features=0.6),
-        "relaxed": CoHiRF(KMeans(5, n_init=1), max_features=0.6, consensus="relaxed"),
-        "strict + screening": CoHiRF(KMeans(5, n_init=1), max_features=0.6, **screened),
-        "majority + weights + screening": CoHiRF(KMeans(5, n_init=1), **MAJORITY, **screened),
+        "strict": CoHiRF.as_published(KMeans(5, n_init=1), max_features=0.6),
+        "relaxed": CoHiRF.as_published(KMeans(5, n_init=1), max_features=0.6, consensus="relaxed"),
+        "strict + screening": CoHiRF.as_published(KMeans(5, n_init=1), max_features=0.6, **screened),
+        "majority + weights + screening": CoHiRF.as_published(KMeans(5, n_init=1), **MAJORITY, **screened),
     }
     rows = []
     for n_noise in (noise for noise in NOISE if noise <= most_noise):
@@ -105,8 +105,8 @@ def nuisance(results: Results, n_seeds: int, n_sets: int) -> None:
         models = {
             "K-Means": KMeans(k, n_init=1),
             "PCA + K-Means": make_pipeline(PCA(min(k, X.shape[1])), KMeans(k, n_init=1)),
-            "majority + weights": CoHiRF(KMeans(k, n_init=1), **MAJORITY),
-            "+ screening": CoHiRF(KMeans(k, n_init=1), feature_screen=True, **MAJORITY),
+            "majority + weights": CoHiRF.as_published(KMeans(k, n_init=1), **MAJORITY),
+            "+ screening": CoHiRF.as_published(KMeans(k, n_init=1), feature_screen=True, **MAJORITY),
         }
         for kind, draw in NUISANCE.items():
             found: dict[str, list[dict[str, float]]] = {method: [] for method in models}

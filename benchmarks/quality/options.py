@@ -118,7 +118,9 @@ def make_model(base: Any, options: dict[str, Any] | None, max_features: float, s
         options = {name: value for name, value in options.items() if name != "medoid_weights"}
     if isinstance(base, DBSCAN):
         options = options | {"min_cluster_size": 5}
-    return CoHiRF(base, max_features=max_features, scale_views=max_features < 1, random_state=seed, **options)
+    return CoHiRF.as_published(
+        base, max_features=max_features, scale_views=max_features < 1, random_state=seed, **options
+    )
 
 
 def sample(X: np.ndarray, base_name: str, seed: int) -> np.ndarray:

@@ -31,25 +31,25 @@ from cohirf.datasets.real import prepare
 
 def cases() -> Iterator[tuple[str, Any, np.ndarray]]:
     """Yield a name, a model and the data it is fitted to."""
-    yield "iris", CoHiRF(KMeans(3)), load_iris().data
-    yield "digits", CoHiRF(KMeans(10, n_init=1), consensus="majority"), load_digits().data
+    yield "iris", CoHiRF.as_published(KMeans(3)), load_iris().data
+    yield "digits", CoHiRF.as_published(KMeans(10, n_init=1), consensus="majority"), load_digits().data
     apart = make_blobs(50_000, n_features=5, centers=8, cluster_std=1.0, random_state=0)[0]
-    yield "blobs, apart", CoHiRF(KMeans(8, n_init=1), consensus="majority", batch_size=1000), apart
+    yield "blobs, apart", CoHiRF.as_published(KMeans(8, n_init=1), consensus="majority", batch_size=1000), apart
     touching = make_blobs(50_000, n_features=5, centers=8, cluster_std=3.0, random_state=0)[0]
-    yield "blobs, touching", CoHiRF(KMeans(8, n_init=1), consensus="majority", batch_size=1000), touching
+    yield "blobs, touching", CoHiRF.as_published(KMeans(8, n_init=1), consensus="majority", batch_size=1000), touching
     yield (
         "one cloud",
-        CoHiRF(KMeans(8, n_init=1), consensus="majority"),
+        CoHiRF.as_published(KMeans(8, n_init=1), consensus="majority"),
         np.random.default_rng(0).normal(size=(50_000, 5)),
     )
     spheres = make_spheres(50_000, random_state=0)[0]
-    yield "spheres", CoHiRF(DBSCAN(eps=0.3, min_samples=5), batch_size=5000), spheres
+    yield "spheres", CoHiRF.as_published(DBSCAN(eps=0.3, min_samples=5), batch_size=5000), spheres
     for path in sorted(DATA_FOLDER.glob("*.parquet")):
         import pandas as pd
 
         table = pd.read_parquet(path)
         k_means = KMeans(table["label"].nunique(), n_init=1)
-        yield path.stem, CoHiRF(k_means, consensus="majority"), prepare(table.drop(columns="label"))
+        yield path.stem, CoHiRF.as_published(k_means, consensus="majority"), prepare(table.drop(columns="label"))
 
 
 def count_plain(model: Any, X: np.ndarray) -> int:

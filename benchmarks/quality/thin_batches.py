@@ -106,7 +106,7 @@ def split_holding(n_active: int, batch_size: int, rng: np.random.Generator, *, i
 def fit(X: np.ndarray, base: Any, batch_size: int, seed: int, **options: Any) -> np.ndarray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return CoHiRF(base, n_views=1, batch_size=batch_size, random_state=seed, **options).fit(X).labels_
+        return CoHiRF.as_published(base, n_views=1, batch_size=batch_size, random_state=seed, **options).fit(X).labels_
 
 
 def follow(X: np.ndarray, y: np.ndarray, base: Any, verdict: ThinBatches | None, seed: int) -> dict[str, float]:

@@ -66,7 +66,7 @@ def run_one(rule: str, kind: str, base: Any, settings: dict[str, Any], X: np.nda
     """Fit the base method alone or in CoHiRF, with or without a substitute."""
     if rule == "alone":
         return score_fit(base, X, y)
-    model = CoHiRF(base, medoid_weights=kind != "none", **OPTIONS[rule], **settings)
+    model = CoHiRF.as_published(base, medoid_weights=kind != "none", **OPTIONS[rule], **settings)
     if kind != "repeat":
         return score_fit(model, X, y)
     with (

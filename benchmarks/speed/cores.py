@@ -57,7 +57,7 @@ def from_file(folder: Path, n: int, **parameters: Any) -> Fit:
     path = folder / f"spheres-{n}.npy"
     if not path.exists():
         write_spheres(path, n, random_state=0)
-    return lambda n_jobs: CoHiRF(**parameters, random_state=0, n_jobs=n_jobs).fit(open_source(path))
+    return lambda n_jobs: CoHiRF.as_published(**parameters, random_state=0, n_jobs=n_jobs).fit(open_source(path))
 
 
 def views(n: int) -> Fit:

@@ -63,7 +63,7 @@ def measure(name: str, limit: str, n_jobs: int, path: Path | None) -> list[Any]:
         held_bytes=None if path is None else 0,
     )
     reset_peak()
-    model = CoHiRF(base, n_views=n_views, batch_size=plan.batch_size, n_jobs=n_jobs, random_state=0)
+    model = CoHiRF.as_published(base, n_views=n_views, batch_size=plan.batch_size, n_jobs=n_jobs, random_state=0)
     seconds, _ = timed(lambda: model.fit(data))
     peak = peak_bytes()
     planned = [plan.batch_size, plan.n_batches, plan.n_levels, model.n_iter_, plan.seconds * n_jobs, seconds]

@@ -30,7 +30,7 @@ def compare_consensus(n_rows: int, repeats: int, levels: int) -> None:
         times: dict[str, list[float]] = {"strict": [], "majority": []}
         for _ in range(repeats):
             for consensus, seconds in times.items():
-                model = CoHiRF(KMeans(10), consensus=consensus, medoid_weights=weighted, **common)
+                model = CoHiRF.as_published(KMeans(10), consensus=consensus, medoid_weights=weighted, **common)
                 seconds.append(timed(partial(model.fit, X))[0])
         ratio = np.median(times["majority"]) / np.median(times["strict"])
         what = f"majority / strict, n={n_rows:,}, 10 views, overlapping blobs, weights={weighted}"

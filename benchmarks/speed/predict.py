@@ -34,13 +34,13 @@ def cases(n_rows: int) -> Iterator[tuple[str, Any, np.ndarray]]:
     """Yield a name, a model and rows to label; the model is fitted to the first of them."""
     for title, std in {"blobs, apart": 1.0, "blobs, close": 3.0}.items():
         X = make_blobs(n_rows, n_features=50, centers=10, cluster_std=std, random_state=0)[0].astype(np.float32)
-        yield title, CoHiRF(KMeans(10), n_views=10, max_features=0.3, random_state=0), X
+        yield title, CoHiRF.as_published(KMeans(10), n_views=10, max_features=0.3, random_state=0), X
     X = np.random.default_rng(0).normal(size=(n_rows // 10, 50)).astype(np.float32)
-    yield "one cloud", CoHiRF(KMeans(10), consensus="majority", random_state=0), X
+    yield "one cloud", CoHiRF.as_published(KMeans(10), consensus="majority", random_state=0), X
     X = make_blobs(n_rows, n_features=5, centers=8, random_state=0)[0]
-    yield "blobs, 5 features", CoHiRF(KMeans(8), consensus="majority", random_state=0), X
+    yield "blobs, 5 features", CoHiRF.as_published(KMeans(8), consensus="majority", random_state=0), X
     spheres = make_spheres(2 * n_rows, random_state=0)[0]
-    yield "spheres", CoHiRF(DBSCAN(eps=0.3, min_samples=5), batch_size=5000, random_state=0), spheres
+    yield "spheres", CoHiRF.as_published(DBSCAN(eps=0.3, min_samples=5), batch_size=5000, random_state=0), spheres
 
 
 def best_of_three(function: Callable[[], Any], clock: Callable[[], float]) -> float:

@@ -86,7 +86,9 @@ def overhead(n: int) -> None:
     for base in (TimedKMeans(8, n_init=1), TimedGridDBSCAN(eps=0.3)):
         base.fit(X[:100])  # compiled
         for n_views in (1, 5):
-            model = CoHiRF(base, n_views=n_views, max_features=2, batch_size=2_000, max_iter=1, random_state=0)
+            model = CoHiRF.as_published(
+                base, n_views=n_views, max_features=2, batch_size=2_000, max_iter=1, random_state=0
+            )
             type(base).seconds = 0
             total, _ = timed(partial(model.fit, X))
             print(
@@ -116,7 +118,9 @@ def fit(path: Path, batch_size: int, eps: float, n_jobs: int, base: str) -> dict
     """Fit, and return how good, how long and how large that was; run in a process of its own."""
     dbscan = {"fast": GridDBSCAN, "sklearn": DBSCAN}[base](eps=eps, min_samples=5)
     dbscan.fit(np.zeros((10, 3), dtype=np.float32))  # compiled, or read from the cache of compiled code
-    model = CoHiRF(dbscan, n_views=1, batch_size=batch_size, n_jobs=n_jobs, random_state=0, min_cluster_size=2)
+    model = CoHiRF.as_published(
+        dbscan, n_views=1, batch_size=batch_size, n_jobs=n_jobs, random_state=0, min_cluster_size=2
+    )
     with TreePeak() as together:
         clock, (cpu, _) = timed(lambda: timed(lambda: model.fit(open_source(path)), cpu_seconds), time.perf_counter)
     peak = peak_bytes() if n_jobs == 1 else together.n_bytes

@@ -103,7 +103,7 @@ def fit(n_rows: int) -> bool:
     from cohirf.clusterers import GridDBSCAN
     from cohirf.datasets import write_spheres
 
-    model = CoHiRF(GridDBSCAN(eps=0.2), n_views=1, batch_size=20_000, min_cluster_size=2, random_state=0)
+    model = CoHiRF.as_published(GridDBSCAN(eps=0.2), n_views=1, batch_size=20_000, min_cluster_size=2, random_state=0)
     with Client(SCHEDULER) as client:
         client.wait_for_workers(2)
         print(f"workers: {', '.join(client.nthreads())}; the file is on this host: {DATA.exists()}")
@@ -120,7 +120,7 @@ def fit(n_rows: int) -> bool:
         labels = model.labels_.compute()
     with tempfile.TemporaryDirectory() as folder:
         write_spheres(Path(folder) / "again.npy", n_rows, random_state=0)
-        expected = CoHiRF(**model.get_params(deep=False)).fit(open_source(Path(folder) / "again.npy"))
+        expected = CoHiRF.as_published(**model.get_params(deep=False)).fit(open_source(Path(folder) / "again.npy"))
         same = bool((expected.labels_ == labels).all())
     print(f"the same labels as on one machine: {same}")
     return same

@@ -24,7 +24,7 @@ from cohirf.algorithm.choose_medoids import (
     rbf_similarity,
 )
 
-sampled = partial(choose_sampled_medoids, max_candidates=1000, candidate_fraction=None)
+sampled = partial(choose_sampled_medoids, max_candidates=1000)
 RULES = {
     "cosine": (partial(choose_central_medoids, centrality=cosine_centrality), reference.cosine),
     "euclidean": (
@@ -293,7 +293,7 @@ def test_euclidean_medoid_survives_a_large_offset():
 
 @pytest.mark.parametrize(
     ("options", "most"),
-    [({"max_candidates": 5}, 5), ({"candidate_fraction": 0.1}, 10), ({"candidate_fraction": 1e-9}, 1)],
+    [({"max_candidates": 5}, 5), ({"max_candidates": 0.1}, 10), ({"max_candidates": 1e-9}, 1)],
 )
 def test_no_more_candidates_are_compared_than_asked_for(options, most):
     seen = []
@@ -304,7 +304,6 @@ def test_no_more_candidates_are_compared_than_asked_for(options, most):
 
     X = np.random.default_rng(0).normal(size=(150, 3))
     labels = np.repeat(np.array([0, 1], dtype=np.int32), [100, 50])
-    options = {"max_candidates": 1000, "candidate_fraction": None} | options
     function = partial(choose_sampled_medoids, similarity=CallableSimilarity(record), **options)
     medoids = choose(function, X, labels)
     assert labels[medoids].tolist() == [0, 1]

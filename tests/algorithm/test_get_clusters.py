@@ -48,7 +48,9 @@ def test_scaled_views_keep_the_meaning_of_a_radius(max_features, container):
     base = DBSCAN(eps=1.0, min_samples=2)
     alone = base.fit(repeated).labels_
     assert 1 < len(set(alone.tolist())) < 60
-    model = CoHiRF(base, n_views=3, max_features=max_features, scale_views=True, max_iter=1, random_state=0)
+    model = CoHiRF.as_published(
+        base, n_views=3, max_features=max_features, scale_views=True, max_iter=1, random_state=0
+    )
     with pytest.warns(match="still merged clusters when max_iter=1"):
         labels = model.fit(container(repeated)).labels_
     together = labels[:, None] == labels

@@ -147,8 +147,8 @@ def test_redraws_mend_what_thin_batches_leave_apart(seed):
     X, y = make_spheres(4000, random_state=seed)
     options = {"estimator": DBSCAN(eps=0.3), "n_views": 1, "batch_size": 200, "random_state": seed}
     with pytest.warns(match="too thin"):
-        alone = CoHiRF(**options).fit(X)
-    mended = CoHiRF(**options, redraws=20).fit(X)
+        alone = CoHiRF.as_published(**options).fit(X)
+    mended = CoHiRF.as_published(**options, redraws=20).fit(X)
     assert adjusted_rand_score(y, alone.labels_) < 0.95
     assert adjusted_rand_score(y, mended.labels_) > 0.95
     assert mended.n_iter_ <= alone.n_iter_ + 20
@@ -159,8 +159,8 @@ def test_redraws_leave_apart_what_is_apart():
     X = np.concatenate([rng.uniform(0, 10, 500), rng.uniform(11, 21, 500), [30.0, 40.0]])[:, None]
     options = {"n_views": 1, "medoid": "euclidean", "batch_size": 200, "random_state": 0}
     with pytest.warns(match="too thin"):
-        alone = CoHiRF(Islands(), **options).fit(X)
-    redrawn = CoHiRF(Islands(), **options, redraws=20).fit(X)
+        alone = CoHiRF.as_published(Islands(), **options).fit(X)
+    redrawn = CoHiRF.as_published(Islands(), **options, redraws=20).fit(X)
     parts = [set(redrawn.labels_[part].tolist()) for part in (slice(500), slice(500, 1000), [1000], [1001])]
     assert len(set.union(*parts)) == sum(map(len, parts))
     assert redrawn.n_clusters_ < alone.n_clusters_
@@ -168,7 +168,7 @@ def test_redraws_leave_apart_what_is_apart():
 
 def test_rounds_extend_the_hierarchy_and_the_diagnostics():
     X, _ = make_spheres(4000, random_state=0)
-    model = CoHiRF(DBSCAN(eps=0.3), n_views=1, batch_size=200, redraws=20, random_state=0).fit(X)
+    model = CoHiRF.as_published(DBSCAN(eps=0.3), n_views=1, batch_size=200, redraws=20, random_state=0).fit(X)
     records = model.diagnostics_
     assert [record.level for record in records] == list(range(1, model.n_iter_ + 1))
     assert [record.rows_in for record in records[1:]] == [record.rows_out for record in records[:-1]]
@@ -179,8 +179,8 @@ def test_rounds_extend_the_hierarchy_and_the_diagnostics():
 def test_rounds_end_after_two_that_fuse_nothing():
     X, _ = make_spheres(4000, random_state=0)
     options = {"estimator": DBSCAN(eps=0.3), "n_views": 1, "batch_size": 2000, "random_state": 0}
-    alone = CoHiRF(**options).fit(X)
-    redrawn = CoHiRF(**options, redraws=20).fit(X)
+    alone = CoHiRF.as_published(**options).fit(X)
+    redrawn = CoHiRF.as_published(**options, redraws=20).fit(X)
     assert redrawn.n_iter_ == alone.n_iter_ + 2
     assert (redrawn.labels_ == alone.labels_).all()
 
@@ -198,18 +198,18 @@ class Weighed(Islands):
 def test_rows_count_with_their_own_weight_in_a_round_and_not_with_the_mass_of_a_medoid():
     X = np.random.default_rng(0).uniform(0, 5, (200, 1)) + 10 * np.arange(2).repeat(100)[:, None]
     options = {"n_views": 1, "batch_size": 100, "redraws": 1, "random_state": 0, "medoid_weights": True}
-    CoHiRF(Weighed(), **options).fit(X, sample_weight=np.full(200, 3.0))
+    CoHiRF.as_published(Weighed(), **options).fit(X, sample_weight=np.full(200, 3.0))
     assert (Weighed.seen[-1] == 3).all()
 
 
 def test_a_method_that_is_told_the_number_of_clusters_is_refused():
     with pytest.raises(ValueError, match=r"redraws=5 cannot be combined .* and KMeans has n_clusters=3"):
-        CoHiRF(KMeans(3), redraws=5).fit(np.zeros((10, 2)))
+        CoHiRF.as_published(KMeans(3), redraws=5).fit(np.zeros((10, 2)))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_rounds_do_not_depend_on_how_views_run(n_jobs):
     X, _ = make_spheres(2000, random_state=0)
     options = {"max_features": 1.0, "n_views": 2, "batch_size": 200, "redraws": 3, "random_state": 0}
-    found = CoHiRF(DBSCAN(eps=0.35), n_jobs=n_jobs, **options).fit(X)
-    assert (found.labels_ == CoHiRF(DBSCAN(eps=0.35), **options).fit(X).labels_).all()
+    found = CoHiRF.as_published(DBSCAN(eps=0.35), n_jobs=n_jobs, **options).fit(X)
+    assert (found.labels_ == CoHiRF.as_published(DBSCAN(eps=0.35), **options).fit(X).labels_).all()

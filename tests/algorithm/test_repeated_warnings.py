@@ -51,19 +51,21 @@ def warnings_of(fit):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("batch_size", [None, 40])
 def test_a_warning_comes_once_in_a_fit(n_jobs, batch_size):
-    model = CoHiRF(Warner(), batch_size=batch_size, n_jobs=n_jobs, random_state=0)
+    model = CoHiRF.as_published(Warner(), batch_size=batch_size, n_jobs=n_jobs, random_state=0)
     assert [text for text in warnings_of(lambda: model.fit(X)) if text.endswith("rows did not settle")] != []
     assert sum(text.endswith("rows did not settle") for text in warnings_of(lambda: model.fit(X))) == 1
 
 
 def test_a_warning_of_scikit_learn_comes_once_in_a_fit():
-    model = CoHiRF(GaussianMixture(5, max_iter=1), random_state=0)
+    model = CoHiRF.as_published(GaussianMixture(5, max_iter=1), random_state=0)
     shown = warnings_of(lambda: model.fit(X))
     assert sum("did not converge" in text for text in shown) == 1
 
 
 def test_a_fit_within_a_fit_does_not_repeat_warnings():
-    shown = warnings_of(lambda: CoHiRF(CoHiRF(Warner(), n_views=2), n_views=2, random_state=0).fit(X))
+    shown = warnings_of(
+        lambda: CoHiRF.as_published(CoHiRF.as_published(Warner(), n_views=2), n_views=2, random_state=0).fit(X)
+    )
     assert sum(text.endswith("rows did not settle") for text in shown) == 1
 
 
@@ -72,14 +74,14 @@ def test_a_filter_that_makes_warnings_errors_does_so(n_jobs):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         with pytest.raises(ConvergenceWarning, match="rows did not settle"):
-            CoHiRF(Warner(), n_jobs=n_jobs, random_state=0).fit(X)
+            CoHiRF.as_published(Warner(), n_jobs=n_jobs, random_state=0).fit(X)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("action", ["always", "error", "ignore"])
 def test_a_warning_of_worker_processes_comes_once_through_the_filters_of_the_fit(action):
     X = np.repeat(np.eye(3), 20, axis=0)
-    model = CoHiRF(KMeans(8, n_init=1), n_views=2, batch_size=20, n_jobs=2, random_state=0)
+    model = CoHiRF.as_published(KMeans(8, n_init=1), n_views=2, batch_size=20, n_jobs=2, random_state=0)
     with warnings.catch_warnings(record=True) as shown, parallel_config(backend="loky"):
         warnings.simplefilter(action)
         with pytest.raises(ConvergenceWarning) if action == "error" else nullcontext():

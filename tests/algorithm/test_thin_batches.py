@@ -65,7 +65,7 @@ def judge(base, batch_size, X=SPHERES[0]):
 
 
 def fit(base, batch_size, X=SPHERES[0], **options):
-    return CoHiRF(base, n_views=1, batch_size=batch_size, random_state=0, **options).fit(X)
+    return CoHiRF.as_published(base, n_views=1, batch_size=batch_size, random_state=0, **options).fit(X)
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +226,7 @@ def test_a_method_that_fuses_nothing_at_any_size_is_not_thinness():
 def test_a_method_that_is_told_the_number_of_clusters_passes_unread():
     views = Views(BaseMethod.of(KMeans(3)), 1, 3, (0,))
     contraction = Contraction(views, strict_consensus, None, 100, sum_mass=False)
-    record = CoHiRF(DBSCAN(eps=0.5), batch_size=2000, random_state=0).fit(SPHERES[0]).diagnostics_[0]
+    record = CoHiRF.as_published(DBSCAN(eps=0.5), batch_size=2000, random_state=0).fit(SPHERES[0]).diagnostics_[0]
     assert judge_first_level(Population(CountingRows(SPHERES[0])), record, contraction, Resources()) is None
     assert CountingRows.n_read == 0
 

@@ -22,7 +22,7 @@ FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 
 @pytest.fixture
 def fitted(iris):
-    return CoHiRF(KMeans(3), random_state=0).fit(StandardScaler().fit_transform(iris[FEATURES]))
+    return CoHiRF.as_published(KMeans(3), random_state=0).fit(StandardScaler().fit_transform(iris[FEATURES]))
 
 
 def test_predict_prepares_new_rows_as_those_of_the_fit(cohirf, model, iris, fitted):
@@ -95,11 +95,11 @@ def test_predict_refuses_data_of_another_kind(cohirf, model, iris):
 
 def test_a_model_that_python_saved_takes_its_columns_as_they_are(cohirf, folder, iris):
     X = iris[FEATURES]
-    model = CoHiRF(KMeans(3), random_state=0).fit(X)
+    model = CoHiRF.as_published(KMeans(3), random_state=0).fit(X)
     model.save("named")
     cohirf("predict", "named", "iris.parquet", "--out", "labels.csv")
     assert pd.read_csv("labels.csv")["cluster"].tolist() == model.labels_.tolist()
-    CoHiRF(KMeans(3), random_state=0).fit(X.to_numpy()).save("unnamed")
+    CoHiRF.as_published(KMeans(3), random_state=0).fit(X.to_numpy()).save("unnamed")
     np.save("new.npy", X)
     cohirf("predict", "unnamed", "new.npy", "--out", "labels.npy")
     assert np.load("labels.npy").tolist() == model.labels_.tolist()
@@ -225,7 +225,7 @@ def test_cut_refuses(cohirf, deep, iris, arguments, message):
 
 
 def test_cut_asks_which_column_names_the_rows(cohirf, folder, iris):
-    CoHiRF(random_state=0).fit(iris[FEATURES]).save("m")
+    CoHiRF.as_published(random_state=0).fit(iris[FEATURES]).save("m")
     assert cohirf("cut", "m", "--level", 1, "--data", "iris.csv", "--out", "labels.csv").err == (
         "cohirf: --data iris.csv: give the --id-column that names its rows.\n"
     )

@@ -44,7 +44,7 @@ def plain(text):
 
 
 def test_every_parameter_of_the_estimator_is_an_option():
-    assert set(FLAGS) == set(CoHiRF().get_params(deep=False)) - {"estimator", "verbose"}
+    assert set(FLAGS) == set(CoHiRF.as_published().get_params(deep=False)) - {"estimator", "verbose"}
     short = {"n_views": "--views", "random_state": "--seed"}
     assert {name: short.get(name, f"--{name.replace('_', '-')}") for name in FLAGS} == FLAGS
 
@@ -57,7 +57,7 @@ def declared_options():
 
 def test_the_help_tells_the_defaults_of_the_estimator():
     ours = {"random_state": "0", "n_jobs": "1", "batch_size": "auto from 50,000 rows on, none below"}
-    for name, default in CoHiRF().get_params(deep=False).items():
+    for name, default in CoHiRF.as_published().get_params(deep=False).items():
         if name in FLAGS and default is not False:
             said = ours.get(name, str(default).lower())
             assert declared_options()[name].help.endswith(rf" \[default: {said}]"), name

@@ -49,7 +49,7 @@ def interrupt_after(monkeypatch, n_fits):
 def test_what_is_found_is_what_the_library_finds(cohirf, folder, iris):
     outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 5, "--json")
     X = StandardScaler().fit_transform(iris[FEATURES])
-    found = tuning.tune(CoHiRF(KMeans()), X, n_trials=5)
+    found = tuning.tune(CoHiRF.as_published(KMeans()), X, n_trials=5)
     document = json.loads(outcome.out)
     assert document["best_params"] == found.best_params
     assert document["best_score"] == pytest.approx(found.best_score)

@@ -109,12 +109,12 @@ def test_fewer_distinct_rows_than_clusters_give_k_means_warning_and_equal_labels
 def test_it_is_a_base_method_of_cohirf(rings, consensus, medoid_weights):
     X, y = rings
     base = KernelKMeans(2, gamma=3.0)
-    model = CoHiRF(base, consensus=consensus, medoid_weights=medoid_weights, random_state=0).fit(X)
+    model = CoHiRF.as_published(base, consensus=consensus, medoid_weights=medoid_weights, random_state=0).fit(X)
     assert adjusted_rand_score(y, model.labels_) == 1
 
 
 def test_sample_weight_reaches_it_through_cohirf(blobs):
     X, y = blobs
     weights = np.arange(len(X)) % 3
-    model = CoHiRF(KernelKMeans(4, gamma=0.01, n_init=5), medoid_weights=True, random_state=0)
+    model = CoHiRF.as_published(KernelKMeans(4, gamma=0.01, n_init=5), medoid_weights=True, random_state=0)
     assert adjusted_rand_score(y, model.fit(X, sample_weight=weights).labels_) == 1

@@ -157,7 +157,9 @@ def test_one_cluster_holds_all_rows():
 @pytest.mark.parametrize("batch_size", [None, 100])
 def test_cohirf_hands_it_csr_rows(batch_size):
     X, y = counts(200, 400, 0.2)
-    model = CoHiRF(SCSRGF(3, n_affinities=5, n_fusion_iter=5), n_views=2, batch_size=batch_size, random_state=0)
+    model = CoHiRF.as_published(
+        SCSRGF(3, n_affinities=5, n_fusion_iter=5), n_views=2, batch_size=batch_size, random_state=0
+    )
     assert adjusted_rand_score(y, model.fit(sparse.csr_array(X)).labels_) == 1
     assert sparse.issparse(model.medoids_)
 
@@ -167,10 +169,10 @@ def test_cohirf_hands_it_csr_rows(batch_size):
 def test_it_is_a_base_method_of_cohirf(consensus, batch_size):
     X, y = hypercube(200, 10)
     settings = {"consensus": consensus, "batch_size": batch_size, "n_views": 2, "random_state": 0}
-    model = CoHiRF(SCSRGF(5, n_affinities=5, n_fusion_iter=5), **settings).fit(X)
+    model = CoHiRF.as_published(SCSRGF(5, n_affinities=5, n_fusion_iter=5), **settings).fit(X)
     assert adjusted_rand_score(y, model.labels_) == 1
 
 
 def test_cohirf_refuses_weights_for_it():
     with pytest.raises(ValueError, match=r"SCSRGF\.fit does not"):
-        CoHiRF(SCSRGF()).fit(np.eye(5), sample_weight=np.ones(5))
+        CoHiRF.as_published(SCSRGF()).fit(np.eye(5), sample_weight=np.ones(5))

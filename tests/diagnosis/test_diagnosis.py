@@ -17,12 +17,12 @@ RECOMMENDED = {"consensus": "majority", "n_views": 10, "medoid_weights": True}
 
 @pytest.fixture(scope="module")
 def poor():
-    return CoHiRF(KMeans(10, n_init=1), random_state=0).fit(DIGITS)
+    return CoHiRF.as_published(KMeans(10, n_init=1), random_state=0).fit(DIGITS)
 
 
 @pytest.fixture(scope="module")
 def good():
-    return CoHiRF(KMeans(10, n_init=1), random_state=0, **RECOMMENDED).fit(DIGITS)
+    return CoHiRF.as_published(KMeans(10, n_init=1), random_state=0, **RECOMMENDED).fit(DIGITS)
 
 
 def test_a_fit_that_lost_what_the_base_finds_is_told_to_use_the_base(poor):
@@ -64,7 +64,7 @@ def test_a_loaded_model_says_the_same(good, tmp_path):
 
 def test_a_model_that_is_not_fitted_is_refused():
     with pytest.raises(NotFittedError):
-        CoHiRF().diagnose()
+        CoHiRF.as_published().diagnose()
 
 
 def test_levels_are_those_at_which_rows_fused(poor):
@@ -75,7 +75,7 @@ def test_levels_are_those_at_which_rows_fused(poor):
 
 def test_of_many_rows_a_sample_is_looked_at():
     X, _ = make_blobs(30_000, 3, centers=5, random_state=0)
-    model = CoHiRF(KMeans(5), random_state=0, n_views=2, batch_size=3000).fit(X)
+    model = CoHiRF.as_published(KMeans(5), random_state=0, n_views=2, batch_size=3000).fit(X)
     assert len(model._landmark_rows) < len(X)
     for data in (None, X):
         assert model.diagnose(data).n_rows == MAX_ROWS
@@ -83,7 +83,7 @@ def test_of_many_rows_a_sample_is_looked_at():
 
 def test_clusters_have_their_shares_among_the_rows_that_were_kept():
     X = np.r_[np.zeros((29_000, 2)), np.full((1000, 2), 9.0)] + np.random.default_rng(0).random((30_000, 2))
-    model = CoHiRF(KMeans(2), random_state=0, n_views=1).fit(X)
+    model = CoHiRF.as_published(KMeans(2), random_state=0, n_views=1).fit(X)
     kept = np.bincount(model._landmarks.labels) / len(model._landmarks.labels)
     drawn = np.bincount(model.labels_[draw_sample(model).rows]) / MAX_ROWS
     assert kept.min() > 0.1
@@ -92,7 +92,7 @@ def test_clusters_have_their_shares_among_the_rows_that_were_kept():
 
 def test_a_base_that_goes_by_density_is_not_judged_by_a_sample():
     X, _ = make_blobs(5000, 2, centers=3, random_state=0)
-    diagnosis = CoHiRF(DBSCAN(eps=0.3), n_views=1, min_cluster_size=5, random_state=0).fit(X).diagnose()
+    diagnosis = CoHiRF.as_published(DBSCAN(eps=0.3), n_views=1, min_cluster_size=5, random_state=0).fit(X).diagnose()
     assert diagnosis.recommendation == "unknown"
     assert diagnosis.levels == []
 
@@ -100,7 +100,7 @@ def test_a_base_that_goes_by_density_is_not_judged_by_a_sample():
 def test_a_screened_model_is_judged_by_its_relevant_features():
     X, _ = make_blobs(400, 4, centers=4, random_state=0)
     X = np.c_[X, 30 * np.random.default_rng(0).standard_normal((400, 200))]
-    model = CoHiRF(KMeans(4, n_init=5), feature_screen=True, random_state=0).fit(X)
+    model = CoHiRF.as_published(KMeans(4, n_init=5), feature_screen=True, random_state=0).fit(X)
     assert str(model.diagnose()) == str(model.diagnose(X))
     assert model.diagnose().comparison.agreement > 0.9
 
@@ -108,15 +108,15 @@ def test_a_screened_model_is_judged_by_its_relevant_features():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of K-Means, about equal rows
 @pytest.mark.parametrize("X", [np.zeros((1, 2)), np.zeros((20, 2)), np.arange(3.0)[:, None]])
 def test_tiny_data_is_diagnosed(X):
-    assert str(CoHiRF(KMeans(2, n_init=1), n_views=2, random_state=0).fit(X).diagnose())
+    assert str(CoHiRF.as_published(KMeans(2, n_init=1), n_views=2, random_state=0).fit(X).diagnose())
 
 
 def test_sparse_data_is_diagnosed():
     X = sparse.csr_array(np.where(DIGITS[:300] > 8, DIGITS[:300], 0))
-    model = CoHiRF(KMeans(4, n_init=1), random_state=0).fit(X)
+    model = CoHiRF.as_published(KMeans(4, n_init=1), random_state=0).fit(X)
     assert str(model.diagnose()) == str(model.diagnose(X))
 
 
 def test_everything_in_noise_is_diagnosed():
-    model = CoHiRF(KMeans(3, n_init=1), min_cluster_size=1000, random_state=0).fit(DIGITS[:50])
+    model = CoHiRF.as_published(KMeans(3, n_init=1), min_cluster_size=1000, random_state=0).fit(DIGITS[:50])
     assert "No cluster is left." in str(model.diagnose())

@@ -17,7 +17,9 @@ IRIS = load_iris(as_frame=True).data
 
 @pytest.fixture(scope="module")
 def model():
-    return CoHiRF(KMeans(3, n_init=1), n_views=10, max_features=0.5, consensus="majority", random_state=0).fit(IRIS)
+    return CoHiRF.as_published(
+        KMeans(3, n_init=1), n_views=10, max_features=0.5, consensus="majority", random_state=0
+    ).fit(IRIS)
 
 
 def test_effects_are_those_of_the_report_on_all_rows(model):
@@ -45,15 +47,15 @@ def test_blocks_add_up(model, monkeypatch):
 @pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csr_array, open_source])
 def test_data_is_read_from_whatever_holds_it(container):
     X = IRIS.to_numpy()
-    fitted = CoHiRF(KMeans(3, n_init=1), random_state=0).fit(container(X))
-    dense = CoHiRF(KMeans(3, n_init=1), random_state=0).fit(X)
+    fitted = CoHiRF.as_published(KMeans(3, n_init=1), random_state=0).fit(container(X))
+    dense = CoHiRF.as_published(KMeans(3, n_init=1), random_state=0).fit(X)
     fitted.labels_ = dense.labels_  # the values are looked at here
     fitted.medoid_indices_, fitted.medoids_ = dense.medoid_indices_, dense.medoids_
     np.testing.assert_allclose(fitted.explain(0, container(X))["effect"], dense.explain(0, X)["effect"], atol=1e-9)
 
 
 def test_large_numbers_keep_their_digits(model):
-    far = CoHiRF(KMeans(3, n_init=1), n_views=10, max_features=0.5, random_state=0).fit(IRIS + 1e7)
+    far = CoHiRF.as_published(KMeans(3, n_init=1), n_views=10, max_features=0.5, random_state=0).fit(IRIS + 1e7)
     far.labels_, far.medoid_indices_ = model.labels_, model.medoid_indices_
     far.medoids_ = model.medoids_ + 1e7
     np.testing.assert_allclose(far.explain(0, IRIS + 1e7)["effect"], model.explain(0, IRIS)["effect"], rtol=1e-6)
@@ -66,7 +68,7 @@ def test_without_data_it_is_made_from_the_rows_that_were_kept(model):
 def test_features_that_were_screened_out_have_no_agreement():
     X, _ = make_blobs(400, 4, centers=4, random_state=0)
     X = np.c_[X, 30 * np.random.default_rng(0).standard_normal((400, 100))]
-    model = CoHiRF(KMeans(4, n_init=5), feature_screen=True, random_state=0).fit(X)
+    model = CoHiRF.as_published(KMeans(4, n_init=5), feature_screen=True, random_state=0).fit(X)
     table = model.explain(0, X)
     assert np.isnan(table["views_agree"]).sum() == 104 - len(model.relevant_features_) == 100
     assert (table["statistic"] > 1).sum() == 4
@@ -77,7 +79,7 @@ def test_features_that_were_screened_out_have_no_agreement():
 def test_noise_features_are_in_views_that_agree_less():
     X, _ = make_blobs(500, 4, centers=3, cluster_std=1.0, random_state=1)
     X = np.c_[X, 3 * np.random.default_rng(0).standard_normal((500, 4))]
-    model = CoHiRF(KMeans(3), n_views=60, max_features=3, consensus="majority", random_state=0).fit(X)
+    model = CoHiRF.as_published(KMeans(3), n_views=60, max_features=3, consensus="majority", random_state=0).fit(X)
     assert model.feature_agreement_[:4].mean() > model.feature_agreement_[4:].mean() + 0.1
 
 
@@ -91,5 +93,5 @@ def test_a_cluster_that_is_not_there_is_named(model, cluster):
 
 
 def test_the_only_cluster_has_no_effects():
-    model = CoHiRF(KMeans(1, n_init=1), random_state=0).fit(IRIS)
+    model = CoHiRF.as_published(KMeans(1, n_init=1), random_state=0).fit(IRIS)
     assert (model.explain(0, IRIS)["effect"] == 0).all()

@@ -155,7 +155,7 @@ def test_searches_for_other_metrics_fit_only_what_was_not_fitted_yet():
 
 def test_a_model_that_remembers_is_the_same_model_with_another_fit():
     X = make_blobs(60, random_state=0)[0]
-    model, fits = CoHiRF(KMeans(3), random_state=0), {}
+    model, fits = CoHiRF.as_published(KMeans(3), random_state=0), {}
     labels = remembering(model, fits).fit_predict(X)
     assert labels.tolist() == model.fit_predict(X).tolist()
     assert remembering(model, fits).fit(-X).labels_ is labels

@@ -68,7 +68,7 @@ def test_a_condensed_hierarchy_counts_the_rows_of_the_data(hierarchies_by_size):
 
 def test_noise_is_called_so_and_grey():
     X = np.r_[np.random.default_rng(0).normal(size=(100, 2)), [[50, 50]]]
-    model = CoHiRF(DBSCAN(eps=1), n_views=1, min_cluster_size=5, random_state=0).fit(X)
+    model = CoHiRF.as_published(DBSCAN(eps=1), n_views=1, min_cluster_size=5, random_state=0).fit(X)
     trace = plot_sunburst(model).data[0]
     place = list(trace.labels).index("noise")
     assert trace.marker.colors[place] == "#b3b3b3"
@@ -92,4 +92,4 @@ def test_what_has_no_hierarchy_is_refused():
 
 def test_a_model_must_be_fitted():
     with pytest.raises(NotFittedError):
-        plot_sunburst(CoHiRF())
+        plot_sunburst(CoHiRF.as_published())

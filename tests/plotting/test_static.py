@@ -31,7 +31,7 @@ def noisy():
     """A model with two clusters and some noise."""
     X, _ = make_blobs(200, 2, centers=[(0, 0), (9, 9)], cluster_std=0.5, random_state=0)
     X[:3] = [(20, 0), (0, 20), (20, 20)]
-    model = CoHiRF(DBSCAN(eps=0.8), n_views=1, min_cluster_size=5, random_state=0).fit(X)
+    model = CoHiRF.as_published(DBSCAN(eps=0.8), n_views=1, min_cluster_size=5, random_state=0).fit(X)
     assert set(model.labels_.tolist()) == {-1, 0, 1}
     return model, X
 
@@ -40,7 +40,7 @@ def noisy():
 def many():
     """Models by their number of clusters."""
     X = np.random.default_rng(0).normal(size=(600, 12))
-    return {k: CoHiRF(KMeans(k, n_init=1), n_views=1, random_state=0).fit(X) for k in (1, 3, 30, 300)}
+    return {k: CoHiRF.as_published(KMeans(k, n_init=1), n_views=1, random_state=0).fit(X) for k in (1, 3, 30, 300)}
 
 
 def texts_of(ax):
@@ -100,7 +100,7 @@ def test_a_hierarchy_does_not_do_where_a_model_is_needed(plot, model):
 @pytest.mark.parametrize("plot", [*OF_HIERARCHIES, *OF_MODELS])
 def test_a_model_must_be_fitted(plot):
     with pytest.raises(NotFittedError):
-        plot(CoHiRF())
+        plot(CoHiRF.as_published())
 
 
 class TestDendrogram:
@@ -246,7 +246,7 @@ class TestLevels:
         assert np.isnan(ax.child_axes[0].lines[0].get_ydata()[0])
 
     def test_the_scale_is_logarithmic_where_needed(self, model, blobs):
-        few = CoHiRF(KMeans(4), random_state=0).fit(blobs[0][:10])
+        few = CoHiRF.as_published(KMeans(4), random_state=0).fit(blobs[0][:10])
         assert plot_levels(model).get_yscale() == "log"
         assert plot_levels(few).get_yscale() == "linear"
 
@@ -308,7 +308,7 @@ class TestMedoids:
     def test_names_come_from_the_fit_or_are_given(self, blobs):
         names = [f"feature {letter}" for letter in "abcdefghij"]
         table = pd.DataFrame(blobs[0], columns=names)
-        model = CoHiRF(KMeans(4), random_state=0).fit(table)
+        model = CoHiRF.as_published(KMeans(4), random_state=0).fit(table)
         assert [label.get_text() for label in plot_medoids(model).get_xticklabels()] == names
         given = plot_medoids(model, feature_names=list("jihgfedcba"))
         assert "".join(label.get_text() for label in given.get_xticklabels()) == "jihgfedcba"
@@ -319,7 +319,7 @@ class TestMedoids:
 
     def test_sparse_medoids_are_drawn_as_dense_ones(self, blobs):
         X = np.round(np.abs(blobs[0]))
-        model = CoHiRF(KMeans(8, n_init=1), random_state=0).fit(sparse.csr_matrix(X))
+        model = CoHiRF.as_published(KMeans(8, n_init=1), random_state=0).fit(sparse.csr_matrix(X))
         assert sparse.issparse(model.medoids_)
         assert (plot_medoids(model).images[0].get_array() == model.medoids_.toarray()).all()
 
@@ -337,7 +337,7 @@ class TestMedoids:
 
     def test_a_model_without_clusters_is_refused(self, noisy):
         X = noisy[1]
-        model = CoHiRF(DBSCAN(eps=0.8), n_views=1, min_cluster_size=500, random_state=0).fit(X)
+        model = CoHiRF.as_published(DBSCAN(eps=0.8), n_views=1, min_cluster_size=500, random_state=0).fit(X)
         with pytest.raises(ValueError, match="has no clusters to plot: lower min_cluster_size=500"):
             plot_medoids(model)
 
@@ -386,7 +386,7 @@ class TestScatter:
 
     def test_three_features_are_drawn_in_space(self, blobs):
         X = blobs[0][:, :3]
-        model = CoHiRF(KMeans(4), random_state=0).fit(X)
+        model = CoHiRF.as_published(KMeans(4), random_state=0).fit(X)
         ax = plot_scatter(model, X)
         ax.figure.canvas.draw()
         assert (ax.name, ax.get_zlabel()) == ("3d", "feature 2")
@@ -416,7 +416,7 @@ class TestScatter:
 
     def test_a_model_of_noise_alone_is_drawn(self, noisy):
         X = noisy[1]
-        model = CoHiRF(DBSCAN(eps=0.8), n_views=1, min_cluster_size=500, random_state=0).fit(X)
+        model = CoHiRF.as_published(DBSCAN(eps=0.8), n_views=1, min_cluster_size=500, random_state=0).fit(X)
         ax = plot_scatter(model, X)
         ax.figure.canvas.draw()
         assert scatter_labels(ax) == [200, 0]
@@ -431,7 +431,7 @@ class TestScatter:
 
     def test_a_model_must_be_fitted(self, blobs):
         with pytest.raises(NotFittedError):
-            plot_scatter(CoHiRF(), blobs[0])
+            plot_scatter(CoHiRF.as_published(), blobs[0])
 
     def test_what_has_no_hierarchy_is_refused(self, blobs):
         with pytest.raises(TypeError, match="'labels' of type str cannot be plotted"):

@@ -65,7 +65,7 @@ def test_other_data_is_prepared_with_what_was_learned():
 
 def test_a_model_keeps_its_preparation(tmp_path):
     prepared = prepare(FRAME, **OPTIONS, scaling="standard")
-    model = CoHiRF(KMeans(3), random_state=0).fit(prepared.rows())
+    model = CoHiRF.as_published(KMeans(3), random_state=0).fit(prepared.rows())
     save_model(model, tmp_path / "model", preparation=prepared.preparation.to_json())
     kept = Preparation.from_json(load_preparation(tmp_path / "model"), model.n_features_in_)
     assert kept == Preparation.from_json(json.loads(json.dumps(prepared.preparation.to_json())))
@@ -94,7 +94,7 @@ def test_data_that_is_too_large_for_memory_stays_a_source(monkeypatch):
 
 def test_a_table_in_memory_is_known_again_by_its_content(tmp_path):
     def fit(frame):
-        return CoHiRF(random_state=0, checkpoint=tmp_path / "ck").fit(prepare(frame, **OPTIONS).source)
+        return CoHiRF.as_published(random_state=0, checkpoint=tmp_path / "ck").fit(prepare(frame, **OPTIONS).source)
 
     assert (fit(FRAME).labels_ == fit(FRAME.copy()).labels_).all()
     with pytest.raises(ValueError, match="belongs to another fit"):

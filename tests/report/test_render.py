@@ -69,7 +69,7 @@ def make_page(blobs):
 
     def make(payload, base=None):
         X, y = blobs
-        model = CoHiRF(KMeans(3) if base is None else base, n_views=2, random_state=0).fit(X)
+        model = CoHiRF.as_published(KMeans(3) if base is None else base, n_views=2, random_state=0).fit(X)
         study = check_study(model, X, [f"{payload} {k}" for k in y], [f"{payload} {i}" for i in range(10)])
         return render(summarize(study, Options(payload, data_name=payload, command=payload, written="2026-01-01")))
 
@@ -206,17 +206,17 @@ GAPS = np.where(np.random.default_rng(1).random((60, 3)) < 0.1, np.nan, ROWS)
 @pytest.mark.parametrize(
     ("model", "X"),
     [
-        (CoHiRF(KMeans(2)), ROWS[:1]),
-        (CoHiRF(KMeans(2)), ROWS[:2]),
-        (CoHiRF(KMeans(2)), ROWS[:, :1]),
-        (CoHiRF(KMeans(2)), ROWS[:, :2]),
-        (CoHiRF(KMeans(3)), np.ones((20, 3))),
-        (CoHiRF(KMeans(3)), sparse.csr_array(np.maximum(ROWS, 0))),
-        (CoHiRF(make_pipeline(SimpleImputer(), KMeans(3))), GAPS),
-        (CoHiRF(KMeans(3), min_cluster_size=100), ROWS),
-        (CoHiRF(DBSCAN(eps=1e-9)), ROWS),
-        (CoHiRF(DBSCAN(eps=100)), ROWS),
-        (CoHiRF(KMeans(20), max_iter=1), ROWS),
+        (CoHiRF.as_published(KMeans(2)), ROWS[:1]),
+        (CoHiRF.as_published(KMeans(2)), ROWS[:2]),
+        (CoHiRF.as_published(KMeans(2)), ROWS[:, :1]),
+        (CoHiRF.as_published(KMeans(2)), ROWS[:, :2]),
+        (CoHiRF.as_published(KMeans(3)), np.ones((20, 3))),
+        (CoHiRF.as_published(KMeans(3)), sparse.csr_array(np.maximum(ROWS, 0))),
+        (CoHiRF.as_published(make_pipeline(SimpleImputer(), KMeans(3))), GAPS),
+        (CoHiRF.as_published(KMeans(3), min_cluster_size=100), ROWS),
+        (CoHiRF.as_published(DBSCAN(eps=1e-9)), ROWS),
+        (CoHiRF.as_published(DBSCAN(eps=100)), ROWS),
+        (CoHiRF.as_published(KMeans(20), max_iter=1), ROWS),
     ],
     ids=[
         "one row",

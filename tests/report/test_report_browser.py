@@ -65,7 +65,9 @@ def digits(tmp_path_factory):
     """Handwritten digits, a model of several levels with noise, and its report."""
     X, y = load_digits(return_X_y=True)
     X, y = X[:500], y[:500]
-    model = CoHiRF(KMeans(10, n_init=1), n_views=2, max_features=0.7, min_cluster_size=4, random_state=0).fit(X)
+    model = CoHiRF.as_published(
+        KMeans(10, n_init=1), n_views=2, max_features=0.7, min_cluster_size=4, random_state=0
+    ).fit(X)
     assert model.hierarchy_.n_levels >= 3
     assert (model.labels_ < 0).any()
     path = tmp_path_factory.mktemp("digits") / "report.html"
@@ -101,7 +103,7 @@ def page(opened, digits):
 def hostile(tmp_path_factory, blobs):
     """A report in which every text that a user can give is hostile, in a file whose name is odd."""
     X, y = blobs
-    model = CoHiRF(KMeans(3), n_views=2, random_state=0).fit(X[:, :2])
+    model = CoHiRF.as_published(KMeans(3), n_views=2, random_state=0).fit(X[:, :2])
     path = tmp_path_factory.mktemp("hostile") / "a #%report.html"
     names = [f"{PAYLOAD} {i}" for i in range(2)]
     classes = [f"{PAYLOAD} {k}" for k in y]

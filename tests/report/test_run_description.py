@@ -32,11 +32,13 @@ def describe(blobs):
 @pytest.mark.parametrize(
     "model",
     [
-        CoHiRF(random_state=0),
-        CoHiRF(KMeans(4, n_init=2), n_views=3, max_features=0.5, consensus="relaxed", random_state=7),
-        CoHiRF(make_pipeline(PCA(2), MiniBatchKMeans(4)), batch_size=100, min_cluster_size=5, random_state=1),
-        CoHiRF(KernelKMeans(3), medoid="euclidean", random_state=0),
-        CoHiRF(CoHiRF(DBSCAN(eps=2.0), max_iter=3), random_state=0),
+        CoHiRF.as_published(random_state=0),
+        CoHiRF.as_published(KMeans(4, n_init=2), n_views=3, max_features=0.5, consensus="relaxed", random_state=7),
+        CoHiRF.as_published(
+            make_pipeline(PCA(2), MiniBatchKMeans(4)), batch_size=100, min_cluster_size=5, random_state=1
+        ),
+        CoHiRF.as_published(KernelKMeans(3), medoid="euclidean", random_state=0),
+        CoHiRF.as_published(CoHiRF.as_published(DBSCAN(eps=2.0), max_iter=3), random_state=0),
     ],
     ids=lambda model: type(model.estimator).__name__,
 )
@@ -48,40 +50,44 @@ def test_the_code_repeats_the_fit(blobs, model):
 
 
 def test_parameters_that_are_not_the_defaults_are_marked(describe):
-    run = describe(CoHiRF(KMeans(4, n_init=3), n_views=2, random_state=0))
+    run = describe(CoHiRF.as_published(KMeans(4, n_init=3), n_views=2, random_state=0))
     changed = {row["name"] for row in run["parameters"] if row["changed"]}
     assert changed == {"n_views", "random_state"}
     assert {row["name"] for row in run["base_parameters"] if row["changed"]} == {"n_clusters", "n_init"}
-    assert {row["name"] for row in run["parameters"]} == set(CoHiRF().get_params(deep=False)) - {"estimator"}
+    assert {row["name"] for row in run["parameters"]} == set(CoHiRF.as_published().get_params(deep=False)) - {
+        "estimator"
+    }
 
 
 def test_values_are_written_as_in_python(describe):
-    run = describe(CoHiRF(KMeans(4), consensus="relaxed", random_state=0))
+    run = describe(CoHiRF.as_published(KMeans(4), consensus="relaxed", random_state=0))
     values = {row["name"]: row["value"] for row in run["parameters"]}
     assert values["consensus"] == "'relaxed'"
     assert values["batch_size"] == "None"
 
 
 def test_the_default_base_method_is_named(describe):
-    assert describe(CoHiRF(random_state=0))["base"] == "KMeans"
+    assert describe(CoHiRF.as_published(random_state=0))["base"] == "KMeans"
 
 
 def test_a_base_method_without_parameters_is_no_obstacle(describe):
-    run = describe(CoHiRF(Odd(), random_state=0))
+    run = describe(CoHiRF.as_published(Odd(), random_state=0))
     assert (run["base"], run["base_parameters"]) == ("Odd", [])
 
 
 def test_arrays_as_parameters_are_shortened_and_count_as_changed(describe, blobs):
-    run = describe(CoHiRF(KMeans(4, init=blobs[0][:4], n_init=1), n_views=1, random_state=0))
+    run = describe(CoHiRF.as_published(KMeans(4, init=blobs[0][:4], n_init=1), n_views=1, random_state=0))
     init = next(row for row in run["base_parameters"] if row["name"] == "init")
     assert init["changed"]
     assert len(init["value"]) <= 400
 
 
 def test_seed_versions_and_command_are_told(describe):
-    run = describe(CoHiRF(KMeans(4), random_state=3), command="cohirf fit x.csv\n  --seed 3", data_name="x.csv")
+    run = describe(
+        CoHiRF.as_published(KMeans(4), random_state=3), command="cohirf fit x.csv\n  --seed 3", data_name="x.csv"
+    )
     assert run["seed"] == "3"
     assert run["command"] == "cohirf fit x.csv\n  --seed 3"
     assert run["data_name"] == "x.csv"
     assert run["versions"]["cohirf"] == cohirf.__version__
-    assert describe(CoHiRF(KMeans(4)))["seed"] is None
+    assert describe(CoHiRF.as_published(KMeans(4)))["seed"] is None

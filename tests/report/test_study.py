@@ -20,7 +20,7 @@ NAMES = [f"column {i}" for i in range(10)]
 
 @pytest.fixture(scope="module")
 def model(blobs):
-    return CoHiRF(KMeans(4), n_views=2, random_state=0).fit(blobs[0])
+    return CoHiRF.as_published(KMeans(4), n_views=2, random_state=0).fit(blobs[0])
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_rows_are_read_from_whatever_holds_them(blobs, model, hold):
 def test_missing_values_are_read_as_means_of_their_column(blobs):
     X = blobs[0].copy()
     X[::3, 2] = np.nan
-    model = CoHiRF(make_pipeline(SimpleImputer(), KMeans(4)), random_state=0).fit(X)
+    model = CoHiRF.as_published(make_pipeline(SimpleImputer(), KMeans(4)), random_state=0).fit(X)
     study = check_study(model, X, None, None)
     assert read_rows(study.data, np.arange(300))[0, 2] == pytest.approx(np.nanmean(X[:, 2]))
 
@@ -60,7 +60,7 @@ def test_features_have_the_names_that_are_given_or_seen_or_numbers(blobs, model)
     assert check_study(model, X, None, None).feature_names[:2] == ["feature 0", "feature 1"]
     assert check_study(model, pd.DataFrame(X, columns=NAMES), None, None).feature_names == NAMES
     assert check_study(model, X, None, range(10)).feature_names[:2] == ["0", "1"]
-    named = CoHiRF(KMeans(4), random_state=0).fit(pd.DataFrame(X, columns=NAMES))
+    named = CoHiRF.as_published(KMeans(4), random_state=0).fit(pd.DataFrame(X, columns=NAMES))
     assert check_study(named, X, None, None).feature_names == NAMES
 
 
@@ -91,7 +91,7 @@ def test_what_is_no_fitted_model_is_refused(blobs):
     with pytest.raises(TypeError, match=r"KMeans\(\) of type KMeans is not a CoHiRF: pass a"):
         check_study(KMeans(), blobs[0], None, None)
     with pytest.raises(NotFittedError):
-        check_study(CoHiRF(), blobs[0], None, None)
+        check_study(CoHiRF.as_published(), blobs[0], None, None)
 
 
 def test_names_and_classes_must_be_as_many_as_columns_and_rows(blobs, model):

@@ -54,7 +54,7 @@ def test_cards_show_the_largest_clusters_first(iris, summary):
 
 def test_of_many_clusters_cards_say_how_many_have_none(blobs):
     X, _ = blobs
-    model = CoHiRF(KMeans(40), n_views=1, max_iter=1, random_state=0)
+    model = CoHiRF.as_published(KMeans(40), n_views=1, max_iter=1, random_state=0)
     with pytest.warns(UserWarning, match="max_iter"):
         model.fit(X)
     cards = summarize(check_study(model, X, None, None), Options("Many"))["cards"]
@@ -149,7 +149,7 @@ def test_a_single_view_has_no_agreement(noisy):
 
 def test_views_of_a_method_without_randomness_are_known_to_be_equal(noisy):
     X, model = noisy
-    several = CoHiRF(model.estimator, n_views=3, random_state=0).fit(X)
+    several = CoHiRF.as_published(model.estimator, n_views=3, random_state=0).fit(X)
     summary = summarize(check_study(several, X, None, None), Options("Moons"))
     assert summary["verdict"][0]["answer"] == "They are all the same."
 
@@ -159,7 +159,7 @@ def test_of_large_data_a_part_is_read_and_drawn(blobs, monkeypatch, unpack):
     monkeypatch.setattr(sampling, "MAX_CELLS", 1000)
     monkeypatch.setattr(sampling, "MIN_ROWS", 50)
     monkeypatch.setattr(sampling, "SCORED_ROWS", 60)
-    model = CoHiRF(KMeans(4), random_state=0).fit(X)
+    model = CoHiRF.as_published(KMeans(4), random_state=0).fit(X)
     summary = summarize(check_study(model, X, None, None), Options("Blobs", max_points=30))
     assert summary["figures"]["n_sampled"] == 100
     assert summary["points"]["n"] == 30
@@ -170,7 +170,7 @@ def test_of_large_data_a_part_is_read_and_drawn(blobs, monkeypatch, unpack):
 
 def test_medoids_are_images_where_a_shape_is_given():
     X, y = load_digits(return_X_y=True)
-    model = CoHiRF(KMeans(10, n_init=1), n_views=1, random_state=0).fit(X)
+    model = CoHiRF.as_published(KMeans(10, n_init=1), n_views=1, random_state=0).fit(X)
     study = check_study(model, X, y, None)
     cards = summarize(study, Options("Digits", image_shape=(8, 8)))["cards"]["clusters"]
     assert all(card["image"].startswith("data:image/png;base64,") for card in cards)

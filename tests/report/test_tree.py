@@ -21,7 +21,7 @@ def children(tree):
 def batched():
     """A fit whose first level has far more clusters than a picture can show, and its last a few, some of them small."""
     X, _ = make_blobs([3000, 900, 60, 30, 10], 3, cluster_std=0.3, random_state=0)
-    model = CoHiRF(KMeans(5), n_views=2, batch_size=1000, random_state=0).fit(X)
+    model = CoHiRF.as_published(KMeans(5), n_views=2, batch_size=1000, random_state=0).fit(X)
     assert model.hierarchy_.cluster_counts()[1] > 2 * MAX_LEAVES
     return X, model
 
@@ -87,7 +87,7 @@ def test_of_a_hierarchy_that_is_wide_at_once_the_largest_parts_are_shown(batched
 
 def test_single_rows_of_a_large_fit_are_not_shown(blobs):
     X = np.tile(blobs[0], (2, 1))
-    model = CoHiRF(KMeans(4), n_views=1, random_state=0).fit(X)
+    model = CoHiRF.as_published(KMeans(4), n_views=1, random_state=0).fit(X)
     assert model.hierarchy_.n_levels == 1
     tree = describe_tree(check_study(model, X, None, None))
     assert tree["parent"] == [-1] * model.n_clusters_
@@ -96,7 +96,7 @@ def test_single_rows_of_a_large_fit_are_not_shown(blobs):
 
 def test_of_too_many_final_clusters_the_largest_are_shown():
     X = np.random.default_rng(0).uniform(0, 1000, (900, 2))
-    model = CoHiRF(DBSCAN(eps=10, min_samples=2), n_views=1, random_state=0).fit(X)
+    model = CoHiRF.as_published(DBSCAN(eps=10, min_samples=2), n_views=1, random_state=0).fit(X)
     assert model.n_clusters_ > MAX_LEAVES
     tree = describe_tree(check_study(model, X, None, None))
     assert len(tree["parent"]) == MAX_LEAVES
@@ -105,7 +105,7 @@ def test_of_too_many_final_clusters_the_largest_are_shown():
 
 def test_where_nothing_fused_every_row_is_a_node(blobs):
     X = blobs[0][:20]
-    model = CoHiRF(DBSCAN(eps=1e-9), random_state=0).fit(X)
+    model = CoHiRF.as_published(DBSCAN(eps=1e-9), random_state=0).fit(X)
     tree = describe_tree(check_study(model, X, None, None))
     assert tree["parent"] == [-1] * 20
     assert (tree["first_level"], tree["n_hidden"]) == (0, 0)

@@ -20,7 +20,7 @@ class Cells(ClusterMixin, BaseEstimator):
 
 @pytest.fixture(scope="module")
 def fitted(blobs):
-    return CoHiRF(KMeans(4), n_views=2, random_state=0).fit(blobs[0])
+    return CoHiRF.as_published(KMeans(4), n_views=2, random_state=0).fit(blobs[0])
 
 
 def test_it_writes_a_page_and_returns_its_path(blobs, fitted, tmp_path):
@@ -69,7 +69,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(blobs, fitted, tmp_
 @pytest.mark.slow
 def test_a_million_rows_stay_below_six_megabytes(tmp_path):
     X = np.random.default_rng(0).random((1_000_000, 2)).astype(np.float32)
-    model = CoHiRF(Cells(), n_views=1, random_state=0).fit(X)
+    model = CoHiRF.as_published(Cells(), n_views=1, random_state=0).fit(X)
     assert model.hierarchy_.cluster_counts()[1] > 200_000  # labels that hardly compress
     assert model.hierarchy_.n_levels >= 2
     path = write_report(model, X, tmp_path / "large.html", y=(4 * X[:, 0]).astype(int))

@@ -214,7 +214,7 @@ class SourceContract:
 
     def test_a_fit_finds_the_clusters_of_the_array(self, X, tmp_path):
         data = self.store(X, tmp_path)
-        model = CoHiRF(KMeans(4, n_init=1), n_views=2, random_state=0)
+        model = CoHiRF.as_published(KMeans(4, n_init=1), n_views=2, random_state=0)
         expected = model.fit(self.fitted_alike(X)).parents_
         assert (model.fit(open_source(data)).parents_ == expected).all()
 

@@ -52,11 +52,15 @@ def test_the_number_of_clusters_is_found_by_every_metric(metric):
 
 @pytest.mark.slow
 def test_parameters_of_cohirf_and_of_its_base_method_are_searched_together():
-    model = CoHiRF(KMeans(n_init=1), medoid_weights=True)
+    model = CoHiRF.as_published(KMeans(n_init=1), medoid_weights=True)
     found = tune(model, X, y, metric="ari", n_trials=15)
     assert set(found.best_params) == {"max_features", "n_views", "estimator__n_clusters"}
     assert found.best_score > 0.8
-    fitted = CoHiRF(KMeans(n_init=1), medoid_weights=True, random_state=0).set_params(**found.best_params).fit(X)
+    fitted = (
+        CoHiRF.as_published(KMeans(n_init=1), medoid_weights=True, random_state=0)
+        .set_params(**found.best_params)
+        .fit(X)
+    )
     assert (fitted.labels_ == found.best_estimator.labels_).all()
     assert model.estimator.n_clusters == 8  # as it was given
 
@@ -173,7 +177,7 @@ def test_seeds_reach_the_steps_of_a_pipeline():
 
 
 def test_a_search_that_was_stopped_proposes_what_it_would_have_proposed(tmp_path):
-    model = CoHiRF(KMeans(n_init=1))
+    model = CoHiRF.as_published(KMeans(n_init=1))
     whole = tune(model, X, n_trials=12, search_space=FEW_VIEWS)  # the first ten are drawn without a look at the others
     tune(model, X, n_trials=9, search_space=FEW_VIEWS, storage=tmp_path / "trials.db")
     resumed = tune(model, X, n_trials=12, search_space=FEW_VIEWS, storage=tmp_path / "trials.db")
@@ -250,7 +254,7 @@ def test_a_search_that_was_cut_off_in_a_trial_proposes_what_it_would_have_propos
 
 
 def test_the_default_base_method_is_tuned():
-    assert tune(CoHiRF(), X, n_trials=2).best_params["estimator__n_clusters"] >= 2
+    assert tune(CoHiRF.as_published(), X, n_trials=2).best_params["estimator__n_clusters"] >= 2
 
 
 def test_a_metric_that_fails_scores_worst():
@@ -319,18 +323,25 @@ def test_sparse_rows_and_data_frames_are_tuned():
 )
 def test_base_methods_have_the_ranges_of_the_paper_alone_and_inside(base, names):
     assert set(paper_space(base)) == names
-    inside = set(paper_space(CoHiRF(base))) - {"max_features", "n_views"}
+    inside = set(paper_space(CoHiRF.as_published(base))) - {"max_features", "n_views"}
     assert inside == {f"estimator__{name}" for name in names}
 
 
 def test_a_method_that_draws_features_itself_gets_all_of_them():
-    assert "max_features" not in paper_space(CoHiRF(SCSRGF()))
+    assert "max_features" not in paper_space(CoHiRF.as_published(SCSRGF()))
 
 
 def test_the_wide_space_has_what_is_not_part_of_the_paper():
-    added = set(wide_space(CoHiRF(KMeans()))) - set(paper_space(CoHiRF(KMeans())))
+    added = set(wide_space(CoHiRF.as_published(KMeans()))) - set(paper_space(CoHiRF.as_published(KMeans())))
     assert added == {"consensus", "feature_screen", "scale_views", "medoid_weights"}
-    found = tune(CoHiRF(KMeans()), X, y, metric="ari", n_trials=2, search_space=wide_space(CoHiRF(KMeans())))
+    found = tune(
+        CoHiRF.as_published(KMeans()),
+        X,
+        y,
+        metric="ari",
+        n_trials=2,
+        search_space=wide_space(CoHiRF.as_published(KMeans())),
+    )
     assert added < set(found.best_params)
 
 

@@ -14,6 +14,7 @@ BASE_METHOD = "kmeans"
 SEED = 0  # the same command gives the same clusters
 MANY_ROWS = 50_000  # from this number of rows on, the default batch size is auto
 
+NOT_PARAMETERS = ("estimator", "param", "as_published")  # of CoHiRF
 Text = str | None  # None if the option is not given
 
 
@@ -36,6 +37,30 @@ class EstimatorOptions:
         list[str] | None,
         option("--param", "A parameter of the base method, such as eps=0.2. May be repeated.", CLUSTERING, "KEY=VALUE"),
     ] = None
+    n_clusters: Annotated[
+        Text,
+        option(
+            "--clusters",
+            'The number of final clusters: clusters are merged until exactly this many are left. "auto" chooses it by '
+            "the silhouette. If it is not given, it is that of the base method (n_clusters or n_components); a method "
+            'without it keeps the clusters that it finds; without a base method, it is "auto". "levels" keeps the '
+            "clusters of the last level, as in the paper.",
+            CLUSTERING,
+            "INT|auto",
+            choices=("auto", "levels"),
+            default="that of the base method, else auto",
+        ),
+    ] = None
+    as_published: Annotated[
+        bool,
+        option(
+            "--as-published",
+            "The algorithm of the paper: --clusters levels, --consensus strict, --medoid-weights no, --noise clusters, "
+            "unless one of these is given.",
+            CLUSTERING,
+            "",
+        ),
+    ] = False
     n_views: Annotated[
         Text,
         option(
@@ -64,33 +89,24 @@ class EstimatorOptions:
         option(
             "--consensus",
             '"strict" fuses rows that all views put together. "relaxed" first drops views that disagree with the '
-            'others. "majority" fuses groups of rows that most views put together; it is not part of the paper.',
+            'others. "majority" fuses groups of rows that most views put together; it is not part of the paper. '
+            '"auto" means "majority" for a single batch, and "strict" for several.',
             CLUSTERING,
             "NAME",
-            choices=("majority", "relaxed", "strict"),
-            default="strict",
+            choices=("auto", "majority", "relaxed", "strict"),
+            default="auto",
         ),
     ] = None
-    agreement_threshold: Annotated[
+    consensus_threshold: Annotated[
         Text,
         option(
-            "--agreement-threshold",
+            "--consensus-threshold",
             "Relaxed consensus drops the view with the lowest leave-one-out agreement while that is below this value "
-            "(h in the paper).",
+            "(h in the paper; 0.8 if not given). Majority consensus fuses two groups while the share of views in which "
+            "their rows have the same label, on average over all pairs of rows, is at least this value (0.5).",
             CLUSTERING,
             "NUMBER",
-            default="0.8",
-        ),
-    ] = None
-    majority: Annotated[
-        Text,
-        option(
-            "--majority",
-            "Majority consensus fuses two groups while the share of views in which their rows have the same label, on "
-            "average over all pairs of rows, is at least this value. With 1 it is the strict consensus.",
-            CLUSTERING,
-            "NUMBER",
-            default="0.5",
+            default="none",
         ),
     ] = None
     medoid: Annotated[
@@ -111,33 +127,26 @@ class EstimatorOptions:
         Text,
         option(
             "--max-candidates",
-            'In clusters with more rows, compare a random sample of this many rows; for "rbf" and "laplacian".',
+            "Choose the medoid of a cluster from a random sample of at most this number, or fraction, of its rows; "
+            'for "rbf" and "laplacian".',
             CLUSTERING,
-            "INT",
+            "NUMBER",
             default="1000",
         ),
     ] = None
-    candidate_fraction: Annotated[
+    medoid_weights: Annotated[
         Text,
         option(
-            "--candidate-fraction",
-            'Sample at most this fraction of the rows of each cluster, rounded up; for "rbf" and "laplacian".',
+            "--medoid-weights",
+            "Whether medoids count with their mass, the number of rows they represent. The mass is passed to the base "
+            "method as sample_weight. A method without sample_weight gets additional rows of the data instead, so that "
+            "heavy medoids lie in dense regions. This is not part of the paper.",
             CLUSTERING,
-            "NUMBER",
-            default="none",
+            "YES|NO",
+            choices=("no", "yes"),
+            default="yes",
         ),
     ] = None
-    medoid_weights: Annotated[
-        bool,
-        option(
-            "--medoid-weights",
-            "Weight medoids by their mass, the number of rows they represent. The mass is passed to the base method as "
-            "sample_weight. A method without sample_weight gets additional rows of the data instead, so that heavy "
-            "medoids lie in dense regions. This is not part of the paper.",
-            CLUSTERING,
-            "",
-        ),
-    ] = False
     feature_screen: Annotated[
         bool,
         option(
@@ -200,14 +209,38 @@ class EstimatorOptions:
             default="0",
         ),
     ] = None
+    noise: Annotated[
+        Text,
+        option(
+            "--noise",
+            'What becomes of rows that the base method calls noise, and that fuse with no other row: "label" labels '
+            'them -1, "clusters" makes each a cluster of its own, as in the paper.',
+            CLUSTERING,
+            "NAME",
+            choices=("clusters", "label"),
+            default="label",
+        ),
+    ] = None
     min_cluster_size: Annotated[
         Text,
         option(
             "--min-cluster-size",
-            "Final clusters with fewer rows are labelled -1. The hierarchy keeps them.",
+            "Smallest size of a final cluster: a number of rows, or a fraction of all rows.",
             CLUSTERING,
-            "INT",
+            "NUMBER",
             default="1",
+        ),
+    ] = None
+    small_clusters: Annotated[
+        Text,
+        option(
+            "--small-clusters",
+            'What becomes of smaller clusters: "noise" labels their rows -1, "nearest" merges each with the cluster '
+            "that has the nearest mean.",
+            CLUSTERING,
+            "NAME",
+            choices=("nearest", "noise"),
+            default="noise",
         ),
     ] = None
     max_iter: Annotated[Text, option("--max-iter", "Largest number of levels.", CLUSTERING, "INT", default="100")] = (
@@ -220,8 +253,8 @@ class EstimatorOptions:
             "A folder in which the fit stores the result of each batch. If the fit is stopped, run the same "
             "command again: "
             "it resumes, and gives the same labels as without the stop. A checkpoint of other data, another seed or "
-            "other parameters is refused; only --n-jobs, --memory-limit, --min-cluster-size and, without --redraws, "
-            "--max-iter may change.",
+            "other parameters is refused; only --n-jobs, --memory-limit, --min-cluster-size, --small-clusters, --noise and, "
+            "without --redraws, --max-iter may change.",
             SIZE,
             "FOLDER",
             default="none",
@@ -251,7 +284,7 @@ class EstimatorOptions:
 
     def given(self) -> dict[str, Any]:
         """Return the parameters of CoHiRF that the user has given, as text or True."""
-        values = {name: value for name, value in vars(self).items() if name not in ("estimator", "param")}
+        values = {name: value for name, value in vars(self).items() if name not in NOT_PARAMETERS}
         return {name: value for name, value in values.items() if value is not None and value is not False}
 
 
@@ -262,4 +295,4 @@ class SearchedEstimatorOptions(EstimatorOptions):
     checkpoint: Annotated[Text, option("--checkpoint", "", SIZE, "FOLDER", hidden=True)] = None
 
 
-FLAGS = {name: flag for name, flag in flags_of(EstimatorOptions).items() if name not in ("estimator", "param")}
+FLAGS = {name: flag for name, flag in flags_of(EstimatorOptions).items() if name not in NOT_PARAMETERS}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from sklearn.cluster import KMeans
-
 from cohirf.cli.console import Console
 from cohirf.cli.data_options import DataOptions
 from cohirf.cli.errors import Interrupted
@@ -45,7 +43,6 @@ def fit(
     prepared = about.prepare(data, scaling)
     settled = settle_parameters(parameters, prepared.source.n_rows)
     chosen = {} if method.estimator is not None else {"--estimator": BASE_METHOD}
-    chosen |= {} if base is not None else {"--param": f"n_clusters={KMeans().n_clusters}"}
     chosen |= {} if about.scale != "auto" else {"--scale": scaling}
     chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in parameters}
     console.note(prepared.describe())
@@ -53,7 +50,8 @@ def fit(
         console.note(say_chosen(chosen))
     classes = prepared.classes()  # before the fit, so that an error does not waste it
     started = time.perf_counter()
-    fitted = _fit(CoHiRF(base, **settled), prepared, console)
+    make = CoHiRF.as_published if method.as_published else CoHiRF
+    fitted = _fit(make(base, **settled), prepared, console)
     seconds = time.perf_counter() - started
     document = {"command": "fit", "data": str(data), **describe_model(fitted)}
     document |= agreement(fitted.labels_, classes)
