@@ -64,7 +64,7 @@ def open_report(browser):
 def digits(tmp_path_factory):
     """Handwritten digits, a model of several levels with noise, and its report."""
     X, y = load_digits(return_X_y=True)
-    X, y = X[:500], y[:500]
+    X, y = X[:200], y[:200]
     model = CoHiRF(KMeans(10, n_init=1), n_views=2, max_features=0.7, min_cluster_size=4, random_state=0).fit(X)
     assert model.hierarchy_.n_levels >= 3
     assert (model.labels_ < 0).any()
@@ -89,7 +89,8 @@ def page(opened, digits):
     if opened.locator("#cut-table [aria-pressed=true]").count():
         opened.click("#cut-table [aria-pressed=true]")
     choose_cut(opened, digits.model.hierarchy_.n_levels - 1)
-    opened.click("#tree-path button >> nth=0")
+    if opened.locator("#tree-path li").count() > 1:
+        opened.click("#tree-path button >> nth=0")
     if opened.get_attribute("html", "data-theme") == "dark":
         opened.click("#theme")
     wait_for_picture(opened)
@@ -210,7 +211,7 @@ def test_labels_of_every_cut_can_be_downloaded(page, digits):
         name, rows, labels = read_labels(page)
         expected = digits.model.labels_ if level == hierarchy.n_levels else hierarchy.cut(level=level)
         assert name == f"labels-level-{level}.csv"
-        assert rows.tolist() == list(range(500))
+        assert rows.tolist() == list(range(200))
         assert labels.tolist() == expected.tolist()
 
 
