@@ -222,7 +222,7 @@ def test_where_labels_do_not_fit_those_of_the_drawn_rows_are_downloaded_and_it_s
     monkeypatch.setattr(downloads, "MAX_ROWS", 100)
     page = open_report(write_report(digits.model, digits.X, tmp_path / "part.html", max_points=60))
     choose_cut(page, 0)
-    assert "The file has the 60 plotted rows: all 500 would make this page too large." in page.inner_text(
+    assert "The file has the 60 plotted rows: all 200 would make this page too large." in page.inner_text(
         "#download-note"
     )
     _, rows, labels = read_labels(page)
