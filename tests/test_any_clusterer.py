@@ -47,12 +47,12 @@ def assert_valid(model, n_rows):
     assert (model.hierarchy_.cut(level=model.hierarchy_.n_levels) == model.labels_).all()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["strict", "batched", pytest.param("relaxed", marks=pytest.mark.slow)])
 def test_it_clusters_blobs(base, mode):
     assert_valid(CoHiRF.as_published(base, n_views=2, max_iter=5, random_state=0, **MODES[mode]).fit(BLOBS), len(BLOBS))
 
 
-@pytest.mark.parametrize("n_rows", [2, 3, 4, 5])
+@pytest.mark.parametrize("n_rows", [2, 3, *(pytest.param(n_rows, marks=pytest.mark.slow) for n_rows in (4, 5))])
 def test_it_survives_a_tiny_level(base, n_rows):
     assert_valid(CoHiRF.as_published(base, n_views=2, random_state=0).fit(BLOBS[:n_rows]), n_rows)
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import dask
@@ -216,6 +217,27 @@ def test_later_levels_run_on_the_workers(client):
 
 def _process_number(number):
     return number, os.getpid()
+
+
+class NotesTheLock:
+    """Notes whether another thread can take the lock of a client while this is pickled."""
+
+    def __init__(self, lock):
+        self.lock = lock
+        self.was_free = []
+
+    def __reduce__(self):
+        with ThreadPoolExecutor(1) as other:
+            self.was_free.append(other.submit(self.lock.acquire, blocking=False).result())
+            if self.was_free[-1]:
+                other.submit(self.lock.release).result()
+        return int, ()
+
+
+def test_a_task_is_pickled_while_the_client_can_receive_what_it_reads(client):
+    noted = NotesTheLock(client._refcount_lock)
+    assert len(list(DaskEngine(client).run(_process_number, [(noted,), (noted,)], 2))) == 2
+    assert noted.was_free == [True, True]
 
 
 # -- files and tables ----------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def blobs_at(n, seed):
 
 PREDICTED = {
     "blobs": (blobs_at, {"estimator": KMeans(5), "random_state": 0}),
-    "collinear": (collinear, {"estimator": KMeans(3, n_init=5), "max_features": 1.0, "random_state": 0}),
+    "collinear": (collinear, {"estimator": KMeans(3, n_init=5), "n_views": 2, "max_features": 1.0, "random_state": 0}),
     "spheres": (lambda n, seed: make_spheres(n, random_state=seed), SPHERES),
 }
 

@@ -29,11 +29,12 @@ def parse(path):
 
 def fast_nodes(node):
     """Yield a node and all nodes below it, except slow tests."""
-    if "pytest.mark.slow" in map(ast.unparse, getattr(node, "decorator_list", [])):
-        return
-    yield node
-    for child in ast.iter_child_nodes(node):
-        yield from fast_nodes(child)
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if "pytest.mark.slow" not in map(ast.unparse, getattr(node, "decorator_list", [])):
+            yield node
+            waiting.extend(ast.iter_child_nodes(node))
 
 
 def imported_names(tree):

@@ -12,12 +12,19 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 import cohirf
 from cohirf import CoHiRF, open_source
+from cohirf.algorithm import screening
 from cohirf.algorithm.screening import screen_features
 
 BLOBS, Y = make_blobs(400, 8, centers=4, cluster_std=1.0, random_state=0)
 NOISE = 30 * np.random.default_rng(0).standard_normal((400, 100))
 X = np.c_[NOISE[:, :50], BLOBS, NOISE[:, 50:]]
 RELEVANT = list(range(50, 58))
+
+
+@pytest.fixture(autouse=True)
+def few_views(monkeypatch):
+    """These features are found with few views, too; ``model`` is fitted with as many as ever."""
+    monkeypatch.setattr(screening, "N_VIEWS", 8)
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ data = st.integers(0, 10_000).map(
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # some of these merge nothing in batches
-@settings(max_examples=3 * settings.default.max_examples)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(data, options)
 def test_every_fit_is_a_forest_of_nested_levels(X, options):
     model = CoHiRF.as_published(**options).fit(X)
@@ -66,16 +66,22 @@ MODELS = {
 }
 
 
-@pytest.fixture(params=MODELS)
+@pytest.fixture(scope="module", params=MODELS)
 def make(request):
-    return lambda **more: CoHiRF.as_published(**{"random_state": 0, "max_features": 1.0} | MODELS[request.param] | more)
+    options = {"n_views": 3, "max_features": 1.0, "random_state": 0} | MODELS[request.param]
+    return lambda **more: CoHiRF(**options | more)
+
+
+@pytest.fixture(scope="module")
+def fitted(make):
+    return make().fit(X)
 
 
 @pytest.mark.parametrize("medoid", ["cosine", "euclidean", "rbf", "laplacian"])
 def test_scaling_by_a_power_of_two_changes_nothing(make, medoid):
     model = make(medoid=medoid, max_features=0.5).fit(X)
     labels, parents = model.labels_, model.parents_
-    for power in (-20, -3, 5, 30):
+    for power in (-20, 5):
         if hasattr(model.estimator, "eps"):
             model = make(medoid=medoid, max_features=0.5, estimator=DBSCAN(eps=3.0 * 2.0**power, min_samples=3))
         model.fit(X * 2.0**power)
@@ -83,25 +89,25 @@ def test_scaling_by_a_power_of_two_changes_nothing(make, medoid):
         assert (model.parents_ == parents).all(), power
 
 
-def test_every_row_twice_gives_the_same_clusters(make):
+def test_every_row_twice_gives_the_same_clusters(make, fitted):
     doubled = make().fit(np.repeat(X, 2, axis=0))
     assert (doubled.labels_[::2] == doubled.labels_[1::2]).all()
-    assert adjusted_rand_score(doubled.labels_[::2], make().fit(X).labels_) == 1
+    assert adjusted_rand_score(doubled.labels_[::2], fitted.labels_) == 1
 
 
-def test_the_order_of_rows_does_not_change_the_clusters(make):
+def test_the_order_of_rows_does_not_change_the_clusters(make, fitted):
     order = np.random.default_rng(1).permutation(len(X))
-    assert adjusted_rand_score(make().fit(X[order]).labels_, make().fit(X).labels_[order]) == 1
+    assert adjusted_rand_score(make().fit(X[order]).labels_, fitted.labels_[order]) == 1
 
 
-def test_the_order_of_columns_does_not_change_the_clusters(make):
+def test_the_order_of_columns_does_not_change_the_clusters(make, fitted):
     order = np.random.default_rng(1).permutation(X.shape[1])
-    assert (make().fit(X[:, order]).labels_ == make().fit(X).labels_).all()
+    assert (make().fit(X[:, order]).labels_ == fitted.labels_).all()
 
 
-def test_constant_columns_change_nothing_where_views_have_all_features(make):
+def test_constant_columns_change_nothing_where_views_have_all_features(make, fitted):
     wider = np.c_[X, np.zeros((len(X), 2))]
-    assert (make().fit(wider).labels_ == make().fit(X).labels_).all()
+    assert (make().fit(wider).labels_ == fitted.labels_).all()
 
 
 @pytest.mark.parametrize("medoid", ["euclidean", "rbf", "laplacian"])
@@ -109,22 +115,22 @@ def test_a_shift_changes_nothing_for_rules_that_measure_distance(make, medoid):
     assert (make(medoid=medoid).fit(X + 64).labels_ == make(medoid=medoid).fit(X).labels_).all()
 
 
-def test_a_rotation_changes_nothing_where_views_have_all_features(make):
+def test_a_rotation_changes_nothing_where_views_have_all_features(make, fitted):
     rotation = np.linalg.qr(np.random.default_rng(1).normal(size=(6, 6)))[0]
-    assert adjusted_rand_score(make().fit(X @ rotation).labels_, make().fit(X).labels_) == 1
+    assert adjusted_rand_score(make().fit(X @ rotation).labels_, fitted.labels_) == 1
 
 
-def test_mirroring_changes_nothing(make):
-    assert (make().fit(-X).labels_ == make().fit(X).labels_).all()
-    assert (make().fit(-X).parents_ == make().fit(X).parents_).all()
+def test_mirroring_changes_nothing(make, fitted):
+    assert (make().fit(-X).labels_ == fitted.labels_).all()
+    assert (make().fit(-X).parents_ == fitted.parents_).all()
 
 
 def test_one_large_batch_is_no_batch(make):
     assert (make(batch_size=200).fit(X).parents_ == make(batch_size=None).fit(X).parents_).all()
 
 
-def test_weights_of_one_are_no_weights(make):
-    assert (make().fit(X, sample_weight=np.ones(len(X))).parents_ == make().fit(X).parents_).all()
+def test_weights_of_one_are_no_weights(make, fitted):
+    assert (make().fit(X, sample_weight=np.ones(len(X))).parents_ == fitted.parents_).all()
 
 
 def test_weights_on_another_scale_change_nothing_for_k_means():
@@ -143,8 +149,8 @@ def test_a_majority_of_all_views_is_strict(make):
     assert (majority == make(consensus="strict", max_features=0.5).fit(X).parents_).all()
 
 
-def test_more_levels_than_needed_change_nothing(make):
-    assert (make(max_iter=1000).fit(X).parents_ == make().fit(X).parents_).all()
+def test_more_levels_than_needed_change_nothing(make, fitted):
+    assert (make(max_iter=1000).fit(X).parents_ == fitted.parents_).all()
 
 
 def test_leaving_out_small_clusters_changes_no_other_label(make):
@@ -161,8 +167,8 @@ def test_a_far_away_blob_becomes_a_cluster_and_leaves_the_others_alone():
     assert len(set(more)) == len(set(labels)) + 1
 
 
-def test_float32_and_float64_find_the_same_clusters(make):
-    assert adjusted_rand_score(make().fit(X.astype(np.float32)).labels_, make().fit(X).labels_) == 1
+def test_float32_and_float64_find_the_same_clusters(make, fitted):
+    assert adjusted_rand_score(make().fit(X.astype(np.float32)).labels_, fitted.labels_) == 1
 
 
 def test_codes_beyond_2_to_the_63_do_not_overflow():

@@ -145,7 +145,7 @@ CASES = {
 }
 
 
-@pytest.fixture(params=CASES, ids=lambda name: name.replace(" ", "-"))
+@pytest.fixture(scope="module", params=CASES, ids=lambda name: name.replace(" ", "-"))
 def case(request):
     model, X = CASES[request.param]
     model = clone(model).set_params(random_state=0 if model.random_state is None else model.random_state)

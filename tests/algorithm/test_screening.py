@@ -43,7 +43,7 @@ def correlated_blocks(n_rows, n_blocks, size, seed=0):
 
 
 @pytest.mark.parametrize("scale", [standardise, np.asarray], ids=["standardised", "raw"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_corners_of_a_cube_are_found_among_noise(scale, seed):
     assert screen_features(scale(hypercube(250, seed)), (seed,)).relevant.tolist() == [0, 1, 2]
 
@@ -67,7 +67,7 @@ NULLS = {
 }
 
 
-@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 4), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 3), marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
 @pytest.mark.parametrize("draw", NULLS.values(), ids=NULLS)
 def test_independent_features_pass_hardly_ever_and_then_all_stay(draw, container, seeds):
@@ -94,11 +94,12 @@ def test_a_block_that_falls_into_two_groups_stays():
     assert screen_features(standardise(X), (0,)).relevant.tolist() == [0, 1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("factor", [1e-200, 1e-3, 1e8])
-def test_the_scale_of_features_does_not_matter(factor):
+def test_the_scale_of_features_does_not_matter():
     X = hypercube(60)
-    scales = np.random.default_rng(0).uniform(1, 9, X.shape[1]) * factor
-    assert (screen_features(X * scales, (0,)).relevant == screen_features(X, (0,)).relevant).all()
+    relevant = screen_features(X, (0,)).relevant.tolist()
+    for factor in (1e-200, 1e8):
+        scales = np.random.default_rng(0).uniform(1, 9, X.shape[1]) * factor
+        assert screen_features(X * scales, (0,)).relevant.tolist() == relevant
 
 
 @pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
@@ -107,7 +108,7 @@ def test_csr_rows_are_screened_as_arrays_are(dtype):
     topic = rng.integers(0, 3, 300)
     words = rng.poisson(0.3 + 2.0 * (np.arange(30) % 3 == topic[:, None]))
     X = np.c_[words, rng.poisson(0.5, (300, 200))].astype(dtype)
-    for container in (np.asarray, sparse.csr_array, sparse.csr_matrix):
+    for container in (np.asarray, sparse.csr_array):
         assert screen_features(container(X), (0,)).relevant.tolist() == list(range(30))
 
 

@@ -2,6 +2,7 @@
 
 import math
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,12 +34,20 @@ def iris():
     return table
 
 
+@pytest.fixture(scope="session")
+def iris_files(iris, tmp_path_factory):
+    """A folder with iris.csv and iris.parquet, to be copied."""
+    written = tmp_path_factory.mktemp("iris")
+    iris.to_csv(written / "iris.csv", index=False)
+    iris.to_parquet(written / "iris.parquet", index=False)
+    return written
+
+
 @pytest.fixture
-def folder(tmp_path, monkeypatch, iris):
+def folder(tmp_path, monkeypatch, iris_files):
     """A working directory with iris.csv and iris.parquet."""
     monkeypatch.chdir(tmp_path)
-    iris.to_csv("iris.csv", index=False)
-    iris.to_parquet("iris.parquet", index=False)
+    shutil.copytree(iris_files, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
@@ -70,9 +79,16 @@ def apart():
     return APART
 
 
+@pytest.fixture(scope="session")
+def iris_model(iris_files, tmp_path_factory):
+    """The folder of a model of iris, standardised, to be copied."""
+    path = tmp_path_factory.mktemp("fitted") / "model"
+    options = (*APART, "--param", "n_clusters=3", "--model", str(path), "--quiet")
+    assert main(["fit", str(iris_files / "iris.csv"), *options]) == 0
+    return path
+
+
 @pytest.fixture
-def model(cohirf, folder):
+def model(folder, iris_model):
     """The folder of a model of iris, standardised."""
-    outcome = cohirf("fit", "iris.csv", *APART, "--param", "n_clusters=3", "--model", "model", "--quiet")
-    assert outcome == Outcome(0, "", "")
-    return folder / "model"
+    return Path(shutil.copytree(iris_model, folder / "model"))

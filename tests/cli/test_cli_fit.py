@@ -145,22 +145,22 @@ def store(iris, name):
 )
 def test_every_format_gives_the_same_clusters(cohirf, folder, iris, name, scale):
     data = store(iris, name)
-    assert cohirf("fit", data, "--scale", scale, "--out", "labels.npy", "--quiet") == (type(cohirf("info", data)))(
-        0, "", ""
-    )
+    outcome = cohirf("fit", data, "--scale", scale, "--views", 2, "--out", "labels.npy", "--quiet")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
     X = iris[FEATURES].to_numpy()
     X = X if scale == "none" else StandardScaler().fit_transform(X)
     labels = np.load("labels.npy")
     assert labels.dtype == np.int64
-    assert adjusted_rand_score(labels, expected_labels(X)) == 1
+    assert adjusted_rand_score(labels, expected_labels(X, n_views=2)) == 1
 
 
 def test_outputs_agree_and_keep_order_and_names(cohirf, folder, iris, apart):
     shuffled = iris.sample(frac=1, random_state=0)
     shuffled.to_parquet("shuffled.parquet")
     for name in ("labels.parquet", "labels.csv"):
-        assert cohirf("fit", "shuffled.parquet", *apart, "--out", name).code == 0
-    assert cohirf("fit", "shuffled.parquet", "--drop", "id", "--drop", "species", "--out", "labels.npy").code == 0
+        assert cohirf("fit", "shuffled.parquet", *apart, "--views", 1, "--out", name).code == 0
+    dropped = ("--drop", "id", "--drop", "species")
+    assert cohirf("fit", "shuffled.parquet", *dropped, "--views", 1, "--out", "labels.npy").code == 0
     tables = pd.read_parquet("labels.parquet"), pd.read_csv("labels.csv")
     for table in tables:
         assert table["id"].tolist() == shuffled["id"].tolist()
@@ -296,8 +296,8 @@ def test_without_any_label_there_is_no_comparison(cohirf, folder, iris):
 
 def test_an_index_of_pandas_is_no_feature(cohirf, folder, iris):
     iris.set_index("id").drop(columns="species").to_parquet("indexed.parquet")
-    assert "indexed.parquet: 150 rows, 4 features\n" in cohirf("fit", "indexed.parquet").err
-    cohirf("fit", "indexed.parquet", "--id-column", "id", "--out", "labels.csv")
+    assert "indexed.parquet: 150 rows, 4 features\n" in cohirf("fit", "indexed.parquet", "--views", 1).err
+    cohirf("fit", "indexed.parquet", "--id-column", "id", "--views", 1, "--out", "labels.csv")
     assert pd.read_csv("labels.csv")["id"].tolist() == iris["id"].tolist()
 
 
@@ -317,7 +317,9 @@ def test_names_of_rows_may_be_missing_and_of_any_type(cohirf, folder, iris, out)
     for kind, ids in names.items():
         table = pa.Table.from_pandas(iris[FEATURES].assign(name=ids), preserve_index=False)
         pq.write_table(table, "named.parquet", row_group_size=50)
-        outcome = cohirf("fit", "named.parquet", "--id-column", "name", "--out", out, "--force", "--quiet")
+        outcome = cohirf(
+            "fit", "named.parquet", "--id-column", "name", "--out", out, "--views", 1, "--force", "--quiet"
+        )
         assert outcome.code == 0, outcome.err
         found = pd.read_parquet(out)["name"] if out.endswith("parquet") else pd.read_csv(out)["name"]
         found = pd.to_datetime(found) if kind == "date" else found
@@ -327,7 +329,7 @@ def test_names_of_rows_may_be_missing_and_of_any_type(cohirf, folder, iris, out)
 def test_force_replaces_what_is_there(cohirf, folder, apart):
     Path("labels.csv").write_text("old", encoding="utf-8")
     Path("report.html").write_text("old", encoding="utf-8")
-    options = ("--out", "labels.csv", "--model", "model", "--report", "report.html")
+    options = ("--views", 1, "--out", "labels.csv", "--model", "model", "--report", "report.html")
     assert cohirf("fit", "iris.csv", *apart, *options, "--force").code == 0
     assert cohirf("fit", "iris.csv", *apart, *options, "--force", "--seed", 1).code == 0
     assert read_labels().shape == (150,)
@@ -347,7 +349,7 @@ def test_force_replaces_no_folder_that_is_no_model(cohirf, folder, apart):
 @pytest.mark.parametrize("name", ["odd name.csv", "dörte.csv", "a\nb.csv", "-dash.csv", "[red]x.csv", "x\x1b[31m.csv"])
 def test_odd_file_names_are_names(cohirf, folder, name, apart):
     Path("iris.csv").rename(name)
-    outcome = cohirf("fit", *apart, "--out", f"out {name}", "--report", f"{name}.html", "--", name)
+    outcome = cohirf("fit", *apart, "--views", 1, "--out", f"out {name}", "--report", f"{name}.html", "--", name)
     assert outcome.code == 0
     assert "\x1b" not in outcome.out + outcome.err
     assert len(pd.read_csv(f"out {name}")) == 150

@@ -13,6 +13,12 @@ def test_kernel_k_means_passes_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks([SCSRGF(), SCSRGF(n_affinities=1, n_neighbors=3, n_fusion_iter=3)])
+@parametrize_with_checks([SCSRGF(n_affinities=3, n_fusion_iter=3)])
 def test_sc_srgf_passes_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([SCSRGF(), SCSRGF(n_affinities=1, n_neighbors=3)])
+def test_sc_srgf_with_many_and_with_few_affinities_passes_scikit_learns_checks(estimator, check):
     check(estimator)

@@ -40,16 +40,15 @@ def test_subspaces_have_the_rounded_share_of_features_without_repetition():
     assert [len(subspace) for subspace in draw_subspaces(1, 2, 0.1, np.random.RandomState(0))] == [1, 1]
 
 
-def test_labels_do_not_depend_on_jobs_backends_and_blas_threads():
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
+def test_labels_do_not_depend_on_jobs_backends_and_blas_threads(backend):
     X, _ = hypercube(200, 50)
-    model = SCSRGF(5, **QUICK)
-    one = model.fit(X)
+    one = SCSRGF(5, **QUICK).fit(X)
     with threadpool_limits(2):
         blas = SCSRGF(5, **QUICK).fit(X)
-    threads = SCSRGF(5, **QUICK, n_jobs=2).fit(X)
-    with joblib.parallel_config(backend="loky", n_jobs=2):
-        processes = SCSRGF(5, **QUICK).fit(X)
-    for other in (blas, threads, processes):
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        parallel = SCSRGF(5, **QUICK).fit(X)
+    for other in (blas, SCSRGF(5, **QUICK, n_jobs=2).fit(X), parallel):
         np.testing.assert_array_equal(other.affinity_matrix_, one.affinity_matrix_)
         np.testing.assert_array_equal(other.labels_, one.labels_)
 

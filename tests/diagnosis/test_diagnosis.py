@@ -25,29 +25,39 @@ def good():
     return CoHiRF.as_published(KMeans(10, n_init=1), random_state=0, **RECOMMENDED).fit(DIGITS)
 
 
-def test_a_fit_that_lost_what_the_base_finds_is_told_to_use_the_base(poor):
-    diagnosis = poor.diagnose()
+@pytest.fixture(scope="module")
+def diagnosis_of_poor(poor):
+    return poor.diagnose()
+
+
+@pytest.fixture(scope="module")
+def diagnosis_of_good(good):
+    return good.diagnose()
+
+
+def test_a_fit_that_lost_what_the_base_finds_is_told_to_use_the_base(diagnosis_of_poor):
+    diagnosis = diagnosis_of_poor
     assert diagnosis.recommendation == "use the base method alone"
     assert diagnosis.comparison.agreement < diagnosis.comparison.reproducibility
     assert any("medoid_weights=True" in tip for tip in diagnosis.advice)
 
 
-def test_a_consensus_that_runs_of_the_base_have_in_common_is_recommended(good):
-    diagnosis = good.diagnose()
+def test_a_consensus_that_runs_of_the_base_have_in_common_is_recommended(diagnosis_of_good):
+    diagnosis = diagnosis_of_good
     assert diagnosis.recommendation == "use CoHiRF"
     assert diagnosis.advice == []
     assert diagnosis.stable_share > 0.8
 
 
-def test_it_prints_as_plain_words(poor):
-    text = str(poor.diagnose())
+def test_it_prints_as_plain_words(diagnosis_of_poor):
+    text = str(diagnosis_of_poor)
     assert text.startswith("CoHiRF with base method KMeans: use the base method alone.\nDo the views agree?")
     assert "What to try:\n  - " in text
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_the_data_of_the_fit_leads_to_the_same_words_where_all_rows_were_kept(poor):
-    expected = str(poor.diagnose())
+def test_the_data_of_the_fit_leads_to_the_same_words_where_all_rows_were_kept(poor, diagnosis_of_poor):
+    expected = str(diagnosis_of_poor)
     assert str(poor.diagnose(DIGITS)) == expected
     assert str(poor.diagnose(open_source(DIGITS))) == expected
 
@@ -57,9 +67,9 @@ def test_other_data_is_refused(poor):
         poor.diagnose(DIGITS[1:])
 
 
-def test_a_loaded_model_says_the_same(good, tmp_path):
+def test_a_loaded_model_says_the_same(good, diagnosis_of_good, tmp_path):
     good.save(tmp_path / "model")
-    assert str(cohirf.load(tmp_path / "model").diagnose()) == str(good.diagnose())
+    assert str(cohirf.load(tmp_path / "model").diagnose()) == str(diagnosis_of_good)
 
 
 def test_a_model_that_is_not_fitted_is_refused():
@@ -67,8 +77,8 @@ def test_a_model_that_is_not_fitted_is_refused():
         CoHiRF.as_published().diagnose()
 
 
-def test_levels_are_those_at_which_rows_fused(poor):
-    levels = poor.diagnose().levels
+def test_levels_are_those_at_which_rows_fused(poor, diagnosis_of_poor):
+    levels = diagnosis_of_poor.levels
     assert [kept.level for kept in levels] == list(range(1, poor.hierarchy_.n_levels + 1))
     assert [kept.n_clusters for kept in levels] == poor.hierarchy_.cluster_counts()[1:].tolist()
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -90,7 +91,9 @@ def sleep(_):
     time.sleep(0.01)
 
 
-def test_tasks_are_made_as_they_are_needed(at_once):
+# A generator that is closed, and an error, end the processes; starting new ones takes seconds.
+@pytest.mark.parametrize("where", ["threads", pytest.param("processes", marks=pytest.mark.slow)])
+def test_tasks_are_made_as_they_are_needed(where, at_once):
     made = []
 
     def noted():
@@ -98,11 +101,12 @@ def test_tasks_are_made_as_they_are_needed(at_once):
             made.append(task)
             yield task
 
-    results = LocalEngine(2).run(sleep, noted(), 1000)
-    for _ in range(3):
-        next(results)
-    assert len(made) < 500
-    results.close()
+    with parallel_config(backend="threading") if where == "threads" else nullcontext():
+        results = LocalEngine(2).run(sleep, noted(), 1000)
+        for _ in range(3):
+            next(results)
+        assert len(made) < 500
+        results.close()
 
 
 @pytest.mark.parametrize(
@@ -154,6 +158,20 @@ def raise_odd_error(number):
         raise OddError("this", "that")
 
 
+def test_an_error_that_cannot_be_sent_is_replaced_by_one_with_its_text():
+    class LocalError(Exception):
+        """An error whose class no other process finds."""
+
+    of_another_process = os.getpid() + 1
+    with pytest.raises(RuntimeError, match="LocalError: here"), local._sending_errors(of_another_process):
+        raise LocalError("here")
+    with pytest.raises(LocalError), local._sending_errors(os.getpid()):
+        raise LocalError("here")
+    with pytest.raises(ZeroDivisionError), local._sending_errors(of_another_process):
+        divide(0)
+
+
+@pytest.mark.slow
 def test_an_error_that_cannot_be_sent_keeps_its_text(at_once):
     with pytest.raises(RuntimeError, match="OddError: this and that"):
         list(LocalEngine(2).run(raise_odd_error, tasks(50), 50))
@@ -174,16 +192,6 @@ def test_a_forked_process_does_not_wait_for_the_processes_of_its_parent(at_once)
     assert here.poll(60)
     assert {process for process, _ in here.recv()} == {child.pid}
     child.join()
-
-
-def die(number):
-    if number:
-        os.kill(os.getpid(), 9)
-
-
-def test_a_killed_process_is_named(at_once):
-    with pytest.raises(RuntimeError, match=r"A worker process was killed, .* lower n_jobs or batch_size"):
-        list(LocalEngine(2).run(die, tasks(10), 10))
 
 
 def test_a_backend_that_gives_all_results_at_once_will_do(monkeypatch):
@@ -211,6 +219,17 @@ def test_one_job_shares_nothing():
     rows = ArrayRows(np.zeros((3, 2)))
     assert LocalEngine(1).share(rows) is rows
     assert not MemoryStorage().is_shared
+
+
+def die(number):
+    if number:
+        os.kill(os.getpid(), 9)
+
+
+# the last test of those that share processes: the next one would have to start new ones
+def test_a_killed_process_is_named(at_once):
+    with pytest.raises(RuntimeError, match=r"A worker process was killed, .* lower n_jobs or batch_size"):
+        list(LocalEngine(2).run(die, tasks(10), 10))
 
 
 PARENT = """

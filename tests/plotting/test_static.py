@@ -18,7 +18,7 @@ from cohirf.plotting.subject import find_subject
 
 OF_HIERARCHIES = [plot_dendrogram, plot_icicle]
 OF_MODELS = [plot_levels, plot_medoids]
-SIZES = [1, 3, 30, pytest.param(300, marks=pytest.mark.slow)]
+SIZES = [1, 30, *(pytest.param(size, marks=pytest.mark.slow) for size in (3, 300))]
 
 
 @pytest.fixture(params=SIZES)

@@ -64,10 +64,8 @@ def open_report(browser):
 def digits(tmp_path_factory):
     """Handwritten digits, a model of several levels with noise, and its report."""
     X, y = load_digits(return_X_y=True)
-    X, y = X[:500], y[:500]
-    model = CoHiRF.as_published(
-        KMeans(10, n_init=1), n_views=2, max_features=0.7, min_cluster_size=4, random_state=0
-    ).fit(X)
+    X, y = X[:200], y[:200]
+    model = CoHiRF(KMeans(10, n_init=1), n_views=2, max_features=0.7, min_cluster_size=4, random_state=0).fit(X)
     assert model.hierarchy_.n_levels >= 3
     assert (model.labels_ < 0).any()
     path = tmp_path_factory.mktemp("digits") / "report.html"
@@ -91,7 +89,8 @@ def page(opened, digits):
     if opened.locator("#cut-table [aria-pressed=true]").count():
         opened.click("#cut-table [aria-pressed=true]")
     choose_cut(opened, digits.model.hierarchy_.n_levels - 1)
-    opened.click("#tree-path button >> nth=0")
+    if opened.locator("#tree-path li").count() > 1:
+        opened.click("#tree-path button >> nth=0")
     if opened.get_attribute("html", "data-theme") == "dark":
         opened.click("#theme")
     wait_for_picture(opened)
@@ -212,7 +211,7 @@ def test_labels_of_every_cut_can_be_downloaded(page, digits):
         name, rows, labels = read_labels(page)
         expected = digits.model.labels_ if level == hierarchy.n_levels else hierarchy.cut(level=level)
         assert name == f"labels-level-{level}.csv"
-        assert rows.tolist() == list(range(500))
+        assert rows.tolist() == list(range(200))
         assert labels.tolist() == expected.tolist()
 
 
@@ -223,7 +222,7 @@ def test_where_labels_do_not_fit_those_of_the_drawn_rows_are_downloaded_and_it_s
     monkeypatch.setattr(downloads, "MAX_ROWS", 100)
     page = open_report(write_report(digits.model, digits.X, tmp_path / "part.html", max_points=60))
     choose_cut(page, 0)
-    assert "The file has the 60 plotted rows: all 500 would make this page too large." in page.inner_text(
+    assert "The file has the 60 plotted rows: all 200 would make this page too large." in page.inner_text(
         "#download-note"
     )
     _, rows, labels = read_labels(page)

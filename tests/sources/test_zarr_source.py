@@ -34,7 +34,7 @@ class TestZarrVersion2(TestZarr):
 
 class TestShards(TestZarr):
     def store(self, X, folder):
-        zarr.create_array(folder / "data.zarr", data=X, chunks=(50, 2), shards=(400, 4))
+        zarr.create_array(folder / "data.zarr", data=X, chunks=(100, 2), shards=(400, 4))
         return folder / "data.zarr"
 
     def file(self, data):

@@ -7,6 +7,7 @@ import numpy as np
 import optuna
 import pandas as pd
 import pytest
+from joblib import parallel_config
 from optuna.distributions import FloatDistribution, IntDistribution
 from scipy import sparse
 from sklearn.cluster import DBSCAN, OPTICS, KMeans
@@ -194,6 +195,15 @@ def test_a_finished_search_is_read_from_its_storage(tmp_path):
     assert again.best_params == first.best_params
 
 
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """The arguments of a search whose study is stored."""
+    storage = tmp_path_factory.mktemp("stored") / "trials.db"
+    arguments = {"estimator": KMeans(), "X": X, "n_trials": 1, "search_space": FEW, "storage": storage}
+    tune(**arguments)
+    return arguments
+
+
 @pytest.mark.parametrize(
     ("name", "change"),
     [
@@ -205,14 +215,12 @@ def test_a_finished_search_is_read_from_its_storage(tmp_path):
         ("classes", {"y": y}),
     ],
 )
-def test_a_study_of_another_search_is_refused_and_what_differs_is_named(tmp_path, name, change):
-    given = {"estimator": KMeans(), "X": X, "n_trials": 1, "search_space": FEW, "storage": tmp_path / "trials.db"}
-    tune(**given)
+def test_a_study_of_another_search_is_refused_and_what_differs_is_named(stored, name, change):
     with pytest.raises(
         ValueError, match=rf"has a study 'cohirf' of another search: its {name} is .* Give another study"
     ):
-        tune(**given | change)
-    tune(**given | change, study_name="other")
+        tune(**stored | change)
+    tune(**stored | change, study_name=name)
 
 
 @pytest.mark.slow
@@ -266,8 +274,10 @@ def test_a_metric_that_fails_scores_worst():
     assert found.best_params["n_clusters"] == 4
 
 
-def test_trials_in_parallel_give_the_same_each_time():
-    first, second = (tune(KMeans(), X, n_trials=6, search_space=FEW, n_jobs=2).table for _ in range(2))
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
+def test_trials_in_parallel_give_the_same_each_time(backend):
+    with parallel_config(backend=backend):
+        first, second = (tune(KMeans(), X, n_trials=6, search_space=FEW, n_jobs=2).table for _ in range(2))
     pd.testing.assert_frame_equal(first[["score", "n_clusters"]], second[["score", "n_clusters"]])
 
 

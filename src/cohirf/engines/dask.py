@@ -7,6 +7,7 @@ of this process. This is the only file that imports Dask.
 from __future__ import annotations
 
 import os
+import pickle
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -215,7 +216,7 @@ class DaskEngine:
             n_threads = max(1, sum(self.client.nthreads().values()))
             per_call = max(1, n_tasks // (CALLS_A_THREAD * n_threads))
             bundles = iter(lambda: list(islice(tasks, per_call)), [])
-            for number, bundle in enumerate(bundles):
+            for number, bundle in enumerate(map(_pack, bundles)):
                 with dask().config.set({"distributed.admin.large-graph-warning-threshold": MAX_BUNDLE}):
                     sent = self.client.submit(call, bundle, key=f"{name}-{number}", pure=False, retries=RETRIES)
                 waiting.append(sent)
@@ -326,5 +327,16 @@ def call_on_one_thread(function: Function, config: dict[str, Any], *arguments: A
         return function(*arguments)
 
 
-def _call_all(function: Function, config: dict[str, Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
-    return [call_on_one_thread(function, config, *task) for task in tasks]
+def _pack(tasks: list[tuple[Any, ...]]) -> bytes:
+    """Pickle tasks, which may read their rows on the cluster.
+
+    A client holds a lock while it submits, and if it pickled these tasks then, it would wait for rows that cannot come:
+    the thread that receives them may wait for that lock.
+    """
+    pickling = import_optional("distributed.protocol.pickle", "dask", "A fit on Dask")
+    packed: bytes = pickling.dumps(tasks)
+    return packed
+
+
+def _call_all(function: Function, config: dict[str, Any], packed: bytes) -> list[Any]:
+    return [call_on_one_thread(function, config, *task) for task in pickle.loads(packed)]
