@@ -20,17 +20,17 @@ from cohirf import CoHiRF
 X = make_blobs(300, 12, centers=6, cluster_std=4.0, random_state=0)[0]
 SMALL = {"n_views": 3, "max_features": 0.5, "random_state": 0}
 MODELS = {
-    "strict": CoHiRF(KMeans(6), **SMALL),
-    "relaxed": CoHiRF(KMeans(6), consensus="relaxed", **SMALL),
-    "weighted": CoHiRF(KMeans(6), medoid_weights=True, **SMALL),
-    "majority": CoHiRF(KMeans(6), consensus="majority", **SMALL | {"n_views": 5}),
-    "majority, weighted, batched": CoHiRF(
+    "strict": CoHiRF.as_published(KMeans(6), **SMALL),
+    "relaxed": CoHiRF.as_published(KMeans(6), consensus="relaxed", **SMALL),
+    "weighted": CoHiRF.as_published(KMeans(6), medoid_weights=True, **SMALL),
+    "majority": CoHiRF.as_published(KMeans(6), consensus="majority", **SMALL | {"n_views": 5}),
+    "majority, weighted, batched": CoHiRF.as_published(
         KMeans(6), consensus="majority", medoid_weights=True, batch_size=150, **SMALL
     ),
-    "screened": CoHiRF(KMeans(6), feature_screen=True, **SMALL | {"n_views": 2}),
-    "rbf, few candidates": CoHiRF(KMeans(6), medoid="rbf", max_candidates=20, **SMALL),
-    "batched": CoHiRF(KMeans(6), batch_size=75, **SMALL),
-    "dbscan": CoHiRF(DBSCAN(eps=8.0), **SMALL),
+    "screened": CoHiRF.as_published(KMeans(6), feature_screen=True, **SMALL | {"n_views": 2}),
+    "rbf, few candidates": CoHiRF.as_published(KMeans(6), medoid="rbf", max_candidates=20, **SMALL),
+    "batched": CoHiRF.as_published(KMeans(6), batch_size=75, **SMALL),
+    "dbscan": CoHiRF.as_published(DBSCAN(eps=8.0), **SMALL),
 }
 
 
@@ -134,7 +134,7 @@ def test_a_random_state_instance_moves_on():
 
 
 def test_seeds_of_the_base_do_not_matter():
-    models = [CoHiRF(KMeans(6, random_state=seed), **SMALL) for seed in (1, 2)]
+    models = [CoHiRF.as_published(KMeans(6, random_state=seed), **SMALL) for seed in (1, 2)]
     assert result(models[0]) == result(models[1])
 
 

@@ -45,14 +45,15 @@ def few_views_of_a_screening(monkeypatch):
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-@parametrize_with_checks([CoHiRF(n_views=2)], expected_failed_checks=lambda estimator: NUMBERED)
+@parametrize_with_checks([CoHiRF.as_published(n_views=2)], expected_failed_checks=lambda estimator: NUMBERED)
 def test_ordinary_settings_pass_all_checks_but_those_on_the_numbers_of_clusters(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [CoHiRF(), CoHiRF(DBSCAN()), *ESTIMATORS.values()], expected_failed_checks=lambda estimator: NUMBERED
+    [CoHiRF.as_published(), CoHiRF.as_published(DBSCAN()), *ESTIMATORS.values()],
+    expected_failed_checks=lambda estimator: NUMBERED,
 )
 def test_other_settings_pass_all_checks_but_those_on_the_numbers_of_clusters(estimator, check):
     check(estimator)

@@ -69,7 +69,7 @@ MODELS = {
 @pytest.fixture(scope="module", params=MODELS)
 def make(request):
     options = {"n_views": 3, "max_features": 1.0, "random_state": 0} | MODELS[request.param]
-    return lambda **more: CoHiRF(**options | more)
+    return lambda **more: CoHiRF.as_published(**options | more)
 
 
 @pytest.fixture(scope="module")

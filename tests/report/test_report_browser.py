@@ -65,7 +65,9 @@ def digits(tmp_path_factory):
     """Handwritten digits, a model of several levels with noise, and its report."""
     X, y = load_digits(return_X_y=True)
     X, y = X[:200], y[:200]
-    model = CoHiRF(KMeans(10, n_init=1), n_views=2, max_features=0.7, min_cluster_size=4, random_state=0).fit(X)
+    model = CoHiRF.as_published(
+        KMeans(10, n_init=1), n_views=2, max_features=0.7, min_cluster_size=4, random_state=0
+    ).fit(X)
     assert model.hierarchy_.n_levels >= 3
     assert (model.labels_ < 0).any()
     path = tmp_path_factory.mktemp("digits") / "report.html"
