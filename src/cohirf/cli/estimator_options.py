@@ -253,8 +253,8 @@ class EstimatorOptions:
             "A folder in which the fit stores the result of each batch. If the fit is stopped, run the same "
             "command again: "
             "it resumes, and gives the same labels as without the stop. A checkpoint of other data, another seed or "
-            "other parameters is refused; only --n-jobs, --memory-limit, --min-cluster-size, --small-clusters, --noise and, "
-            "without --redraws, --max-iter may change.",
+            "other parameters is refused; only --n-jobs, --memory-limit, --min-cluster-size, --small-clusters, "
+            "--noise and, without --redraws, --max-iter may change.",
             SIZE,
             "FOLDER",
             default="none",
