@@ -49,7 +49,6 @@ class BatchedCoHiRF:
     random_state: int
     consensus: str = "strict"
     consensus_threshold: float = 0.8
-    majority: float = 0.5
     medoid: str = "cosine"
     max_candidates: int = 1000
     medoid_weights: bool = False
@@ -121,7 +120,7 @@ class BatchedCoHiRF:
     def get_clusters(self, views, mass):
         """Return the consensus of the views: lists of positions in the batch."""
         if self.consensus == "majority":
-            return reference.majority_clusters(views, mass, self.majority)
+            return reference.majority_clusters(views, mass, self.consensus_threshold)
         return reference.consensus_clusters(views, self.consensus_threshold if self.consensus == "relaxed" else None)
 
     def draw_candidates(self, clusters, views, rng):

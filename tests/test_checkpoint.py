@@ -242,11 +242,11 @@ def test_numbers_of_numpy_are_numbers(half_done):
 
 
 CHANGES = {
+    "n_clusters": (2, "'levels'", "2"),
     "n_views": (2, "1", "2"),
     "max_features": (2, "1.0", "2"),
     "consensus": ("relaxed", "'strict'", "'relaxed'"),
     "consensus_threshold": (0.7, "None", "0.7"),
-    "majority": (0.6, "0.5", "0.6"),
     "medoid": ("euclidean", "'cosine'", "'euclidean'"),
     "max_candidates": (10, "1000", "10"),
     "medoid_weights": (True, "False", "True"),

@@ -280,16 +280,16 @@ def test_values_that_differ_from_those_of_computed_batches_are_refused(checkpoin
 
 def test_a_csr_matrix_that_leads_out_of_its_memory_is_refused(checkpoint):
     header, data = checkpoint[2][0]
-    if header["csr"] is not None:
-        n_rows, n_columns = header["csr"][1]
+    for name, (_, (n_rows, n_columns)) in header["csr"].items():
         for shape in ([n_rows, n_columns - 1], [n_rows + 1, n_columns], [n_rows - 1, n_columns], [-1, 3], [3]):
-            assert refit(checkpoint, [(header | {"csr": ["csr_matrix", shape]}, data)]) is not None
+            forged = header | {"csr": header["csr"] | {name: ["csr_matrix", shape]}}
+            assert refit(checkpoint, [(forged, data)]) is not None
 
 
 # -- runs of batches, as a fit on Dask has them ---------------------------------------------------------------------
 
 RUN = Run(bounds=np.array([0, 4, 8]), held=np.array([1]), first_batch=3, start=10)
-CONTRACTION = SimpleNamespace(views=SimpleNamespace(n_views=5), weighted=False)
+CONTRACTION = SimpleNamespace(views=SimpleNamespace(n_views=5), weighted=False, keeps_means=True)
 SURVIVORS = Survivors(
     rows=np.array([10, 11, 15]),
     values=np.ones((3, 2)),
@@ -297,6 +297,8 @@ SURVIVORS = Survivors(
     sizes=np.array([3, 1, 4]),
     first_rows=np.array([10, 11, 14]),
     weights=None,
+    means=np.ones((3, 2)),
+    is_noise=np.array([False, True, False]),
     stability=np.array([0.5, np.nan, 1], np.float32),
     batch_sizes=np.array([3, 4]),
     batch_costs=np.ones((2, 6)),

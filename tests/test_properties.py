@@ -15,7 +15,7 @@ options = st.fixed_dictionaries(
         "n_views": st.integers(1, 4),
         "max_features": st.sampled_from([1, 0.5, 1.0]),
         "consensus": st.sampled_from(["strict", "relaxed", "majority"]),
-        "majority": st.sampled_from([0.3, 0.5, 1.0]),
+        "consensus_threshold": st.sampled_from([None, 0.3, 0.5, 1.0]),
         "medoid": st.sampled_from(["cosine", "euclidean", "rbf", "laplacian"]),
         "medoid_weights": st.booleans(),
         "batch_size": st.sampled_from([None, 5, 12]),

@@ -88,11 +88,11 @@ def test_a_callable_medoid_rule_equals_the_literal_algorithm(X, base, seed):
     seed=st.integers(0, 1000),
 )
 def test_majority_consensus_equals_the_literal_algorithm(X, base, n_views, majority, seed):
-    common = {"n_views": n_views, "max_features": 0.6, "random_state": seed, "majority": majority}
+    common = {"n_views": n_views, "max_features": 0.6, "random_state": seed}
     try:
-        labels, parents = reference.cohirf(X, base, medoid=reference.cosine, **common)
+        labels, parents = reference.cohirf(X, base, medoid=reference.cosine, majority=majority, **common)
     except reference.TieError:
         reject()
-    model = CoHiRF.as_published(base, consensus="majority", **common).fit(X)
+    model = CoHiRF.as_published(base, consensus="majority", consensus_threshold=majority, **common).fit(X)
     assert model.parents_.tolist() == parents
     assert model.labels_.tolist() == labels

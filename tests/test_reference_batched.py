@@ -91,7 +91,7 @@ BASES = {
 CONSENSUS = {
     "strict": {},
     "relaxed": {"consensus": "relaxed", "consensus_threshold": 0.7},
-    "majority": {"consensus": "majority", "majority": 0.5},
+    "majority": {"consensus": "majority", "consensus_threshold": 0.5},
 }
 IN_ORDER = pytest.mark.parametrize("in_order", [False, True], ids=["array", "source"])
 

@@ -476,6 +476,7 @@ def test_a_model_is_json_and_arrays_that_numpy_reads_without_pickles(path, model
     names = {file.name for file in path.iterdir()}
     of_rows = ("labels", "parents", "absorbed_at", "stability")
     others = ("feature_agreement", "medoid_indices", "medoids", "landmarks", "landmark_rows", "landmark_labels")
+    others += ("exemplar_indices", "exemplars", "tree_medoids", "tree_linkage")
     assert names == {"manifest.json", "manifest.sha256"} | {f"{name}.npy" for name in of_rows + others}
     assert (np.load(path / "labels.npy", allow_pickle=False) == model.labels_).all()
     assert np.load(path / "landmarks.npy", allow_pickle=False).shape == (12, 2)
@@ -756,8 +757,9 @@ def test_a_hole_among_the_rows_is_refused_before_the_files_behind_it_are_read(pa
 
 
 def test_a_hole_among_the_features_is_refused(path):
-    n_features = 900_000
-    for name, dtype in {"medoids": "<f4", "landmarks": "<f4", "feature_agreement": "<f8"}.items():
+    n_features = 600_000
+    matrices = dict.fromkeys(("medoids", "exemplars", "landmarks"), "<f4")
+    for name, dtype in (matrices | {"feature_agreement": "<f8"}).items():
         shape = (*np.load(path / f"{name}.npy").shape[:-1], n_features)
         forge_sparse_file(path, name, shape, dtype)
     forge(path, scalars__n_features=n_features)
@@ -768,7 +770,7 @@ def test_a_hole_among_the_features_is_refused(path):
     ("forged", "scalars", "message"),
     [
         (
-            {"medoid_indices": (13,), "medoids": (13, 2)},
+            {"medoid_indices": (13,), "medoids": (13, 2), "exemplar_indices": (13,), "exemplars": (13, 2)},
             {"n_clusters": 13},
             "the model has 13 clusters, but only 12 rows",
         ),
@@ -793,14 +795,14 @@ def test_a_hole_among_the_features_is_refused(path):
             "the number of relevant features is 0, but a fitted model has at least one",
         ),
         (
-            {"feature_agreement": (0,), "medoids": (3, 0), "landmarks": (12, 0)},
+            {"feature_agreement": (0,), "medoids": (3, 0), "exemplars": (3, 0), "landmarks": (12, 0)},
             {"n_features": 0},
             "the number of features is 0, but a fitted model has at least one",
         ),
     ],
 )
 def test_more_or_fewer_clusters_landmarks_or_features_than_there_can_be_are_refused(path, forged, scalars, message):
-    integers = {"medoid_indices", "landmark_rows", "landmark_labels", "relevant_features"}
+    integers = {"medoid_indices", "exemplar_indices", "landmark_rows", "landmark_labels", "relevant_features"}
     for name, shape in forged.items():
         forge_array(path, name, np.zeros(shape, ints if name in integers else np.float64))
     forge(path, **{f"scalars__{name}": value for name, value in scalars.items()})
@@ -889,12 +891,12 @@ def test_very_many_estimators_are_refused(path):
     assert_refused(path, "the parameters take more than 131072 bytes")
 
 
-@pytest.mark.parametrize("version", [2, 10**30])
+@pytest.mark.parametrize("version", [3, 10**30])
 def test_a_newer_format_is_refused_with_the_version_to_upgrade_to(path, version):
     forge(path, format_version=version, package_version="7.1", news="what this version cannot know")
     (path / "news.npy").touch()
     assert_refused(
-        path, r"has format version .*, but this version of cohirf reads version 1: upgrade cohirf to 7.1 or later"
+        path, r"has format version .*, but this version of cohirf reads version 2: upgrade cohirf to 7.1 or later"
     )
 
 
@@ -914,7 +916,7 @@ HOSTILE_MANIFESTS = {
     "huge count": ({"scalars__n_features": 10**4000}, "n_features is 1000.*but must be a non-negative integer"),
     "container": ({"scalars__container": "coo_matrix"}, "container 'coo_matrix' is not one of"),
     "container type": ({"scalars__container": []}, "container .* is not one of"),
-    "other container": ({"scalars__container": "csr_matrix"}, "the array landmarks_data is missing"),
+    "other container": ({"scalars__container": "csr_matrix"}, "the array exemplars_data is missing"),
     "diagnostics": ({"diagnostics": {}}, "diagnostics must be a list"),
     "n_iter": ({"scalars__n_iter": 10**9}, "diagnostics must be a list of 1000000000 levels"),
     "record": ({"diagnostics": [1, 2], "scalars__n_iter": 2}, "a level of diagnostics must be a JSON object"),
@@ -1022,7 +1024,7 @@ HOSTILE_ARRAYS = {
     "levels": (
         "absorbed_at",
         np.arange(12, dtype=np.uint64) << 58,
-        "absorbed_at.npy' .* it has levels outside the range 0 to 2",
+        "absorbed_at.npy' .* it has levels outside the range 0 to 3",
     ),
     "labels": ("labels", np.full(12, 3, ints), "labels.npy' .* it has labels outside the range -1 to 2"),
     "labels below": ("labels", np.full(12, -2, ints), "labels.npy' .* it has labels outside the range -1 to 2"),
@@ -1078,8 +1080,8 @@ def test_hostile_arrays_are_refused(path, name):
 
 def test_a_level_beyond_the_last_is_refused(path):
     absorbed_at = np.load(path / "absorbed_at.npy")
-    forge_array(path, "absorbed_at", absorbed_at * 3)
-    assert_refused(path, r"absorbed_at.npy' cannot be used: it has levels outside the range 0 to 2")
+    forge_array(path, "absorbed_at", absorbed_at * 4)
+    assert_refused(path, r"absorbed_at.npy' cannot be used: it has levels outside the range 0 to 3")
 
 
 def test_a_model_without_rows_is_refused(path):
@@ -1232,13 +1234,13 @@ def save_and_die(model, path, call):
 @posix_only
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("one_step", [True, False], ids=["exchange", "renames"])
-@pytest.mark.parametrize("call", [1, 6, 13, 14], ids=["first file", "a file", "directory", "exchanged"])
+@pytest.mark.parametrize("call", [1, 6, 17, 18], ids=["first file", "a file", "directory", "exchanged"])
 def test_a_save_after_a_killed_one_leaves_nothing_but_the_model(call, path, model, one_step, monkeypatch):
     if not one_step:
         monkeypatch.setattr(ctypes, "CDLL", no_library)
     other = clone(model).set_params(n_views=3).fit(rows(2, 12))
     save_and_die(other, path, call)
-    assert load_model(path).n_views == (3 if call == 14 else 2)
+    assert load_model(path).n_views == (3 if call == 18 else 2)
     assert len(list(path.parent.iterdir())) == 3  # the model, another one, and the claim
     save_model(model, path, overwrite=True)
     assert [file.name for file in path.parent.iterdir()] == ["model"]

@@ -6,8 +6,8 @@ For each base method: the mean adjusted Rand index over the data sets, of the me
 of CoHiRF as published, and of CoHiRF with its defaults; then the mean difference between the defaults and the method
 alone, with its standard error over the data sets, and in how many fits the number of clusters was the one asked for.
 Features are standardised, methods that are told the number of clusters are told the true one, nothing is tuned. DBSCAN
-has twice the median distance to the fifth neighbour as eps, HDBSCAN min_cluster_size=15. GMM has full covariances for up
-to 64 features, else diagonal ones. Spectral clustering works on a graph of 10 nearest neighbours.
+has twice the median distance to the fifth neighbour as eps, HDBSCAN min_cluster_size=15. GMM has full covariances for
+up to 64 features, else diagonal ones. Spectral clustering works on a graph of 10 nearest neighbours.
 
 Large data sets are sampled: at most 2,000 rows in one batch, at most 6,000 in several. Several batches are compared on
 the six sets with at least 1,400 rows, on chameleon-t4-8k instead of those of scikit-learn, and without DBSCAN and

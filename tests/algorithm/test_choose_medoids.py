@@ -312,9 +312,7 @@ def test_no_more_candidates_are_compared_than_asked_for(options, most):
 
 def test_candidates_are_drawn_at_random_and_without_repetition():
     labels = np.zeros(100, dtype=np.int32)
-    draws = [
-        module._sample_candidates(labels, 1, np.random.default_rng(seed), 20, None)[1].tolist() for seed in range(50)
-    ]
+    draws = [module._sample_candidates(labels, 1, np.random.default_rng(seed), 20)[1].tolist() for seed in range(50)]
     assert all(len(set(draw)) == 20 and draw == sorted(draw) for draw in draws)
     assert len(set().union(*draws)) == 100
 

@@ -53,7 +53,7 @@ def test_results_of_leaves_are_handed_down_to_their_rows(in_order, monkeypatch):
     rows, fusions = first.leaves.rows, last.fusions
     leaf_of = first.find_leaves(np.arange(N_ROWS))
     at_first_level = first.fusions.stability.copy()
-    labels, _ = label_leaves(last, first.leaves, 1, np.int32)
+    labels, _ = label_leaves(last, first.leaves, last.is_noise, 1, np.int32)
     by_row, tree = first.hand_down(last, labels)
     is_leaf = np.isin(np.arange(N_ROWS), rows)
     assert (by_row.labels == labels[leaf_of]).all()
@@ -69,7 +69,7 @@ def test_results_of_leaves_are_handed_down_to_their_rows(in_order, monkeypatch):
 
 def test_labels_are_numbered_by_the_first_row_of_any_leaf():
     first, last = fit(in_order=False)
-    labels, medoids_of = label_leaves(last, first.leaves, 1, np.int32)
+    labels, medoids_of = label_leaves(last, first.leaves, last.is_noise, 1, np.int32)
     of_rows = first.label(labels)
     assert list(dict.fromkeys(of_rows.tolist())) == list(range(len(medoids_of)))
     assert (labels[medoids_of] == np.arange(len(medoids_of))).all()
@@ -88,8 +88,8 @@ def test_rows_that_did_not_take_part_join_a_leaf_and_count_for_the_numbering():
 
 def test_clusters_that_are_too_small_are_hidden_by_their_rows_or_weights():
     first, last = fit(in_order=False)
-    _, all_medoids = label_leaves(last, first.leaves, 1, np.int32)
-    labels, kept = label_leaves(last, first.leaves, N_ROWS, np.int32)
+    _, all_medoids = label_leaves(last, first.leaves, last.is_noise, 1, np.int32)
+    labels, kept = label_leaves(last, first.leaves, last.is_noise, N_ROWS, np.int32)
     assert len(all_medoids) > 1
     assert len(kept) == 0
     assert (labels == -1).all()

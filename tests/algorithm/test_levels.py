@@ -348,6 +348,8 @@ def test_a_record_has_means_over_rows_and_sums_of_seconds():
         sizes=np.ones(12),
         first_rows=np.arange(12),
         weights=None,
+        means=None,
+        is_noise=np.zeros(12, dtype=bool),
         stability=np.ones(12, np.float32),
         batch_sizes=np.array([30, 10]),
         batch_costs=costs,

@@ -104,7 +104,7 @@ def test_a_pickled_task_finds_the_same(in_order):
 
 
 def test_rows_held_aside_survive_as_they_are():
-    found = held_aside(np.array([3, 8]), np.array([1.0, 2.0]), None, n_views=4)
+    found = held_aside(np.array([3, 8]), np.array([1.0, 2.0]), None, None, n_views=4)
     assert found.rows.tolist() == found.first_rows.tolist() == [3, 8]
     assert found.mass.tolist() == [1, 2]
     assert found.sizes.tolist() == [1, 1]

@@ -277,9 +277,12 @@ OPTIONS_REFUSED = {
     ),
     "unknown consensus": (
         "--consensus strikt",
-        "--consensus 'strikt' is not valid: give 'majority' or 'relaxed' or 'strict'.",
+        "--consensus 'strikt' is not valid: give 'auto' or 'majority' or 'relaxed' or 'strict'.",
     ),
-    "threshold": ("--agreement-threshold 2", "--agreement-threshold '2' is not valid: give a number in [0, 1]."),
+    "threshold": (
+        "--consensus-threshold 2",
+        "--consensus-threshold '2' is not valid: give a number in [0, 1] or none.",
+    ),
     "batch size": ("--batch-size 1", "--batch-size '1' is not valid: give an int >= 2 or none or 'auto'."),
     "levels": ("--max-iter 0", "--max-iter '0' is not valid: give an int in [1, 100000]."),
     "jobs": ("--n-jobs 0", "--n-jobs 0 is not valid: give 1 or more, or -1 for all cores."),

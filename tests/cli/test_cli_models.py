@@ -22,7 +22,7 @@ FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 
 @pytest.fixture
 def fitted(iris):
-    return CoHiRF.as_published(KMeans(3), random_state=0).fit(StandardScaler().fit_transform(iris[FEATURES]))
+    return CoHiRF(KMeans(3), random_state=0).fit(StandardScaler().fit_transform(iris[FEATURES]))
 
 
 def test_predict_prepares_new_rows_as_those_of_the_fit(cohirf, model, iris, fitted):
@@ -95,11 +95,11 @@ def test_predict_refuses_data_of_another_kind(cohirf, model, iris):
 
 def test_a_model_that_python_saved_takes_its_columns_as_they_are(cohirf, folder, iris):
     X = iris[FEATURES]
-    model = CoHiRF.as_published(KMeans(3), random_state=0).fit(X)
+    model = CoHiRF(KMeans(3), random_state=0).fit(X)
     model.save("named")
     cohirf("predict", "named", "iris.parquet", "--out", "labels.csv")
     assert pd.read_csv("labels.csv")["cluster"].tolist() == model.labels_.tolist()
-    CoHiRF.as_published(KMeans(3), random_state=0).fit(X.to_numpy()).save("unnamed")
+    CoHiRF(KMeans(3), random_state=0).fit(X.to_numpy()).save("unnamed")
     np.save("new.npy", X)
     cohirf("predict", "unnamed", "new.npy", "--out", "labels.npy")
     assert np.load("labels.npy").tolist() == model.labels_.tolist()
@@ -167,14 +167,13 @@ def deep(cohirf, folder, apart):
     return Path("deep"), package.load("deep").hierarchy_
 
 
-def test_cut_gives_the_finest_level_with_so_many_clusters(cohirf, deep):
+def test_cut_gives_exactly_so_many_clusters(cohirf, deep):
     path, hierarchy = deep
-    outcome = cohirf("cut", path, "--clusters", 16, "--out", "labels.csv")
-    expected = hierarchy.cut(n_clusters=16)
+    outcome = cohirf("cut", path, "--clusters", 7, "--out", "labels.csv")
+    expected = hierarchy.cut(n_clusters=7)
     assert pd.read_csv("labels.csv")["cluster"].tolist() == expected.tolist()
-    level = next(level for level, count in enumerate(hierarchy.cluster_counts()) if count <= 16)
-    assert f"level     {level} of {hierarchy.n_levels}\n" in outcome.out
-    assert f"clusters  {expected.max() + 1}\n" in outcome.out
+    assert expected.max() == 6
+    assert "clusters  7\n" in outcome.out
     assert outcome.out.endswith("Written: labels.csv (labels)\n")
 
 
@@ -201,11 +200,10 @@ def test_cut_keeps_the_names_of_rows_where_the_data_is_given(cohirf, deep, iris)
     ("arguments", "message"),
     [
         (
-            "--clusters 1",
-            "--clusters 1 is not in this hierarchy: its last level has 9. Give a larger number, or fit again with a "
-            "base method that merges more.",
+            "--clusters 149",
+            "--clusters 149 is not in this hierarchy: give a number from 1 to 56, or --level 0 for single rows.",
         ),
-        ("--level 99", "--level 99 is not in this hierarchy: give a level from 0 to 6."),
+        ("--level 99", "--level 99 is not in this hierarchy: give a level from 0 to 2."),
         (
             "--level 1 --out labels.csv --data short.csv",
             "There are 10 names of rows for 150 rows: give the data of the fit.",
@@ -225,7 +223,7 @@ def test_cut_refuses(cohirf, deep, iris, arguments, message):
 
 
 def test_cut_asks_which_column_names_the_rows(cohirf, folder, iris):
-    CoHiRF.as_published(random_state=0).fit(iris[FEATURES]).save("m")
+    CoHiRF(random_state=0).fit(iris[FEATURES]).save("m")
     assert cohirf("cut", "m", "--level", 1, "--data", "iris.csv", "--out", "labels.csv").err == (
         "cohirf: --data iris.csv: give the --id-column that names its rows.\n"
     )
@@ -239,7 +237,7 @@ def test_tree_prints_every_format(cohirf, deep):
     assert cohirf("tree", path).out == f"{hierarchy.to_newick()}\n"
     assert FusionHierarchy.from_json(cohirf("tree", path, "--format", "json").out) == hierarchy
     lines = cohirf("tree", path, "--format", "linkage").out.splitlines()
-    assert lines[0] == "left,right,level,rows"
+    assert lines[0] == "left,right,height,rows"
     assert (np.loadtxt(lines[1:], delimiter=",") == hierarchy.to_linkage()).all()
     graph = ElementTree.fromstring(cohirf("tree", path, "--format", "graphml").out)
     edges = graph.findall(".//{*}edge")

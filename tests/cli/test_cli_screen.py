@@ -44,8 +44,8 @@ def plain(text):
 
 
 def test_every_parameter_of_the_estimator_is_an_option():
-    assert set(FLAGS) == set(CoHiRF.as_published().get_params(deep=False)) - {"estimator", "verbose"}
-    short = {"n_views": "--views", "random_state": "--seed"}
+    assert set(FLAGS) == set(CoHiRF().get_params(deep=False)) - {"estimator", "verbose"}
+    short = {"n_clusters": "--clusters", "n_views": "--views", "random_state": "--seed"}
     assert {name: short.get(name, f"--{name.replace('_', '-')}") for name in FLAGS} == FLAGS
 
 
@@ -56,8 +56,13 @@ def declared_options():
 
 
 def test_the_help_tells_the_defaults_of_the_estimator():
-    ours = {"random_state": "0", "n_jobs": "1", "batch_size": "auto from 50,000 rows on, none below"}
-    for name, default in CoHiRF.as_published().get_params(deep=False).items():
+    ours = {
+        "random_state": "0",
+        "n_jobs": "1",
+        "batch_size": "auto from 50,000 rows on, none below",
+        "n_clusters": "that of the base method, else auto",
+    }
+    for name, default in CoHiRF().get_params(deep=False).items():
         if name in FLAGS and default is not False:
             said = ours.get(name, str(default).lower())
             assert declared_options()[name].help.endswith(rf" \[default: {said}]"), name
@@ -68,8 +73,8 @@ def test_the_help_is_about_options():
         assert not re.search(r"`|callable|verbose|None|_", declared.help.replace("sample_weight", "")), name
 
 
-def test_switches_are_the_parameters_that_are_true_or_false():
-    is_switch = {name: parameter.types == (bool,) for name, parameter in text_parameters(CoHiRF).items()}
+def test_switches_are_the_parameters_that_are_false_by_default():
+    is_switch = {name: parameter.default is False for name, parameter in text_parameters(CoHiRF).items()}
     given = vars(EstimatorOptions())
     assert {name: given[name] is False for name in FLAGS} == {name: is_switch[name] for name in FLAGS}
 
@@ -224,7 +229,7 @@ def test_many_levels_are_not_all_shown(cohirf, folder, iris):
         ),
         (
             ValueError("max_iter=3 and batch_size are n_clusters=2, my_max_iter=4"),
-            "--max-iter 3 and --batch-size are n_clusters=2, my_max_iter=4",
+            "--max-iter 3 and --batch-size are --clusters 2, my_max_iter=4",
         ),
     ],
 )

@@ -50,7 +50,7 @@ def interrupt_after(monkeypatch, n_fits):
 def test_what_is_found_is_what_the_library_finds(cohirf, folder, iris):
     outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 5, "--json")
     X = StandardScaler().fit_transform(iris[FEATURES])
-    found = tuning.tune(CoHiRF.as_published(KMeans()), X, n_trials=5)
+    found = tuning.tune(CoHiRF(KMeans()), X, n_trials=5)
     document = json.loads(outcome.out)
     assert document["best_params"] == found.best_params
     assert document["best_score"] == pytest.approx(found.best_score)
@@ -85,9 +85,9 @@ def test_it_says_what_it_searches_and_what_came_out(cohirf, folder):
     [
         "",
         pytest.param("--seed 3 --metric calinski_harabasz --space wide --n-jobs 1", marks=pytest.mark.slow),
-        "--estimator dbscan --param min_samples=3 --scale minmax --metric ari --consensus relaxed --majority 0.7",
+        "--estimator dbscan --param min_samples=3 --scale minmax --metric ari --consensus majority",
         pytest.param(
-            "--estimator gmm --views 2 --batch-size 60 --medoid-weights --impute median --header",
+            "--estimator gmm --views 2 --batch-size 60 --medoid-weights true --impute median --header",
             marks=pytest.mark.slow,
         ),
         pytest.param("--estimator kmeans --param n_init=2 --max-features 2 --batch-size none", marks=pytest.mark.slow),
@@ -111,12 +111,12 @@ def test_the_printed_command_finds_a_file_that_looks_like_an_option(cohirf, fold
 
 
 def test_what_is_given_is_not_searched(cohirf, folder):
-    options = ("--param", "n_clusters=3", "--views", 4, "--medoid-weights")
+    options = ("--param", "n_clusters=3", "--views", 4, "--medoid-weights", "false")
     outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 3, *options)
     assert "searched: max-features 0.1 to 1\n" in outcome.err
     assert "not searched, because it is given: --views 4 --param n_clusters=3\n" in outcome.err
     command = shlex.join(fit_command(outcome))
-    assert "--param n_clusters=3 --seed 0 --views 4 --medoid-weights --max-features 0." in command
+    assert "--param n_clusters=3 --seed 0 --views 4 --medoid-weights false --max-features 0." in command
 
 
 def test_a_base_method_is_tuned_alone(cohirf, folder, iris):

@@ -28,12 +28,11 @@ def test_medoids_and_sizes_are_in_the_order_of_the_labels(hierarchy):
     assert hierarchy.sizes(1).tolist() == [2, 2, 1]
 
 
-def test_cut_by_number_takes_the_finest_level_with_at_most_that_many(hierarchy):
+def test_without_a_tree_cut_by_number_takes_the_level_with_that_many(hierarchy):
     assert hierarchy.cluster_counts().tolist() == [5, 3, 2]
-    assert hierarchy.cut(n_clusters=4).tolist() == hierarchy.cut(level=1).tolist()
+    assert hierarchy.cut(n_clusters=5).tolist() == hierarchy.cut(level=0).tolist()
     assert hierarchy.cut(n_clusters=3).tolist() == hierarchy.cut(level=1).tolist()
     assert hierarchy.cut(n_clusters=2).tolist() == hierarchy.cut(level=2).tolist()
-    assert hierarchy.cut(n_clusters=99).tolist() == hierarchy.cut(level=0).tolist()
 
 
 @pytest.mark.parametrize(
@@ -42,7 +41,8 @@ def test_cut_by_number_takes_the_finest_level_with_at_most_that_many(hierarchy):
         ({"level": 3}, ValueError, "level=3 does not exist: pass a level from 0 to 2"),
         ({"level": 0.5}, TypeError, "'float' object cannot be interpreted as an integer"),
         ({"level": -1}, ValueError, "level=-1 does not exist"),
-        ({"n_clusters": 1}, ValueError, "n_clusters=1 is not available: the last level has 2 clusters"),
+        ({"n_clusters": 1}, ValueError, r"n_clusters=1 is not available: pass that of a level \(5, 3, 2\)"),
+        ({"n_clusters": 4}, ValueError, r"n_clusters=4 is not available: pass that of a level \(5, 3, 2\)"),
         ({}, TypeError, "either level or n_clusters: pass exactly one"),
         ({"level": 1, "n_clusters": 2}, TypeError, "pass exactly one"),
     ],

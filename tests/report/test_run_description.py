@@ -50,7 +50,7 @@ def test_the_code_repeats_the_fit(blobs, model):
 
 
 def test_parameters_that_are_not_the_defaults_are_marked(describe):
-    run = describe(CoHiRF.as_published(KMeans(4, n_init=3), n_views=2, random_state=0))
+    run = describe(CoHiRF(KMeans(4, n_init=3), n_views=2, random_state=0))
     changed = {row["name"] for row in run["parameters"] if row["changed"]}
     assert changed == {"n_views", "random_state"}
     assert {row["name"] for row in run["base_parameters"] if row["changed"]} == {"n_clusters", "n_init"}

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from cohirf.algorithm.grouping import IntArray
 from cohirf.cli.console import Console, Grid
 from cohirf.cli.errors import BadInputError
 from cohirf.cli.models import open_model
@@ -44,10 +47,11 @@ def cut(
     check_file(out, "--out", TABLES, force=force, data=data)
     fitted, preparation = open_model(model)
     hierarchy = fitted.hierarchy_
-    chosen = _level_with(hierarchy, clusters) if clusters is not None else _level(hierarchy, str(level))
-    labels = hierarchy.cut(level=chosen)
-    sizes = sorted(hierarchy.sizes(chosen).tolist(), reverse=True)
+    chosen = None if clusters is not None else _level(hierarchy, str(level))
+    labels = hierarchy.cut(level=chosen) if chosen is not None else _cut_to(hierarchy, str(clusters))
+    sizes = sorted(np.bincount(labels[labels >= 0]).tolist(), reverse=True)
     document = {"command": "cut", "level": chosen, "rows": len(labels), "clusters": len(sizes)}
+    document["rows_in_no_cluster"] = int((labels < 0).sum())
     document |= {"sizes": sizes[:MOST_SIZES], "written": {} if out is None else {"labels": str(out)}}
     if out is not None:
         ids: Iterator[Any] | None = None
@@ -58,11 +62,13 @@ def cut(
         check_ids(out, name)
         save_labels(out, labels, ids, name, console, escape=escape_formulas)
     rows = [
-        ("level", f"{chosen} of {hierarchy.n_levels}"),
+        *([] if chosen is None else [("level", f"{chosen} of {hierarchy.n_levels}")]),
         ("rows", f"{len(labels):,}"),
         ("clusters", f"{len(sizes):,}"),
         ("sizes", shown_sizes(sizes, len(sizes))),
     ]
+    if document["rows_in_no_cluster"]:
+        rows.append(("in no cluster", f"{document['rows_in_no_cluster']:,} rows"))
     written = "Nothing was written: give --out labels.csv to keep the clusters."
     console.show(document, Grid(rows), written if out is None else f"Written: {out} (labels)")
 
@@ -75,16 +81,16 @@ def _names_of_rows(data: Data, column: Column | None) -> tuple[Iterator[Any], Co
     return data.read(found), found
 
 
-def _level_with(hierarchy: FusionHierarchy, clusters: str) -> int:
-    """Return the finest level with at most the given number of clusters."""
-    most = read_count("--clusters", clusters)
-    counts = hierarchy.cluster_counts().tolist()
-    if most < counts[-1]:
+def _cut_to(hierarchy: FusionHierarchy, clusters: str) -> IntArray:
+    """Return the labels after merging to the given number of clusters."""
+    try:
+        return hierarchy.cut(n_clusters=read_count("--clusters", clusters))
+    except ValueError:
+        most = 0 if hierarchy.tree is None else hierarchy.tree.n_leaves
         raise BadInputError(
-            f"--clusters {most} is not in this hierarchy: its last level has {counts[-1]:,}. Give a larger number, or "
-            f"fit again with a base method that merges more."
-        )
-    return next(level for level, count in enumerate(counts) if count <= most)
+            f"--clusters {clusters} is not in this hierarchy: give a number from 1 to {most:,}, or --level 0 for "
+            f"single rows."
+        ) from None
 
 
 def _level(hierarchy: FusionHierarchy, text: str) -> int:

@@ -30,7 +30,7 @@ class EstimatorOptions:
             CLUSTERING,
             "NAME",
             choices=tuple(NAMES),
-            default=BASE_METHOD,
+            default="a quick K-Means",
         ),
     ] = None
     param: Annotated[
@@ -42,7 +42,7 @@ class EstimatorOptions:
         option(
             "--clusters",
             'The number of final clusters: clusters are merged until exactly this many are left. "auto" chooses it by '
-            "the silhouette. If it is not given, it is that of the base method (n_clusters or n_components); a method "
+            "the silhouette. If it is not given, it is that of the base method; a method "
             'without it keeps the clusters that it finds; without a base method, it is "auto". "levels" keeps the '
             "clusters of the last level, as in the paper.",
             CLUSTERING,
@@ -55,8 +55,8 @@ class EstimatorOptions:
         bool,
         option(
             "--as-published",
-            "The algorithm of the paper: --clusters levels, --consensus strict, --medoid-weights no, --noise clusters, "
-            "unless one of these is given.",
+            "The algorithm of the paper: --clusters levels, --consensus strict, --medoid-weights false and "
+            "--noise clusters, unless one of these is given.",
             CLUSTERING,
             "",
         ),
@@ -142,9 +142,9 @@ class EstimatorOptions:
             "method as sample_weight. A method without sample_weight gets additional rows of the data instead, so that "
             "heavy medoids lie in dense regions. This is not part of the paper.",
             CLUSTERING,
-            "YES|NO",
-            choices=("no", "yes"),
-            default="yes",
+            "true|false",
+            choices=("false", "true"),
+            default="true",
         ),
     ] = None
     feature_screen: Annotated[
@@ -296,3 +296,4 @@ class SearchedEstimatorOptions(EstimatorOptions):
 
 
 FLAGS = {name: flag for name, flag in flags_of(EstimatorOptions).items() if name not in NOT_PARAMETERS}
+SWITCHES = ("feature_screen", "scale_views")  # parameters that are False, unless their option is given

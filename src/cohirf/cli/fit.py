@@ -42,7 +42,8 @@ def fit(
     scaling = about.scaling(method.estimator)
     prepared = about.prepare(data, scaling)
     settled = settle_parameters(parameters, prepared.source.n_rows)
-    chosen = {} if method.estimator is not None else {"--estimator": BASE_METHOD}
+    chosen = {} if base is not None or not method.as_published else {"--estimator": BASE_METHOD}
+    chosen |= {} if base is not None or method.as_published or "n_clusters" in parameters else {"--clusters": "auto"}
     chosen |= {} if about.scale != "auto" else {"--scale": scaling}
     chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in parameters}
     console.note(prepared.describe())

@@ -48,5 +48,5 @@ def _to_text(hierarchy: FusionHierarchy, format: str) -> str:  # noqa: A002 - th
     if format == "graphml":
         networkx = import_optional("networkx", "networkx", "--format graphml")
         return "\n".join([*networkx.generate_graphml(hierarchy.to_networkx()), ""])
-    lines = (",".join(f"{value:.0f}" for value in step) for step in hierarchy.to_linkage())
-    return "\n".join(["left,right,level,rows", *lines, ""])
+    lines = (",".join(f"{value:.17g}" for value in step) for step in hierarchy.to_linkage())
+    return "\n".join(["left,right,height,rows", *lines, ""])

@@ -62,8 +62,9 @@ def fit_data(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
         attributes["diagnostics_"] = records
         attributes["n_iter_"] = state.level
         attributes["feature_agreement_"] = spread_out(tally.mean(), model.relevant_features_, data.n_features)
-        if relevant is not data:  # medoids_ has all features, but the levels saw only the relevant ones
+        if relevant is not data:  # these have all features, but the levels saw only the relevant ones
             attributes["medoids_"] = data.take(attributes["medoid_indices_"])
+            attributes["exemplars_"] = data.take(attributes["exemplar_indices_"])
         return attributes
 
 

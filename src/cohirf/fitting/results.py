@@ -60,10 +60,12 @@ def collect_results(
     means = ending.means[np.searchsorted(ending.medoids, medoids)]
     by_row, tree = first_level.hand_down(state, labels)
     if first_level.readable is None:
-        exemplars = landmark_rows[find_exemplars(ArrayRows(points), labels[leaf_of_landmark], means)]
+        nearest = find_exemplars(ArrayRows(points), labels[leaf_of_landmark], means)
+        exemplars, exemplar_values = landmark_rows[nearest], points[nearest]
     else:
         filled = FilledRows(first_level.readable, data.column_means)
         exemplars = find_exemplars(filled, first_level.label(labels), means)
+        exemplar_values = data.take(exemplars)
     elsewhere = {} if isinstance(by_row.labels, np.ndarray) else {"_absorbed_at": by_row.absorbed_at}
     return elsewhere | {
         "labels_": by_row.labels,
@@ -71,7 +73,7 @@ def collect_results(
         "stability_": by_row.stability,
         "n_clusters_": len(medoids),
         "exemplar_indices_": exemplars.astype(np.int64),
-        "exemplars_": data.take(exemplars),
+        "exemplars_": exemplar_values,
         "medoid_indices_": leaves.rows[medoids].astype(np.int64),
         "medoids_": take_in_order(values, medoids),
         "hierarchy_": FusionHierarchy.of_fit(

@@ -645,10 +645,9 @@ class FusionHierarchy:
         counts = self.cluster_counts()
         levels = np.flatnonzero(counts == n_clusters)
         if len(levels) == 0:
-            finest = 1 if self.tree is None else self.tree.n_leaves
-            numbers = f"from 1 to {finest:,}, or " if self.tree is not None else ""
+            numbers = "" if self.tree is None else f"a number from 1 to {self.tree.n_leaves:,}, or "
             raise ValueError(
-                f"n_clusters={n_clusters} is not available: pass a number {numbers}that of a level "
+                f"n_clusters={n_clusters} is not available: pass {numbers}that of a level "
                 f"({', '.join(f'{count:,}' for count in counts)})."
             )
         return int(levels[0])
