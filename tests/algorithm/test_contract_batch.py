@@ -45,6 +45,15 @@ def test_a_medoid_has_the_mass_of_its_cluster_or_mass_1():
     assert contract(mass=MASS, what=contraction(weighted=True)).mass.tolist() == [1, 1]
 
 
+def test_the_base_method_is_told_the_mass_of_rows():
+    needs_mass = DBSCAN(eps=1.5, min_samples=20)
+    alone = contract(what=contraction(needs_mass)).labels
+    assert len(set(alone.tolist())) == 5
+    labels = contract(mass=MASS, what=contraction(needs_mass, weighted=True)).labels
+    assert labels[0] == labels[2] == labels[4]
+    assert len(set(labels.tolist())) == 3
+
+
 def test_medoids_are_chosen_with_the_generator_of_the_place():
     seen = []
 

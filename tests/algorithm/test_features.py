@@ -16,7 +16,7 @@ def test_a_view_holds_the_chosen_columns_times_its_scale(container, dtype, monke
     monkeypatch.setattr(features, "SCALED_CELLS", 40)  # several blocks
     rows = container(X.astype(dtype))
     before = X.astype(dtype)
-    for scale in (1.0, 1.5):
+    for scale in (1.0, 1.5, 2.0):
         view = take_features(rows, np.array([1, 2, 5]), scale=scale)
         assert view.dtype == dtype
         dense = view.toarray() if sparse.issparse(view) else view
