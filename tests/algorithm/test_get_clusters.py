@@ -10,33 +10,15 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 
 from cohirf import CoHiRF
-from cohirf.algorithm import features, get_clusters
+from cohirf.algorithm import get_clusters
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.consensus import strict_consensus
 from cohirf.algorithm.engine import SerialEngine
-from cohirf.algorithm.features import sample_features, take_features
+from cohirf.algorithm.features import sample_features
 from cohirf.algorithm.get_clusters import ViewLabels, Views
 from cohirf.algorithm.randomness import Draw, generator_at
 
 X = np.random.default_rng(0).normal(size=(50, 6))
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix])
-def test_a_view_holds_the_chosen_columns_times_its_scale(container, dtype, monkeypatch):
-    monkeypatch.setattr(features, "SCALED_CELLS", 40)  # several blocks
-    rows = container(X.astype(dtype))
-    before = X.astype(dtype)
-    for scale in (1.0, 1.5):
-        view = take_features(rows, np.array([1, 2, 5]), scale=scale)
-        assert view.dtype == dtype
-        dense = view.toarray() if sparse.issparse(view) else view
-        assert (dense == before[:, [1, 2, 5]] * dtype(scale)).all()
-    assert ((rows.toarray() if sparse.issparse(rows) else rows) == before).all()
-
-
-def test_a_view_of_all_columns_is_the_data_itself():
-    assert take_features(X, np.arange(6), scale=1.0) is X
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
@@ -134,19 +116,6 @@ def test_companions_are_not_shown_to_a_method_that_is_to_find_as_many_clusters_a
     rows, others = np.array([[0.0], [0.1], [9.0]]), np.array([[20.0], [30.0]])
     three = Views(BaseMethod.of(AgglomerativeClustering(3)), 3, 1, (0,))
     assert clusters_of(rows, three, companions=others).consensus.n_clusters == 3
-
-
-def test_sampled_features_are_distinct_and_sorted():
-    features = sample_features(np.random.default_rng(0), 50, 40)
-    assert len(features) == 40
-    assert (np.diff(features) > 0).all()
-    assert 0 <= features.min() < features.max() < 50
-
-
-def test_a_view_is_laid_out_in_the_memory_that_is_given():
-    memory = np.empty((50, 2))
-    assert take_features(X, np.array([0, 3]), memory) is memory
-    assert (memory == X[:, [0, 3]]).all()
 
 
 class Told:

@@ -165,6 +165,19 @@ def test_damaged_rows_are_noticed_where_they_are_read(tmp_path, monkeypatch):
         source.take(np.arange(1_100))
 
 
+def test_a_changed_value_is_noticed_by_the_checksum_of_its_page(tmp_path):
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    plain = {"use_dictionary": False, "compression": "none", "write_page_checksum": True}
+    write(X, tmp_path / "data.parquet", **plain)
+    content = (tmp_path / "data.parquet").read_bytes()
+    value = X[7, 0].tobytes()
+    assert content.count(value) == 1
+    (tmp_path / "data.parquet").write_bytes(content.replace(value, np.float64(0.5).tobytes()))
+    source = open_source(tmp_path / "data.parquet")
+    with pytest.raises(ValueError, match=r"data.parquet cannot be read as Parquet: .* write it again"):
+        source.take(np.arange(300))
+
+
 def test_a_file_without_rows_is_refused(tmp_path):
     pq.write_table(pa.table({"x": pa.array([], pa.float64())}), tmp_path / "data.parquet")
     with pytest.raises(ValueError, match=r"data.parquet has 0 rows and 1 columns: give at least one of each"):
