@@ -12,6 +12,7 @@ from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF, ThinBatchesWarning, open_source
+from cohirf.engines import local
 from reference import TieError
 from reference_batched import BatchedCoHiRF
 
@@ -135,6 +136,16 @@ def test_weighted_batches_equal_the_literal_algorithm(base, medoid_weights, in_o
 def test_batches_that_run_at_the_same_time_equal_the_literal_algorithm(in_order):
     fit, _ = assert_same_as_reference(points(60), BASES["bins"], in_order=in_order, batch_size=6, n_jobs=2)
     assert fit.levels[0].n_batches == 9
+
+
+@IN_ORDER
+def test_batches_in_processes_equal_the_literal_algorithm(in_order, monkeypatch):
+    monkeypatch.setattr(local, "START_SECONDS", 0.0)
+    monkeypatch.setattr(local, "WARM_SECONDS", 0.0)
+    monkeypatch.setattr(local, "_last_used", {})
+    fit, _ = assert_same_as_reference(points(60), BASES["dbscan"], in_order=in_order, batch_size=6, n_jobs=2)
+    assert fit.levels[0].n_batches == 9
+    assert 2 in local._last_used  # two processes have finished
 
 
 @IN_ORDER

@@ -1,9 +1,9 @@
 """Does a fit in processes leave anything behind if it, or one of its workers, is killed at a random time?
 
-    python -m benchmarks.faults.killed_processes [--kills 60] [--rows 60000] [--seed 0] [--patience 20]
+    python -m benchmarks.faults.killed_processes [--kills 60] [--rows 120000] [--seed 0] [--patience 20]
 
-A batched fit with two jobs runs in a process group of its own. At a random time, before its workers run, while they
-start, or while they work, one of these happens:
+A batched fit with two jobs runs in a process group of its own. At a random time, while its workers start or while they
+work, one of these happens:
 
 parent     SIGKILL of the process that called fit
 worker     SIGKILL of one worker process; the fit then raises an error that says so
@@ -11,7 +11,8 @@ interrupt  Ctrl-C: SIGINT of the whole group
 
 Within ``--patience`` seconds every process of the group must have ended, and no file may be left in the directory for
 temporary files and in shared memory. Then the same fit is called again, and killed again, until it gets through. Its
-labels and parents must be those of an undisturbed fit with one job. The data is a file or an array in memory.
+labels and parents must be those of an undisturbed fit with one job. The data is a file or an array in memory. Only
+kills of fits that have workers at that time count.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,31 +62,55 @@ class Job:
     in_memory: bool
     seed: int
 
-    def run(self, result: Path, **options: Any) -> None:
-        """Fit, and store what was found; in a process of its own, which ends here."""
-        os.environ["TMPDIR"], tempfile.tempdir = str(self.folder / "tmp"), None
+    @property
+    def checkpoint(self) -> Path:
+        """Directory from which the fit resumes."""
+        return self.folder / "checkpoint"
+
+    @property
+    def scratch(self) -> Path:
+        """Directory for temporary files."""
+        return self.folder / "tmp"
+
+    @property
+    def result(self) -> Path:
+        """File with what the fit found."""
+        return self.folder / "found.npz"
+
+    def fit(self, base: DBSCAN, **options: Any) -> CoHiRF:
+        """Fit the data."""
         X = np.load(self.folder / "data.npy") if self.in_memory else open_source(self.folder / "data.npy")
-        model = CoHiRF.as_published(SlowDBSCAN(eps=0.3), n_views=1, batch_size=1000, random_state=self.seed, **options)
+        return CoHiRF.as_published(base, n_views=1, batch_size=1000, random_state=self.seed, **options).fit(X)
+
+    def start(self) -> int:
+        """Start the fit with two jobs in a process group of its own, and return the number of the group.
+
+        A fork of this process would not do: in forked processes, fits run in threads.
+        """
+        job = f"Job(Path({str(self.folder)!r}), {self.in_memory}, {self.seed})"
+        call = f"from benchmarks.faults.killed_processes import Job, Path; {job}.run()"
+        silent = (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)  # joblib warns of processes that are killed
+        return os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-c", call],
+            os.environ | {"TMPDIR": str(self.scratch)},
+            file_actions=[silent],
+            setpgroup=0,
+            setsigdef=[signal.SIGINT],  # shells let background jobs ignore it
+        )
+
+    def run(self) -> None:
+        """Fit, store what was found, and end this process."""
         try:
-            model.fit(X)
+            model = self.fit(SlowDBSCAN(eps=0.3), n_jobs=2, checkpoint=self.checkpoint)
         except KeyboardInterrupt:
             sys.exit(-signal.SIGINT)
         except RuntimeError as error:
             if not str(error).startswith("A worker process was killed"):
                 raise
             sys.exit(WORKER_KILLED)
-        np.savez(result, labels=model.labels_, parents=model.parents_)
+        np.savez(self.result, labels=model.labels_, parents=model.parents_)
         sys.exit(0)
-
-
-def start(function: Callable[[], None]) -> int:
-    """Call a function in a process group of its own; it must end its process as programs do, so that they clean up."""
-    child = os.fork()
-    os.setpgid(child, child)  # in both processes, as either may be first
-    if child == 0:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # joblib warns of processes that are killed
-        function()
-    return child
 
 
 def members(group: int) -> list[psutil.Process]:
@@ -141,8 +166,8 @@ def remove_left_behind(group: int, scratch: Path) -> None:
 class Count:
     """What one fit went through."""
 
-    kills: Counter[str] = field(default_factory=Counter)
-    with_workers: int = 0
+    kills: Counter[str] = field(default_factory=Counter)  # of fits that had workers
+    early_kills: int = 0
     left: list[str] = field(default_factory=list)
     identical: bool = False
 
@@ -150,18 +175,11 @@ class Count:
 def wait_for_a_time(group: int, journal: Path, rng: np.random.Generator) -> int | None:
     """Wait until a random time; return the status if the fit has ended.
 
-    In a quarter of all cases it is soon after the start, in another one soon after workers were started, otherwise
-    soon after they have begun to work.
+    In a quarter of all cases it is soon after workers were started, otherwise soon after they have begun to work.
     """
-    begun = count_records(journal)
-    chance = rng.random()
-    is_time = {
-        "start": lambda: True,
-        "workers": lambda: bool(workers(group)),
-        "work": lambda: bool(workers(group)) and count_records(journal) > begun + 3,
-    }["start" if chance < 0.25 else "workers" if chance < 0.5 else "work"]
-    while not is_time():
-        if (status := wait(group, 0.3)) is not None:
+    begun, must_work = count_records(journal), rng.random() < 0.75
+    while not workers(group) or (must_work and count_records(journal) < begun + 3):  # one was computed before them
+        if (status := wait(group, 0.1)) is not None:
             return status
     return wait(group, rng.uniform(0, 2))
 
@@ -181,57 +199,55 @@ def disturb(group: int, kind: str, rng: np.random.Generator) -> str:
 
 def torture(job: Job, max_kills: int, patience: float, rng: np.random.Generator) -> Count:
     """Kill a fit again and again until it gets through or there were enough kills; then let it finish."""
-    count, scratch, checkpoint = Count(), job.folder / "tmp", job.folder / "checkpoint"
-    expected, found = job.folder / "expected.npz", job.folder / "found.npz"
-    assert wait(start(lambda: job.run(expected, n_jobs=1)), 3600) == 0, "the undisturbed fit failed"
-    while True:
-        group = start(lambda: job.run(found, n_jobs=2, checkpoint=checkpoint))
+    count, expected = Count(), job.fit(DBSCAN(eps=0.3), n_jobs=1)
+    status = None
+    while status != 0:
+        group = job.start()
         enough = count.kills.total() >= max_kills
-        status = wait(group, 3600) if enough else wait_for_a_time(group, checkpoint / JOURNAL, rng)
+        status = wait(group, 3600) if enough else wait_for_a_time(group, job.checkpoint / JOURNAL, rng)
+        had_workers, kind = bool(workers(group)), "end"
         if status is None:
-            count.with_workers += bool(workers(group))
             kind = disturb(group, KINDS[rng.integers(len(KINDS))], rng)
-            count.kills[kind] += 1
+            count.kills[kind] += had_workers
+            count.early_kills += not had_workers
             status = wait(group, 600)
             assert status is not None, f"the fit hangs after {kind}"
             if status not in (0, WORKER_KILLED, -signal.SIGKILL, 256 - signal.SIGINT, -signal.SIGINT):
                 count.left.append(f"status {status} after {kind}")
         else:
             assert status == 0, "the resumed fit failed"
-            kind = "end"
-        if left := left_behind(group, scratch, patience):
+        if left := left_behind(group, job.scratch, patience):
             count.left += [f"{name} after {kind}" for name in left]
-            remove_left_behind(group, scratch)
-        count.left += [f"{name} after {kind}" for name in strays(checkpoint, scratch, finished=status == 0)]
-        if status == 0:
-            break
-    with np.load(expected) as one, np.load(found) as other:
-        count.identical = all(np.array_equal(one[name], other[name]) for name in ("labels", "parents"))
+            remove_left_behind(group, job.scratch)
+        count.left += [f"{name} after {kind}" for name in strays(job.checkpoint, job.scratch, finished=status == 0)]
+    with np.load(job.result) as found:
+        same = np.array_equal(found["labels"], expected.labels_), np.array_equal(found["parents"], expected.parents_)
+    count.identical = all(same)
     return count
 
 
 def bench(n_kills: int, n_rows: int, patience: float, rng: np.random.Generator) -> bool:
     """Kill fits of files and of arrays; return whether all went well."""
     table = Table(
-        {"data": "<8"} | dict.fromkeys(KINDS, ">9") | {"workers": ">8", "left behind": ">12", "same result": ">12"}
+        {"data": "<8"} | dict.fromkeys(KINDS, ">9") | {"too early": ">10", "left behind": ">12", "same result": ">12"}
     )
     X = make_spheres(n_rows, random_state=0)[0]
     good, total = True, 0
     while total < n_kills:
-        folder = Path(tempfile.mkdtemp(prefix="cohirf-kills-"))  # child processes must not remove it: no context
-        (folder / "tmp").mkdir()
+        folder = Path(tempfile.mkdtemp(prefix="cohirf-kills-"))
         np.save(folder / "data.npy", X)
         job = Job(folder, bool(rng.integers(2)), int(rng.integers(100)))
+        job.scratch.mkdir()
         count = torture(job, min(KILLS_A_FIT, n_kills - total), patience, rng)
         kills = [count.kills[kind] for kind in KINDS]
         same = "yes" if count.identical else "NO"
-        table.row("array" if job.in_memory else "file", *kills, count.with_workers, len(count.left), same)
+        table.row("array" if job.in_memory else "file", *kills, count.early_kills, len(count.left), same)
         for left in count.left:
             print("   left:", left, flush=True)
         total += count.kills.total()
         good = good and count.identical and not count.left
         shutil.rmtree(folder)
-    print(f"{total} kills: {'all results the same, nothing left behind' if good else 'FAILED'}")
+    print(f"{total} kills with workers: {'all results the same, nothing left behind' if good else 'FAILED'}")
     return good
 
 
@@ -239,7 +255,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Print a table of kills and of what they left."""
     parser = make_parser(__doc__)
     parser.add_argument("--kills", type=int, default=60)
-    parser.add_argument("--rows", type=int, default=60_000)
+    parser.add_argument("--rows", type=int, default=120_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--patience", type=float, default=20, help="seconds that everything may take to be cleaned up")
     arguments = parse(parser, argv, kills=6)

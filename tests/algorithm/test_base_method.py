@@ -183,6 +183,43 @@ def test_nested_seeds_are_set(blobs):
     assert method.prototype[-1].random_state == 0
 
 
+class Changeable(BaseEstimator):
+    """Appends to a list that is one of its parameters."""
+
+    def __init__(self, numbers=None):
+        self.numbers = numbers
+
+    def fit(self, X, y=None):
+        self.numbers.append(len(X))
+        self.labels_ = np.array(self.numbers)
+        return self
+
+
+def test_calls_do_not_share_parameters_that_can_be_changed():
+    method = BaseMethod.of(Changeable([5]))
+    for _ in range(2):
+        assert method.label_rows(np.zeros((2, 1)), np.random.default_rng(0)).tolist() == [5, 2]
+
+
+class CopiesItself(BaseEstimator):
+    def __deepcopy__(self, memo):
+        copied = type(self)()
+        copied.n_copied = 1
+        return copied
+
+
+def test_a_copy_has_the_attributes_of_the_prototype_and_no_others():
+    method = BaseMethod.of(KMeans(3, tol=0.5))
+    assert method._has_plain_attributes
+    fresh = method._fresh({"random_state": 7})
+    assert vars(fresh) == vars(method.prototype) | {"random_state": 7}
+    assert method.prototype.random_state is None
+
+
+def test_an_estimator_that_copies_itself_is_asked_to():
+    assert BaseMethod.of(CopiesItself())._fresh({}).n_copied == 1
+
+
 @pytest.mark.parametrize("estimator", [KMeans(3, copy_x=False), make_pipeline(StandardScaler(copy=False), KMeans(3))])
 def test_data_that_is_not_the_methods_own_is_never_overwritten(estimator, blobs):
     X = blobs[0].copy()

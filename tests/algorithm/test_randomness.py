@@ -1,6 +1,7 @@
 """Draws by place."""
 
 import numpy as np
+import pytest
 
 from cohirf.algorithm.randomness import Draw, generator_at, root_entropy
 
@@ -20,6 +21,13 @@ def test_a_place_draws_the_same_each_time_and_each_place_draws_something_else():
     draws = [first_draws(*place) for place in places]
     assert draws == [first_draws(*place) for place in places]
     assert len({tuple(numbers) for numbers in draws}) == len(places)
+
+
+@pytest.mark.parametrize("entropy", [(5,), (0, 1, 2**31 - 1, 7), (1, 2, 3, 4, 5)])
+def test_places_are_spawn_keys(entropy):
+    sequence = np.random.SeedSequence(entropy, spawn_key=(int(Draw.VIEW), 1, 2**31, 0))
+    expected = np.random.default_rng(sequence).integers(2**62, size=4).tolist()
+    assert first_draws(entropy, Draw.VIEW, 1, 2**31, 0) == expected
 
 
 def test_entropy_follows_from_the_random_state_alone():

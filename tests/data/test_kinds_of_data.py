@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from cohirf.data import InMemory, InSource, OnDask
-from cohirf.data.dask_arrays import LazyDaskSource
+from cohirf.data.dask_arrays import DaskTable, LazyDaskSource
 from cohirf.sources import ArraySource, open_source
 
 X = np.random.default_rng(0).normal(size=(60, 4))
@@ -84,14 +84,15 @@ def test_the_fingerprint_of_a_dask_array_tells_its_values(tmp_path):
     assert on_dask(other, tmp_path).fingerprint() != on_dask(X, tmp_path).fingerprint()
 
 
-def test_a_function_of_rows_gives_a_vector_or_columns(opened):
+@pytest.mark.parametrize("kind", ["array", "CSR matrix", "source", "file", "Dask"])
+def test_a_function_of_rows_gives_a_vector_or_columns(kind, tmp_path):
     def total(rows):
         return dense(rows).sum(axis=1)
 
     def two_columns(rows):
         return dense(rows)[:, :2]
 
-    data = opened(X)
+    data = KINDS[kind](X, tmp_path) if kind != "Dask" else DaskTable(on_dask(X, tmp_path).rows.array, None)
     assert_array_equal(np.asarray(data.map_rows(total, None, np.float64)), X.sum(axis=1))
     assert_array_equal(np.asarray(data.map_rows(two_columns, 2, np.float64)), X[:, :2])
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from inspect import Parameter, signature
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,9 @@ COPIES = ("copy", "copy_x")
 COPY_VALUES = (True, False, "warn")
 # A method that is told a finer number of clusters than asked for needs this many rows for each.
 ROWS_PER_CLUSTER = 3
+# Objects of these types need no copy, and classes with one of these methods of their own are copied by it.
+IMMUTABLE = {type(None), bool, int, float, str, type, FunctionType}
+COPY_METHODS = ("__new__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__")
 
 
 @dataclass(frozen=True)
@@ -177,13 +182,30 @@ class BaseMethod:
                 return np.full(view.shape[0], NOISE)
             raise
 
+    @cached_property
+    def _has_plain_attributes(self) -> bool:
+        """Whether the prototype is an estimator of scikit-learn's kind, and none of its attributes can be changed."""
+        kind = type(self.prototype)
+        return (
+            isinstance(self.prototype, BaseEstimator)
+            and all(getattr(kind, name, None) is getattr(BaseEstimator, name, None) for name in COPY_METHODS)
+            and all(type(value) in IMMUTABLE for value in vars(self.prototype).values())
+        )
+
     def _fresh(self, settings: dict[str, Any]) -> Any:
-        # For an unfitted estimator, deepcopy does the same as clone in a tenth of the time, which matters per batch.
-        method = deepcopy(self.prototype)
+        # For an unfitted estimator, deepcopy does the same as clone in a tenth of the time, and a copy of its
+        # attributes in a hundredth, which matters per batch.
+        method = _copy_attributes(self.prototype) if self._has_plain_attributes else deepcopy(self.prototype)
         nested = {name: value for name, value in settings.items() if "__" in name}
         for name in settings.keys() - nested.keys():
             setattr(method, name, settings[name])
         return method.set_params(**nested) if nested else method
+
+
+def _copy_attributes(method: Any) -> Any:
+    copied = object.__new__(type(method))
+    vars(copied).update(vars(method))
+    return copied
 
 
 def find_weight_argument(estimator: Any) -> str | None:

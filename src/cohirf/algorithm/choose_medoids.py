@@ -447,7 +447,7 @@ def _norms(points: Any) -> FloatArray:
 def _row_dots(left: Any, right: Any) -> FloatArray:
     if sparse.issparse(left):
         return np.asarray(left.multiply(right).sum(axis=1), dtype=np.float64).ravel()
-    dots: FloatArray = np.vecdot(left, right)
+    dots: FloatArray = np.einsum("...j,...j->...", left, right)
     return dots
 
 

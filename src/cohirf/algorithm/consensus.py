@@ -21,6 +21,8 @@ from cohirf.algorithm.grouping import IntArray, compress, index_dtype, pair_keys
 NOISE = -1
 MAX_PAIRS = 50
 
+Partition = tuple[IntArray, int]  # the group of each distinct code, and how many groups there may be
+
 
 @dataclass(frozen=True)
 class Codes:
@@ -54,6 +56,11 @@ class Codes:
     def mass(self) -> NDArray[np.float64]:
         """Total mass of the rows with each code."""
         return sum_by_label(self.of_row, self.row_mass, len(self.distinct))
+
+    def partition(self, view: int) -> Partition:
+        """Return the partition of the codes by their labels in a view; all noise is in one group."""
+        symbols, label_of_symbol = _as_symbols(self.distinct[:, view])
+        return symbols, len(label_of_symbol)
 
     def noisy(self, views: Sequence[int]) -> NDArray[np.bool_]:
         """Return which codes are noise in at least one of ``views``."""
@@ -151,9 +158,9 @@ def leave_one_out_agreement(codes: Codes, views: Sequence[int]) -> NDArray[np.fl
     agreement = np.empty(len(views))
     for i, view in enumerate(views):
         clean = noise_votes == (codes.distinct[:, view] == NOISE)
-        together_without = _pairs_together(*_join(before, after.pop()), codes.counts * clean)
+        together_without = _pairs_in_both(before, after.pop(), codes.counts * clean)
         agreement[i] = _adjusted_rand(together, together, together_without, n_pairs)
-        before = _join(before, _view_partition(codes, view))
+        before = _join(before, codes.partition(view))
     return agreement
 
 
@@ -164,23 +171,18 @@ def mean_agreement(codes: Codes) -> float:
         return float("nan")
     pairs = list(combinations(views, 2))
     pairs = pairs[:: 1 + len(pairs) // MAX_PAIRS]
-    clean = codes.distinct != NOISE
-    partitions = [_view_partition(codes, view) for view in views]
-    together = [_pairs_together(*partitions[view], codes.counts * clean[:, view]) for view in views]
+    clean = (codes.distinct != NOISE).T
+    counts = codes.counts * clean  # a row of counts for each view
+    partitions = [codes.partition(view) for view in views]
+    together = [_pairs_together(*partitions[view], counts[view]) for view in views]
     n_pairs = _pairs(codes.counts.sum())
     agreement = [
         _adjusted_rand(
-            _pairs_together(*_join(partitions[a], partitions[b]), codes.counts * (clean[:, a] & clean[:, b])),
-            together[a],
-            together[b],
-            n_pairs,
+            _pairs_in_both(partitions[a], partitions[b], counts[a] * clean[b]), together[a], together[b], n_pairs
         )
         for a, b in pairs
     ]
     return float(np.mean(agreement))
-
-
-Partition = tuple[IntArray, int]  # the group of each distinct code, and how many groups there are
 
 
 def _as_symbols(labels: IntArray) -> tuple[IntArray, IntArray]:
@@ -221,13 +223,8 @@ def _running_partitions(codes: Codes, views: Sequence[int]) -> list[Partition]:
     """Partitions of the codes by no view, by the first, by the first two, ..., by all of ``views``."""
     partitions: list[Partition] = [(np.zeros(len(codes.distinct), dtype=index_dtype(len(codes.of_row))), 1)]
     for view in views:
-        partitions.append(_join(partitions[-1], _view_partition(codes, view)))
+        partitions.append(_join(partitions[-1], codes.partition(view)))
     return partitions
-
-
-def _view_partition(codes: Codes, view: int) -> Partition:
-    symbols, label_of_symbol = _as_symbols(codes.distinct[:, view])
-    return symbols, len(label_of_symbol)
 
 
 def _join(left: Partition, right: Partition) -> Partition:
@@ -240,6 +237,14 @@ def _join(left: Partition, right: Partition) -> Partition:
 def _pairs_together(group: IntArray, n_groups: int, counts: IntArray) -> float:
     """Return the number of pairs of rows in the same group; noise codes must have a count of 0."""
     return float(_pairs(np.bincount(group, weights=counts, minlength=n_groups)).sum())
+
+
+def _pairs_in_both(left: Partition, right: Partition, counts: IntArray) -> float:
+    """Return the number of pairs of rows in the same group of both partitions; noise codes must have a count of 0."""
+    n_keys = left[1] * right[1]
+    if n_keys > table_limit(len(counts)):
+        return _pairs_together(*_join(left, right), counts)
+    return _pairs_together(pair_keys(*left, *right), n_keys, counts)
 
 
 def _pairs(size: IntArray | NDArray[np.float64]) -> NDArray[np.float64]:

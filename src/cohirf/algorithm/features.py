@@ -15,7 +15,9 @@ SCALED_CELLS = 2**15
 
 def sample_features(rng: np.random.Generator, n_features: int, n_sampled: int) -> NDArray[np.intp]:
     """Draw ``n_sampled`` distinct features, and return them sorted."""
-    return np.sort(rng.choice(n_features, size=n_sampled, replace=False))
+    features: NDArray[np.intp] = rng.choice(n_features, size=n_sampled, replace=False)
+    features.sort()
+    return features
 
 
 def take_features(X: Any, features: IntArray, out: NDArray[Any] | None = None, scale: float = 1.0) -> Any:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.consensus import NOISE, Codes, Consensus
-from cohirf.algorithm.grouping import IntArray, compress, first_rows, pair_keys, sum_by_label
+from cohirf.algorithm.consensus import NOISE, Codes, Consensus, Partition
+from cohirf.algorithm.grouping import compress, first_rows, pair_keys, sum_by_label
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,16 @@ def measure_stability(codes: Codes, consensus: Consensus) -> Stability:
     """
     group_of_code = consensus.labels[first_rows(codes.of_row, len(codes.distinct))]
     size = np.bincount(consensus.labels, minlength=consensus.n_clusters)[group_of_code]
-    group = compress(group_of_code, consensus.n_clusters)[1]
+    groups, group = compress(group_of_code, consensus.n_clusters)
+    is_noise = codes.distinct == NOISE
     by_itself = size == 1  # includes noise: rows with a noise code are groups of one row each
     counts = codes.counts.astype(np.float64)
     overlap = np.empty(codes.distinct.shape)
-    for view, labels in enumerate(codes.distinct.T):
-        in_view, in_both = _count_rows(labels, group, counts)
+    for view in range(codes.n_views):
+        cluster, n_clusters = codes.partition(view)
+        in_view = sum_by_label(cluster, counts, n_clusters)[cluster]
+        in_both = _count_in_both((group, len(groups)), (cluster, n_clusters), counts)
+        in_view[is_noise[:, view]] = in_both[is_noise[:, view]] = 1
         in_both[by_itself] = 1
         overlap[:, view] = in_both / (size + in_view - in_both)
     of_code = overlap.mean(axis=1).astype(np.float32)
@@ -62,15 +66,9 @@ def measure_stability(codes: Codes, consensus: Consensus) -> Stability:
     return Stability(of_code[codes.of_row], of_view)
 
 
-def _count_rows(
-    labels: IntArray, group: IntArray, counts: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return, for each code, the number of rows in its cluster of a view, and how many of these are in its group."""
-    names, cluster = np.unique(labels, return_inverse=True)
-    n_groups = int(group.max()) + 1
-    keys, pair = compress(pair_keys(group, n_groups, cluster, len(names)), n_groups * len(names))
-    in_view = sum_by_label(cluster, counts, len(names))[cluster]
-    in_both = sum_by_label(pair, counts, len(keys))[pair]
-    noise = labels == NOISE
-    in_view[noise] = in_both[noise] = 1
-    return in_view, in_both
+def _count_in_both(groups: Partition, clusters: Partition, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return, for each code, the number of rows that are in its group and in its cluster of a view."""
+    if groups[1] == len(counts):  # each code is a group, as in a strict consensus without noise
+        return counts.copy()
+    keys, pair = compress(pair_keys(*groups, *clusters), groups[1] * clusters[1])
+    return sum_by_label(pair, counts, len(keys))[pair]

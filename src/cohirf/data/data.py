@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -16,7 +17,27 @@ from cohirf.algorithm.levels import Resources
 from cohirf.algorithm.population import Weights
 from cohirf.algorithm.storage import Rows, Storage
 
-MakeResources = Callable[[Engine, Storage], Resources]
+
+@dataclass(frozen=True)
+class Setup:
+    """What the first level needs beside the rows.
+
+    Attributes
+    ----------
+    contraction : Contraction
+        How batches are contracted.
+    max_level : int
+        Largest number of levels and redraws.
+    n_jobs : int or None
+        Number of jobs on this machine.
+    make_resources : callable
+        Returns the resources of the level, given where it runs and where its results are kept.
+    """
+
+    contraction: Contraction
+    max_level: int
+    n_jobs: int | None
+    make_resources: Callable[[Engine, Storage], Resources]
 
 
 class DataWeights(Weights, Protocol):
@@ -67,15 +88,16 @@ class Data(Protocol):
     def later_engine(self, n_jobs: int | None) -> Engine:
         """Return the engine of later levels."""
 
-    def contract_first_level(
-        self,
-        weights: Any,
-        contraction: Contraction,
-        max_level: int,
-        n_jobs: int | None,
-        make_resources: MakeResources,
-    ) -> FirstLevel:
+    def contract_first_level(self, weights: Any, setup: Setup) -> FirstLevel:
         """Contract the rows where they are; ``weights`` come from ``check_weights``."""
+
+
+class NewData(Protocol):
+    """Rows for a fitted model."""
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the values."""
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to blocks of rows; the result has ``n_columns`` columns, or is a vector if None."""

@@ -14,14 +14,13 @@ from sklearn.utils.validation import _check_sample_weight
 
 from cohirf.algorithm import population
 from cohirf.algorithm.batches import count_batches
-from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.features import take_features
 from cohirf.algorithm.first_level import FirstLevelHere
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Storage
-from cohirf.data.data import MakeResources
+from cohirf.data.data import Setup
 from cohirf.engines import LocalEngine
 from cohirf.planning import resolve_memory_limit
 from cohirf.scratch import ScratchStorage
@@ -85,22 +84,14 @@ class InMemory:
         """Return the engine of later levels."""
         return LocalEngine(n_jobs)
 
-    def contract_first_level(
-        self,
-        weights: ArrayWeights | None,
-        contraction: Contraction,
-        max_level: int,
-        n_jobs: int | None,
-        make_resources: MakeResources,
-    ) -> FirstLevelHere:
+    def contract_first_level(self, weights: ArrayWeights | None, setup: Setup) -> FirstLevelHere:
         """Contract the rows in this process or in others, which read them from a file that is written once."""
-        engine = LocalEngine(n_jobs)
-        several = count_batches(self.rows.n_rows, contraction.batch_size) > 1
+        engine = LocalEngine(setup.n_jobs)
+        several = count_batches(self.rows.n_rows, setup.contraction.batch_size) > 1
         storage: Storage = ScratchStorage() if several and not engine.is_serial else MemoryStorage()
         values = engine.share(self.rows) if several else self.rows
-        return FirstLevelHere.contract(
-            active_rows(values, weights), contraction, max_level, make_resources(engine, storage)
-        )
+        resources = setup.make_resources(engine, storage)
+        return FirstLevelHere.contract(active_rows(values, weights), setup.contraction, setup.max_level, resources)
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to the rows."""

@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cohirf.algorithm.batches import count_batches
-from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.first_level import FirstLevelHere
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.storage import Rows, RowsWithFeatures, take_in_order
-from cohirf.data.data import MakeResources
+from cohirf.data.data import Setup
 from cohirf.data.in_memory import ArrayWeights, InMemory, active_rows, check_array_weights, room_here
 from cohirf.engines import LocalEngine
 from cohirf.scratch import ScratchStorage
@@ -70,22 +69,14 @@ class InSource:
         """Return the engine of later levels."""
         return LocalEngine(n_jobs)
 
-    def contract_first_level(
-        self,
-        weights: ArrayWeights | None,
-        contraction: Contraction,
-        max_level: int,
-        n_jobs: int | None,
-        make_resources: MakeResources,
-    ) -> FirstLevelHere:
+    def contract_first_level(self, weights: ArrayWeights | None, setup: Setup) -> FirstLevelHere:
         """Contract the rows in this process or in others, which read them from the source themselves."""
-        if count_batches(self.source.n_rows, contraction.batch_size) == 1:  # needs all rows in memory anyway
+        if count_batches(self.source.n_rows, setup.contraction.batch_size) == 1:  # needs all rows in memory anyway
             in_memory = InMemory(self.rows.take(np.arange(self.source.n_rows)))
-            return in_memory.contract_first_level(weights, contraction, max_level, n_jobs, make_resources)
-        resources = make_resources(LocalEngine(n_jobs), ScratchStorage())
-        return FirstLevelHere.contract(
-            active_rows(self.rows, weights, in_order=True), contraction, max_level, resources
-        )
+            return in_memory.contract_first_level(weights, setup)
+        active = active_rows(self.rows, weights, in_order=True)
+        resources = setup.make_resources(LocalEngine(setup.n_jobs), ScratchStorage())
+        return FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to blocks of rows, which are read one after the other."""

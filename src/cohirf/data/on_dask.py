@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.batches import count_batches
-from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere, RowResults, Tree
 from cohirf.algorithm.fusions import Fusions
@@ -29,8 +28,8 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows, FitState, contract_level, make_tasks, split_level
 from cohirf.algorithm.runs import ContractedRun, Survivors
 from cohirf.algorithm.storage import take_in_order
-from cohirf.data.dask_arrays import DaskTable, LazyDaskSource, compute_unoptimised, is_dask
-from cohirf.data.data import MakeResources
+from cohirf.data.dask_arrays import LazyDaskSource, compute_unoptimised, is_dask
+from cohirf.data.data import Setup
 from cohirf.data.in_memory import InMemory, check_array_weights
 from cohirf.engines import DaskEngine, LocalEngine
 from cohirf.engines.dask import (
@@ -135,73 +134,36 @@ class OnDask:
         client = find_client()
         return LocalEngine(n_jobs) if client is None else DaskEngine(client)
 
-    def contract_first_level(
-        self,
-        weights: DaskWeights | None,
-        contraction: Contraction,
-        max_level: int,
-        n_jobs: int | None,
-        make_resources: MakeResources,
-    ) -> FirstLevel:
+    def contract_first_level(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:
         """Contract the rows on the workers that hold them; a single batch is loaded into this process."""
+        contraction = setup.contraction
         if count_batches(self.rows.n_rows, contraction.batch_size) == 1:
-            return self._contract_here(weights, contraction, max_level, n_jobs, make_resources)
+            return self._contract_here(weights, setup)
         chunks = self.rows.array.chunks[0]
         active = ActiveRows(self.rows, in_order=True, chunk_starts=np.cumsum((0, *chunks[:-1])))
         engine = DataLocalEngine(self.rows.array, None if weights is None else weights.source.array)
-        resources = make_resources(engine, ScratchStorage())
+        resources = setup.make_resources(engine, ScratchStorage())
         leaves = contract_level(active, 1, contraction, resources, None)
         batches, cuts = split_level(active, 1, contraction)
         tasks = list(make_tasks(active, 1, batches, cuts, resources, None))
         return FirstLevelOnDask(self, leaves, [task.run.start for task in tasks], engine.outcomes(tasks, contraction))
 
-    def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
-        """Apply ``function`` to each chunk."""
-        return DaskTable(self.rows.array, None).map_rows(function, n_columns, dtype)
-
-    def _contract_here(
-        self,
-        weights: DaskWeights | None,
-        contraction: Contraction,
-        max_level: int,
-        n_jobs: int | None,
-        make_resources: MakeResources,
-    ) -> FirstLevel:
+    def _contract_here(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:
         everything = np.arange(self.rows.n_rows)
         here = None if weights is None else check_array_weights(weights.take(everything), len(everything))
-        in_memory = InMemory(self.rows.take(everything))
-        first_level = in_memory.contract_first_level(here, contraction, max_level, n_jobs, make_resources)
-        return LoadedFirstLevel(first_level, self.rows.array.chunks[0])
+        first_level = InMemory(self.rows.take(everything)).contract_first_level(here, setup)
+        return LoadedFirstLevel(**vars(first_level), chunks=self.rows.array.chunks[0])
 
 
 @dataclass(frozen=True)
-class LoadedFirstLevel:
+class LoadedFirstLevel(FirstLevelHere):
     """The first level of rows that were loaded into this process; results by row become Dask arrays again."""
 
-    here: FirstLevelHere
     chunks: tuple[int, ...]
-
-    @property
-    def leaves(self) -> Survivors:
-        """The rows that the first level left active."""
-        return self.here.leaves
-
-    @property
-    def readable(self) -> Any:
-        """The rows of the data."""
-        return self.here.readable
-
-    def find_leaves(self, rows: IntArray) -> IntArray:
-        """Return the leaf that each of the given rows belongs to."""
-        return self.here.find_leaves(rows)
-
-    def label(self, labels: IntArray) -> IntArray:
-        """Return the label of each row of the data, given the label of each leaf."""
-        return self.here.label(labels)
 
     def hand_down(self, state: FitState, labels: IntArray) -> tuple[RowResults, Tree]:
         """Return the results of all rows with the chunks of the data."""
-        found, tree = self.here.hand_down(state, labels)
+        found, tree = super().hand_down(state, labels)
         vectors = (found.labels, found.parents, found.absorbed_at, found.stability)
         da = dask_array()
         return RowResults(*(da.from_array(vector, chunks=(self.chunks,)) for vector in vectors)), tree

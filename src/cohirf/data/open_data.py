@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from cohirf import validation
 from cohirf.data.dask_arrays import DaskTable, LazyDaskSource, is_dask, refuse_other_collections, spread_source
-from cohirf.data.data import Data
+from cohirf.data.data import Data, NewData
 from cohirf.data.in_memory import InMemory
 from cohirf.data.in_source import InSource
 from cohirf.data.on_dask import OnDask
@@ -43,7 +43,7 @@ def open_training_data(model: Any, X: Any, *, on_cluster: bool) -> Data:
     return InMemory(X, validation.column_means(X) if fills else None)
 
 
-def open_new_data(model: Any, X: Any) -> Data | DaskTable:
+def open_new_data(model: Any, X: Any) -> NewData:
     """Validate rows for a fitted model."""
     if is_dask(X):
         return _open_table(model, X, reset=False)

@@ -30,7 +30,7 @@ from typing import Any
 
 import psutil
 from joblib import Parallel, delayed, effective_n_jobs
-from joblib._parallel_backends import LokyBackend
+from joblib._parallel_backends import LokyBackend, MultiprocessingBackend, SequentialBackend, ThreadingBackend
 from joblib.externals.loky.backend.reduction import dumps
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from joblib.parallel import get_active_backend
@@ -51,7 +51,8 @@ START_BYTES, WARM_BYTES = 2**26, 2**25  # a task with more data takes so long th
 IDLE_SECONDS = 240.0  # joblib ends processes that had nothing to do for 300 seconds
 CHUNK_SECONDS = 0.02  # how long a process should work before it fetches more tasks
 WATCH_SECONDS = 1.0
-LOCAL_BACKENDS = {"SequentialBackend", "ThreadingBackend", "LokyBackend", "MultiprocessingBackend"}
+# exactly these classes: backends of clusters, such as Ray's, may be subclasses
+LOCAL_BACKENDS = {SequentialBackend, ThreadingBackend, LokyBackend, MultiprocessingBackend}
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class LocalEngine:
     @property
     def writes_here(self) -> bool:
         """Whether tasks run on this machine; the user may have chosen a backend of another one."""
-        return type(get_active_backend()[0]).__name__ in LOCAL_BACKENDS
+        return type(get_active_backend()[0]) in LOCAL_BACKENDS
 
     def share(self, rows: Any) -> Any:
         """Return rows that processes of this machine read from a file, which is written when they are first sent."""
@@ -125,7 +126,8 @@ def _in_processes(function: Function, tasks: Iterator[Task], n_jobs: int, per_ca
             under_way.popleft()
             any_result = True
             yield result
-        _note_running(n_jobs)
+        if backend != "threading":
+            _note_running(n_jobs)
     except TerminatedWorkerError as error:
         raise RuntimeError(
             f"A worker process was killed, perhaps because of too little memory: lower n_jobs or batch_size. With "

@@ -31,7 +31,7 @@ from cohirf.algorithm.thin_batches import ThinBatchesWarning, judge_first_level
 from cohirf.callers import warn_caller
 from cohirf.choice import SAMPLED_ROWS, Choice, choose_number
 from cohirf.data import Data
-from cohirf.data.data import DataWeights
+from cohirf.data.data import DataWeights, Setup
 from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.fitting.begin import Screen, WrapEngine, begin, check_weights
@@ -100,9 +100,8 @@ class Fit:
         model = self.model
         self._warn_if_no_two_rows_can_fuse()
         max_level = model.max_iter + model.redraws + 1  # the last one merges to the wanted number of clusters
-        first_level = self.data.contract_first_level(
-            self.weights, self.contraction, max_level, model.n_jobs, self._first_resources
-        )
+        setup = Setup(self.contraction, max_level, model.n_jobs, self._first_resources)
+        first_level = self.data.contract_first_level(self.weights, setup)
         storage: Storage = ScratchStorage() if first_level.readable is None else MemoryStorage()
         values = self.data.rows if first_level.readable is None else first_level.readable
         state = FitState.of_leaves(first_level.leaves, values, self._population.n_rows, max_level, storage)
