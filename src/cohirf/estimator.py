@@ -65,8 +65,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     consensus : {"auto", "strict", "relaxed", "majority"}, default="auto"
         Which rows fuse. "strict" fuses rows that have the same label in every view. "relaxed" does the same after it
         has dropped views that disagree with the others. "majority" fuses groups of rows that have the same label in
-        most views; it is not part of the paper. "auto" means "majority" if all rows are in one batch, and "strict"
-        otherwise.
+        most views; it is not part of the paper. "auto" means "strict" for 2 to 50
+        batches, and "majority" otherwise.
     consensus_threshold : float, default=None
         For ``consensus="relaxed"`` (h in the paper; None means 0.8): the view with the lowest agreement is dropped,
         repeatedly, while that agreement is below this value. The agreement of a view is the adjusted Rand index

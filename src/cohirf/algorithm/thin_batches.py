@@ -128,7 +128,8 @@ def judge_first_level(
         Engines that cluster the samples.
     """
     batch_size, method = contraction.batch_size, contraction.views.method
-    if batch_size is None or record.rows_held_aside == 0 or method.n_clusters is not None:
+    has_number = method.n_clusters is not None or method.asked is not None
+    if batch_size is None or record.rows_held_aside == 0 or has_number:
         return None
     share_left = (record.rows_out - record.rows_held_aside) / (record.rows_in - record.rows_held_aside)
     if share_left <= FEW:

@@ -50,7 +50,7 @@ def cut(
     chosen = None if clusters is not None else _level(hierarchy, str(level))
     labels = hierarchy.cut(level=chosen) if chosen is not None else _cut_to(hierarchy, str(clusters))
     sizes = sorted(np.bincount(labels[labels >= 0]).tolist(), reverse=True)
-    document = {"command": "cut", "level": chosen, "rows": len(labels), "clusters": len(sizes)}
+    document: dict[str, Any] = {"command": "cut", "level": chosen, "rows": len(labels), "clusters": len(sizes)}
     document["rows_in_no_cluster"] = int((labels < 0).sum())
     document |= {"sizes": sizes[:MOST_SIZES], "written": {} if out is None else {"labels": str(out)}}
     if out is not None:

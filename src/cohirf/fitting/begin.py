@@ -109,7 +109,7 @@ def _settle(model: Any, screen: Screen, entropy: Entropy, *, weighted: bool) -> 
     plan = plan_batches(
         lambda size: rows.take(draw_rows(rows.n_rows, size, entropy)),
         rows.n_rows,
-        make_contraction(model, data, Settled(entropy, None), weighted=weighted, several_batches=True),
+        make_contraction(model, data, Settled(entropy, None), weighted=weighted, n_batches=2),
         **data.room(model.memory_limit, model.n_jobs),
     )
     if model.verbose:

@@ -27,6 +27,9 @@ from cohirf.data import Data
 from cohirf.fitting.goal import Goal
 
 CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
+# With few batches, the finer groups of the strict consensus gave better clusters. With many, they are contracted too
+# slowly, and were no better.
+FEW_BATCHES = 50
 THRESHOLDS = {"relaxed": 0.8, "majority": 0.5}
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
 
@@ -40,17 +43,17 @@ class Settled:
 
 
 def make_contraction(
-    model: Any, data: Data, settled: Settled, *, weighted: bool, several_batches: bool | None = None
+    model: Any, data: Data, settled: Settled, *, weighted: bool, n_batches: int | None = None
 ) -> Contraction:
     """Return how the fit of a model contracts batches of the data, which has the relevant features only.
 
-    Whether there are several batches follows from the batch size, unless it is not known yet.
+    The number of batches follows from their size, unless this is not known yet.
     """
-    if several_batches is None:
-        several_batches = count_batches(data.rows.n_rows, settled.batch_size) > 1
+    if n_batches is None:
+        n_batches = count_batches(data.rows.n_rows, settled.batch_size)
     goal, n_features = Goal.of(model), model._count_view_features()
     whole = BaseMethod.of(model._base_method()).is_deterministic and n_features == data.n_features
-    method = goal.method(model.estimator, several_batches=several_batches, one_view=model.n_views == 1 or whole)
+    method = goal.method(model.estimator, several_batches=n_batches > 1, one_view=model.n_views == 1 or whole)
     if model.redraws and method.n_clusters is not None:
         raise ValueError(
             f"redraws={model.redraws} cannot be combined with a fixed number of clusters, and "
@@ -59,7 +62,7 @@ def make_contraction(
         )
     return Contraction(
         views=Views(method, model.n_views, n_features, settled.entropy, model.scale_views),
-        consensus=_consensus_function(model, goal, several_batches=several_batches),
+        consensus=_consensus_function(model, goal, n_batches),
         choose_medoids=_medoid_function(model),
         batch_size=settled.batch_size,
         weighted=weighted,
@@ -69,16 +72,16 @@ def make_contraction(
     )
 
 
-def _consensus_function(model: Any, goal: Goal, *, several_batches: bool) -> Callable[[Codes], Consensus]:
+def _consensus_function(model: Any, goal: Goal, n_batches: int) -> Callable[[Codes], Consensus]:
     consensus = model.consensus
     if consensus == "auto":
-        consensus = "strict" if several_batches else "majority"
+        consensus = "strict" if 1 < n_batches <= FEW_BATCHES else "majority"
     if consensus == "strict":
         return strict_consensus
     threshold = THRESHOLDS[consensus] if model.consensus_threshold is None else model.consensus_threshold
     if consensus == "relaxed":
         return partial(relaxed_consensus, threshold=threshold)
-    if several_batches or goal.n_clusters is None:
+    if n_batches > 1 or goal.n_clusters is None:
         return partial(majority_consensus, majority=threshold)
     return partial(ample_majority, majority=threshold, n_clusters=goal.n_clusters)
 

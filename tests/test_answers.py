@@ -1,0 +1,282 @@
+"""What a fit ends with: exactly k clusters, noise, a tree up to one cluster, exemplars, a chosen number."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.cluster.hierarchy import is_valid_linkage
+from sklearn.cluster import (
+    DBSCAN,
+    HDBSCAN,
+    OPTICS,
+    AgglomerativeClustering,
+    BisectingKMeans,
+    KMeans,
+    MiniBatchKMeans,
+    SpectralClustering,
+)
+from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs, make_moons
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import cohirf
+from cohirf import CoHiRF, open_source
+
+pytestmark = pytest.mark.filterwarnings("ignore:Graph is not fully connected:UserWarning")  # of spectral clustering
+IRIS = load_iris().data
+BLOBS, BLOB_OF = make_blobs(300, n_features=4, centers=5, cluster_std=0.5, random_state=0)
+TOLD = {
+    "none": None,
+    "kmeans": KMeans(9, n_init=1),
+    "minibatch": MiniBatchKMeans(9, n_init=1),
+    "bisecting": BisectingKMeans(9),
+    "gmm": GaussianMixture(9, covariance_type="diag"),
+    "ward": AgglomerativeClustering(9),
+    "spectral": SpectralClustering(9, affinity="nearest_neighbors"),
+    "pipeline": make_pipeline(StandardScaler(), KMeans(9, n_init=1)),
+}
+FINDING = {"dbscan": DBSCAN(0.5), "hdbscan": HDBSCAN(copy=True), "optics": OPTICS(min_samples=7)}
+
+
+# -- the number of clusters ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch_size", [None, 40])
+@pytest.mark.parametrize("base", TOLD)
+def test_a_number_that_is_asked_for_is_reached_exactly(base, batch_size):
+    model = CoHiRF(TOLD[base], n_clusters=5, batch_size=batch_size, n_views=3, random_state=0).fit(IRIS)
+    assert np.unique(model.labels_).tolist() == list(range(5))
+    assert model.n_clusters_ == 5
+
+
+@pytest.mark.parametrize("base", [name for name in TOLD if name != "none"])
+def test_a_base_method_that_is_told_a_number_means_it(base):
+    model = CoHiRF(TOLD[base], batch_size=50, n_views=2, random_state=0).fit(IRIS)
+    assert model.n_clusters_ == 9
+
+
+def test_separated_clusters_are_found_without_a_base_method():
+    model = CoHiRF(n_clusters=5, random_state=0).fit(BLOBS)
+    assert adjusted_rand_score(BLOB_OF, model.labels_) == 1
+    assert adjusted_rand_score(BLOB_OF, CoHiRF(random_state=0).fit(BLOBS).labels_) == 1
+
+
+def test_the_paper_keeps_the_clusters_of_the_last_level():
+    model = CoHiRF.as_published(KMeans(5, n_init=1), n_views=8, random_state=0).fit(IRIS)
+    assert model.n_clusters_ == model.hierarchy_.cluster_counts()[-1] == model.diagnostics_[-1].rows_out > 5
+    changed = CoHiRF.as_published(consensus="relaxed").get_params()
+    assert (changed["consensus"], changed["n_clusters"], changed["medoid_weights"]) == ("relaxed", "levels", False)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3])
+def test_more_clusters_than_distinct_rows_are_refused(n_rows):
+    X = np.repeat(np.arange(float(n_rows))[:, None], 4, axis=0)
+    message = rf"n_clusters=4 cannot be reached: the data has only {n_rows} distinct rows or groups. Lower n_clusters."
+    with pytest.warns(), pytest.raises(ValueError, match=message):
+        CoHiRF(n_clusters=4, random_state=0).fit(X)
+
+
+def test_a_method_that_finds_fewer_clusters_says_so():
+    with pytest.raises(ValueError, match=r"n_clusters=7 cannot be reached: DBSCAN found 2 clusters, and clusters can"):
+        CoHiRF(DBSCAN(0.5), n_clusters=7).fit(IRIS)
+
+
+def test_clusters_that_a_method_finds_are_merged_to_the_number_asked_for():
+    found = CoHiRF(OPTICS(min_samples=5)).fit(IRIS)
+    merged = CoHiRF(OPTICS(min_samples=5), n_clusters=2).fit(IRIS)
+    assert found.n_clusters_ > 2 == merged.n_clusters_
+    assert ((found.labels_ < 0) == (merged.labels_ < 0)).all()
+    assert all(len(set(merged.labels_[found.labels_ == label])) == 1 for label in range(found.n_clusters_))
+
+
+def test_labels_do_not_depend_on_jobs_or_the_kind_of_source(tmp_path):
+    np.save(tmp_path / "X.npy", BLOBS)
+    options = {"n_clusters": 5, "batch_size": 60, "random_state": 0}
+    here = CoHiRF(**options).fit(BLOBS)
+    assert (CoHiRF(**options, n_jobs=2).fit(BLOBS).labels_ == here.labels_).all()
+    read, given = (CoHiRF(**options).fit(open_source(data)) for data in (tmp_path / "X.npy", BLOBS))
+    assert (read.labels_ == given.labels_).all()
+    assert read.hierarchy_ == given.hierarchy_
+    assert read.n_clusters_ == 5
+    assert (BLOBS[read.exemplar_indices_] == read.exemplars_).all()
+
+
+def test_weights_count_as_repeated_rows_in_the_merges():
+    weights = np.random.default_rng(0).integers(1, 4, len(IRIS)).astype(float)
+    options = {"n_clusters": 4, "n_views": 1, "consensus": "strict", "random_state": 0}
+    base = DBSCAN(0.3, min_samples=1)  # groups that do not depend on weights
+    weighted = CoHiRF(base, **options).fit(IRIS, sample_weight=weights)
+    repeated = CoHiRF(base, **options).fit(np.repeat(IRIS, weights.astype(int), axis=0))
+    assert (np.repeat(weighted.labels_, weights.astype(int)) == repeated.labels_).all()
+    assert np.allclose(weighted.hierarchy_.tree.linkage[:, 2], repeated.hierarchy_.tree.linkage[:, 2])
+
+
+def test_groups_beyond_the_bound_are_contracted_by_further_levels(monkeypatch):
+    for module in ("cohirf.fitting.goal", "cohirf.algorithm.merge_tree", "cohirf.algorithm.ward"):
+        monkeypatch.setattr(f"{module}.MAX_LINKED", 30)
+    model = CoHiRF(n_clusters=5, batch_size=50, random_state=0).fit(BLOBS)
+    assert model.n_iter_ > 1
+    assert model.n_clusters_ == 5
+    assert model.diagnostics_[-1].rows_out < 60 < model.diagnostics_[0].rows_out
+    assert adjusted_rand_score(BLOB_OF, model.labels_) > 0.95
+
+
+# -- noise ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", [IRIS, load_wine().data, make_moons(200, noise=0.08, random_state=0)[0]])
+@pytest.mark.parametrize("base", FINDING)
+def test_a_density_method_in_one_batch_gives_its_own_clusters_and_noise(base, data):
+    data = StandardScaler().fit_transform(data)
+    alone = FINDING[base].fit_predict(data)
+    model = CoHiRF(FINDING[base]).fit(data)
+    assert ((model.labels_ < 0) == (alone < 0)).all()
+    assert adjusted_rand_score(alone, model.labels_) == 1
+    assert model.n_clusters_ == alone.max() + 1
+
+
+def test_noise_is_a_cluster_if_asked_for():
+    alone = DBSCAN(0.5).fit_predict(IRIS)
+    model = CoHiRF(DBSCAN(0.5), noise="clusters").fit(IRIS)
+    assert model.n_clusters_ == alone.max() + 1 + (alone < 0).sum()
+    assert np.bincount(model.labels_)[model.labels_[alone < 0]].tolist() == [1] * (alone < 0).sum()
+
+
+def test_a_row_that_fused_is_not_noise_and_a_row_in_no_cluster_is_not_in_the_tree():
+    model = CoHiRF(DBSCAN(0.5)).fit(IRIS)
+    noise = np.flatnonzero(model.labels_ < 0)
+    assert len(noise) == 17
+    assert not np.isin(noise, model.hierarchy_.tree.medoids).any()
+    assert (model.hierarchy_.cut(n_clusters=1)[noise] == -1).all()
+    assert (model.hierarchy_.cut(n_clusters=2) == model.labels_).all()
+    linkage = model.hierarchy_.to_linkage()
+    assert is_valid_linkage(linkage)
+    assert len(linkage) == len(IRIS) - 1
+
+
+def test_if_all_is_noise_there_is_no_cluster_and_an_empty_tree(tmp_path):
+    model = CoHiRF(DBSCAN(1e-9)).fit(BLOBS)
+    assert (model.labels_ == -1).all()
+    assert (model.n_clusters_, model.hierarchy_.tree.n_leaves) == (0, 0)
+    assert model.exemplars_.shape == (0, 4)
+    model.save(tmp_path / "model")
+    assert cohirf.load(tmp_path / "model").hierarchy_ == model.hierarchy_
+
+
+# -- small clusters ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("min_size", [20, 0.14])
+def test_small_clusters_are_noise_or_join_the_nearest(min_size):
+    X = np.concatenate([BLOBS, BLOBS[:5] + 100])
+    noise = CoHiRF(n_clusters=6, min_cluster_size=min_size, random_state=0).fit(X)
+    joined = noise.set_params(small_clusters="nearest").fit(X)
+    assert joined.n_clusters_ == 5
+    assert joined.labels_.min() == 0
+    far = joined.labels_[-5:]
+    centres = np.array([X[:300][blob == BLOB_OF].mean(axis=0) for blob in range(5)])
+    nearest = np.linalg.norm(centres - X[-5:].mean(axis=0), axis=1).argmin()
+    assert (far == joined.labels_[np.flatnonzero(nearest == BLOB_OF)[0]]).all()
+    assert (CoHiRF(n_clusters=6, min_cluster_size=min_size, random_state=0).fit(X).labels_[-5:] == -1).all()
+
+
+# -- the tree ------------------------------------------------------------------------------------------------------
+
+MODELS = {
+    "one batch": CoHiRF(n_clusters=4, random_state=0),
+    "batches": CoHiRF(KMeans(4, n_init=1), batch_size=30, random_state=0),
+    "published": CoHiRF.as_published(KMeans(6, n_init=1), n_views=4, max_features=2, random_state=0),
+    "published, batches": CoHiRF.as_published(KMeans(6, n_init=1), batch_size=40, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_level_is_a_cut_of_the_tree_and_every_number_can_be_cut(name):
+    hierarchy = MODELS[name].fit(IRIS).hierarchy_
+    tree = hierarchy.tree
+    coarser = np.zeros(len(IRIS), dtype=int)
+    for n_clusters in range(1, tree.n_leaves + 1):
+        labels = hierarchy.cut(n_clusters=n_clusters)
+        assert np.unique(labels).tolist() == list(range(n_clusters))
+        assert len(set(zip(labels.tolist(), coarser.tolist(), strict=True))) == n_clusters  # it refines the one before
+        coarser = labels
+    for level in range(tree.level, hierarchy.n_levels + 1):
+        labels = hierarchy.cut(level=level)
+        assert (hierarchy.cut(n_clusters=int(labels.max()) + 1) == labels).all()
+    assert (np.diff(tree.linkage[:, 2]) >= 0).all()
+    assert is_valid_linkage(hierarchy.to_linkage())
+
+
+def test_the_last_level_is_the_final_partition():
+    model = MODELS["one batch"].fit(IRIS)
+    assert (model.hierarchy_.cut(level=model.hierarchy_.n_levels) == model.labels_).all()
+    assert model.hierarchy_.n_levels == model.n_iter_ + 1
+    assert set(model.medoid_indices_) == set(model.hierarchy_.medoids(model.hierarchy_.n_levels))
+
+
+# -- exemplars -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_the_exemplar_is_the_row_nearest_to_the_mean_of_all_rows_of_its_cluster(container):
+    model = CoHiRF(KMeans(3, n_init=1), random_state=0).fit(container(IRIS))
+    for label, row in enumerate(model.exemplar_indices_):
+        rows = np.flatnonzero(model.labels_ == label)
+        sums = ((IRIS[rows][:, None] - IRIS[rows]) ** 2).sum(axis=(1, 2))
+        assert np.isclose(sums[rows == row], sums.min()).all()
+    values = model.exemplars_.toarray() if sparse.issparse(model.exemplars_) else model.exemplars_
+    assert (values == IRIS[model.exemplar_indices_]).all()
+
+
+def test_exemplars_have_all_features_also_if_some_are_screened_out():
+    X = np.concatenate([IRIS, np.random.default_rng(0).normal(size=(150, 3))], axis=1)
+    model = CoHiRF(n_clusters=3, feature_screen=True, random_state=0).fit(X)
+    assert len(model.relevant_features_) < 7
+    assert (model.exemplars_ == X[model.exemplar_indices_]).all()
+
+
+# -- the chosen number ---------------------------------------------------------------------------------------------
+
+
+def test_the_number_with_the_highest_silhouette_is_chosen(tmp_path):
+    model = CoHiRF(n_clusters="auto", random_state=0).fit(BLOBS)
+    choice = model.choice_
+    assert model.n_clusters_ == choice.n_clusters == 5
+    assert choice.candidates[choice.silhouettes.argmax()] == 5
+    assert choice.describe().startswith("5 clusters have the highest silhouette (0.")
+    assert (np.diff(choice.heights) <= 0).all()
+    model.save(tmp_path / "model")
+    loaded = cohirf.load(tmp_path / "model").choice_
+    assert (loaded.n_clusters, loaded.describe()) == (5, choice.describe())
+    assert CoHiRF(n_clusters=5, random_state=0).fit(BLOBS).choice_ is None
+
+
+@pytest.mark.parametrize("base", [SpectralClustering(3, affinity="nearest_neighbors"), DBSCAN(1.6, min_samples=2)])
+def test_the_number_is_chosen_for_other_methods_and_in_batches(base):
+    options = {} if isinstance(base, SpectralClustering) else {"batch_size": 60}
+    model = CoHiRF(base, n_clusters="auto", n_views=2, random_state=0, **options).fit(BLOBS)
+    assert model.n_clusters_ == model.choice_.n_clusters > 1
+
+
+def test_identical_rows_leave_nothing_to_choose():
+    with pytest.warns():
+        model = CoHiRF(random_state=0).fit(np.ones((20, 2)))
+    assert model.n_clusters_ == 1
+    assert model.choice_.describe() == "There is one cluster, and nothing to choose."
+
+
+# -- quality -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_defaults_beat_k_means_with_ten_starts_on_digits():
+    X, y = load_digits(return_X_y=True)
+    ours, theirs = (
+        np.mean([adjusted_rand_score(y, make(seed).fit_predict(X)) for seed in range(5)])
+        for make in (
+            lambda seed: CoHiRF(n_clusters=10, random_state=seed),
+            lambda seed: KMeans(10, n_init=10, random_state=seed),
+        )
+    )
+    assert ours > theirs
