@@ -1,0 +1,117 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans, MiniBatchKMeans, SpectralClustering
+from sklearn.decomposition import PCA
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+
+from cohirf import CoHiRF
+from cohirf.clusterers import KernelKMeans
+from cohirf.fitting.goal import Goal
+from cohirf.fitting.quick_k_means import QuickKMeans
+
+
+def told(model, *, several_batches=False, one_view=False):
+    """Return what the base method of a model is told, and how many clusters are asked for."""
+    method = Goal.of(model).method(model.estimator, several_batches=several_batches, one_view=one_view)
+    return method.n_told, method.asked
+
+
+@pytest.mark.parametrize(
+    ("model", "goal"),
+    [
+        (CoHiRF(), Goal(is_chosen=True)),
+        (CoHiRF(KMeans(5)), Goal(n_clusters=5)),
+        (CoHiRF(GaussianMixture(4)), Goal(n_clusters=4)),
+        (CoHiRF(make_pipeline(PCA(3), KMeans(6))), Goal(n_clusters=6)),
+        (CoHiRF(KernelKMeans(6, n_components=50)), Goal(n_clusters=6)),
+        (CoHiRF(AgglomerativeClustering(None, distance_threshold=1.0)), Goal()),
+        (CoHiRF(DBSCAN()), Goal()),
+        (CoHiRF(DBSCAN(), n_clusters=3), Goal(n_clusters=3, is_required=True)),
+        (CoHiRF(KMeans(5), n_clusters="auto"), Goal(is_chosen=True)),
+        (CoHiRF.as_published(KMeans(5)), Goal(as_published=True)),
+    ],
+)
+def test_the_goal_is_what_the_user_wrote(model, goal):
+    assert Goal.of(model) == goal
+
+
+def test_k_means_is_told_more_and_other_methods_only_in_batches():
+    assert told(CoHiRF(KMeans(5))) == (20, 5)
+    assert told(CoHiRF(n_clusters=5)) == (20, 5)
+    assert told(CoHiRF(make_pipeline(PCA(2), MiniBatchKMeans(3)))) == (12, 3)
+    assert told(CoHiRF(SpectralClustering(5))) == (5, 5)
+    assert told(CoHiRF(SpectralClustering(5)), several_batches=True) == (20, 5)
+    assert told(CoHiRF(AgglomerativeClustering(5)), several_batches=True, one_view=True) == (40, 5)
+    assert told(CoHiRF(GaussianMixture(5), n_clusters=3), several_batches=True) == (12, 3)
+    assert told(CoHiRF()) == (60, 15)
+
+
+def test_as_published_the_base_method_is_left_as_it_is():
+    for several_batches in (False, True):
+        assert told(CoHiRF.as_published(KMeans(5)), several_batches=several_batches) == (5, None)
+    assert told(CoHiRF.as_published()) == (8, None)
+
+
+def test_iterations_of_k_means_are_limited_and_the_users_method_is_not_changed():
+    base = make_pipeline(PCA(2), KMeans(3, max_iter=200))
+    method = Goal.of(CoHiRF(base)).method(base, several_batches=False, one_view=False)
+    assert method.clusterer.max_iter == 10
+    assert base[-1].get_params()["max_iter"] == 200
+    few = Goal.of(CoHiRF(KMeans(3, max_iter=4))).method(KMeans(3, max_iter=4), several_batches=False, one_view=False)
+    assert few.clusterer.max_iter == 4
+
+
+def test_a_small_batch_is_told_fewer_but_not_fewer_than_asked_for():
+    class Recorder(KMeans):
+        calls = []
+
+        def fit_predict(self, X, y=None, sample_weight=None):
+            self.calls.append(self.n_clusters)
+            return super().fit_predict(X)
+
+    method = Goal(n_clusters=4).method(Recorder(4, n_init=1), several_batches=True, one_view=False)
+    rng = np.random.default_rng(0)
+    for n_rows in (60, 24, 6):
+        method.label_rows(rng.normal(size=(n_rows, 2)), rng)
+    assert Recorder.calls == [16, 8, 4]
+    assert method.label_rows(np.array([[1.0], [2.0], [1.0]]), rng).tolist() == [0, 1, 0]  # fewer rows than asked for
+
+
+def state(n_active, n_batches=1, rows_held_aside=0, **facts):
+    record = SimpleNamespace(n_batches=n_batches, rows_held_aside=rows_held_aside)
+    return SimpleNamespace(**{"n_active": n_active, "record": record, "stalled": False, "converged": False} | facts)
+
+
+def test_levels_end_when_all_rows_were_together_or_few_enough_are_left():
+    finds, knows = Goal(), Goal(n_clusters=5)
+    assert finds.is_reached(state(10**6))
+    assert not finds.is_reached(state(10, n_batches=3, rows_held_aside=4))
+    assert knows.is_reached(state(2000, n_batches=3, rows_held_aside=4))
+    assert not knows.is_reached(state(2001, n_batches=3, rows_held_aside=4))
+    assert knows.is_reached(state(2001, n_batches=3, stalled=True))
+    published = Goal(as_published=True)
+    assert not published.is_reached(state(10))
+    assert published.is_reached(state(10, converged=True))
+    assert published.is_reached(state(10, n_batches=2, stalled=True))
+
+
+def test_the_quick_k_means_fits_a_sample_and_assigns_all_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(400, 2)), rng.normal(size=(400, 2)) + 20])
+    whole = QuickKMeans(2, random_state=0).fit_predict(X)
+    monkeypatch.setattr("cohirf.fitting.quick_k_means.ROWS_PER_CLUSTER", 20)
+    sizes = []
+    monkeypatch.setattr(
+        "cohirf.fitting.quick_k_means.KMeans.fit",
+        lambda self, X, sample_weight=None, fit=KMeans.fit: (
+            sizes.append(X.shape[0]) or fit(self, X, None, sample_weight)
+        ),
+    )
+    sampled = QuickKMeans(2, random_state=0).fit_predict(X)
+    assert sizes == [40]
+    assert len(set(zip(whole.tolist(), sampled.tolist(), strict=True))) == 2
+    weights = np.where(np.arange(800) < 400, 1.0, 2.0)
+    assert len(QuickKMeans(2, random_state=0).fit(X, sample_weight=weights).labels_) == 800
