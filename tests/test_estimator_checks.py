@@ -20,14 +20,15 @@ from cohirf.algorithm import screening
 
 few_views = {"n_views": 3, "max_features": 0.3, "min_cluster_size": 5}
 ESTIMATORS = {
-    "strict": CoHiRF.as_published(KMeans(n_clusters=3), **few_views),
-    "relaxed": CoHiRF.as_published(KMeans(n_clusters=3), consensus="relaxed", **few_views),
-    "weighted": CoHiRF.as_published(KMeans(n_clusters=3), medoid_weights=True, **few_views),
-    "screened": CoHiRF.as_published(KMeans(n_clusters=3), feature_screen=True, **few_views),
-    "majority": CoHiRF.as_published(
-        KMeans(n_clusters=3), consensus="majority", scale_views=True, **few_views | {"majority": 0.95}
+    "strict": CoHiRF(KMeans(n_clusters=3), **few_views),
+    "relaxed": CoHiRF(KMeans(n_clusters=3), consensus="relaxed", **few_views),
+    "weighted": CoHiRF(KMeans(n_clusters=3), medoid_weights=True, **few_views),
+    "screened": CoHiRF(KMeans(n_clusters=3), feature_screen=True, **few_views),
+    "majority": CoHiRF(
+        KMeans(n_clusters=3), consensus="majority", scale_views=True, **few_views | {"consensus_threshold": 0.95}
     ),
-    "batched": CoHiRF.as_published(KMeans(n_clusters=3), batch_size=20, **few_views),
+    "batched": CoHiRF(KMeans(n_clusters=3), batch_size=20, **few_views),
+    "published": CoHiRF.as_published(KMeans(n_clusters=3), **few_views),
 }
 ON_WEIGHTS = [check_sample_weight_equivalence_on_dense_data, check_sample_weight_equivalence_on_sparse_data]
 # The clusters of few views have other numbers; and with K-Means, whose random start depends on the number of rows, they
@@ -45,21 +46,21 @@ def few_views_of_a_screening(monkeypatch):
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-@parametrize_with_checks([CoHiRF.as_published(n_views=2)], expected_failed_checks=lambda estimator: NUMBERED)
+@parametrize_with_checks([CoHiRF(n_views=2)], expected_failed_checks=lambda estimator: NUMBERED)
 def test_ordinary_settings_pass_all_checks_but_those_on_the_numbers_of_clusters(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [CoHiRF.as_published(), CoHiRF.as_published(DBSCAN()), *ESTIMATORS.values()],
+    [CoHiRF(), CoHiRF(DBSCAN()), *ESTIMATORS.values()],
     expected_failed_checks=lambda estimator: NUMBERED,
 )
 def test_other_settings_pass_all_checks_but_those_on_the_numbers_of_clusters(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks([CoHiRF.as_published(DBSCAN(), min_cluster_size=5)])
+@parametrize_with_checks([CoHiRF(DBSCAN(), min_cluster_size=5)])
 def test_all_checks_pass_where_small_clusters_are_not_reported(estimator, check):
     check(estimator)
 

@@ -1,4 +1,5 @@
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ def test_iterations_of_k_means_are_limited_and_the_users_method_is_not_changed()
 
 def test_a_small_batch_is_told_fewer_but_not_fewer_than_asked_for():
     class Recorder(KMeans):
-        calls = []
+        calls: ClassVar[list[int]] = []
 
         def fit_predict(self, X, y=None, sample_weight=None):
             self.calls.append(self.n_clusters)
