@@ -53,19 +53,19 @@ def test_ordinary_settings_pass_all_checks_but_those_on_the_numbers_of_clusters(
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [CoHiRF(), CoHiRF(DBSCAN()), *ESTIMATORS.values()],
+    [CoHiRF(), *ESTIMATORS.values()],
     expected_failed_checks=lambda estimator: NUMBERED,
 )
 def test_other_settings_pass_all_checks_but_those_on_the_numbers_of_clusters(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks([CoHiRF(DBSCAN(), min_cluster_size=5)])
-def test_all_checks_pass_where_small_clusters_are_not_reported(estimator, check):
+@parametrize_with_checks([CoHiRF(DBSCAN(0.3)), CoHiRF(DBSCAN(0.3), min_cluster_size=5)])
+def test_all_checks_pass_where_rows_without_structure_are_noise(estimator, check):
     check(estimator)
 
 
 @pytest.mark.parametrize("check", ON_WEIGHTS)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_checks_on_weights_pass_where_many_views_find_nothing(name, check):
-    check("CoHiRF", clone(ESTIMATORS[name]).set_params(n_views=20))
+    check("CoHiRF", clone(ESTIMATORS[name]).set_params(n_views=20, n_clusters="levels", consensus="strict"))
