@@ -36,6 +36,8 @@ pa = pytest.importorskip("pyarrow")
 
 K_MEANS = KMeans(4, n_init=1)
 MODELS = {
+    "defaults": CoHiRF(n_clusters=4, n_views=3),
+    "defaults, noise": CoHiRF(DBSCAN(eps=0.9)),
     "k-means": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6),
     "dbscan": CoHiRF.as_published(DBSCAN(eps=1.5), n_views=2),
     "relaxed": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6, consensus="relaxed", scale_views=True),
@@ -47,7 +49,7 @@ MODELS = {
     ),
     "redraws": CoHiRF.as_published(DBSCAN(eps=1.2), n_views=1, redraws=1, max_iter=3, min_cluster_size=5),
 }
-FAST_MODELS = ("k-means", "dbscan", "medoid weights in other words")
+FAST_MODELS = ("defaults", "k-means", "dbscan", "medoid weights in other words")
 CHUNKS = ((700, 50, 50, 1100, 1100), (3, 2))
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -83,7 +85,7 @@ def watchdog():
 
 def model_of(model, **options):
     options = {"batch_size": 300, "random_state": 0} | options
-    return CoHiRF.as_published(**(model.get_params(deep=False) | options))
+    return CoHiRF(**(model.get_params(deep=False) | options))
 
 
 def fit_here(model, data, **options):
@@ -102,6 +104,9 @@ def assert_same(on_dask, here):
     assert (on_dask.n_clusters_, on_dask.n_iter_) == (here.n_clusters_, here.n_iter_)
     assert (on_dask.medoid_indices_ == here.medoid_indices_).all()
     assert (on_dask.medoids_ == here.medoids_).all()
+    assert (on_dask.exemplar_indices_ == here.exemplar_indices_).all()
+    assert (on_dask.exemplars_ == here.exemplars_).all()
+    assert (on_dask.hierarchy_.tree.linkage == here.hierarchy_.tree.linkage).all()
     assert (on_dask._landmarks.points == here._landmarks.points).all()
     assert (on_dask._landmarks.labels == here._landmarks.labels).all()
     top, whole = on_dask.hierarchy_, here.hierarchy_

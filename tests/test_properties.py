@@ -19,6 +19,8 @@ options = st.fixed_dictionaries(
         "medoid": st.sampled_from(["cosine", "euclidean", "rbf", "laplacian"]),
         "medoid_weights": st.booleans(),
         "batch_size": st.sampled_from([None, 5, 12]),
+        "n_clusters": st.sampled_from(["levels", "auto", None, 1]),
+        "noise": st.just("clusters"),
         "random_state": st.integers(0, 99),
     }
 )
@@ -31,7 +33,7 @@ data = st.integers(0, 10_000).map(
 @settings(max_examples=2 * settings.default.max_examples)
 @given(data, options)
 def test_every_fit_is_a_forest_of_nested_levels(X, options):
-    model = CoHiRF.as_published(**options).fit(X)
+    model = CoHiRF(**options).fit(X)
     n = len(X)
     parents, absorbed_at = model.parents_, model.hierarchy_.absorbed_at
     roots = parents == np.arange(n)
@@ -41,6 +43,10 @@ def test_every_fit_is_a_forest_of_nested_levels(X, options):
     assert list(dict.fromkeys(model.labels_.tolist())) == list(range(model.n_clusters_))
     assert model.n_clusters_ == roots.sum() == len(model.medoid_indices_)
     assert (model.hierarchy_.cut(level=model.hierarchy_.n_levels) == model.labels_).all()
+    tree = model.hierarchy_.tree
+    assert (model.hierarchy_.cut(n_clusters=model.n_clusters_) == model.labels_).all()
+    assert model.hierarchy_.cut(n_clusters=tree.n_leaves).max() == tree.n_leaves - 1
+    assert (model.labels_[model.exemplar_indices_] == np.arange(model.n_clusters_)).all()
     known = model.stability_[~np.isnan(model.stability_)]  # not of rows that were held aside to the end
     assert ((known > 0) & (known <= 1)).all()
     finer = np.arange(n)

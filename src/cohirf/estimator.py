@@ -493,7 +493,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             return self
         vectors = (self.labels_, self.parents_, self.stability_, self._absorbed_at)
         self.labels_, self.parents_, self.stability_, absorbed_at = gather_vectors(vectors, ScratchStorage())
-        self.hierarchy_ = FusionHierarchy(self.parents_, absorbed_at)
+        self.hierarchy_ = self.hierarchy_.expand(self.parents_, absorbed_at)
         del self._absorbed_at
         return self
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import index
 from typing import Any
 
@@ -473,6 +473,13 @@ class FusionHierarchy:
             row_sizes=sizes,
             tree=self._tree_above(level, roots),
         )
+
+    def expand(self, parents: IntArray, absorbed_at: IntArray) -> FusionHierarchy:
+        """Return the hierarchy of all rows, given its vectors, of which this one may start at the first level."""
+        tree = self.tree
+        if tree is not None and self.rows is not None:
+            tree = replace(tree, level=tree.level + 1)
+        return FusionHierarchy(parents, absorbed_at, tree=tree)
 
     def to_frame(self) -> Any:
         """Return the hierarchy as a pandas data frame (extra ``frame``).
