@@ -1,0 +1,146 @@
+"""How often does ``n_clusters="auto"`` find the number of classes, beside other ways to choose it?
+
+    python -m benchmarks.quality.choice [--seeds 3] [--sets 18]
+
+The 14 data sets of answers.py, at most 1,500 rows each, standardised, and four sets of blobs with 3, 6, 12 and 20
+centres. For each way: in how many fits the number is that of the classes, in how many it differs by at most one, the
+mean adjusted Rand index of the clusters with the classes, and processor seconds. Classes are not clusters, so "right" is
+a weak goal: no way is right in half of the fits.
+
+- auto: CoHiRF(n_clusters="auto"), the silhouette of cuts of one tree, from 2 to 30 clusters.
+- silhouette: of separate K-Means fits with 2 to 30 clusters, each with three starts.
+- gap: the gap statistic (Tibshirani, Walther, Hastie 2001) of the same fits, with five uniform reference sets.
+- X-means: 2-means splits that raise the Bayesian information criterion (Pelleg, Moore 2000), from 2 to 30 clusters.
+- HDBSCAN: min_cluster_size=15; noise is a cluster of its own in the adjusted Rand index.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+from sklearn.cluster import HDBSCAN, KMeans
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score, silhouette_score
+from threadpoolctl import threadpool_limits
+
+from benchmarks._common import Table, make_parser, parse, standardise
+from benchmarks.quality.options import all_sets
+from cohirf import CoHiRF
+
+MAX_ROWS, MAX_CLUSTERS, N_REFERENCES = 1500, 30, 5
+Labels = np.ndarray
+
+
+def fits(X: np.ndarray, seed: int) -> list[KMeans]:
+    largest = min(MAX_CLUSTERS, len(X) - 1)
+    return [KMeans(k, n_init=3, random_state=seed).fit(X) for k in range(1, largest + 1)]
+
+
+def auto(X: np.ndarray, seed: int) -> Labels:
+    return CoHiRF(random_state=seed).fit_predict(X)
+
+
+def silhouette(X: np.ndarray, seed: int) -> Labels:
+    candidates = [fit.labels_ for fit in fits(X, seed)[1:] if len(np.unique(fit.labels_)) > 1]
+    return max(candidates, key=lambda labels: silhouette_score(X, labels))
+
+
+def gap(X: np.ndarray, seed: int) -> Labels:
+    """Return the clusters of the smallest k whose gap is at least the next one minus its standard error."""
+    rng = np.random.default_rng(seed)
+    found = fits(X, seed)
+    uniform = (rng.uniform(X.min(axis=0), X.max(axis=0), X.shape) for _ in range(N_REFERENCES))
+    reference = np.array([[np.log(fit.inertia_) for fit in fits(rows, seed)] for rows in uniform])
+    gaps = reference.mean(axis=0) - np.log([max(fit.inertia_, 1e-12) for fit in found])
+    error = reference.std(axis=0) * np.sqrt(1 + 1 / N_REFERENCES)
+    enough = np.flatnonzero(gaps[:-1] >= gaps[1:] - error[1:])
+    return found[enough[0] if len(enough) else len(found) - 1].labels_
+
+
+def x_means(X: np.ndarray, seed: int) -> Labels:
+    centres = KMeans(2, n_init=3, random_state=seed).fit(X).cluster_centers_
+    while True:
+        fit = KMeans(len(centres), init=centres, n_init=1).fit(X)
+        grown = [
+            part
+            for label, centre in enumerate(fit.cluster_centers_)
+            for part in _split(X[fit.labels_ == label], centre, seed)
+        ]
+        if len(grown) == len(centres) or len(grown) > MAX_CLUSTERS:
+            return fit.labels_
+        centres = np.array(grown)
+
+
+def _split(X: np.ndarray, centre: np.ndarray, seed: int) -> list[np.ndarray]:
+    """Return two centres if they describe the rows better than one, by the Bayesian information criterion."""
+    if len(X) < 4:
+        return [centre]
+    two = KMeans(2, n_init=1, random_state=seed).fit(X)
+    whole = _information(X, np.zeros(len(X), dtype=int), ((X - X.mean(axis=0)) ** 2).sum())
+    return list(two.cluster_centers_) if _information(X, two.labels_, two.inertia_) > whole else [centre]
+
+
+def _information(X: np.ndarray, labels: Labels, inertia: float) -> float:
+    n, p = X.shape
+    sizes = np.bincount(labels)
+    k = len(sizes)
+    variance = max(inertia / max(p * (n - k), 1), 1e-12)
+    likelihood = (sizes * np.log(np.maximum(sizes, 1) / n)).sum() - n * p / 2 * np.log(2 * np.pi * variance)
+    return likelihood - p * (n - k) / 2 - (k * (p + 1)) / 2 * np.log(n)
+
+
+def hdbscan(X: np.ndarray, seed: int) -> Labels:
+    return HDBSCAN(min_cluster_size=15, copy=True).fit_predict(X)
+
+
+WAYS: dict[str, Callable[[np.ndarray, int], Labels]] = {
+    "auto": auto,
+    "silhouette": silhouette,
+    "gap": gap,
+    "X-means": x_means,
+    "HDBSCAN": hdbscan,
+}
+
+
+def data_sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    for name, X, y in all_sets():
+        rows = np.sort(np.random.default_rng(0).permutation(len(X))[:MAX_ROWS])
+        yield name, X[rows], y[rows]
+    for n_centres in (3, 6, 12, 20):
+        X, y = make_blobs(MAX_ROWS, 10, centers=n_centres, cluster_std=2.0, random_state=n_centres)
+        yield f"{n_centres} blobs", standardise(X), y
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--sets", type=int, default=None)
+    arguments = parse(parser, argv, seeds=1, sets=2)
+    warnings.simplefilter("ignore")
+    figures: dict[str, list[tuple[bool, bool, float, float]]] = {name: [] for name in WAYS}
+    table = Table({"data": "<18", "classes": ">8", **dict.fromkeys(WAYS, ">12")})
+    with threadpool_limits(1):
+        for name, X, y in islice(data_sets(), arguments.sets):
+            k, numbers = len(np.unique(y)), {way: [] for way in WAYS}
+            for seed in range(arguments.seeds):
+                for way, choose in WAYS.items():
+                    started = time.process_time()
+                    labels = choose(X, seed)
+                    seconds = time.process_time() - started
+                    number = len(np.unique(labels[labels >= 0]))
+                    numbers[way].append(number)
+                    score = adjusted_rand_score(y, labels)
+                    figures[way].append((number == k, abs(number - k) <= 1, score, seconds))
+            table.row(name, str(k), *(" ".join(map(str, numbers[way])) for way in WAYS))
+    summary = Table({"way": "<12", "fits": ">5", "right": ">6", "within one": ">11", "ARI": ">6.3f", "s": ">8.1f"})
+    for way, of_way in figures.items():
+        right, near, score, seconds = zip(*of_way, strict=True)
+        summary.row(way, str(len(of_way)), str(sum(right)), str(sum(near)), np.mean(score), sum(seconds))
+
+
+if __name__ == "__main__":
+    main()
