@@ -4,8 +4,8 @@
 
 The 14 data sets of answers.py, at most 1,500 rows each, standardised, and four sets of blobs with 3, 6, 12 and 20
 centres. For each way: in how many fits the number is that of the classes, in how many it differs by at most one, the
-mean adjusted Rand index of the clusters with the classes, and processor seconds. Classes are not clusters, so "right" is
-a weak goal: no way is right in half of the fits.
+mean adjusted Rand index of the clusters with the classes, and processor seconds. Classes are not clusters, so "right"
+is a weak goal.
 
 - auto: CoHiRF(n_clusters="auto"), the silhouette of cuts of one tree, from 2 to 30 clusters.
 - silhouette: of separate K-Means fits with 2 to 30 clusters, each with three starts.

@@ -20,7 +20,7 @@ from cohirf.algorithm.grouping import IntArray, row_blocks
 
 FloatArray = NDArray[np.float64]
 
-MAX_LINKED = 4096  # largest number of codes to link: their agreement matrix takes 128 MiB
+MAX_LINKED = 2048  # largest number of codes to link: their agreement matrix takes 32 MiB
 BLOCK_CELLS = 2**18
 ROUNDING = 1e-9
 

@@ -67,9 +67,9 @@ class MergeTree:
         _, first, label = np.unique(cluster[:n_leaves], return_index=True, return_inverse=True)
         return np.argsort(np.argsort(first))[label]
 
-    def regrow(self, leaves: Groups, label: IntArray) -> MergeTree:
+    def regrow(self, leaves: Groups, label: IntArray, max_linked: int = MAX_LINKED) -> MergeTree:
         """Return another tree of the same leaves, in which those with the same label merge first."""
-        return MergeTree(self.medoids, link_stages(leaves, [label]), self.level)
+        return MergeTree(self.medoids, link_stages(leaves, [label], max_linked), self.level)
 
     def prune(self, medoid_of_leaf: IntArray) -> MergeTree:
         """Return the tree whose leaves are unions of leaves, with the medoid of each given; it has the level 0."""
@@ -106,7 +106,11 @@ class Groups:
 
 
 def grow_tree(
-    groups: Groups, fusions: Fusions, n_levels: int, is_noise: NDArray[np.bool_]
+    groups: Groups,
+    fusions: Fusions,
+    n_levels: int,
+    is_noise: NDArray[np.bool_],
+    max_linked: int = MAX_LINKED,
 ) -> tuple[MergeTree, IntArray]:
     """Return the tree of a fit, and the position of each group's leaf in it, or -1 for noise.
 
@@ -120,6 +124,8 @@ def grow_tree(
         Number of the last level.
     is_noise : array of bool
         Which groups are noise, and not in the tree.
+    max_linked : int
+        Of more leaves, light ones join heavy ones before the others merge; see ``link_groups``.
     """
     finest = _finest_level(fusions.absorbed_at, n_levels, int(is_noise.sum()))
     roots = find_roots(fusions.parents, fusions.absorbed_at, finest)
@@ -133,10 +139,10 @@ def grow_tree(
     ]
     position = np.full(len(roots), -1)
     position[clustered] = label
-    return MergeTree(medoids, link_stages(leaves, stages), finest), position
+    return MergeTree(medoids, link_stages(leaves, stages, max_linked), finest), position
 
 
-def link_stages(groups: Groups, stages: Sequence[IntArray]) -> FloatArray:
+def link_stages(groups: Groups, stages: Sequence[IntArray], max_linked: int = MAX_LINKED) -> FloatArray:
     """Return the linkage of groups that merge within given clusters first.
 
     Each of the ``stages`` has a cluster for each group, and is coarser than the one before. A stage merges all groups
@@ -158,7 +164,7 @@ def link_stages(groups: Groups, stages: Sequence[IntArray]) -> FloatArray:
         for start, end in pairwise(starts.tolist()):
             some = members[start:end]
             if len(some) > 1:
-                linkage = link_groups(current.means[some], current.mass[some])
+                linkage = link_groups(current.means[some], current.mass[some], max_linked)
                 merges.append((some, linkage))
         if not merges:
             continue

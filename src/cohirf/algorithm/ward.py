@@ -107,9 +107,15 @@ def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
     n_groups = len(mass)
     merges = np.empty((n_groups - 1, 2), dtype=np.int64)
     increases = np.empty(n_groups - 1)
+    number = np.arange(n_groups)  # of the group that each row of the matrix stands for
     is_merged = np.zeros(n_groups, dtype=bool)
     chain: list[int] = []
     for step in range(n_groups - 1):
+        if 2 * (n_groups - step) <= len(number):  # half of the matrix is not needed any more
+            left = np.flatnonzero(~is_merged)
+            increase, mass, number = increase[np.ix_(left, left)], mass[left], number[left]
+            chain = np.searchsorted(left, chain).tolist()
+            is_merged = np.zeros(len(left), dtype=bool)
         chain = chain or [int(np.argmin(is_merged))]
         while True:
             of_last = increase[chain[-1]]
@@ -118,7 +124,7 @@ def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
                 break
             chain.append(nearest)
         kept, absorbed = sorted((chain.pop(), chain.pop()))
-        merges[step], increases[step] = (kept, absorbed), increase[kept, absorbed]
+        merges[step], increases[step] = number[[kept, absorbed]], increase[kept, absorbed]
         _merge(increase, mass, kept, absorbed)
         is_merged[absorbed] = True
     return merges, np.sqrt(2 * np.maximum(increases, 0))

@@ -16,7 +16,7 @@ from cohirf.algorithm.merge_tree import Groups, MergeTree, grow_tree
 from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.ward import move_groups
 from cohirf.choice import Choice
-from cohirf.fitting.goal import Goal
+from cohirf.fitting.goal import LINKED_PER_CLUSTER, Goal
 
 FloatArray = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ def end_fit(model: Any, goal: Goal, first_level: FirstLevel, state: FitState, ch
     roots = find_roots(state.fusions.parents, state.fusions.absorbed_at, state.level)
     is_noise = find_noise(state, roots, leaves.sizes) if model.noise == "label" else np.zeros(len(roots), dtype=bool)
     mass = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
-    tree, position = grow_tree(Groups(leaves.means, mass), state.fusions, state.level, is_noise)
+    tree, position = grow_tree(Groups(leaves.means, mass), state.fusions, state.level, is_noise, goal.max_linked(state))
     medoids: IntArray = np.flatnonzero((roots == np.arange(len(roots))) & ~is_noise)
     clustered = np.flatnonzero(~is_noise)
     clusters = Groups(leaves.means[clustered], mass[clustered]).merged(
@@ -72,8 +72,13 @@ def end_fit(model: Any, goal: Goal, first_level: FirstLevel, state: FitState, ch
     if n_clusters is not None and n_clusters < len(medoids):
         label = tree.cut(n_clusters)[position[medoids]]
         if refines:  # then the medoids are the leaves of the tree
-            label = move_groups(clusters.means, clusters.mass, label)
-            tree = tree.regrow(clusters, label)
+            moved = move_groups(clusters.means, clusters.mass, label)
+            tree = (
+                tree
+                if np.array_equal(moved, label)
+                else tree.regrow(clusters, moved, max(n_clusters, LINKED_PER_CLUSTER))
+            )
+            label = moved
     elif goal.is_required and n_clusters is not None and n_clusters > len(medoids):
         raise TooFewClustersError(n_clusters, len(medoids))
     if model.small_clusters == "nearest":

@@ -19,6 +19,7 @@ from cohirf.algorithm.ward import MAX_LINKED
 from cohirf.fitting.quick_k_means import ITERATIONS, QuickKMeans
 
 FINER = 4  # clusters that K-Means is told for each that is wanted; other methods in several batches, too
+LINKED_PER_CLUSTER = 20  # groups in the tree of one batch for each cluster that is wanted; the others join these
 FINER_IN_ONE_VIEW = 8  # without a consensus of several views, groups are coarser
 AUTO_CLUSTERS = 60  # what the method is told if the number of clusters is to be chosen
 
@@ -84,6 +85,16 @@ class Goal:
         In several batches, groups are of very different precision, and this made clusters worse.
         """
         return not self.as_published and state.level == 1 and state.record.n_batches == 1 and is_k_means(method)
+
+    def max_linked(self, state: FitState) -> int:
+        """Return how many groups the tree has, before the lighter ones join them.
+
+        In one batch, the heaviest are whole clusters of the base method on which the views agree. Groups of several
+        batches are all of similar mass, and all are needed.
+        """
+        if self.n_sought is None or state.record.n_batches > 1:
+            return MAX_LINKED
+        return min(LINKED_PER_CLUSTER * self.n_sought, MAX_LINKED)
 
     def is_reached(self, state: FitState) -> bool:
         """Return whether the levels end: a further one would fuse nothing, or only lose what the method has found."""
