@@ -161,6 +161,22 @@ class TestDendrogram:
         ax = plot_dendrogram(hierarchies_by_size[300])
         assert ax.get_xlabel() == "50 largest of 300 clusters of level 3: medoid (number of rows)"
 
+    def test_merges_go_up_to_one_cluster_and_final_clusters_are_numbered_at_the_cut(self, model):
+        ax = plot_dendrogram(model, max_clusters=20)
+        stems, bars = (lines.get_segments() for lines in collections_of(ax, LineCollection)[:2])
+        n_leaves = min(20, model.hierarchy_.tree.n_leaves)
+        assert (len(stems), len(bars)) == (2 * n_leaves - 1, n_leaves - 1)
+        assert max(bar[0, 1] for bar in bars) == model.hierarchy_.tree.linkage[-1, 2]
+        cut = ax.lines[0].get_ydata()[0]
+        assert {text.xy[1] for text in ax.texts} == {cut}
+        assert sum(bar[0, 1] > cut for bar in bars) == model.n_clusters_ - 1
+
+    def test_noise_rows_outside_the_tree_are_counted(self):
+        X = np.r_[make_blobs(100, 2, centers=[(0, 0), (9, 9)], cluster_std=0.5, random_state=0)[0], [(30, 0), (0, 30)]]
+        model = CoHiRF(DBSCAN(eps=1.0), random_state=0).fit(X)
+        assert "2 noise rows not shown" in plot_dendrogram(model).get_xlabel()
+        assert plot_icicle(model).get_yticklabels()[-1].get_text() == "level 1: 2 clusters, 2 noise rows"
+
     def test_noise_is_grey_and_has_no_number(self, noisy):
         ax = plot_dendrogram(noisy[0])
         assert sorted(texts_of(ax)) == ["0", "1"]
