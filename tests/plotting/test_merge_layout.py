@@ -124,6 +124,12 @@ def test_the_leaves_of_a_condensed_hierarchy_are_its_clusters(grouped):
     assert tree.size[-1] == 300
 
 
+def test_where_nothing_fused_the_rows_are_the_leaves(blobs):
+    model = CoHiRF.as_published(DBSCAN(eps=1e-9), random_state=0).fit(blobs[0][:20])
+    tree = tree_of(model)
+    assert (tree.n_leaves, tree.level, tree.size[-1]) == (20, 0, 20)
+
+
 def test_a_hierarchy_without_a_tree_has_no_merges():
     assert not has_merges(FusionHierarchy([0, 0, 2], [0, 1, 0]))
 

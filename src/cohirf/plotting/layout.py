@@ -90,13 +90,20 @@ class Tree(Protocol):
     """What a dendrogram needs of a tree; the leaves are its first nodes, and parts come before the whole."""
 
     @property
-    def parent(self) -> IntArray: ...
+    def parent(self) -> IntArray:
+        """Node above each node; -1 if there is none."""
+
     @property
-    def height(self) -> Floats: ...
+    def height(self) -> Floats:
+        """Height of each node."""
+
     @property
-    def size(self) -> IntArray: ...
+    def size(self) -> IntArray:
+        """Number of rows of each node."""
+
     @property
-    def n_leaves(self) -> int: ...
+    def n_leaves(self) -> int:
+        """Number of leaves."""
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def merged_tree(subject: Subject, max_clusters: int) -> MergedTree:
         cluster=cluster[largest],
         n_leaves=len(largest),
         cut_height=_cut_height(tree, final, n_final),
-        level=tree.level,
+        level=_level_of(hierarchy, tree),
         n_merged=tree.n_leaves,
         n_hidden=n_groups - len(largest),
         n_noise=_count_rows(hierarchy) - int(sizes.sum()),
@@ -178,9 +178,15 @@ def _count_leaves(tree: MergedTree) -> IntArray:
 
 def _leaf_sizes(hierarchy: FusionHierarchy, tree: MergeTree) -> IntArray:
     """Return the number of rows of each leaf of the tree."""
-    medoids, sizes = hierarchy.medoids(tree.level), hierarchy.sizes(tree.level)
+    level = _level_of(hierarchy, tree)
+    medoids, sizes = hierarchy.medoids(level), hierarchy.sizes(level)
     order = np.argsort(medoids)
     return sizes[order][np.searchsorted(medoids[order], tree.medoids)]
+
+
+def _level_of(hierarchy: FusionHierarchy, tree: MergeTree) -> int:
+    """Return the level whose clusters are the leaves of the tree; a hierarchy without fusions has only level 0."""
+    return min(tree.level, hierarchy.n_levels)
 
 
 def _last_absorbed(

@@ -164,14 +164,13 @@ def _frame(ax: Axes, heights: str, leaves: str) -> None:
 
 
 def _describe_merged(tree: MergedTree) -> str:
+    n_leaves = tree.n_leaves
     noise = f"\n{count_of(tree.n_noise, 'noise row')} not shown" if tree.n_noise else ""
     if tree.n_hidden:
-        return f"{tree.n_leaves:,} largest of {tree.n_leaves + tree.n_hidden:,} clusters: {MEDOID_AND_SIZE}{noise}"
-    if tree.n_leaves < tree.n_merged:
-        return (
-            f"{tree.n_merged:,} clusters of level {tree.level}, merged to {tree.n_leaves:,}: {MEDOID_AND_SIZE}{noise}"
-        )
-    if tree.size[: tree.n_leaves].max() == 1:
+        return f"{n_leaves:,} largest of {n_leaves + tree.n_hidden:,} clusters: {MEDOID_AND_SIZE}{noise}"
+    if n_leaves < tree.n_merged:
+        return f"{tree.n_merged:,} clusters of level {tree.level}, merged to {n_leaves:,}: {MEDOID_AND_SIZE}{noise}"
+    if tree.size[:n_leaves].max() == 1:
         return f"rows{noise}"
     return f"clusters of level {tree.level}: {MEDOID_AND_SIZE}{noise}"
 
