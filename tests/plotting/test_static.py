@@ -11,11 +11,12 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
-from cohirf import CoHiRF, FusionHierarchy
+from cohirf import CoHiRF, FusionHierarchy, suggest_eps
 from cohirf.plotting import (
     layout,
     plot_choice,
     plot_dendrogram,
+    plot_eps,
     plot_exemplars,
     plot_icicle,
     plot_levels,
@@ -324,6 +325,25 @@ class TestChoice:
             plot_choice(given)
 
 
+class TestEps:
+    def test_it_draws_the_curve_and_the_radius(self, blobs):
+        suggestion = suggest_eps(blobs[0])
+        ax = plot_eps(suggestion)
+        assert ax.lines[0].get_ydata().tolist() == suggestion.distances.tolist()
+        assert set(ax.lines[1].get_ydata()) == {suggestion.eps}
+        core, others = (len(points.get_offsets()) for points in ax.collections)
+        assert core == round(suggestion.core_share * 300)
+        assert core + others == 300
+
+    def test_it_draws_into_given_axes(self, blobs):
+        _, ax = plt.subplots()
+        assert plot_eps(suggest_eps(blobs[0]), ax=ax) is ax
+
+    def test_what_is_not_a_suggestion_is_refused(self):
+        with pytest.raises(TypeError, match="0.5 cannot be plotted: pass the return value of suggest_eps"):
+            plot_eps(0.5)
+
+
 class TestExemplars:
     @pytest.mark.parametrize("k", [1, 3])
     def test_few_are_lines(self, many, k):
@@ -401,7 +421,9 @@ class TestExemplars:
     def test_a_model_without_clusters_is_refused(self, noisy):
         X = noisy[1]
         model = CoHiRF.as_published(DBSCAN(eps=0.8), n_views=1, min_cluster_size=500, random_state=0).fit(X)
-        with pytest.raises(ValueError, match="has no clusters to plot: every row is noise.*lower min_cluster_size=500"):
+        with pytest.raises(
+            ValueError, match=r"has no clusters to plot: every row is noise.*lower min_cluster_size=500"
+        ):
             plot_exemplars(model)
 
     def test_at_least_one_cluster_is_drawn(self, model):

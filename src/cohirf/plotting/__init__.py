@@ -4,6 +4,7 @@ from cohirf.plotting.interactive import plot_sunburst
 from cohirf.plotting.static import (
     plot_choice,
     plot_dendrogram,
+    plot_eps,
     plot_exemplars,
     plot_icicle,
     plot_levels,
@@ -13,6 +14,7 @@ from cohirf.plotting.static import (
 __all__ = [
     "plot_choice",
     "plot_dendrogram",
+    "plot_eps",
     "plot_exemplars",
     "plot_icicle",
     "plot_levels",

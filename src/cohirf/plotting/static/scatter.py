@@ -94,7 +94,7 @@ def plot_scatter(
     >>> model = CoHiRF(KMeans(3), random_state=0).fit(X)
     >>> ax = plot_scatter(model, X)
     >>> ax.get_xlabel()
-    'principal component 1 (92% of variance)'
+    'principal component 1 (93% of variance)'
     """
     X = X if hasattr(X, "shape") else np.asarray(X)
     clusters = _clusters(model, X, level)
