@@ -17,8 +17,8 @@ from cohirf.plotting import plot_dendrogram, plot_exemplars, plot_icicle, plot_l
 # The fit
 # -------
 #
-# Each view has 60 % of the pixels. Rows fuse if most of the three views put them into the same cluster. Then the clusters
-# are merged to ten.
+# Each view has 60 % of the pixels. Rows fuse if most of the three views put them into the same cluster. Then the
+# clusters are merged to ten.
 
 X, _ = load_digits(return_X_y=True)
 model = CoHiRF(
@@ -57,8 +57,8 @@ plot_icicle(model)
 plt.show()
 
 # %%
-# In the dendrogram, clusters merge pairwise, up to a single one. The dashed line is the cut into the final clusters. The
-# clusters of the first level are merged to at most 50 leaves.
+# In the dendrogram, clusters merge pairwise, up to a single one. The dashed line is the cut into the final clusters.
+# The clusters of the first level are merged to at most 50 leaves.
 
 plot_dendrogram(model)
 plt.show()

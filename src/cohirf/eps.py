@@ -55,8 +55,9 @@ def suggest_eps(X: Any, min_samples: int = 5, *, max_rows: int = 2000, random_st
     In dense regions this distance is small, and for noise it is large. The knee of the sorted distances separates the
     two: it is the point that is farthest below the straight line from the first to the last point of the curve.
 
-    This is a rule of thumb. With many features it is usually too large, because outliers lift the end of the curve: look
-    at the curve with :func:`cohirf.plotting.plot_eps`, and try smaller values. The suggestion is for a fit on all features in one batch; in views with fewer features, use ``scale_views=True``.
+    This is a rule of thumb. With many features it is usually too large, because outliers lift the end of the curve:
+    look at the curve with :func:`cohirf.plotting.plot_eps`, and try smaller values. The suggestion is for a fit on all
+    features in one batch; in views with fewer features, use ``scale_views=True``.
 
     Parameters
     ----------

@@ -340,7 +340,7 @@ class TestEps:
         assert plot_eps(suggest_eps(blobs[0]), ax=ax) is ax
 
     def test_what_is_not_a_suggestion_is_refused(self):
-        with pytest.raises(TypeError, match="0.5 cannot be plotted: pass the return value of suggest_eps"):
+        with pytest.raises(TypeError, match=r"0\.5 cannot be plotted: pass the return value of suggest_eps"):
             plot_eps(0.5)
 
 
