@@ -78,8 +78,8 @@ def fit(X, method, n_views):
 # --------
 #
 # Below each panel is the adjusted Rand index with the groups that the data was drawn from: 1 is perfect, and 0 is
-# chance. The index of the base method alone on all rows at once is in brackets. Grey rows are in clusters of fewer than
-# 20 rows and have the label -1. A disc is the medoid of its cluster.
+# chance. The index of the base method alone on all rows at once is in brackets. Grey rows are noise, or in clusters
+# of fewer than 20 rows, and have the label -1. A disc is the most central row of its cluster.
 
 figure, axes = plt.subplots(3, 4, figsize=(10, 7.4), layout="constrained")
 for row, (data_name, (X, y)) in zip(axes, data.items(), strict=True):

@@ -11,41 +11,39 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
 from cohirf import CoHiRF
-from cohirf.plotting import plot_dendrogram, plot_icicle, plot_levels, plot_medoids, plot_scatter
+from cohirf.plotting import plot_dendrogram, plot_exemplars, plot_icicle, plot_levels, plot_scatter
 
 # %%
 # The fit
 # -------
 #
-# Each view has 60 % of the pixels. Two rows fuse if they are in the same cluster in all three views. Final clusters of
-# fewer than five rows get the label -1.
+# Each view has 60 % of the pixels. Rows fuse if most of the three views put them into the same cluster. Then the
+# clusters are merged to ten.
 
 X, _ = load_digits(return_X_y=True)
 model = CoHiRF(
     KMeans(10),
     n_views=3,
     max_features=0.6,
-    medoid_weights=True,
-    min_cluster_size=5,
     random_state=0,
 )
 model.fit(X)
 print(model.hierarchy_)
 
 # %%
-# Medoids
-# -------
+# Exemplars
+# ---------
 #
-# A medoid is a row of the data. Here it is an image.
+# The exemplar of a cluster is its most central row. Here it is an image.
 
-plot_medoids(model, image_shape=(8, 8))
+plot_exemplars(model, image_shape=(8, 8))
 plt.show()
 
 # %%
 # Rows that are not images are drawn as lines if there are few features, and as a heat map otherwise. The patches beside
 # the names are the colours of the clusters in all plots.
 
-plot_medoids(model)
+plot_exemplars(model)
 plt.show()
 
 # %%
@@ -59,8 +57,8 @@ plot_icicle(model)
 plt.show()
 
 # %%
-# In the dendrogram, all clusters are equally wide, so singletons are visible, too. It shows the finest level with at
-# most 50 clusters, and the levels above it.
+# In the dendrogram, clusters merge pairwise, up to a single one. The dashed line is the cut into the final clusters.
+# The clusters of the first level are merged to at most 50 leaves.
 
 plot_dendrogram(model)
 plt.show()

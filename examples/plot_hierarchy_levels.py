@@ -24,7 +24,7 @@ from cohirf.plotting.colours import cluster_colours
 # the next level clusters the medoids. The seeds are chosen so that there are several levels.
 
 X, _ = make_blobs(600, centers=6, cluster_std=0.9, random_state=0)
-model = CoHiRF(
+model = CoHiRF.as_published(
     KMeans(n_clusters=6, init="random", n_init=1),
     n_views=5,
     max_features=1.0,
@@ -80,8 +80,9 @@ plt.show()
 # The same as a tree
 # ------------------
 #
-# The fusions form a tree. A bar is a fusion, and its height is its level. The wedges below represent the rows that were
-# fused before: the first level contracts 600 rows to a few groups.
+# The clusters merge pairwise, up to a single one: first those that fuse at the next level, and above the last level all
+# others. The height of a bar is that of Ward's criterion, and the dashed line is the cut into the final clusters. The
+# wedges below represent the rows that the first level fused.
 
 plot_dendrogram(hierarchy)
 plt.show()
@@ -100,7 +101,7 @@ plt.show()
 # Cuts
 # ----
 #
-# Cut at a level, or at the finest level with at most ``n_clusters`` clusters.
+# Cut at a level, or at any number of clusters, for which the tree is cut.
 
 print(np.bincount(hierarchy.cut(level=2)))
 print(np.bincount(hierarchy.cut(n_clusters=10)))

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from cohirf.algorithm.thin_batches import ThinBatchesWarning
     from cohirf.checkpoint import CheckpointError, CheckpointWarning
     from cohirf.data.dask_arrays import to_dask_array
+    from cohirf.eps import EpsSuggestion, suggest_eps
     from cohirf.estimator import CoHiRF
     from cohirf.hierarchy import FusionHierarchy
     from cohirf.saving import ModelFileError
@@ -19,12 +20,14 @@ __all__ = [
     "CheckpointError",
     "CheckpointWarning",
     "CoHiRF",
+    "EpsSuggestion",
     "FusionHierarchy",
     "LevelRecord",
     "ModelFileError",
     "ThinBatchesWarning",
     "load",
     "open_source",
+    "suggest_eps",
     "to_dask_array",
 ]
 
@@ -36,12 +39,14 @@ __getattr__, __dir__ = lazy_names(
         "CheckpointError": "cohirf.checkpoint:CheckpointError",
         "CheckpointWarning": "cohirf.checkpoint:CheckpointWarning",
         "CoHiRF": "cohirf.estimator:CoHiRF",
+        "EpsSuggestion": "cohirf.eps:EpsSuggestion",
         "FusionHierarchy": "cohirf.hierarchy:FusionHierarchy",
         "LevelRecord": "cohirf.algorithm.levels:LevelRecord",
         "ModelFileError": "cohirf.saving:ModelFileError",
         "ThinBatchesWarning": "cohirf.algorithm.thin_batches:ThinBatchesWarning",
         "load": "cohirf.saving:load_model",
         "open_source": "cohirf.sources:open_source",
+        "suggest_eps": "cohirf.eps:suggest_eps",
         "to_dask_array": "cohirf.data.dask_arrays:to_dask_array",
     },
 )

@@ -23,6 +23,11 @@ def is_in_runs(labels):
     return 1 + np.count_nonzero(np.diff(labels)) == len(np.unique(labels))
 
 
+def lines_of(top, tree):
+    places = layout.leaf_places(layout.final_nodes(tree)[: tree.n_leaves])
+    return layout.dendrogram(tree, places, layout.top_of_levels(top.first_level, top.last_level))
+
+
 @given(hierarchies(), st.integers(1, 30))
 def test_clusters_of_every_level_are_in_one_piece(hierarchy, max_clusters):
     top = top_of(hierarchy, max_clusters)
@@ -93,7 +98,7 @@ def test_the_tree_has_one_node_per_leaf_and_per_fusion(hierarchy, max_clusters):
 def test_a_fusion_of_many_clusters_is_one_bar():
     hierarchy = FusionHierarchy([0, 0, 0, 0, 0, 5], [0, 1, 1, 1, 1, 0])
     top = top_of(hierarchy)
-    lines = layout.dendrogram(layout.fusion_tree(top), top.last_level)
+    lines = lines_of(top, layout.fusion_tree(top))
     assert (lines.bar_start.tolist(), lines.bar_end.tolist(), lines.bar_height.tolist()) == ([0], [4], [1])
 
 
@@ -101,7 +106,7 @@ def test_a_fusion_of_many_clusters_is_one_bar():
 def test_a_bar_reaches_exactly_over_its_parts(hierarchy, max_clusters):
     top = top_of(hierarchy, max_clusters)
     tree = layout.fusion_tree(top)
-    lines = layout.dendrogram(tree, top.last_level)
+    lines = lines_of(top, tree)
     for i in range(len(lines.bar_start)):
         parts = children(tree, tree.n_leaves + i)
         assert (lines.x[parts].min(), lines.x[parts].max()) == (lines.bar_start[i], lines.bar_end[i])
@@ -114,7 +119,7 @@ def test_a_bar_reaches_exactly_over_its_parts(hierarchy, max_clusters):
 @given(hierarchies(), st.integers(1, 30))
 def test_bars_of_one_level_do_not_overlap(hierarchy, max_clusters):
     top = top_of(hierarchy, max_clusters)
-    lines = layout.dendrogram(layout.fusion_tree(top), top.last_level)
+    lines = lines_of(top, layout.fusion_tree(top))
     for height in np.unique(lines.bar_height):
         here = np.flatnonzero(lines.bar_height == height)
         here = here[np.argsort(lines.bar_start[here])]
@@ -125,7 +130,7 @@ def test_bars_of_one_level_do_not_overlap(hierarchy, max_clusters):
 def test_leaves_stand_apart_and_final_clusters_further(hierarchy, max_clusters):
     top = top_of(hierarchy, max_clusters)
     tree = layout.fusion_tree(top)
-    steps = np.diff(layout.dendrogram(tree, top.last_level).x[: tree.n_leaves])
+    steps = np.diff(lines_of(top, tree).x[: tree.n_leaves])
     is_new = np.diff(layout.final_nodes(tree)[: tree.n_leaves]) != 0
     assert np.allclose(steps, np.where(is_new, 1 + layout.GAP, 1))
 
@@ -134,7 +139,7 @@ def test_leaves_stand_apart_and_final_clusters_further(hierarchy, max_clusters):
 def test_wedges_stand_below_leaves_of_several_rows(hierarchy, max_clusters):
     top = top_of(hierarchy, max_clusters)
     tree = layout.fusion_tree(top)
-    lines = layout.dendrogram(tree, top.last_level)
+    lines = lines_of(top, tree)
     wedges = layout.leaf_wedges(tree, lines)
     assert wedges.leaf.tolist() == np.flatnonzero(tree.size[: tree.n_leaves] > 1).tolist()
     assert (wedges.corners[:, 0, 0] == lines.x[wedges.leaf]).all()

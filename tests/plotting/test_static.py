@@ -11,13 +11,22 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
-from cohirf import CoHiRF, FusionHierarchy
-from cohirf.plotting import layout, plot_dendrogram, plot_icicle, plot_levels, plot_medoids, plot_scatter
+from cohirf import CoHiRF, FusionHierarchy, suggest_eps
+from cohirf.plotting import (
+    layout,
+    plot_choice,
+    plot_dendrogram,
+    plot_eps,
+    plot_exemplars,
+    plot_icicle,
+    plot_levels,
+    plot_scatter,
+)
 from cohirf.plotting.colours import cluster_colours
 from cohirf.plotting.subject import find_subject
 
 OF_HIERARCHIES = [plot_dendrogram, plot_icicle]
-OF_MODELS = [plot_levels, plot_medoids]
+OF_MODELS = [plot_levels, plot_exemplars]
 SIZES = [1, 30, *(pytest.param(size, marks=pytest.mark.slow) for size in (3, 300))]
 
 
@@ -41,6 +50,12 @@ def many():
     """Models by their number of clusters."""
     X = np.random.default_rng(0).normal(size=(600, 12))
     return {k: CoHiRF.as_published(KMeans(k, n_init=1), n_views=1, random_state=0).fit(X) for k in (1, 3, 30, 300)}
+
+
+@pytest.fixture(scope="module")
+def chosen(blobs):
+    """A model that has chosen the number of its clusters."""
+    return CoHiRF(n_clusters="auto", random_state=0).fit(blobs[0])
 
 
 def texts_of(ax):
@@ -161,6 +176,22 @@ class TestDendrogram:
         ax = plot_dendrogram(hierarchies_by_size[300])
         assert ax.get_xlabel() == "50 largest of 300 clusters of level 3: medoid (number of rows)"
 
+    def test_merges_go_up_to_one_cluster_and_final_clusters_are_numbered_at_the_cut(self, model):
+        ax = plot_dendrogram(model, max_clusters=20)
+        stems, bars = (lines.get_segments() for lines in collections_of(ax, LineCollection)[:2])
+        n_leaves = min(20, model.hierarchy_.tree.n_leaves)
+        assert (len(stems), len(bars)) == (2 * n_leaves - 1, n_leaves - 1)
+        assert max(bar[0, 1] for bar in bars) == model.hierarchy_.tree.linkage[-1, 2]
+        cut = ax.lines[0].get_ydata()[0]
+        assert {text.xy[1] for text in ax.texts} == {cut}
+        assert sum(bar[0, 1] > cut for bar in bars) == model.n_clusters_ - 1
+
+    def test_noise_rows_outside_the_tree_are_counted(self):
+        X = np.r_[make_blobs(100, 2, centers=[(0, 0), (9, 9)], cluster_std=0.5, random_state=0)[0], [(30, 0), (0, 30)]]
+        model = CoHiRF(DBSCAN(eps=1.0), random_state=0).fit(X)
+        assert "2 noise rows not shown" in plot_dendrogram(model).get_xlabel()
+        assert plot_icicle(model).get_yticklabels()[-1].get_text() == "level 1: 2 clusters, 2 noise rows"
+
     def test_noise_is_grey_and_has_no_number(self, noisy):
         ax = plot_dendrogram(noisy[0])
         assert sorted(texts_of(ax)) == ["0", "1"]
@@ -261,16 +292,68 @@ class TestLevels:
         assert plot_levels(model).child_axes[0].get_ylim()[0] < -0.3
 
 
-class TestMedoids:
+class TestChoice:
+    def test_it_has_a_curve_of_silhouettes_and_a_bar_for_each_merge(self, chosen):
+        ax = plot_choice(chosen)
+        (panel,) = ax.child_axes
+        assert panel.lines[0].get_xdata().tolist() == chosen.choice_.candidates.tolist()
+        assert panel.lines[0].get_ydata().tolist() == chosen.choice_.silhouettes.tolist()
+        assert [bar.get_height() for bar in ax.patches] == chosen.choice_.heights.tolist()
+
+    def test_the_chosen_number_is_marked(self, chosen):
+        (panel,) = plot_choice(chosen).child_axes
+        assert panel.lines[1].get_xdata() == [chosen.n_clusters_]
+        assert panel.texts[0].get_text().startswith(f"{chosen.n_clusters_} clusters: ")
+
+    def test_a_number_that_was_given_has_no_curve(self, blobs):
+        model = CoHiRF(n_clusters=3, random_state=0).fit(blobs[0])
+        with pytest.raises(ValueError, match=r'given, not chosen: fit with n_clusters="auto"'):
+            plot_choice(model)
+
+    def test_one_cluster_leaves_nothing_to_choose(self):
+        model = CoHiRF(DBSCAN(eps=10), n_clusters="auto", random_state=0).fit(np.eye(20))
+        with pytest.raises(ValueError, match="nothing to choose from"):
+            plot_choice(model)
+
+    def test_it_draws_into_given_axes(self, chosen):
+        _, ax = plt.subplots()
+        assert plot_choice(chosen, ax=ax) is ax
+
+    @pytest.mark.parametrize("given", [None, KMeans()])
+    def test_what_is_not_a_model_is_refused(self, given):
+        with pytest.raises(TypeError, match="cannot be plotted: pass a fitted CoHiRF"):
+            plot_choice(given)
+
+
+class TestEps:
+    def test_it_draws_the_curve_and_the_radius(self, blobs):
+        suggestion = suggest_eps(blobs[0])
+        ax = plot_eps(suggestion)
+        assert ax.lines[0].get_ydata().tolist() == suggestion.distances.tolist()
+        assert set(ax.lines[1].get_ydata()) == {suggestion.eps}
+        core, others = (len(points.get_offsets()) for points in ax.collections)
+        assert core == round(suggestion.core_share * 300)
+        assert core + others == 300
+
+    def test_it_draws_into_given_axes(self, blobs):
+        _, ax = plt.subplots()
+        assert plot_eps(suggest_eps(blobs[0]), ax=ax) is ax
+
+    def test_what_is_not_a_suggestion_is_refused(self):
+        with pytest.raises(TypeError, match=r"0\.5 cannot be plotted: pass the return value of suggest_eps"):
+            plot_eps(0.5)
+
+
+class TestExemplars:
     @pytest.mark.parametrize("k", [1, 3])
     def test_few_are_lines(self, many, k):
-        ax = plot_medoids(many[k])
-        assert [line.get_ydata().tolist() for line in ax.lines] == many[k].medoids_.tolist()
+        ax = plot_exemplars(many[k])
+        assert [line.get_ydata().tolist() for line in ax.lines] == many[k].exemplars_.tolist()
         assert len(ax.get_legend().texts) == k
 
     @pytest.mark.parametrize("k", [30, 300])
     def test_many_are_a_heat_map_of_the_largest(self, many, k):
-        ax = plot_medoids(many[k])
+        ax = plot_exemplars(many[k])
         assert ax.images[0].get_array().shape == (min(k, 50), 12)
         ax.figure.canvas.draw()
         assert not boxes_overlap(ax.get_yticklabels())
@@ -278,7 +361,7 @@ class TestMedoids:
 
     @pytest.mark.parametrize("k", SIZES)
     def test_images_lie_in_a_grid_with_captions(self, many, k):
-        ax = plot_medoids(many[k], image_shape=(3, 4), max_clusters=300)
+        ax = plot_exemplars(many[k], image_shape=(3, 4), max_clusters=300)
         assert len(ax.images) == len(ax.texts) == k
         ax.figure.canvas.draw()
         assert not boxes_overlap(ax.texts)
@@ -286,64 +369,66 @@ class TestMedoids:
     def test_captions_name_cluster_and_size(self, many):
         sizes = np.bincount(many[3].labels_)
         wanted = [f"cluster {k}\n{size} rows" for k, size in enumerate(sizes)]
-        assert texts_of(plot_medoids(many[3], image_shape=(3, 4))) == wanted
+        assert texts_of(plot_exemplars(many[3], image_shape=(3, 4))) == wanted
 
     def test_images_fit_into_given_axes(self, many):
         _, ax = plt.subplots(figsize=(3, 6))
-        assert len(plot_medoids(many[30], image_shape=(3, 4), ax=ax).images) == 30
+        assert len(plot_exemplars(many[30], image_shape=(3, 4), ax=ax).images) == 30
 
     def test_images_have_no_captions_where_there_is_no_room(self, many):
         _, ax = plt.subplots(figsize=(1, 1))
-        assert set(texts_of(plot_medoids(many[30], image_shape=(3, 4), ax=ax))) == {""}
+        assert set(texts_of(plot_exemplars(many[30], image_shape=(3, 4), ax=ax))) == {""}
 
     def test_images_in_colour_go_from_0_to_1(self, many):
-        images = [image.get_array() for image in plot_medoids(many[30], image_shape=(2, 2, 3)).images]
+        images = [image.get_array() for image in plot_exemplars(many[30], image_shape=(2, 2, 3)).images]
         assert (np.min(images), np.max(images)) == (0, 1)
 
     @pytest.mark.parametrize("shape", [(3, 3), (12,), (2, 3, 2)])
     def test_an_image_shape_that_does_not_fit_is_refused(self, many, shape):
         with pytest.raises(ValueError, match=r"does not fit 12 features: pass \(height, width\)"):
-            plot_medoids(many[3], image_shape=shape)
+            plot_exemplars(many[3], image_shape=shape)
 
     def test_names_come_from_the_fit_or_are_given(self, blobs):
         names = [f"feature {letter}" for letter in "abcdefghij"]
         table = pd.DataFrame(blobs[0], columns=names)
         model = CoHiRF.as_published(KMeans(4), random_state=0).fit(table)
-        assert [label.get_text() for label in plot_medoids(model).get_xticklabels()] == names
-        given = plot_medoids(model, feature_names=list("jihgfedcba"))
+        assert [label.get_text() for label in plot_exemplars(model).get_xticklabels()] == names
+        given = plot_exemplars(model, feature_names=list("jihgfedcba"))
         assert "".join(label.get_text() for label in given.get_xticklabels()) == "jihgfedcba"
 
     def test_names_must_be_as_many_as_features(self, model):
         with pytest.raises(ValueError, match="feature_names has 2 names, but there are 10 features: pass one for each"):
-            plot_medoids(model, feature_names=["a", "b"])
+            plot_exemplars(model, feature_names=["a", "b"])
 
-    def test_sparse_medoids_are_drawn_as_dense_ones(self, blobs):
+    def test_sparse_exemplars_are_drawn_as_dense_ones(self, blobs):
         X = np.round(np.abs(blobs[0]))
         model = CoHiRF.as_published(KMeans(8, n_init=1), random_state=0).fit(sparse.csr_matrix(X))
-        assert sparse.issparse(model.medoids_)
-        assert (plot_medoids(model).images[0].get_array() == model.medoids_.toarray()).all()
+        assert sparse.issparse(model.exemplars_)
+        assert (plot_exemplars(model).images[0].get_array() == model.exemplars_.toarray()).all()
 
     def test_missing_values_are_left_blank(self, many, monkeypatch):
-        medoids = many[30].medoids_.copy()
-        medoids[0, 0] = np.nan
-        monkeypatch.setattr(many[30], "medoids_", medoids)
-        assert plot_medoids(many[30]).images[0].get_array().mask[0, 0]
+        exemplars = many[30].exemplars_.copy()
+        exemplars[0, 0] = np.nan
+        monkeypatch.setattr(many[30], "exemplars_", exemplars)
+        assert plot_exemplars(many[30]).images[0].get_array().mask[0, 0]
 
     def test_values_of_one_sign_have_a_scale_without_a_middle(self, many, monkeypatch):
-        monkeypatch.setattr(many[30], "medoids_", np.abs(many[30].medoids_))
-        image = plot_medoids(many[30]).images[0]
+        monkeypatch.setattr(many[30], "exemplars_", np.abs(many[30].exemplars_))
+        image = plot_exemplars(many[30]).images[0]
         assert image.get_cmap().name == "cividis"
-        assert image.get_clim()[0] == np.abs(many[30].medoids_).min()
+        assert image.get_clim()[0] == np.abs(many[30].exemplars_).min()
 
     def test_a_model_without_clusters_is_refused(self, noisy):
         X = noisy[1]
         model = CoHiRF.as_published(DBSCAN(eps=0.8), n_views=1, min_cluster_size=500, random_state=0).fit(X)
-        with pytest.raises(ValueError, match="has no clusters to plot: lower min_cluster_size=500"):
-            plot_medoids(model)
+        with pytest.raises(
+            ValueError, match=r"has no clusters to plot: every row is noise.*lower min_cluster_size=500"
+        ):
+            plot_exemplars(model)
 
     def test_at_least_one_cluster_is_drawn(self, model):
         with pytest.raises(ValueError, match="max_clusters=0 is not valid"):
-            plot_medoids(model, max_clusters=0)
+            plot_exemplars(model, max_clusters=0)
 
 
 class TestScatter:
@@ -372,10 +457,10 @@ class TestScatter:
     def test_points_have_the_colour_of_their_cluster(self, noisy):
         model, X = noisy
         ax = plot_scatter(model, X)
-        noise, points, medoids = ax.collections
+        noise, points, discs = ax.collections
         assert (noise.get_facecolors()[:, :3] == cluster_colours([-1])).all()
         assert (points.get_facecolors()[:, :3] == cluster_colours(model.labels_[model.labels_ >= 0])).all()
-        assert (medoids.get_offsets() == X[model.medoid_indices_]).all()
+        assert (discs.get_offsets() == X[model.exemplar_indices_]).all()
 
     def test_a_level_has_its_own_clusters(self, hierarchies_by_size):
         hierarchy = hierarchies_by_size[3]

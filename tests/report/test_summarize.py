@@ -46,7 +46,7 @@ def test_cards_show_the_largest_clusters_first(iris, summary):
     assert sizes == sorted(np.bincount(model.labels_).tolist(), reverse=True)
     for card in cards:
         members = model.labels_ == card["number"]
-        assert card["medoid"] == model.medoid_indices_[card["number"]]
+        assert card["exemplar"] == model.exemplar_indices_[card["number"]]
         names, counts = np.unique(species[members], return_counts=True)
         assert card["class"] == {"name": names[counts.argmax()], "share": counts.max() / counts.sum()}
         assert {feature["name"] for feature in card["features"]} <= set(iris[0].columns)
@@ -72,8 +72,8 @@ def test_cuts_list_the_clusters_of_each_level(iris, summary):
         assert cut["ari"] == adjusted_rand_score(species, labels)
         for cluster in cut["clusters"]:
             assert cluster["size"] == (labels == cluster["number"]).sum()
-            assert labels[cluster["medoid"]] == cluster["number"]
-            assert cluster["final"] == model.labels_[cluster["medoid"]]
+            assert labels[cluster["representative"]] == cluster["number"]
+            assert cluster["final"] == model.labels_[cluster["representative"]]
 
 
 def test_points_carry_label_and_colour_at_each_cut(iris, summary, unpack):
@@ -89,16 +89,28 @@ def test_points_carry_label_and_colour_at_each_cut(iris, summary, unpack):
     assert len(unpack(points["x"])) == len(unpack(points["y"])) == points["n"] == 150
 
 
-def test_every_listed_medoid_has_a_place(summary, unpack):
-    listed = {cluster["medoid"] for cut in summary["cuts"] for cluster in cut["clusters"]}
-    assert set(unpack(summary["points"]["medoid"]).tolist()) == listed
+def test_the_exemplar_represents_a_final_cluster_and_the_medoid_a_cluster_of_a_finer_level(iris, summary):
+    model = iris[2]
+    for cut, of_level in ((summary["cuts"][-1], model.exemplar_indices_), (summary["cuts"][0], None)):
+        rows = model.hierarchy_.medoids(cut["level"]) if of_level is None else of_level
+        assert [cluster["representative"] for cluster in cut["clusters"]] == [
+            rows[cluster["number"]] for cluster in cut["clusters"]
+        ]
+    assert (model.exemplar_indices_ != model.medoid_indices_).any()
 
 
-def test_a_medoid_lies_where_its_row_lies(summary, unpack):
+def test_every_listed_representative_has_a_place(summary, unpack):
+    listed = {cluster["representative"] for cut in summary["cuts"] for cluster in cut["clusters"]}
+    assert set(unpack(summary["points"]["representative"]).tolist()) == listed
+
+
+def test_a_representative_lies_where_its_row_lies(summary, unpack):
     points = summary["points"]
-    rows, medoids = unpack(points["row"]), unpack(points["medoid"])
+    rows, shown = unpack(points["row"]), unpack(points["representative"])
     for axis in "xy":
-        assert unpack(points[axis])[np.searchsorted(rows, medoids)] == pytest.approx(unpack(points[f"medoid_{axis}"]))
+        assert unpack(points[axis])[np.searchsorted(rows, shown)] == pytest.approx(
+            unpack(points[f"representative_{axis}"])
+        )
 
 
 def test_noise_has_label_and_colour_minus_one(noisy, unpack):

@@ -222,7 +222,7 @@ def report(
     title: Annotated[str | None, option("--title", "Title of the page.", metavar="TEXT")] = None,
     image_shape: Annotated[
         str | None,
-        option("--image-shape", "Show medoids as images of this height and width, such as 8x8.", metavar="HxW"),
+        option("--image-shape", "Show exemplars as images of this height and width, such as 8x8.", metavar="HxW"),
     ] = None,
     label_column: LabelColumn = None,
     force: Force = False,

@@ -25,10 +25,15 @@ MOST_LEVELS = 12
 
 def sizes_of(labels: NDArray[Any], n_clusters: int) -> list[int]:
     """Return the number of rows of each cluster, largest first; rows in no cluster are left out."""
+    return sorted(_count_rows(labels, n_clusters).tolist(), reverse=True)
+
+
+def _count_rows(labels: NDArray[Any], n_clusters: int) -> NDArray[np.int64]:
+    """Return the number of rows of each cluster."""
     counts = np.zeros(n_clusters + 1, dtype=np.int64)
     for block in row_blocks(len(labels), max(BLOCK_ROWS, n_clusters)):  # each block adds to all counts
         counts += np.bincount(labels[block] + 1, minlength=n_clusters + 1)
-    return sorted((int(count) for count in counts[1:]), reverse=True)
+    return counts[1:]
 
 
 def agreement(labels: NDArray[Any], classes: Classes | None) -> dict[str, Any]:
@@ -45,14 +50,16 @@ def agreement(labels: NDArray[Any], classes: Classes | None) -> dict[str, Any]:
 def describe_model(model: CoHiRF) -> dict[str, Any]:
     """Return a summary of a fitted model that can be written as JSON."""
     labels = model.labels_
-    sizes = sizes_of(labels, model.n_clusters_)
+    counts = _count_rows(labels, model.n_clusters_)
+    largest = np.argsort(-counts, kind="stable")[:MOST_SIZES]
     return {
         "rows": len(labels),
         "features": int(model.n_features_in_),
         "n_levels": model.hierarchy_.n_levels,
         "clusters": int(model.n_clusters_),
-        "rows_in_no_cluster": len(labels) - sum(sizes),
-        "sizes": sizes[:MOST_SIZES],
+        "rows_in_no_cluster": len(labels) - int(counts.sum()),
+        "sizes": counts[largest].tolist(),
+        "exemplars": model.exemplar_indices_[largest].tolist(),
         "levels": [_describe_level(record) for record in model.diagnostics_],
     }
 
@@ -65,6 +72,7 @@ def model_grid(document: dict[str, Any]) -> Grid:
         ("levels", str(document["n_levels"])),
         ("clusters", f"{document['clusters']:,}"),
         ("sizes", shown_sizes(document["sizes"], document["clusters"])),
+        ("central rows", _shown([str(row) for row in document["exemplars"]], document["clusters"])),
     ]
     if document["rows_in_no_cluster"]:
         rows.append(("in no cluster", f"{document['rows_in_no_cluster']:,} rows"))
@@ -109,7 +117,12 @@ def level_grid(document: dict[str, Any]) -> Grid:
 
 def shown_sizes(sizes: list[int], n_clusters: int) -> str:
     """Return the sizes of the largest clusters in one line."""
-    text = ", ".join(f"{size:,}" for size in sizes[:FEW_SIZES])
+    return _shown([f"{size:,}" for size in sizes], n_clusters)
+
+
+def _shown(texts: list[str], n_clusters: int) -> str:
+    """Return the first of the texts, one per cluster, in one line."""
+    text = ", ".join(texts[:FEW_SIZES])
     return text if n_clusters <= FEW_SIZES else f"{text} and {n_clusters - FEW_SIZES:,} more"
 
 

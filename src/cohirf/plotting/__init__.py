@@ -1,6 +1,23 @@
 """Plots of a fit and its hierarchy: static ones with matplotlib, interactive ones with plotly."""
 
 from cohirf.plotting.interactive import plot_sunburst
-from cohirf.plotting.static import plot_dendrogram, plot_icicle, plot_levels, plot_medoids, plot_scatter
+from cohirf.plotting.static import (
+    plot_choice,
+    plot_dendrogram,
+    plot_eps,
+    plot_exemplars,
+    plot_icicle,
+    plot_levels,
+    plot_scatter,
+)
 
-__all__ = ["plot_dendrogram", "plot_icicle", "plot_levels", "plot_medoids", "plot_scatter", "plot_sunburst"]
+__all__ = [
+    "plot_choice",
+    "plot_dendrogram",
+    "plot_eps",
+    "plot_exemplars",
+    "plot_icicle",
+    "plot_levels",
+    "plot_scatter",
+    "plot_sunburst",
+]

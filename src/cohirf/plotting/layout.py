@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +80,31 @@ class FusionTree:
     cluster: IntArray
     n_leaves: int
 
+    @property
+    def height(self) -> Floats:
+        """Height of each node in a dendrogram: its level."""
+        return self.level.astype(np.float64)
+
+
+class Tree(Protocol):
+    """What a dendrogram needs of a tree; the leaves are its first nodes, and parts come before the whole."""
+
+    @property
+    def parent(self) -> IntArray:
+        """Node above each node; -1 if there is none."""
+
+    @property
+    def height(self) -> Floats:
+        """Height of each node."""
+
+    @property
+    def size(self) -> IntArray:
+        """Number of rows of each node."""
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+
 
 @dataclass(frozen=True)
 class Dendrogram:
@@ -93,7 +119,7 @@ class Dendrogram:
     bar_start, bar_end, bar_height : array of float
         One entry per fusion: ends and height of the bar that joins the stems of the fused clusters.
     top : float
-        Height at which final clusters end.
+        Height at which nodes without a parent end.
     """
 
     x: Floats
@@ -204,7 +230,7 @@ def readable_top(subject: Subject, max_clusters: int, *, largest_only: bool) -> 
     n_clusters = int(top.cluster_counts()[-1])
     if largest_only and n_clusters > max_clusters:
         top = keep_largest(top, max_clusters)
-    cluster = subject.labels[_leaf_numbers(whole, _rows(top))]
+    cluster = subject.labels[leaf_numbers(whole, _rows(top))]
     return Top(top, whole.n_levels - top.n_levels, leaf_order(top, cluster), cluster, n_clusters)
 
 
@@ -265,36 +291,48 @@ def fusion_tree(top: Top) -> FusionTree:
     )
 
 
-def dendrogram(tree: FusionTree, last_level: int) -> Dendrogram:
-    """Return the lines of a dendrogram: the height of a fusion is its level; final stems end above the last level."""
+def dendrogram(tree: Tree, leaf_x: Floats, top: float) -> Dendrogram:
+    """Return the lines of a dendrogram.
+
+    Parameters
+    ----------
+    tree : FusionTree or MergedTree
+        The nodes, with their heights.
+    leaf_x : array of float
+        Horizontal position of each leaf.
+    top : float
+        Height at which nodes without a parent end.
+    """
     n_leaves, n_nodes = tree.n_leaves, len(tree.parent)
-    x = np.full(n_nodes, np.nan)
-    x[:n_leaves] = leaf_places(final_nodes(tree)[:n_leaves])
+    x = np.concatenate([leaf_x, np.full(n_nodes - n_leaves, np.nan)])
     bar_start, bar_end = np.full(n_nodes, np.inf), np.full(n_nodes, -np.inf)
-    for level in np.unique(tree.level):
-        fusions = np.flatnonzero((tree.level == level) & (np.arange(n_nodes) >= n_leaves))
-        x[fusions] = (bar_start[fusions] + bar_end[fusions]) / 2
-        made = np.flatnonzero((tree.level == level) & (tree.parent >= 0))
-        np.minimum.at(bar_start, tree.parent[made], x[made])
-        np.maximum.at(bar_end, tree.parent[made], x[made])
-    level = tree.level.astype(np.float64)
-    span = last_level - int(tree.level.min())
-    top = last_level + (0.1 * max(span, 5) if span else 0.2)
-    stem_end = np.where(tree.parent >= 0, level[tree.parent], top)
-    return Dendrogram(x, level, stem_end, bar_start[n_leaves:], bar_end[n_leaves:], level[n_leaves:], top)
+    for node, parent in enumerate(tree.parent.tolist()):
+        if node >= n_leaves:
+            x[node] = (bar_start[node] + bar_end[node]) / 2
+        if parent >= 0:
+            bar_start[parent], bar_end[parent] = min(bar_start[parent], x[node]), max(bar_end[parent], x[node])
+    height = tree.height
+    stem_end = np.where(tree.parent >= 0, height[tree.parent], top)
+    return Dendrogram(x, height, stem_end, bar_start[n_leaves:], bar_end[n_leaves:], height[n_leaves:], top)
 
 
-def leaf_wedges(tree: FusionTree, lines: Dendrogram) -> Wedges:
+def top_of_levels(first_level: int, last_level: int) -> float:
+    """Return the height at which final clusters end, if heights are levels: a little above the last level."""
+    span = last_level - first_level
+    return last_level + (0.1 * max(span, 5) if span else 0.2)
+
+
+def leaf_wedges(tree: Tree, lines: Dendrogram) -> Wedges:
     """Return a triangle below each leaf of several rows; its depth is proportional to the logarithm of their number."""
-    first_level = int(tree.level.min())
-    deepest = 0.3 * (lines.top - first_level) if len(lines.bar_height) else 0.5
+    ground = float(tree.height.min())
+    deepest = 0.3 * (lines.top - ground) if len(lines.bar_height) else 0.5
     size = tree.size[: tree.n_leaves]
     leaf = np.flatnonzero(size > 1)
     depth = deepest * np.log(size[leaf]) / np.log(max(int(size.max()), 2))
-    corners = np.full((len(leaf), 3, 2), first_level, dtype=np.float64)
+    corners = np.full((len(leaf), 3, 2), ground)
     corners[:, :, 0] = lines.x[leaf, None] + WEDGE * np.array([0, -0.5, 0.5])
     corners[:, 1:, 1] -= depth[:, None]
-    return Wedges(leaf, corners, first_level - deepest * (1.05 if len(leaf) else 0.1))
+    return Wedges(leaf, corners, ground - deepest * (1.05 if len(leaf) else 0.1))
 
 
 def final_nodes(tree: FusionTree) -> IntArray:
@@ -484,6 +522,6 @@ def _row_sizes(hierarchy: FusionHierarchy) -> IntArray:
     return np.ones(hierarchy.n_rows, dtype=np.int64) if hierarchy.row_sizes is None else hierarchy.row_sizes
 
 
-def _leaf_numbers(hierarchy: FusionHierarchy, rows: IntArray) -> IntArray:
+def leaf_numbers(hierarchy: FusionHierarchy, rows: IntArray) -> IntArray:
     """Return the leaves of a hierarchy for rows of the data."""
     return rows if hierarchy.rows is None else np.searchsorted(hierarchy.rows, rows)

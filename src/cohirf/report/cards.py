@@ -1,4 +1,4 @@
-"""Cards of the largest final clusters: size, medoid, distinguishing features, and the most frequent class."""
+"""Cards of the largest final clusters: size, exemplar, distinguishing features, and the most frequent class."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def make_cards(study: Study, sample: Sample, image_shape: tuple[int, ...] | None
     effects = measure_effects(sample.features, sample.spread, cut.labels[sample.rows], chosen)
     images: list[Any] = [None] * len(chosen)
     if image_shape is not None:
-        images = make_images(as_dense(study.model.medoids_[chosen]), image_shape)
+        images = make_images(as_dense(study.model.exemplars_[chosen]), image_shape)
     clusters = [
         {
             "number": cluster,
             "size": int(cut.size[cluster]),
-            "medoid": int(cut.medoid[cluster]),
+            "exemplar": int(study.model.exemplar_indices_[cluster]),
             "n_sampled": int(effects.n_rows[i]),
             "features": _name_features(study, effects, i),
             "image": images[i],

@@ -31,20 +31,22 @@ def describe_cuts(study: Study, sample: Sample, levels: range) -> tuple[list[dic
         labels[:, place] = cut.labels[rows]
         colours[:, place] = np.append(colour, -1)[labels[:, place]]  # label -1, noise, selects the last entry, -1
         cuts.insert(0, _describe_cut(study, sample, cut, colour))
-    medoids = np.unique([cluster["medoid"] for cut in cuts for cluster in cut["clusters"]]).astype(np.int64)
-    return cuts, _place_points(study, sample, medoids) | {"label": pack(labels), "colour": pack(colours)}
+    shown = np.unique([cluster["representative"] for cut in cuts for cluster in cut["clusters"]]).astype(np.int64)
+    return cuts, _place_points(study, sample, shown) | {"label": pack(labels), "colour": pack(colours)}
 
 
 def _describe_cut(study: Study, sample: Sample, cut: Cut, colour: IntArray) -> dict[str, Any]:
     chosen = cut.largest(MAX_LISTED)
     effects = measure_effects(sample.features, sample.spread, cut.labels[sample.rows], chosen)
-    final = study.model.labels_[cut.medoid[chosen]].tolist()
+    model = study.model
+    final = model.labels_[cut.medoid[chosen]].tolist()
+    representative = model.exemplar_indices_ if cut.level == model.hierarchy_.n_levels else cut.medoid
     clusters = [
         {
             "number": cluster,
             "colour": int(colour[cluster]),
             "size": int(cut.size[cluster]),
-            "medoid": int(cut.medoid[cluster]),
+            "representative": int(representative[cluster]),
             "final": final[i],
             "features": name_strongest(effects, i, N_FEATURES, study.feature_names),
         }
@@ -60,21 +62,21 @@ def _describe_cut(study: Study, sample: Sample, cut: Cut, colour: IntArray) -> d
     }
 
 
-def _place_points(study: Study, sample: Sample, medoids: IntArray) -> dict[str, Any]:
-    """Return the coordinates of the plotted rows and of some medoids in the plane."""
+def _place_points(study: Study, sample: Sample, representatives: IntArray) -> dict[str, Any]:
+    """Return the coordinates of the plotted rows and of some representatives in the plane."""
     rows = sample.point_rows
-    parts = [sample.features[sample.points], read_rows(study.data, medoids)]
+    parts = [sample.features[sample.points], read_rows(study.data, representatives)]
     features = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
-    projection = project_rows(features, np.concatenate([rows, medoids]), 2, study.feature_names)
-    points, medoid_points = projection.points[: len(rows)], projection.points[len(rows) :]
+    projection = project_rows(features, np.concatenate([rows, representatives]), 2, study.feature_names)
+    points, of_representatives = projection.points[: len(rows)], projection.points[len(rows) :]
     return {
         "n": len(rows),
         "row": pack(rows),
         "x": pack(points[:, 0]),
         "y": pack(points[:, 1]),
-        "medoid": pack(medoids),
-        "medoid_x": pack(medoid_points[:, 0]),
-        "medoid_y": pack(medoid_points[:, 1]),
+        "representative": pack(representatives),
+        "representative_x": pack(of_representatives[:, 0]),
+        "representative_y": pack(of_representatives[:, 1]),
         "axes": projection.names,
         "same_unit": study.model.n_features_in_ > 2,  # principal components share a unit, features need not
         "class": None if study.classes is None else _pack_classes(study.classes, rows),

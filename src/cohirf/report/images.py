@@ -1,4 +1,4 @@
-"""Medoids as images: PNG files that are embedded in the page."""
+"""Exemplars as images: PNG files that are embedded in the page."""
 
 from __future__ import annotations
 

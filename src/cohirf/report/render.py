@@ -21,7 +21,16 @@ from cohirf.plotting.colours import HUES, NOISE, ROUNDS, cluster_colours, for_da
 from cohirf.report.packing import compress_to_text
 
 HERE = Path(__file__).parent
-FOR_SCRIPT = ("figures", "tree", "cuts", "points", "labels", "contraction")  # parts of the summary that charts need
+FOR_SCRIPT = (
+    "figures",
+    "tree",
+    "merges",
+    "choice",
+    "cuts",
+    "points",
+    "labels",
+    "contraction",
+)  # parts of the summary that charts need
 N_COLOURS = len(HUES) * len(ROUNDS)  # with more clusters, colours repeat
 ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 MINUS = "\N{MINUS SIGN}"

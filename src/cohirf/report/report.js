@@ -73,7 +73,7 @@
   const config = { displayModeBar: false, responsive: true, showTips: false };
   const draw = (id, traces, about) => globalThis.Plotly?.react(id, traces, about, config); // does nothing before plotly is loaded
 
-  const PRINTED = { "tree-chart": 680, scatter: 560, "rows-chart": 320, "agreement-chart": 320 }; // pixels on A4
+  const PRINTED = { "merge-chart": 680, "tree-chart": 680, scatter: 560, "rows-chart": 320, "agreement-chart": 320, "silhouette-chart": 320, "heights-chart": 320 }; // pixels on A4
   const widthOf = (id) => (state.printing ? PRINTED[id] : find(id).clientWidth);
 
   function layout(id, more) {
@@ -94,6 +94,87 @@
     tickfont: { color: style("--soft"), size: 11 }, ...more,
   });
 
+  // ---- merges: a dendrogram; the leaves are the first nodes, and cluster -2 is above the final clusters
+
+  const MIXED = -2;
+
+  function drawMerges() {
+    const merges = data.merges;
+    if (!merges) return;
+    const isLeaf = (node) => node < merges.n_leaves;
+    const strokeOf = (cluster) => (cluster === MIXED ? style("--soft") : colourOf(cluster));
+    const lines = new Map(); // from a cluster to the ends of its lines, separated by null
+    const add = (cluster, ...ends) => {
+      if (!lines.has(cluster)) lines.set(cluster, { x: [], y: [] });
+      for (const [x, y] of [...ends, [null, null]]) { lines.get(cluster).x.push(x); lines.get(cluster).y.push(y); }
+    };
+    merges.parent.forEach((parent, node) => {
+      const { x, height, cluster } = merges;
+      add(cluster[node], [x[node], height[node]], [x[node], parent < 0 ? merges.top : height[parent]]);
+      const bar = node - merges.n_leaves;
+      if (bar >= 0) add(cluster[node], [merges.start[bar], height[node]], [merges.end[bar], height[node]]);
+    });
+    const traces = [...lines].map(([cluster, ends]) => ({
+      type: "scatter", mode: "lines", ...ends, hoverinfo: "skip", line: { color: strokeOf(cluster), width: 1.6 },
+    }));
+    const nodes = [...merges.parent.keys()];
+    const largest = Math.log(1 + Math.max(...merges.size.slice(0, merges.n_leaves)));
+    const room = (0.9 * widthOf("merge-chart")) / (merges.x[merges.n_leaves - 1] + 1);
+    const area = (node) => (isLeaf(node) ? 2 + (Math.min(14, room) * Math.log(1 + merges.size[node])) / largest : 4);
+    const about = (node) => {
+      const known = merges.cluster[node];
+      const inside = known === MIXED ? "rows of several clusters" : known < 0 ? "noise" : `cluster ${known}`;
+      const made = isLeaf(node) ? `medoid: row ${merges.medoid[node]}` : `merged at height ${merges.height[node]}`;
+      return [`<b>${inside}</b>`, plural(merges.size[node], "row"), made].join("<br>");
+    };
+    traces.push({
+      type: "scatter", mode: "markers", x: merges.x, y: merges.height, customdata: nodes.map(about),
+      hovertemplate: "%{customdata}<extra></extra>",
+      marker: { color: nodes.map((node) => strokeOf(merges.cluster[node])), size: nodes.map(area), opacity: 1 },
+    });
+    const tops = nodes.filter((node) => {
+      const parent = merges.parent[node];
+      return merges.cluster[node] >= 0 && (parent < 0 || merges.cluster[parent] !== merges.cluster[node]);
+    });
+    const numbers = tops.map((node) => ({
+      x: merges.x[node], y: merges.cut ?? merges.height[node], text: `<b>${merges.cluster[node]}</b>`, showarrow: false,
+      bgcolor: style("--paper"), borderpad: 1, font: { size: 11, color: strokeOf(merges.cluster[node]) },
+    }));
+    const cut = {
+      type: "line", xref: "paper", x0: 0, x1: 1, y0: merges.cut, y1: merges.cut, layer: "below",
+      line: { color: style("--ink"), width: 1, dash: "dash" },
+    };
+    draw("merge-chart", traces, layout("merge-chart", {
+      height: narrow() ? 320 : 400, hovermode: "closest", dragmode: false, margin: { t: 10, r: 10, b: 14, l: 52 },
+      xaxis: { visible: false, fixedrange: true, range: [-0.8, merges.x[merges.n_leaves - 1] + 0.8] },
+      yaxis: axis("height of the merge", { fixedrange: true, range: [-0.04 * merges.top, Math.max(merges.top, 1.05 * merges.cut)] }),
+      shapes: merges.cut === null ? [] : [cut], annotations: tops.length * 14 < widthOf("merge-chart") ? numbers : [],
+    }));
+  }
+
+  // ---- choice of the number of clusters
+
+  function drawChoice() {
+    const choice = data.choice;
+    if (!choice) return;
+    const colours = choice.candidates.map((n) => (n === choice.n_clusters ? colourOf(0) : style("--soft")));
+    const xaxis = axis("number of clusters", { fixedrange: true });
+    const margin = { t: 16, r: 16, b: 44, l: 52 };
+    const common = { xaxis, margin, hovermode: "closest", dragmode: false, yaxis: axis("", { fixedrange: true }) };
+    const silhouettes = {
+      type: "scatter", mode: "lines+markers", x: choice.candidates, y: choice.silhouettes,
+      line: { color: style("--soft"), width: 1.5 },
+      marker: { color: colours, opacity: 1, size: choice.candidates.map((n) => (n === choice.n_clusters ? 12 : 6)) },
+      hovertemplate: "%{x} clusters<br>silhouette %{y:.2f}<extra></extra>",
+    };
+    const heights = {
+      type: "bar", x: choice.candidates, y: choice.heights, marker: { color: colours },
+      hovertemplate: "%{x} clusters<br>next merge at height %{y:.4~g}<extra></extra>",
+    };
+    draw("silhouette-chart", [silhouettes], layout("silhouette-chart", common));
+    draw("heights-chart", [heights], layout("heights-chart", common));
+  }
+
   // ---- hierarchy: nodes are numbered, and -1 is all rows
 
   const tree = data.tree;
@@ -113,7 +194,7 @@
   function aboutNode(node) {
     const share = percent(nodeSize(node) / data.figures.n_rows);
     const size = `${plural(nodeSize(node), "row")} (${share})`;
-    if (tree.medoid[node] === null) return [size, "in clusters smaller than min_cluster_size"];
+    if (tree.medoid[node] === null) return [size, "in no cluster"];
     const known = tree.class === null ? "" : ` (${tree.class[node]})`;
     const made = tree.level[node] === 0 ? "a single row" : `formed at level ${tree.level[node]}`;
     return [size, `medoid: row ${tree.medoid[node]}${known}`, made];
@@ -188,20 +269,21 @@
 
   // ---- cuts
 
-  const placeOf = new Map(); // from the row number of a medoid to its position in points.medoid_x
+  const placeOf = new Map(); // from the row number of a representative to its position in points.representative_x
   let points; // columns of the plotted rows; label and colour have one entry per row and cut, row by row
 
   async function unpackPoints() {
     const packed = data.points;
-    const names = ["x", "y", "row", "label", "colour", "medoid", "medoid_x", "medoid_y"];
+    const names = ["x", "y", "row", "label", "colour", "representative", "representative_x", "representative_y"];
     const columns = await Promise.all(names.map((name) => unpack(packed[name])));
     points = Object.fromEntries(names.map((name, i) => [name, columns[i]]));
     points.axes = packed.axes.map((name) => chartText(name.length > 45 ? `${name.slice(0, 44)}\u2026` : name));
     points.names = packed.class && packed.class.names.map(chartText);
     points.class = packed.class && (await unpack(packed.class.number));
-    points.medoid.forEach((row, place) => placeOf.set(row, place));
+    points.representative.forEach((row, place) => placeOf.set(row, place));
   }
 
+  const representative = () => (state.cut === data.cuts.length - 1 ? "exemplar" : "medoid");
   const atCut = (values) => Array.from(points.row, (_, i) => values[i * data.cuts.length + state.cut]);
 
   const onPaper = { xref: "paper", yref: "paper", showarrow: false };
@@ -229,21 +311,21 @@
       ]),
       hovertemplate: "<b>%{customdata[0]}</b><br>row %{customdata[2]}%{customdata[1]}<extra></extra>",
     };
-    const medoids = cut.clusters.filter((cluster) => shown(cluster.number));
-    const numbered = medoids.length <= 30;
+    const drawn = cut.clusters.filter((cluster) => shown(cluster.number));
+    const numbered = drawn.length <= 30;
     const discs = {
       type: "scatter", mode: numbered ? "markers+text" : "markers",
-      x: medoids.map((cluster) => points.medoid_x[placeOf.get(cluster.medoid)]),
-      y: medoids.map((cluster) => points.medoid_y[placeOf.get(cluster.medoid)]),
-      text: medoids.map((cluster) => String(cluster.number)),
-      textfont: { size: 11, color: medoids.map((cluster) => inkOn(colourOf(cluster.colour))) },
+      x: drawn.map((cluster) => points.representative_x[placeOf.get(cluster.representative)]),
+      y: drawn.map((cluster) => points.representative_y[placeOf.get(cluster.representative)]),
+      text: drawn.map((cluster) => String(cluster.number)),
+      textfont: { size: 11, color: drawn.map((cluster) => inkOn(colourOf(cluster.colour))) },
       marker: {
-        color: medoids.map((cluster) => colourOf(cluster.colour)), size: numbered ? 20 : 9, opacity: 1,
+        color: drawn.map((cluster) => colourOf(cluster.colour)), size: numbered ? 20 : 9, opacity: 1,
         line: { width: 1.5, color: style("--ink") },
       },
-      customdata: medoids.map((cluster) => [cluster.number, cluster.medoid, cluster.size]),
+      customdata: drawn.map((cluster) => [cluster.number, cluster.representative, cluster.size]),
       hovertemplate:
-        "<b>cluster %{customdata[0]}</b><br>medoid: row %{customdata[1]}<br>%{customdata[2]:,} rows<extra></extra>",
+        `<b>cluster %{customdata[0]}</b><br>${representative()}: row %{customdata[1]}<br>%{customdata[2]:,} rows<extra></extra>`,
     };
     const about = layout("scatter", {
       height: scatterHeight(),
@@ -291,9 +373,10 @@
     find("cut-caption").textContent = `${which}${plural(cut.n_clusters, "cluster")} at level ${cut.level}`;
     const largest = Math.max(1, cut.n_noise, ...cut.clusters.map((cluster) => cluster.size));
     const rows = cut.clusters.map((cluster) => clusterRow(cluster, largest));
-    const noise = { number: -1, colour: -1, size: cut.n_noise, medoid: null, final: null, features: [] };
+    const noise = { number: -1, colour: -1, size: cut.n_noise, representative: null, final: null, features: [] };
     if (cut.n_noise) rows.push(clusterRow(noise, largest));
     find("cut-table").tBodies[0].replaceChildren(...rows);
+    find("representative").textContent = representative() === "exemplar" ? "Exemplar" : "Medoid";
     find("cut-table").classList.toggle("last", state.cut === data.cuts.length - 1);
   }
 
@@ -312,7 +395,7 @@
       "tr", {},
       element("th", { scope: "row" }, button),
       element("td", { class: "number" }, count(cluster.size), bar),
-      element("td", { class: "number wide" }, cluster.medoid === null ? "" : `row ${cluster.medoid}`),
+      element("td", { class: "number wide" }, cluster.representative === null ? "" : `row ${cluster.representative}`),
       element("td", { class: "wide final" }, ...(cluster.final === null ? [] : [swatch(cluster.final), final])),
       element("td", { class: "features" }, ...features),
     );
@@ -397,6 +480,8 @@
 
   function drawAll() {
     if (!points) return; // the theme may change before the points are unpacked
+    drawMerges();
+    drawChoice();
     drawTree();
     drawScatter();
     drawLevels();

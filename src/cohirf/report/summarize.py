@@ -16,6 +16,7 @@ from cohirf.report.cards import make_cards
 from cohirf.report.cuts import shown_levels
 from cohirf.report.downloads import pack_labels
 from cohirf.report.explore import describe_cuts
+from cohirf.report.merges import describe_merges
 from cohirf.report.run import describe_run
 from cohirf.report.sample import Sample, draw_sample
 from cohirf.report.study import Study
@@ -64,6 +65,8 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
         "run": describe_run(study, options.data_name, options.command),
         "cards": make_cards(study, sample, options.image_shape),
         "tree": describe_tree(study),
+        "merges": describe_merges(study),
+        "choice": _choice(study),
         "cuts": cuts,
         "points": points,
         "labels": pack_labels(study.model, levels),
@@ -91,6 +94,20 @@ def _contraction(study: Study) -> list[dict[str, Any]]:
         asdict(record) | {"agreement": None if isnan(record.agreement) else record.agreement}
         for record in study.model.diagnostics_
     ]
+
+
+def _choice(study: Study) -> dict[str, Any] | None:
+    """Return how the number of clusters was chosen; None if it was not chosen, or there was nothing to choose."""
+    choice = study.model.choice_
+    if choice is None or len(choice.candidates) == 0:
+        return None
+    return {
+        "text": choice.describe(),
+        "n_clusters": choice.n_clusters,
+        "candidates": choice.candidates.tolist(),
+        "silhouettes": choice.silhouettes.tolist(),
+        "heights": choice.heights.tolist(),
+    }
 
 
 def _compare_with_base(study: Study, sample: Sample, alone: BaseResult) -> Comparison:

@@ -30,8 +30,8 @@ def write_report(
     """Write a report on a fitted model as a single HTML file.
 
     The page can be opened from disk and needs no network. It shows the parameters of the fit, the clusters with their
-    medoids and distinguishing features, the hierarchy, every cut of it with a scatter plot and labels to download, how
-    much the views agreed, and scores with their limitations. For large data it shows a sample, and says so.
+    exemplars and distinguishing features, the hierarchy, every level of it with a scatter plot and labels to download,
+    how much the views agreed, and scores with their limitations. For large data it shows a sample, and says so.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def write_report(
     feature_names : sequence of str, optional
         Names of the features; by default, the names that ``fit`` has seen.
     image_shape : tuple of int, optional
-        Show each medoid as an image of this height and width, or of this height, width and 3 colour channels.
+        Show each exemplar as an image of this height and width, or of this height, width and 3 colour channels.
     title : str, optional
         Title of the page; by default "Clusters", or "Clusters of" the name of the data.
     data_name : str, optional

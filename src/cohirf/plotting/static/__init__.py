@@ -1,9 +1,19 @@
 """Static plots, drawn with matplotlib from the coordinates that ``layout`` computes: one file per plot."""
 
+from cohirf.plotting.static.choice import plot_choice
 from cohirf.plotting.static.dendrogram import plot_dendrogram
+from cohirf.plotting.static.eps import plot_eps
+from cohirf.plotting.static.exemplars import plot_exemplars
 from cohirf.plotting.static.icicle import plot_icicle
 from cohirf.plotting.static.levels import plot_levels
-from cohirf.plotting.static.medoids import plot_medoids
 from cohirf.plotting.static.scatter import plot_scatter
 
-__all__ = ["plot_dendrogram", "plot_icicle", "plot_levels", "plot_medoids", "plot_scatter"]
+__all__ = [
+    "plot_choice",
+    "plot_dendrogram",
+    "plot_eps",
+    "plot_exemplars",
+    "plot_icicle",
+    "plot_levels",
+    "plot_scatter",
+]

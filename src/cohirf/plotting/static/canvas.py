@@ -77,23 +77,37 @@ def label_x(ax: Axes, places: Floats, texts: Sequence[str], priority: IntArray) 
     ax.tick_params(axis="x", length=0)
 
 
-def number_clusters(ax: Axes, places: Floats, height: float, clusters: IntArray, priority: IntArray) -> None:
-    """Write the numbers of clusters side by side; leave out noise, and numbers that would overlap others."""
+def number_clusters(
+    ax: Axes, places: Floats, heights: Floats, clusters: IntArray, priority: IntArray, *, on_lines: bool = False
+) -> None:
+    """Write the numbers of clusters side by side; leave out noise, and numbers that would overlap others.
+
+    A number stands above its point; with ``on_lines``, at the point itself, on white, so that a line stays readable.
+    """
     known = np.flatnonzero(clusters >= 0)
     texts = [str(cluster) for cluster in clusters[known].tolist()]
     gap = 1.5 * text_width(texts) * units_per_inch(ax)
     colours = readable_on_white(cluster_colours(clusters[known]))
+    place: dict[str, Any] = {"xytext": (0, 3), "va": "baseline"}
+    if on_lines:
+        box = {"boxstyle": "square,pad=0.15", "facecolor": "white", "edgecolor": "none"}
+        place = {"xytext": (0, 0), "va": "center_baseline", "bbox": box}
     for i in choose_apart(places[known], priority[known], gap).tolist():
         ax.annotate(
             texts[i],
-            (places[known[i]], height),
-            xytext=(0, 3),
+            (places[known[i]], heights[known[i]]),
             textcoords="offset points",
             color=colours[i],
             fontsize=FONT + 1,
             weight="bold",
             ha="center",
+            **place,
         )
+
+
+def count_of(count: int, noun: str) -> str:
+    """Return a count with its noun in the singular or plural."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def add_lines(ax: Axes, x: Floats, y: Floats, colours: Colours) -> None:

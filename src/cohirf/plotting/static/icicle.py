@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cohirf.algorithm.grouping import IntArray
 from cohirf.plotting import layout
 from cohirf.plotting.colours import FAINT, NOISE, cluster_colours, mix, readable_on, to_rgb
 from cohirf.plotting.layout import Rectangles
 from cohirf.plotting.static.canvas import (
     FONT,
     add_polygons,
+    count_of,
     hide_spines,
     inches,
     line_height,
@@ -81,14 +81,16 @@ def plot_icicle(hierarchy_or_model: Any, *, max_clusters: int = 5000, ax: Axes |
     ax = make_axes(ax, 7.5, float(np.clip(1.5 + 0.42 * n_levels, 2.2, 8)))
     ax.set_xlim(0, n_rows)
     ax.set_ylim(first_level - 0.5, top.last_level + 0.5)
-    _frame(ax, top, first_level)
+    _frame(ax, rectangles)
     settle(ax)
     pixel = units_per_inch(ax) / PIXELS_PER_INCH
     seen = rectangles.where(rectangles.size >= MIN_PIXELS * pixel)
     final = seen.where(seen.level == top.last_level)
     _draw_ground(ax, final, first_level, top.last_level)
     _draw_rectangles(ax, seen, pixel)
-    number_clusters(ax, (final.start + final.end) / 2, top.last_level + 0.5, final.cluster, final.size)
+    number_clusters(
+        ax, (final.start + final.end) / 2, np.full(len(final.end), top.last_level + 0.5), final.cluster, final.size
+    )
     return ax
 
 
@@ -122,16 +124,19 @@ def _corners(left: Any, right: Any, bottom: Any, top: Any) -> layout.Floats:
     return np.stack([left, bottom, left, top, right, top, right, bottom], axis=1).reshape(-1, 4, 2).astype(np.float64)
 
 
-def _frame(ax: Axes, top: layout.Top, first_level: int) -> None:
-    counts = top.hierarchy.cluster_counts()
-    step = int(np.ceil((top.last_level - first_level + 1) * 1.3 * line_height() / inches(ax)[1]))
-    levels: IntArray = np.arange(first_level, top.last_level + 1)[::-step][::-1]
-    ax.set_yticks(levels, [_describe_level(level, counts[level - top.first_level]) for level in levels.tolist()])
+def _frame(ax: Axes, rectangles: Rectangles) -> None:
+    every = np.unique(rectangles.level)
+    step = int(np.ceil(len(every) * 1.3 * line_height() / inches(ax)[1]))
+    levels = every[::-step][::-1]
+    ax.set_yticks(levels, [_describe_level(rectangles.where(rectangles.level == level)) for level in levels.tolist()])
     ax.tick_params(length=0, labelsize=FONT + 1)
     ax.xaxis.set_major_formatter("{x:,.0f}")
     ax.set_xlabel("rows, ordered so that each cluster is above the clusters that fused into it", color=FAINT)
     hide_spines(ax, "top", "right", "bottom", "left")
 
 
-def _describe_level(level: int, count: int) -> str:
-    return f"level {level}: {count:,} cluster{'' if count == 1 else 's'}"
+def _describe_level(of_level: Rectangles) -> str:
+    is_noise = of_level.cluster < 0
+    n_noise = int(of_level.size[is_noise].sum())
+    noise = f", {count_of(n_noise, 'noise row')}" if n_noise else ""
+    return f"level {of_level.level[0]}: {count_of(int(np.count_nonzero(~is_noise)), 'cluster')}{noise}"

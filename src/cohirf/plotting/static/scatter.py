@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import _get_feature_names, _num_samples
 
 from cohirf.algorithm.grouping import IntArray
+from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.plotting.colours import FAINT, INK, cluster_colours, readable_on
 from cohirf.plotting.layout import Floats, choose_apart, largest_clusters
@@ -19,18 +20,18 @@ from cohirf.plotting.subject import find_subject
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_NUMBERED = 40  # with more medoids, none shows the number of its cluster
-DISC = 11.0  # diameter of a medoid with a number, in points
-MAX_MEDOIDS = 300  # medoids drawn: those of the largest clusters
+MAX_NUMBERED = 40  # with more discs, none shows the number of its cluster
+DISC = 11.0  # diameter of a disc with a number, in points
+MAX_DISCS = 300  # those of the largest clusters
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """The cluster of each row, and number, medoid and size of the largest clusters."""
+    """The cluster of each row, and number, central row and size of the largest clusters."""
 
     labels: IntArray
     number: IntArray
-    medoid: IntArray
+    central: IntArray
     size: IntArray
 
 
@@ -43,11 +44,11 @@ def plot_scatter(
     random_state: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot rows as points coloured by cluster, and mark the medoids.
+    """Plot rows as points coloured by cluster, and mark the central row of each cluster.
 
     Data with two features is plotted as it is, and data with three features in 3D. With more features, the first
-    principal components are plotted. Noise is grey. Medoids have a dark rim, and show the number of their cluster where
-    there is room.
+    principal components are plotted. Noise is grey. A disc with a dark rim is the exemplar of a final cluster of a
+    model, or the medoid of a cluster of a level or hierarchy; it shows the number of the cluster where there is room.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def plot_scatter(
     level : int, default=None
         Colour rows by the clusters of this level. By default, by the final clusters.
     max_points : int, default=10000
-        Largest number of rows that are plotted; more rows are sampled at random. The medoids of the 300 largest
+        Largest number of rows that are plotted; more rows are sampled at random. The discs of the 300 largest
         clusters are always plotted.
     random_state : int, RandomState instance or None, default=None
         Seed of the sampling.
@@ -81,7 +82,7 @@ def plot_scatter(
 
     See Also
     --------
-    plot_medoids : The medoids, feature by feature.
+    plot_exemplars : The exemplars, feature by feature.
 
     Examples
     --------
@@ -93,7 +94,7 @@ def plot_scatter(
     >>> model = CoHiRF(KMeans(3), random_state=0).fit(X)
     >>> ax = plot_scatter(model, X)
     >>> ax.get_xlabel()
-    'principal component 1 (92% of variance)'
+    'principal component 1 (93% of variance)'
     """
     X = X if hasattr(X, "shape") else np.asarray(X)
     clusters = _clusters(model, X, level)
@@ -104,10 +105,10 @@ def plot_scatter(
             ax.set_aspect("equal", adjustable="datalim")
     n_axes = 3 if hasattr(ax, "get_zlim") else 2
     rows = draw_rows(len(clusters.labels), max_points, random_state)
-    projection = project(X, np.concatenate([rows, clusters.medoid]), n_axes, _get_feature_names(X))
+    projection = project(X, np.concatenate([rows, clusters.central]), n_axes, _get_feature_names(X))
     _draw_points(ax, projection.points[: len(rows)], clusters.labels[rows])
     _frame(ax, projection)
-    _draw_medoids(ax, projection.points[len(rows) :], clusters)
+    _draw_discs(ax, projection.points[len(rows) :], clusters)
     if len(rows) < len(clusters.labels):
         ax.set_title(f"{len(rows):,} of {len(clusters.labels):,} rows", loc="right", fontsize=FONT, color=FAINT)
     return ax
@@ -123,11 +124,14 @@ def _clusters(given: Any, X: Any, level: int | None) -> Clusters:
             f"X has {_num_samples(X):,} rows, but the hierarchy has {hierarchy.n_rows:,}: pass the data of the fit."
         )
     labels = subject.labels if level is None else hierarchy.cut(level=level)
-    medoids = hierarchy.medoids(hierarchy.n_levels if level is None else level)
-    medoids = medoids[labels[medoids] >= 0]  # in the order of their labels
-    sizes = np.bincount(labels[labels >= 0])
-    largest = largest_clusters(sizes, MAX_MEDOIDS)
-    return Clusters(labels, largest, medoids[largest], sizes[largest])
+    if level is None and isinstance(given, CoHiRF):
+        central = given.exemplar_indices_
+    else:
+        medoids = hierarchy.medoids(hierarchy.n_levels if level is None else level)
+        central = medoids[labels[medoids] >= 0]  # in the order of their labels
+    sizes = np.bincount(labels[labels >= 0], minlength=len(central))
+    largest = largest_clusters(sizes, MAX_DISCS)
+    return Clusters(labels, largest, central[largest], sizes[largest])
 
 
 def _draw_points(ax: Any, points: Floats, labels: IntArray) -> None:
@@ -148,8 +152,8 @@ def _frame(ax: Any, projection: Projection) -> None:
         hide_spines(ax, "top", "right")
 
 
-def _draw_medoids(ax: Any, points: Floats, clusters: Clusters) -> None:
-    """Draw the medoids; those with a number are larger."""
+def _draw_discs(ax: Any, points: Floats, clusters: Clusters) -> None:
+    """Draw the discs; those with a number are larger."""
     numbered = np.zeros(len(points), dtype=bool)
     if len(points) <= MAX_NUMBERED:
         settle(ax)

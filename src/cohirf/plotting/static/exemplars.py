@@ -1,4 +1,4 @@
-"""The medoids of the clusters, as images, lines or a heat map."""
+"""The exemplars of the clusters, as images, lines or a heat map."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from cohirf.plotting.subject import check_image_shape, check_model
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_LINES = 6  # more medoids are easier to distinguish in a heat map
+MAX_LINES = 6  # more exemplars are easier to distinguish in a heat map
 MAX_CRISP = 400  # cells per axis; with more, several cells share a pixel, which shows their mean
 
 
 @dataclass(frozen=True)
-class Medoids:
-    """The medoids of the largest clusters: cluster number, size and features, and the number of all clusters."""
+class Exemplars:
+    """The exemplars of the largest clusters: cluster number, size and features, and the number of all clusters."""
 
     cluster: IntArray
     size: IntArray
@@ -35,7 +35,7 @@ class Medoids:
     n_clusters: int
 
 
-def plot_medoids(
+def plot_exemplars(
     model: Any,
     *,
     image_shape: tuple[int, ...] | None = None,
@@ -43,19 +43,21 @@ def plot_medoids(
     max_clusters: int = 50,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot the medoids of the final clusters: as images, as lines (up to six medoids) or as a heat map.
+    """Plot the exemplars of the final clusters: as images, as lines (up to six exemplars) or as a heat map.
+
+    The exemplar of a cluster is its most central row.
 
     Parameters
     ----------
     model : fitted CoHiRF
-        The model whose medoids to plot.
+        The model whose exemplars to plot.
     image_shape : tuple of int, default=None
-        Draw each medoid as an image of this shape: (height, width), or (height, width, 3) for colours. By default,
-        medoids are drawn as lines or as a heat map.
+        Draw each exemplar as an image of this shape: (height, width), or (height, width, 3) for colours. By default,
+        exemplars are drawn as lines or as a heat map.
     feature_names : sequence of str, default=None
         Names of the features. By default, the names seen by ``fit``, or numbers.
     max_clusters : int, default=50
-        Largest number of medoids; if there are more clusters, those of the largest clusters are drawn.
+        Largest number of exemplars; if there are more clusters, those of the largest clusters are drawn.
     ax : matplotlib.axes.Axes, default=None
         The axes to draw into. By default, a new figure is created.
 
@@ -76,7 +78,7 @@ def plot_medoids(
 
     See Also
     --------
-    plot_scatter : All rows, with the medoids marked.
+    plot_scatter : All rows, with the exemplars marked.
     cohirf.CoHiRF.explain : The features that distinguish a cluster.
 
     Examples
@@ -84,31 +86,34 @@ def plot_medoids(
     >>> from sklearn.cluster import KMeans
     >>> from sklearn.datasets import load_iris
     >>> from cohirf import CoHiRF
-    >>> from cohirf.plotting import plot_medoids
+    >>> from cohirf.plotting import plot_exemplars
     >>> model = CoHiRF(KMeans(3), random_state=0).fit(load_iris(as_frame=True).data)
-    >>> ax = plot_medoids(model)
+    >>> ax = plot_exemplars(model)
     >>> [label.get_text() for label in ax.get_xticklabels()][0]
     'sepal length (cm)'
     """
-    medoids = _largest_medoids(check_model(model), max_clusters)
+    exemplars = _largest_exemplars(check_model(model), max_clusters)
     if image_shape is not None:
-        return _draw_images(ax, medoids, image_shape)
+        return _draw_images(ax, exemplars, image_shape)
     names = _feature_names(model, feature_names)
-    draw = _draw_lines if len(medoids.cluster) <= MAX_LINES else _draw_heat_map
-    return draw(ax, medoids, names)
+    draw = _draw_lines if len(exemplars.cluster) <= MAX_LINES else _draw_heat_map
+    return draw(ax, exemplars, names)
 
 
-def _largest_medoids(model: CoHiRF, max_clusters: int) -> Medoids:
+def _largest_exemplars(model: CoHiRF, max_clusters: int) -> Exemplars:
     if max_clusters < 1:
         raise ValueError(f"max_clusters={max_clusters} is not valid: pass an int >= 1.")
     if model.n_clusters_ == 0:
-        raise ValueError(f"The model has no clusters to plot: lower min_cluster_size={model.min_cluster_size}.")
+        raise ValueError(
+            f"The model has no clusters to plot: every row is noise. Change the base method, or lower "
+            f"min_cluster_size={model.min_cluster_size}."
+        )
     sizes = np.bincount(model.labels_[model.labels_ >= 0])
     chosen = layout.largest_clusters(sizes, max_clusters)
-    features = model.medoids_[chosen]
+    features = model.exemplars_[chosen]
     if sparse.issparse(features):
         features = features.toarray()
-    return Medoids(chosen, sizes[chosen], np.asarray(features, dtype=np.float64), model.n_clusters_)
+    return Exemplars(chosen, sizes[chosen], np.asarray(features, dtype=np.float64), model.n_clusters_)
 
 
 def _feature_names(model: CoHiRF, given: Sequence[str] | None) -> list[str]:
@@ -121,34 +126,34 @@ def _feature_names(model: CoHiRF, given: Sequence[str] | None) -> list[str]:
     return [str(name) for name in names]
 
 
-def _draw_lines(ax: Axes | None, medoids: Medoids, names: list[str]) -> Axes:
+def _draw_lines(ax: Axes | None, exemplars: Exemplars, names: list[str]) -> Axes:
     n_features = len(names)
     ax = make_axes(ax, float(np.clip(3 + 0.4 * n_features, 6, 8)), 4)
-    colours = cluster_colours(medoids.cluster)
+    colours = cluster_colours(exemplars.cluster)
     marker = "o" if n_features <= 30 else ""
-    for i, (cluster, size) in enumerate(zip(medoids.cluster.tolist(), medoids.size.tolist(), strict=True)):
+    for i, (cluster, size) in enumerate(zip(exemplars.cluster.tolist(), exemplars.size.tolist(), strict=True)):
         label = f"cluster {cluster} ({size:,})"
-        ax.plot(medoids.features[i], color=colours[i], marker=marker, markersize=5, linewidth=1.8, label=label)
+        ax.plot(exemplars.features[i], color=colours[i], marker=marker, markersize=5, linewidth=1.8, label=label)
     ax.set_xlim(-0.5, n_features - 0.5)
     settle(ax)
     _label_features(ax, names)
     ax.grid(axis="x", color=PAPER)
     ax.set_axisbelow(True)
-    ax.set_ylabel("value at the medoid")
+    ax.set_ylabel("value at the exemplar")
     ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=FONT + 1, borderaxespad=0)
     ax.tick_params(axis="y", labelsize=FONT + 1)
     hide_spines(ax, "top", "right")
-    _say_how_many(ax, medoids)
+    _say_how_many(ax, exemplars)
     return ax
 
 
-def _draw_heat_map(ax: Axes | None, medoids: Medoids, names: list[str]) -> Axes:
-    n_clusters, n_features = medoids.features.shape
+def _draw_heat_map(ax: Axes | None, exemplars: Exemplars, names: list[str]) -> Axes:
+    n_clusters, n_features = exemplars.features.shape
     height = float(np.clip(1.2 + 0.17 * n_clusters, 3, 9.5))
     ax = make_axes(ax, float(np.clip(3 + 0.25 * n_features, 5, 8)), height)
-    name, low, high = _colour_scale(medoids.features)
+    name, low, high = _colour_scale(exemplars.features)
     cells = ax.imshow(
-        medoids.features,
+        exemplars.features,
         aspect="auto",
         cmap=import_optional("matplotlib", "plotting", "A plot").colormaps[name].with_extremes(bad=NOISE),
         vmin=low,
@@ -157,12 +162,12 @@ def _draw_heat_map(ax: Axes | None, medoids: Medoids, names: list[str]) -> Axes:
     )
     settle(ax)
     _label_features(ax, names)
-    _label_clusters(ax, medoids)
-    bar = ax.figure.colorbar(cells, ax=ax, label="value at the medoid", fraction=0.05, pad=0.02, aspect=30)
+    _label_clusters(ax, exemplars)
+    bar = ax.figure.colorbar(cells, ax=ax, label="value at the exemplar", fraction=0.05, pad=0.02, aspect=30)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=FONT)
     hide_spines(ax, "top", "right", "bottom", "left")
-    _say_how_many(ax, medoids)
+    _say_how_many(ax, exemplars)
     return ax
 
 
@@ -175,16 +180,16 @@ def _colour_scale(features: Floats) -> tuple[str, float, float]:
     return "cividis", low, high
 
 
-def _label_clusters(ax: Axes, medoids: Medoids) -> None:
+def _label_clusters(ax: Axes, exemplars: Exemplars) -> None:
     """Name the clusters on the y axis, each with a patch of its colour in the other plots."""
-    n_clusters = len(medoids.cluster)
+    n_clusters = len(exemplars.cluster)
     places = np.arange(n_clusters, dtype=np.float64)
     gap = 0.9 * line_height() * n_clusters / inches(ax)[1]
     chosen = layout.choose_apart(places, -np.arange(n_clusters), gap)
-    ax.set_yticks(chosen, [f"cluster {medoids.cluster[i]} ({medoids.size[i]:,})" for i in chosen], fontsize=FONT)
+    ax.set_yticks(chosen, [f"cluster {exemplars.cluster[i]} ({exemplars.size[i]:,})" for i in chosen], fontsize=FONT)
     ax.tick_params(axis="y", length=0, pad=12)
     beside = ax.get_yaxis_transform() + _shift(ax, -0.08)
-    colours = to_hex(cluster_colours(medoids.cluster))
+    colours = to_hex(cluster_colours(exemplars.cluster))
     ax.vlines(0 * places, places - 0.42, places + 0.42, colours, linewidth=6, transform=beside, clip_on=False)
 
 
@@ -199,16 +204,16 @@ def _label_features(ax: Axes, names: list[str]) -> None:
     label_x(ax, places, names, -np.arange(len(names)))
 
 
-def _draw_images(ax: Axes | None, medoids: Medoids, shape: tuple[int, ...]) -> Axes:
-    images = _as_images(medoids, shape)
+def _draw_images(ax: Axes | None, exemplars: Exemplars, shape: tuple[int, ...]) -> Axes:
+    images = _as_images(exemplars, shape)
     n_images, height, width = images.shape[:3]
     ax, n_columns = _image_axes(ax, n_images, height / width)
     room = inches(ax)[0] / n_columns
-    captions = _captions(medoids, room)
+    captions = _captions(exemplars, room)
     caption = (captions[0].count("\n") + 1.6) * line_height() / room * layout.IMAGE_STEP * width
     grid = layout.image_grid(n_images, n_columns, height=height, width=width, caption=caption)
     low, high = float(np.nanmin(images)), float(np.nanmax(images))
-    colours = cluster_colours(medoids.cluster)
+    colours = cluster_colours(exemplars.cluster)
     for image, left, bottom, text, colour in zip(images, grid.left, grid.bottom, captions, colours, strict=True):
         extent = (left, left + width, bottom, bottom + height)
         ax.imshow(image, cmap="gray_r", extent=extent, interpolation="nearest", vmin=low, vmax=high)
@@ -217,7 +222,7 @@ def _draw_images(ax: Axes | None, medoids: Medoids, shape: tuple[int, ...]) -> A
     ax.set_xlim(-0.01 * grid.width, 1.01 * grid.width)
     ax.set_ylim(0, grid.height)
     ax.set_axis_off()
-    _say_how_many(ax, medoids)
+    _say_how_many(ax, exemplars)
     return ax
 
 
@@ -236,19 +241,19 @@ def _image_axes(ax: Axes | None, n_images: int, shape: float) -> tuple[Axes, int
     return ax, n_columns
 
 
-def _as_images(medoids: Medoids, shape: tuple[int, ...]) -> Floats:
-    """Return the medoids as images: grey values unchanged, colours scaled to the range from 0 to 1."""
-    check_image_shape(shape, medoids.features.shape[1])
-    images = medoids.features.reshape(-1, *shape)
+def _as_images(exemplars: Exemplars, shape: tuple[int, ...]) -> Floats:
+    """Return the exemplars as images: grey values unchanged, colours scaled to the range from 0 to 1."""
+    check_image_shape(shape, exemplars.features.shape[1])
+    images = exemplars.features.reshape(-1, *shape)
     if len(shape) == 2:
         return images
     low, high = np.nanmin(images), np.nanmax(images)
     return (images - low) / max(high - low, np.finfo(np.float64).tiny)
 
 
-def _captions(medoids: Medoids, room: float) -> list[str]:
+def _captions(exemplars: Exemplars, room: float) -> list[str]:
     """Return the longest captions that fit below the images."""
-    clusters, sizes = medoids.cluster.tolist(), medoids.size.tolist()
+    clusters, sizes = exemplars.cluster.tolist(), exemplars.size.tolist()
     both = [
         f"cluster {cluster}\n{size:,} row{'' if size == 1 else 's'}"
         for cluster, size in zip(clusters, sizes, strict=True)
@@ -259,7 +264,7 @@ def _captions(medoids: Medoids, room: float) -> list[str]:
     return next(fitting, [""] * len(clusters))
 
 
-def _say_how_many(ax: Axes, medoids: Medoids) -> None:
-    shown = len(medoids.cluster)
-    if shown < medoids.n_clusters:
-        ax.set_title(f"{shown:,} largest of {medoids.n_clusters:,} clusters", loc="right", fontsize=FONT, color=FAINT)
+def _say_how_many(ax: Axes, exemplars: Exemplars) -> None:
+    shown = len(exemplars.cluster)
+    if shown < exemplars.n_clusters:
+        ax.set_title(f"{shown:,} largest of {exemplars.n_clusters:,} clusters", loc="right", fontsize=FONT, color=FAINT)
