@@ -43,6 +43,7 @@ def _describe_model(path: Path, console: Console) -> None:
         **describe_model(model),
         "diagnosis": {
             "recommendation": diagnosis.recommendation,
+            "line": diagnosis.line,
             "findings": [asdict(finding) for finding in diagnosis.findings],
             "advice": diagnosis.advice,
         },

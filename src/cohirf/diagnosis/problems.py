@@ -1,0 +1,85 @@
+"""What makes a partition useless, seen from the sizes of its clusters: nothing fused, nearly all is noise, crumbs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.grouping import IntArray
+
+MOSTLY_NOISE = 0.9  # share of rows
+CRUMB, LARGE = 5, 1000  # a cluster of at most so many rows beside one of at least so many
+RADII = ("eps", "distance_threshold")  # parameters of base methods; rows that are nearer than this fuse
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong, in a few words, and a sentence with what to change."""
+
+    what: str
+    message: str
+
+
+def find_problem(model: Any, sizes: IntArray, n_noise: int) -> Problem | None:
+    """Return the worst problem of a partition, or None.
+
+    Parameters
+    ----------
+    model : CoHiRF
+        The parameters; what to change depends on them.
+    sizes : array of int
+        Number of rows of each cluster.
+    n_noise : int
+        Number of noise rows.
+    """
+    n_rows, largest = int(sizes.sum()) + n_noise, int(sizes.max(initial=0))
+    if n_noise > MOSTLY_NOISE * n_rows:
+        return _mostly_noise(model, n_noise / n_rows)
+    if largest == 1 and len(sizes) > 1:
+        return _nothing_fused(model, n_rows)
+    n_crumbs = int((sizes <= CRUMB).sum())
+    if n_crumbs and largest >= LARGE:
+        return _crumbs(n_crumbs, sizes)
+    return None
+
+
+def _mostly_noise(model: Any, share: float) -> Problem:
+    name, ways = _ways_to_fuse_more(model)
+    if model.min_cluster_size != 1 and model.small_clusters == "noise":
+        ways.insert(0, f"lower min_cluster_size={model.min_cluster_size}")
+    ways = ways or [f"let {name} accept sparser clusters"]
+    return Problem("Nearly everything is noise.", f"{_percent(share)} of the rows are noise: {', or '.join(ways)}.")
+
+
+def _nothing_fused(model: Any, n_rows: int) -> Problem:
+    name, ways = _ways_to_fuse_more(model)
+    ways += ["use fewer views (n_views)"] if model.n_views > 1 and model.consensus == "strict" else []
+    ways = ways or [f"let {name} find fewer and larger clusters"]
+    finding = f"Nothing fused: each of the {n_rows:,} rows is a cluster of its own."
+    return Problem("Nothing fused.", f"{finding} To change that, {', or '.join(ways)}.")
+
+
+def _crumbs(n_crumbs: int, sizes: IntArray) -> Problem:
+    have = "has" if n_crumbs == 1 else "have"
+    message = (
+        f"{n_crumbs:,} of {len(sizes):,} clusters {have} at most {CRUMB} rows, and the largest has "
+        f"{int(sizes.max()):,}. With min_cluster_size={CRUMB + 1} or more, their rows become noise; with "
+        f"small_clusters='nearest' as well, they join the nearest cluster."
+    )
+    return Problem("Some clusters have only a few rows.", message)
+
+
+def _ways_to_fuse_more(model: Any) -> tuple[str, list[str]]:
+    """Return the name of the base method, and changes of parameters that let it fuse more rows."""
+    clusterer = BaseMethod.of(model._base_method()).clusterer
+    given = clusterer.get_params(deep=False) if hasattr(clusterer, "get_params") else {}
+    name = type(clusterer).__name__
+    ways = [f"raise {radius} of {name}" for radius in RADII if given.get(radius) is not None]
+    ways += [f"lower min_samples of {name}"] if given.get("min_samples") is not None else []
+    ways += ["raise batch_size"] if model.batch_size is not None else []
+    return name, ways
+
+
+def _percent(share: float) -> str:
+    return "All" if share == 1 else f"{share:.0%}" if share < 0.995 else "More than 99%"
