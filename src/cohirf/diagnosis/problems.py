@@ -9,16 +9,18 @@ from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.grouping import IntArray
 
 MOSTLY_NOISE = 0.9  # share of rows
-CRUMB, LARGE = 5, 1000  # a cluster of at most so many rows beside one of at least so many
+# A cluster of at most so many rows beside one of at least so many; DBSCAN by itself has clusters of five rows.
+CRUMB, LARGE = 4, 1000
 RADII = ("eps", "distance_threshold")  # parameters of base methods; rows that are nearer than this fuse
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong, in a few words, and a sentence with what to change."""
+    """What is wrong, in a few words, and a sentence with what to change; whether it spoils all clusters."""
 
     what: str
     message: str
+    spoils_all: bool
 
 
 def find_problem(model: Any, sizes: IntArray, n_noise: int) -> Problem | None:
@@ -49,7 +51,11 @@ def _mostly_noise(model: Any, share: float) -> Problem:
     if model.min_cluster_size != 1 and model.small_clusters == "noise":
         ways.insert(0, f"lower min_cluster_size={model.min_cluster_size}")
     ways = ways or [f"let {name} accept sparser clusters"]
-    return Problem("Nearly everything is noise.", f"{_percent(share)} of the rows are noise: {', or '.join(ways)}.")
+    return Problem(
+        "Nearly everything is noise.",
+        f"{_percent(share)} of the rows are noise: {', or '.join(ways)}.",
+        spoils_all=True,
+    )
 
 
 def _nothing_fused(model: Any, n_rows: int) -> Problem:
@@ -57,7 +63,7 @@ def _nothing_fused(model: Any, n_rows: int) -> Problem:
     ways += ["use fewer views (n_views)"] if model.n_views > 1 and model.consensus == "strict" else []
     ways = ways or [f"let {name} find fewer and larger clusters"]
     finding = f"Nothing fused: each of the {n_rows:,} rows is a cluster of its own."
-    return Problem("Nothing fused.", f"{finding} To change that, {', or '.join(ways)}.")
+    return Problem("Nothing fused.", f"{finding} To change that, {', or '.join(ways)}.", spoils_all=True)
 
 
 def _crumbs(n_crumbs: int, sizes: IntArray) -> Problem:
@@ -67,7 +73,7 @@ def _crumbs(n_crumbs: int, sizes: IntArray) -> Problem:
         f"{int(sizes.max()):,}. With min_cluster_size={CRUMB + 1} or more, their rows become noise; with "
         f"small_clusters='nearest' as well, they join the nearest cluster."
     )
-    return Problem("Some clusters have only a few rows.", message)
+    return Problem("Some have only a few rows.", message, spoils_all=False)
 
 
 def _ways_to_fuse_more(model: Any) -> tuple[str, list[str]]:

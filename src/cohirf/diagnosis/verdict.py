@@ -16,8 +16,9 @@ from cohirf.diagnosis.problems import Problem
 ALONE, EITHER, UNKNOWN = "use the base method alone", "either", "unknown"
 # From this adjusted Rand index on, two partitions are the same for most purposes.
 SAME = 0.95
-# The base method is better if the model agrees with its runs this much less than these agree with each other.
-LOST = 0.15
+# The base method is better if the model agrees with its runs this much less than these agree with each other, and if
+# its silhouette is this much lower, or undefined. One of the two is not enough: clusters can differ and be as good.
+LOST, WORSE_SILHOUETTE = 0.15, 0.02
 # Shares of rows that have their nearest neighbour in their own cluster: nearly all, and too few.
 NEIGHBOURS_KEPT, NEIGHBOURS_TORN = 0.9, 0.7
 
@@ -81,7 +82,29 @@ def recommend(facts: Facts) -> str:
         return UNKNOWN
     if found.same >= SAME:
         return EITHER
-    return ALONE if found.agreement < found.reproducibility - LOST else UNKNOWN
+    return ALONE if is_lost(found.agreement - found.reproducibility, found.silhouette) else UNKNOWN
+
+
+def is_lost(
+    gap: float,
+    silhouette: tuple[float | None, float | None],
+    lost: float = LOST,
+    worse: float = WORSE_SILHOUETTE,
+) -> bool:
+    """Return whether a model has lost clusters that the base method finds.
+
+    Parameters
+    ----------
+    gap : float
+        How well the model agrees with runs of the base method, minus how well these agree with each other.
+    silhouette : tuple of (float or None)
+        Silhouette of the model, and of the base method.
+    lost, worse : float
+        Thresholds.
+    """
+    ours, alone = silhouette
+    is_worse = ours is None or alone is None or ours < alone - worse
+    return gap < -lost and is_worse
 
 
 def verdict(facts: Facts) -> list[Finding]:
@@ -99,8 +122,10 @@ def verdict(facts: Facts) -> list[Finding]:
         if the clusters are useless.
     """
     findings = [judge_base_alone(facts), judge_neighbours(facts)]
-    if facts.problem is not None:
-        findings.insert(0, Finding("Are the clusters usable?", facts.problem.what, facts.problem.message, "poor"))
+    problem = facts.problem
+    if problem is not None:
+        tone = "poor" if problem.spoils_all else "fair"
+        findings.insert(0, Finding("Are the clusters usable?", problem.what, problem.message, tone))
     return findings
 
 
@@ -117,7 +142,7 @@ def judge_base_alone(facts: Facts) -> Finding:
     if said == EITHER:
         return Finding(question, "It finds the same clusters.", measured, "good")
     if said == ALONE:
-        reason = f"{measured} The fit has lost clusters that it finds whichever rows it sees."
+        reason = f"{measured} The fit has lost clusters that {found.base} finds whichever rows it sees."
         return Finding(question, "Probably.", reason, "poor")
     reason = f"{measured} The two differ, and nothing in the data tells which one is better."
     return Finding(question, "Not known.", reason, "unknown")
@@ -140,7 +165,7 @@ def judge_neighbours(facts: Facts) -> Finding:
 def in_one_line(facts: Facts) -> str:
     """Return whether to trust the clusters, in one line."""
     found, said = facts.comparison, recommend(facts)
-    if facts.problem is not None:
+    if facts.problem is not None and facts.problem.spoils_all:
         return f"Do not trust these clusters: {_uncapitalised(facts.problem.message)}"
     if facts.ran_once:
         return f"Trust these clusters as you would trust {found.base}: the fit is one run of it on all rows."
@@ -152,8 +177,8 @@ def in_one_line(facts: Facts) -> str:
     if said == ALONE:
         return (
             f"Do not trust these clusters: in {found.n_rows:,} rows, runs of {found.base} agree with each other "
-            f"({found.reproducibility:.2f}), and much less with the fit ({found.agreement:.2f}). Use {found.base} "
-            f"alone, if it can run on all rows."
+            f"(adjusted Rand index {found.reproducibility:.2f}), and much less with the fit ({found.agreement:.2f}). "
+            f"Use {found.base} alone, if it can run on all rows."
         )
     if found.reason:
         return f"Whether {found.base} alone would do better is not known: {found.reason}"
@@ -197,9 +222,12 @@ def _measured(found: Comparison) -> str:
     if max(found.noise) > 0:
         parts.append(f", and {found.noise[1]:.0%} noise where the fit has {found.noise[0]:.0%}")
     parts.append(
-        f". The adjusted Rand index of the two is {found.same:.2f}. Without a fifth of the rows, its clusters agree "
-        f"with those of all rows by {found.reproducibility:.2f}, and with the fit by {found.agreement:.2f}."
+        f". The adjusted Rand index of the two is {found.same:.2f}. Without a fifth of the rows, {found.base} agrees "
+        f"with itself by {found.reproducibility:.2f}, and with the fit by {found.agreement:.2f}."
     )
+    ours, alone = found.silhouette
+    if ours is not None and alone is not None:
+        parts.append(f" Its silhouette is {alone:.2f}, and that of the fit {ours:.2f}.")
     return "".join(parts)
 
 
