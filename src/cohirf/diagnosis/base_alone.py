@@ -88,7 +88,7 @@ def rival_of(model: Any) -> BaseMethod:
     is_told_otherwise = model.n_clusters is not None or model.estimator is None
     if method.told is not None and is_told_otherwise and model.n_clusters != "levels":
         changes[method.told] = max(int(model.n_clusters_), 1)
-    if isinstance(method.clusterer, KMeans):
+    if type(method.clusterer) is KMeans:  # subclasses may not have the parameter
         step = (method.told or "").removesuffix("n_clusters")
         given = method.clusterer.n_init
         changes[f"{step}n_init"] = max(given, STARTS) if isinstance(given, int) else STARTS

@@ -93,6 +93,7 @@ def diagnose_model(model: Any, classes: IntArray | None = None) -> Diagnosis:
     n_noise, *sizes = count_with_noise(model.labels_, model.n_clusters_).tolist()
     facts = Facts(
         comparison=_compare(model, rival, sample, distances, None if classes is None else classes[sample.rows]),
+        finds_number=finds_number(rival),
         ran_once=_ran_once(model, n_noise),
         neighbours_together=distances.neighbours_together(labels[sample.compared]),
         problem=find_problem(model, np.array(sizes, dtype=np.int64), n_noise),

@@ -9,8 +9,8 @@ from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.grouping import IntArray
 
 MOSTLY_NOISE = 0.9  # share of rows
-# A cluster of at most so many rows beside one of at least so many; DBSCAN by itself has clusters of five rows.
-CRUMB, LARGE = 4, 1000
+# A cluster of at most so many rows beside one of at least so many; DBSCAN by itself has clusters of four rows.
+CRUMB, LARGE = 3, 1000
 RADII = ("eps", "distance_threshold")  # parameters of base methods; rows that are nearer than this fuse
 
 

@@ -19,6 +19,8 @@ SAME = 0.95
 # The base method is better if the model agrees with its runs this much less than these agree with each other, and if
 # its silhouette is this much lower, or undefined. One of the two is not enough: clusters can differ and be as good.
 LOST, WORSE_SILHOUETTE = 0.15, 0.02
+# A method that goes by density is also better if the fit calls this share of the rows noise, and the method does not.
+MORE_NOISE = 0.1
 # Shares of rows that have their nearest neighbour in their own cluster: nearly all, and too few.
 NEIGHBOURS_KEPT, NEIGHBOURS_TORN = 0.9, 0.7
 
@@ -31,6 +33,8 @@ class Facts:
     ----------
     comparison : Comparison
         The model compared with the base method alone.
+    finds_number : bool
+        Whether the base method finds the number of clusters itself, as methods do that go by density.
     ran_once : bool
         Whether the fit is one run of a deterministic base method on all rows, of which nothing was merged.
     neighbours_together : float or None
@@ -44,6 +48,7 @@ class Facts:
     """
 
     comparison: Comparison
+    finds_number: bool
     ran_once: bool
     neighbours_together: float | None
     problem: Problem | None
@@ -82,6 +87,8 @@ def recommend(facts: Facts) -> str:
         return UNKNOWN
     if found.same >= SAME:
         return EITHER
+    if facts.finds_number and found.noise[0] > found.noise[1] + MORE_NOISE:
+        return ALONE
     return ALONE if is_lost(found.agreement - found.reproducibility, found.silhouette) else UNKNOWN
 
 
@@ -142,7 +149,7 @@ def judge_base_alone(facts: Facts) -> Finding:
     if said == EITHER:
         return Finding(question, "It finds the same clusters.", measured, "good")
     if said == ALONE:
-        reason = f"{measured} The fit has lost clusters that {found.base} finds whichever rows it sees."
+        reason = f"{measured} The fit has lost clusters that {found.base} finds."
         return Finding(question, "Probably.", reason, "poor")
     reason = f"{measured} The two differ, and nothing in the data tells which one is better."
     return Finding(question, "Not known.", reason, "unknown")
@@ -173,6 +180,12 @@ def in_one_line(facts: Facts) -> str:
         return (
             f"Trust these clusters as you would trust {found.base}: it finds the same ones in {found.n_rows:,} rows "
             f"(adjusted Rand index {found.same:.2f})."
+        )
+    if said == ALONE and facts.finds_number:
+        return (
+            f"Do not trust these clusters: in {found.n_rows:,} rows, {found.base} alone finds "
+            f"{_count(found.n_clusters[1])} and {found.noise[1]:.0%} noise, and the fit {found.n_clusters[0]:,} and "
+            f"{found.noise[0]:.0%}. Use {found.base} alone, if it can run on all rows."
         )
     if said == ALONE:
         return (
