@@ -97,7 +97,7 @@ def test_batches_that_thin_out_what_a_density_method_needs_are_found_out():
     X, _ = make_blobs(3000, 2, centers=4, cluster_std=0.5, random_state=0)
     whole = CoHiRF(DBSCAN(eps=0.2), random_state=0).fit(X).diagnose()
     assert whole.recommendation == "either"
-    model = CoHiRF(DBSCAN(eps=0.2), batch_size=300, random_state=0)
+    model = CoHiRF(DBSCAN(eps=0.2), batch_size=150, random_state=0)
     with pytest.warns(ThinBatchesWarning):
         diagnosis = model.fit(X).diagnose()
     assert diagnosis.recommendation == "use the base method alone"
