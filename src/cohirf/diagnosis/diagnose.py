@@ -94,7 +94,7 @@ def diagnose_model(model: Any, classes: IntArray | None = None) -> Diagnosis:
     facts = Facts(
         comparison=_compare(model, rival, sample, distances, None if classes is None else classes[sample.rows]),
         finds_number=finds_number(rival),
-        ran_once=_ran_once(model, n_noise),
+        ran_once=is_one_run(model, n_noise),
         neighbours_together=distances.neighbours_together(labels[sample.compared]),
         problem=find_problem(model, np.array(sizes, dtype=np.int64), n_noise),
         as_published=model.n_clusters == "levels",
@@ -120,7 +120,7 @@ def _compare(
     return compare_with_base(rival, sample, distances, model.labels_[sample.rows], classes)
 
 
-def _ran_once(model: Any, n_noise: int) -> bool:
+def is_one_run(model: Any, n_noise: int) -> bool:
     """Return whether the fit is one run of a deterministic base method on all rows, of which nothing was merged."""
     first, *later = model.diagnostics_
     is_whole = first.n_batches == 1 and first.rows_held_aside == 0 and not later
