@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 import cohirf
 from cohirf import CoHiRF, ThinBatchesWarning, open_source
-from cohirf.diagnosis.sample import MAX_ROWS, draw_sample
+from cohirf.diagnosis.sample import MAX_ROWS, count_sampled, draw_sample
 
 DIGITS = load_digits(return_X_y=True)[0]
 
@@ -66,6 +66,11 @@ def test_of_many_rows_a_sample_is_looked_at():
     model = CoHiRF(KMeans(5), random_state=0, n_views=2, batch_size=3000).fit(X)
     assert len(model._landmark_rows) < len(X)
     assert model.diagnose().n_rows == MAX_ROWS
+
+
+@pytest.mark.parametrize(("n_features", "n_rows"), [(2, 1000), (500, 1000), (1000, 500), (100_000, 300)])
+def test_of_many_features_fewer_rows_are_looked_at(n_features, n_rows):
+    assert count_sampled(n_features) == n_rows
 
 
 def test_clusters_have_their_shares_among_the_rows_that_were_kept():

@@ -15,7 +15,8 @@ from cohirf.algorithm.features import take_features
 from cohirf.algorithm.grouping import IntArray, count_with_noise
 
 SEED = 0  # the same rows each time
-MAX_ROWS = 1000  # the base method runs on them, and all their pairwise distances are computed
+# The base method runs on so many rows, which must not take long; with many features, on fewer.
+MAX_ROWS, MIN_ROWS, MAX_CELLS = 1000, 300, 500_000
 
 
 @dataclass(frozen=True)
@@ -51,16 +52,22 @@ def draw_sample(model: Any, *, keeps_density: bool = False) -> DiagnosisSample:
     """
     rng = np.random.default_rng(SEED)
     n_kept, n_rows = len(model._landmark_rows), len(model.labels_)
-    if n_rows <= MAX_ROWS and n_kept == n_rows:
+    n_drawn = count_sampled(model._count_relevant())
+    if n_rows <= n_drawn and n_kept == n_rows:
         return _take(model, np.arange(n_rows), is_part=False, has_density=True)
     if keeps_density and n_kept == n_rows:
         points = model._landmarks.points
         distances = euclidean_distances(points[[int(rng.integers(n_rows))]], points)[0]
-        nearest = np.argsort(distances, kind="stable")[:MAX_ROWS]
+        nearest = np.argsort(distances, kind="stable")[:n_drawn]
         chosen = np.sort(nearest)
-        inner = np.searchsorted(chosen, np.sort(nearest[: MAX_ROWS // 2]))
+        inner = np.searchsorted(chosen, np.sort(nearest[: n_drawn // 2]))
         return _take(model, chosen, inner, is_part=True, has_density=True)
-    return _take(model, _draw_landmarks(model, rng), is_part=True, has_density=False)
+    return _take(model, _draw_landmarks(model, n_drawn, rng), is_part=True, has_density=False)
+
+
+def count_sampled(n_features: int) -> int:
+    """Return the largest number of rows to look at, given the number of features."""
+    return min(MAX_ROWS, max(MIN_ROWS, MAX_CELLS // n_features))
 
 
 def relevant_part(model: Any, features: Any) -> Any:
@@ -80,12 +87,12 @@ def _take(
     )
 
 
-def _draw_landmarks(model: Any, rng: np.random.Generator) -> IntArray:
+def _draw_landmarks(model: Any, n_drawn: int, rng: np.random.Generator) -> IntArray:
     """Sample landmarks so that clusters have about the same shares as among all rows."""
     labels = model._landmarks.labels
     if len(labels) == len(model.labels_):
-        return np.sort(rng.choice(len(labels), min(len(labels), MAX_ROWS), replace=False))
+        return np.sort(rng.choice(len(labels), min(len(labels), n_drawn), replace=False))
     among_rows, kept = (count_with_noise(of, model.n_clusters_) for of in (model.labels_, labels))
     odds = (among_rows / np.maximum(kept, 1))[labels + 1]
-    n_drawn = min(MAX_ROWS, (len(labels) + 1) // 2)  # at most half of them, so that the odds have an effect
+    n_drawn = min(n_drawn, (len(labels) + 1) // 2)  # at most half of them, so that the odds have an effect
     return np.sort(rng.choice(len(labels), n_drawn, replace=False, p=odds / odds.sum()))
