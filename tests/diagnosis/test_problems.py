@@ -83,3 +83,10 @@ def test_crumbs_are_counted():
     problem = find_problem(CoHiRF(), np.array([LARGE, CRUMB, 1, 20]), 0)
     assert problem.message.startswith("2 of 4 clusters have at most 3 rows, and the largest has 1,000.")
     assert not problem.spoils_all
+
+
+def test_rows_of_noise_that_are_clusters_on_purpose_are_not_crumbs():
+    sizes = np.array([LARGE, 1, 1])
+    assert find_problem(CoHiRF.as_published(DBSCAN()), sizes, 0) is None
+    assert find_problem(CoHiRF.as_published(KMeans(3)), sizes, 0) is not None
+    assert find_problem(CoHiRF.as_published(DBSCAN()), np.array([LARGE, 2]), 0) is not None

@@ -40,10 +40,16 @@ def find_problem(model: Any, sizes: IntArray, n_noise: int) -> Problem | None:
         return _mostly_noise(model, n_noise / n_rows)
     if largest == 1 and len(sizes) > 1:
         return _nothing_fused(model, n_rows)
-    n_crumbs = int((sizes <= CRUMB).sum())
+    smallest = 2 if _keeps_noise_apart(model) else 1
+    n_crumbs = int(((sizes >= smallest) & (sizes <= CRUMB)).sum())
     if n_crumbs and largest >= LARGE:
         return _crumbs(n_crumbs, sizes)
     return None
+
+
+def _keeps_noise_apart(model: Any) -> bool:
+    """Return whether noise rows of the base method are clusters of one row because the user wants them to be."""
+    return model.noise == "clusters" and BaseMethod.of(model._base_method()).told is None
 
 
 def _mostly_noise(model: Any, share: float) -> Problem:
