@@ -56,10 +56,12 @@ def test_a_reason_that_was_given_is_not_followed_by_another():
         ([LARGE - 1, 1], 0),
         ([LARGE, CRUMB + 1], 0),
         ([1], 0),  # one row
+        ([1] * 9, 0),  # few rows
+        ([], 9),
     ],
 )
 def test_ordinary_sizes_are_not_a_problem(sizes, n_noise):
-    assert find_problem(CoHiRF(), np.array(sizes), n_noise) is None
+    assert find_problem(CoHiRF(), np.array(sizes, dtype=int), n_noise) is None
 
 
 def test_noise_above_the_limit_is_a_problem_and_parameters_decide_what_to_change():

@@ -8,6 +8,7 @@ from typing import Any
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.grouping import IntArray
 
+FEW_ROWS = 10  # fewer are not judged: it can be right that none of them fuse
 MOSTLY_NOISE = 0.9  # share of rows
 # A cluster of at most so many rows beside one of at least so many; DBSCAN by itself has clusters of four rows.
 CRUMB, LARGE = 3, 1000
@@ -36,6 +37,8 @@ def find_problem(model: Any, sizes: IntArray, n_noise: int) -> Problem | None:
         Number of noise rows.
     """
     n_rows, largest = int(sizes.sum()) + n_noise, int(sizes.max(initial=0))
+    if n_rows < FEW_ROWS:
+        return None
     if n_noise > MOSTLY_NOISE * n_rows:
         return _mostly_noise(model, n_noise / n_rows)
     if largest == 1 and len(sizes) > 1:
