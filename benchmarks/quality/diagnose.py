@@ -78,7 +78,7 @@ def judge(model: CoHiRF, X: np.ndarray, y: np.ndarray) -> Figures:
         "alone": float(np.mean([adjusted_rand_score(y[rows], labels) for labels in runs])),
         "same": found.same,
         "gap": None if found.agreement is None else found.agreement - found.reproducibility,
-        "silhouette": _difference(found.silhouette),
+        "silhouettes": [*found.silhouette],
         "calinski_harabasz": _difference([None if value is None else float(np.log(value)) for value in dispersions]),
     }
 
@@ -142,17 +142,23 @@ def print_left_out(cases: list[tuple[str, str, Figures]]) -> None:
 
 
 def says_alone(figures: Figures, lost: float, worse: float) -> bool:
-    difference = figures["silhouette"]
-    return is_lost(figures["gap"], (difference, None if difference is None else 0.0), lost, worse)
+    ours, alone = figures["silhouettes"]
+    return is_lost(figures["gap"], (ours, alone), lost, worse)
 
 
 def print_signs(cases: list[tuple[str, str, Figures]]) -> None:
     """Print how often the sign of a figure tells which of the two is better."""
     rows = []
-    for name in ("gap", "silhouette", "calinski_harabasz"):
-        known = [figures for *_, figures in cases if figures[name] is not None and (figures["same"] or 0) < SAME]
-        above = [outcome(figures) != "alone" for figures in known if figures[name] > 0]
-        below = [outcome(figures) != "CoHiRF" for figures in known if figures[name] < 0]
+    signs: dict[str, Callable[[Figures], float | None]] = {
+        "agreement": lambda figures: figures["gap"],
+        "silhouette": lambda figures: _difference(figures["silhouettes"]),
+        "Calinski-Harabasz": lambda figures: figures["calinski_harabasz"],
+    }
+    differing = [figures for *_, figures in cases if figures["same"] is not None and figures["same"] < SAME]
+    for name, measure in signs.items():
+        known = [(measured, outcome(figures)) for figures in differing if (measured := measure(figures)) is not None]
+        above = [better != "alone" for measured, better in known if measured > 0]
+        below = [better != "CoHiRF" for measured, better in known if measured < 0]
         rows.append([name, *(f"{sum(right)} of {len(right)}" for right in (above, below))])
     print_markdown(["figure", "higher for CoHiRF: right", "lower: right"], rows)
 

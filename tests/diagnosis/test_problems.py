@@ -56,8 +56,8 @@ def test_a_reason_that_was_given_is_not_followed_by_another():
         ([LARGE - 1, 1], 0),
         ([LARGE, CRUMB + 1], 0),
         ([1], 0),  # one row
-        ([1] * 9, 0),  # few rows
-        ([], 9),
+        ([1] * 19, 0),  # few rows
+        ([], 19),
     ],
 )
 def test_ordinary_sizes_are_not_a_problem(sizes, n_noise):

@@ -37,6 +37,7 @@ def test_the_same_clusters_are_a_tie(facts):
     [
         (0.6, (0.5, 0.6), "use the base method alone"),
         (0.6, (None, 0.6), "use the base method alone"),
+        (0.6, (0.5, None), "unknown"),
         (0.7, (0.5, 0.6), "unknown"),
         (0.6, (0.59, 0.6), "unknown"),
         (0.6, (0.7, 0.6), "unknown"),

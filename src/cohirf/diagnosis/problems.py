@@ -8,7 +8,7 @@ from typing import Any
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.grouping import IntArray
 
-FEW_ROWS = 10  # fewer are not judged: it can be right that none of them fuse
+FEW_ROWS = 20  # fewer are not judged: it can be right that none of them fuse
 MOSTLY_NOISE = 0.9  # share of rows
 # A cluster of at most so many rows beside one of at least so many; DBSCAN by itself has clusters of four rows.
 CRUMB, LARGE = 3, 1000

@@ -110,7 +110,8 @@ def is_lost(
         Thresholds.
     """
     ours, alone = silhouette
-    is_worse = ours is None or alone is None or ours < alone - worse
+    # without a silhouette, the base method has a single cluster, or none: then there is nothing to lose
+    is_worse = alone is not None and (ours is None or ours < alone - worse)
     return gap < -lost and is_worse
 
 
