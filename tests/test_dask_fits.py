@@ -478,7 +478,7 @@ def test_what_is_gathered_is_the_fit_on_one_machine(batch_size, client, X, tmp_p
         np.testing.assert_array_equal(getattr(there, name), getattr(here, name))
     there.save(tmp_path / "model")
     assert (load(tmp_path / "model").labels_ == here.labels_).all()
-    assert there.diagnose(X).recommendation == here.diagnose(X).recommendation
+    assert there.diagnose().recommendation == here.diagnose().recommendation
     assert there.explain(0, X).equals(here.explain(0, X))
     write_report(there, X, tmp_path / "page.html")
 

@@ -74,7 +74,8 @@ def test_small_clusters_are_reported_as_noise_and_kept_in_the_hierarchy():
     assert model.n_clusters_ == len(model.medoids_) == len(model.medoid_indices_) == 1
     assert (model.predict(X) == model.labels_).all()
     assert len(model.hierarchy_.sizes(model.hierarchy_.n_levels)) == 3
-    nothing = CoHiRF.as_published(DBSCAN(eps=0.5), min_cluster_size=99, **common).fit(X)
+    with pytest.warns(ConvergenceWarning, match="All of the rows are noise: lower min_cluster_size=99"):
+        nothing = CoHiRF.as_published(DBSCAN(eps=0.5), min_cluster_size=99, **common).fit(X)
     assert set(nothing.labels_) == {-1}
     assert nothing.transform(X).shape == (32, 0)
     assert set(nothing.predict(X)) == {-1}
@@ -211,9 +212,13 @@ def test_an_unhashable_callable_is_a_medoid_rule(blobs):
     assert CoHiRF.as_published(KMeans(4), medoid=Rule(), random_state=0).fit(blobs[0]).n_clusters_ == 4
 
 
-def test_stopping_after_a_level_that_merged_nothing_is_no_reason_to_warn():
+def test_a_level_that_merged_nothing_is_said_and_not_that_the_fit_stopped_early():
     X = np.random.default_rng(0).normal(size=(100, 3))
-    assert CoHiRF.as_published(DBSCAN(eps=1e-9), batch_size=20, max_iter=1, random_state=0).fit(X).n_clusters_ == 100
+    model = CoHiRF.as_published(DBSCAN(eps=1e-9), batch_size=20, max_iter=1, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="Nothing fused") as warned:
+        model.fit(X)
+    assert len(warned) == 1
+    assert model.n_clusters_ == 100
 
 
 def test_a_mixture_is_a_base_like_any_other(blobs):

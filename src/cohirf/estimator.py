@@ -411,17 +411,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         data = open_new_data(self, X)
         return data.map_rows(measure, self.n_clusters_, np.result_type(data.dtype, self.medoids_.dtype))
 
-    def diagnose(self, X: Any = None) -> Diagnosis:
-        """Diagnose the fit: its stability, what contraction preserved, and whether the base method alone does better.
+    def diagnose(self) -> Diagnosis:
+        """Say whether to trust the clusters: whether they are usable, and whether the base method alone does better.
 
-        The base method runs alone, a few times, on at most 2,000 rows, without sample weights, and on the features
-        that the fit used. A base method without a fixed number of clusters runs only if these are all rows of the data.
-
-        Parameters
-        ----------
-        X : array, table, CSR matrix or source, shape (n_samples, n_features), optional
-            The data of the fit, from which rows are sampled. Without it, rows are sampled from the landmarks that the
-            fit kept for ``predict``: all rows if there are at most 10,000, otherwise about 10,000 of them.
+        The base method runs alone, three times, on at most 1,000 of the rows that the fit stored for ``predict``,
+        without sample weights, and on the features that the fit used. K-Means has ten starts. A base method that finds
+        the number of clusters itself needs rows that are as dense as the data: all rows or, if the fit stored them all
+        (up to 10,000), those of a region.
 
         Returns
         -------
@@ -434,11 +430,11 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         >>> from sklearn.datasets import load_digits
         >>> from cohirf import CoHiRF
         >>> X, _ = load_digits(return_X_y=True)
-        >>> CoHiRF(KMeans(10, n_init=1), random_state=0).fit(X).diagnose().recommendation
+        >>> CoHiRF.as_published(KMeans(10, n_init=1), random_state=0).fit(X).diagnose().recommendation
         'use the base method alone'
         """
         self._check_labels_are_here()
-        return diagnose_model(self, X)
+        return diagnose_model(self)
 
     def explain(self, cluster: int, X: Any = None) -> Any:
         """Return the features that distinguish a final cluster from the others, strongest first.

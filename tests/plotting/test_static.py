@@ -418,6 +418,7 @@ class TestExemplars:
         assert image.get_cmap().name == "cividis"
         assert image.get_clim()[0] == np.abs(many[30].exemplars_).min()
 
+    @pytest.mark.filterwarnings("ignore:All of the rows are noise")
     def test_a_model_without_clusters_is_refused(self, noisy):
         X = noisy[1]
         model = CoHiRF.as_published(DBSCAN(eps=0.8), n_views=1, min_cluster_size=500, random_state=0).fit(X)
@@ -499,6 +500,7 @@ class TestScatter:
         first, second = (plot_scatter(model, blobs[0], max_points=50, random_state=0) for _ in range(2))
         assert (first.collections[0].get_offsets() == second.collections[0].get_offsets()).all()
 
+    @pytest.mark.filterwarnings("ignore:All of the rows are noise")
     def test_a_model_of_noise_alone_is_drawn(self, noisy):
         X = noisy[1]
         model = CoHiRF.as_published(DBSCAN(eps=0.8), n_views=1, min_cluster_size=500, random_state=0).fit(X)

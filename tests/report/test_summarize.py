@@ -1,14 +1,16 @@
 """The dict that a report is made from."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from cohirf import CoHiRF
+from cohirf.diagnosis.sample import draw_sample
 from cohirf.report import sample as sampling
 from cohirf.report.study import check_study
 from cohirf.report.summarize import Options, summarize
@@ -149,21 +151,32 @@ def test_without_classes_there_is_no_agreement_with_them(iris):
 def test_levels_are_those_of_the_fit(iris, summary):
     records = iris[2].diagnostics_
     assert [level["rows_out"] for level in summary["contraction"]] == [record.rows_out for record in records]
-    assert summary["verdict"][0]["question"] == "Do the views agree?"
+
+
+def test_the_verdict_is_that_of_diagnose_whatever_the_classes_are(iris, summary):
+    X, _, model = iris
+    diagnosis = model.diagnose()
+    without = summarize(check_study(model, X, None, None), Options("Iris"))
+    for found in (summary, without):
+        assert found["line"] == diagnosis.line
+        assert found["verdict"] == [asdict(finding) for finding in diagnosis.findings]
+        assert found["advice"] == diagnosis.advice
+    assert without["scores"]["comparison"]["ari"] == [None, None]
+
+
+def test_both_sides_have_their_scores_on_the_same_rows():
+    X, y = make_blobs(1100, 3, centers=5, cluster_std=3, random_state=0)
+    model = CoHiRF(KMeans(5, n_init=1), random_state=0).fit(X)
+    found = summarize(check_study(model, X, y, None), Options("Blobs"))["scores"]
+    rows = draw_sample(model).rows
+    assert found["comparison"]["ari"][0] == adjusted_rand_score(y[rows], model.labels_[rows])
+    assert found["comparison"]["silhouette"][0] == pytest.approx(silhouette_score(X[rows], model.labels_[rows]))
 
 
 def test_a_single_view_has_no_agreement(noisy):
     X, model = noisy
     summary = summarize(check_study(model, X, None, None), Options("Moons"))
     assert {level["agreement"] for level in summary["contraction"]} == {None}
-    assert summary["verdict"][0]["answer"] == "There is only one."
-
-
-def test_views_of_a_method_without_randomness_are_known_to_be_equal(noisy):
-    X, model = noisy
-    several = CoHiRF.as_published(model.estimator, n_views=3, random_state=0).fit(X)
-    summary = summarize(check_study(several, X, None, None), Options("Moons"))
-    assert summary["verdict"][0]["answer"] == "They are all the same."
 
 
 def test_of_large_data_a_part_is_read_and_drawn(blobs, monkeypatch, unpack):

@@ -71,6 +71,14 @@ def count_by_label(labels: IntArray, n_labels: int) -> NDArray[np.int64]:
     return counts
 
 
+def count_with_noise(labels: IntArray, n_labels: int) -> NDArray[np.int64]:
+    """Return the number of rows with the label -1, and then with each other label."""
+    counts = np.zeros(n_labels + 1, dtype=np.int64)
+    for block in row_blocks(len(labels), max(BLOCK_ROWS, n_labels)):
+        counts += np.bincount(labels[block] + 1, minlength=n_labels + 1)
+    return counts
+
+
 def sum_by_label(labels: IntArray, values: NDArray[np.float64] | None, n_labels: int) -> NDArray[np.float64]:
     """Return the sum of ``values`` for each label; the number of rows if ``values`` is None."""
     sums = np.bincount(labels, weights=values, minlength=n_labels)

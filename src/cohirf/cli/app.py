@@ -20,6 +20,7 @@ from cohirf.cli.groups import Command, spread_groups
 from cohirf.cli.options import (
     DATA,
     OUTPUT,
+    SCREEN,
     CsvOptions,
     DataPath,
     EscapeFormulas,
@@ -108,11 +109,21 @@ def fit(
     targets: TargetOptions,
     screen: Screen,
     report: Annotated[Path | None, option("--report", "Write a report to this .html file.", OUTPUT, "FILE")] = None,
+    verdict: Annotated[
+        bool,
+        option(
+            "--verdict/--no-verdict",
+            "Whether to say, after the fit, if its clusters can be trusted. The base method runs on up to 1,000 rows.",
+            SCREEN,
+            "",
+            default="it is said",
+        ),
+    ] = True,
 ) -> None:
     """Cluster the rows of a file."""
     from cohirf.cli.fit import fit
 
-    fit(data, about, method, targets, report, screen)
+    fit(data, about, method, targets, report, screen, says_verdict=verdict)
 
 
 @command(

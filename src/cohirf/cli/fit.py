@@ -10,6 +10,7 @@ from cohirf.cli.data_options import DataOptions
 from cohirf.cli.errors import Interrupted
 from cohirf.cli.estimator_options import BASE_METHOD, FLAGS, EstimatorOptions
 from cohirf.cli.estimators import read_base_method, read_parameters, say_chosen, settle_parameters
+from cohirf.cli.explain import in_words_of_options
 from cohirf.cli.invocation import command_line
 from cohirf.cli.options import Screen, TargetOptions
 from cohirf.cli.summary import agreement, describe_model, level_grid, model_grid, peak_bytes_if_known
@@ -32,6 +33,8 @@ def fit(
     options: TargetOptions,
     report: Path | None,
     screen: Screen,
+    *,
+    says_verdict: bool,
 ) -> None:
     """Cluster the rows of a file."""
     console = Console.on(screen)
@@ -57,8 +60,16 @@ def fit(
     document = {"command": "fit", "data": str(data), **describe_model(fitted)}
     document |= agreement(fitted.labels_, classes)
     document |= {"seconds": seconds, "peak_bytes": peak_bytes_if_known(), "warnings": console.warned}
+    document["verdict"] = _judge(fitted) if says_verdict and (console.as_json or not console.quiet) else None
     document["written"] = targets.write(fitted, prepared, classes)
-    console.show(document, model_grid(document), level_grid(document), say_written(document["written"], NOTHING))
+    said = [] if document["verdict"] is None else [document["verdict"]["line"]]
+    written = say_written(document["written"], NOTHING)
+    console.show(document, model_grid(document), level_grid(document), *said, written)
+
+
+def _judge(fitted: CoHiRF) -> dict[str, str]:
+    diagnosis = fitted.diagnose()
+    return {"recommendation": diagnosis.recommendation, "line": in_words_of_options(diagnosis.line)}
 
 
 def _fit(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:

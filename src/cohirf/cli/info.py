@@ -10,6 +10,7 @@ from typing import Any
 from sklearn.cluster import KMeans
 
 from cohirf.cli.console import Console, Grid
+from cohirf.cli.explain import in_words_of_options
 from cohirf.cli.models import is_model, open_model
 from cohirf.cli.options import CsvOptions, Screen
 from cohirf.cli.summary import describe_model, level_grid, model_grid
@@ -43,13 +44,15 @@ def _describe_model(path: Path, console: Console) -> None:
         **describe_model(model),
         "diagnosis": {
             "recommendation": diagnosis.recommendation,
+            "line": in_words_of_options(diagnosis.line),
             "findings": [asdict(finding) for finding in diagnosis.findings],
             "advice": diagnosis.advice,
         },
     }
     rows = [("base method", document["base_method"]), *document["parameters"].items(), *_preparation_rows(preparation)]
     facts = Grid([(str(name), str(value)) for name, value in rows])
-    console.show(document, facts, model_grid(document), level_grid(document), *str(diagnosis).splitlines())
+    said = in_words_of_options(str(diagnosis)).splitlines()
+    console.show(document, facts, model_grid(document), level_grid(document), *said)
 
 
 def _changed_parameters(model: CoHiRF) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from cohirf.algorithm.grouping import BLOCK_ROWS, row_blocks
+from cohirf.algorithm.grouping import count_with_noise
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.cli.console import Grid
 from cohirf.estimator import CoHiRF
@@ -25,15 +25,7 @@ MOST_LEVELS = 12
 
 def sizes_of(labels: NDArray[Any], n_clusters: int) -> list[int]:
     """Return the number of rows of each cluster, largest first; rows in no cluster are left out."""
-    return sorted(_count_rows(labels, n_clusters).tolist(), reverse=True)
-
-
-def _count_rows(labels: NDArray[Any], n_clusters: int) -> NDArray[np.int64]:
-    """Return the number of rows of each cluster."""
-    counts = np.zeros(n_clusters + 1, dtype=np.int64)
-    for block in row_blocks(len(labels), max(BLOCK_ROWS, n_clusters)):  # each block adds to all counts
-        counts += np.bincount(labels[block] + 1, minlength=n_clusters + 1)
-    return counts[1:]
+    return sorted(count_with_noise(labels, n_clusters)[1:].tolist(), reverse=True)
 
 
 def agreement(labels: NDArray[Any], classes: Classes | None) -> dict[str, Any]:
@@ -50,7 +42,7 @@ def agreement(labels: NDArray[Any], classes: Classes | None) -> dict[str, Any]:
 def describe_model(model: CoHiRF) -> dict[str, Any]:
     """Return a summary of a fitted model that can be written as JSON."""
     labels = model.labels_
-    counts = _count_rows(labels, model.n_clusters_)
+    counts = count_with_noise(labels, model.n_clusters_)[1:]
     largest = np.argsort(-counts, kind="stable")[:MOST_SIZES]
     return {
         "rows": len(labels),

@@ -1,4 +1,4 @@
-"""Diagnosis of a fit: stability, preservation of the base method's clusters, comparison with the base method alone."""
+"""Diagnosis of a fit: whether its clusters are usable, and comparison with the base method alone."""
 
 from cohirf.diagnosis.diagnose import Diagnosis
 from cohirf.diagnosis.verdict import Finding

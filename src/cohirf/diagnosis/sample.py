@@ -1,4 +1,7 @@
-"""The rows that a diagnosis is based on: a sample of the data or, without it, of the landmarks that the fit stored."""
+"""The rows that a diagnosis is based on: all rows of a fit, or a sample of the landmarks that it stored.
+
+Every place that shows a verdict looks at these rows, whether it has the data of the fit or not, so that they all agree.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +9,65 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.algorithm.features import take_features
-from cohirf.algorithm.grouping import IntArray, row_blocks
-from cohirf.diagnosis.reading import read_rows
+from cohirf.algorithm.grouping import IntArray, count_with_noise
 
 SEED = 0  # the same rows each time
-MAX_ROWS = 2000  # all pairwise distances of the sample are computed
+# The base method runs on so many rows, which must not take long; with many features, on fewer.
+MAX_ROWS, MIN_ROWS, MAX_CELLS = 1000, 300, 500_000
 
 
 @dataclass(frozen=True)
 class DiagnosisSample:
-    """A sample of the rows of a fit: their numbers, and the features that the model uses for distances."""
+    """Rows of a fit.
+
+    Attributes
+    ----------
+    rows : array of int
+        Row numbers.
+    features : array or CSR matrix
+        The features that the model uses for distances.
+    compared : array of int
+        Positions in the sample of the rows on which labels are compared.
+    is_part : bool
+        Whether the fit had more rows.
+    has_density : bool
+        Whether the rows are as dense as those of the fit: all rows, or all rows of a region.
+    """
 
     rows: IntArray
     features: Any
+    compared: IntArray
+    is_part: bool
+    has_density: bool
 
 
-def draw_sample(model: Any, data: Any = None) -> DiagnosisSample:
-    """Sample rows from the data of a fit or, if ``data`` is None, from the landmarks of the model."""
+def draw_sample(model: Any, *, keeps_density: bool = False) -> DiagnosisSample:
+    """Return all rows of a small fit; of a larger one, random rows or, with ``keeps_density``, a region.
+
+    A region consists of the rows nearest to a random row. Rows at its border lack neighbours, so labels are compared on
+    its inner half. It needs all rows of the fit, so a fit that stored only some of them gives random rows.
+    """
     rng = np.random.default_rng(SEED)
-    if data is not None:
-        n_rows = len(model.labels_)
-        rows = np.sort(rng.choice(n_rows, min(n_rows, MAX_ROWS), replace=False))
-        return DiagnosisSample(rows, relevant_part(model, read_rows(data, rows)))
-    drawn = _draw_landmarks(model, rng)
-    return DiagnosisSample(model._landmark_rows[drawn], model._landmarks.points[drawn])
+    n_kept, n_rows = len(model._landmark_rows), len(model.labels_)
+    n_drawn = count_sampled(model._count_relevant())
+    if n_rows <= n_drawn and n_kept == n_rows:
+        return _take(model, np.arange(n_rows), is_part=False, has_density=True)
+    if keeps_density and n_kept == n_rows:
+        points = model._landmarks.points
+        distances = euclidean_distances(points[[int(rng.integers(n_rows))]], points)[0]
+        nearest = np.argsort(distances, kind="stable")[:n_drawn]
+        chosen = np.sort(nearest)
+        inner = np.searchsorted(chosen, np.sort(nearest[: n_drawn // 2]))
+        return _take(model, chosen, inner, is_part=True, has_density=True)
+    return _take(model, _draw_landmarks(model, n_drawn, rng), is_part=True, has_density=False)
+
+
+def count_sampled(n_features: int) -> int:
+    """Return the largest number of rows to look at, given the number of features."""
+    return min(MAX_ROWS, max(MIN_ROWS, MAX_CELLS // n_features))
 
 
 def relevant_part(model: Any, features: Any) -> Any:
@@ -39,15 +75,24 @@ def relevant_part(model: Any, features: Any) -> Any:
     return features if model.relevant_features_ is None else take_features(features, model.relevant_features_)
 
 
-def _draw_landmarks(model: Any, rng: np.random.Generator) -> IntArray:
+def _take(
+    model: Any, chosen: IntArray, compared: IntArray | None = None, *, is_part: bool, has_density: bool
+) -> DiagnosisSample:
+    return DiagnosisSample(
+        rows=model._landmark_rows[chosen],
+        features=model._landmarks.points[chosen],
+        compared=np.arange(len(chosen)) if compared is None else compared,
+        is_part=is_part,
+        has_density=has_density,
+    )
+
+
+def _draw_landmarks(model: Any, n_drawn: int, rng: np.random.Generator) -> IntArray:
     """Sample landmarks so that clusters have about the same shares as among all rows."""
     labels = model._landmarks.labels
     if len(labels) == len(model.labels_):
-        return np.sort(rng.choice(len(labels), min(len(labels), MAX_ROWS), replace=False))
-    n_groups = model.n_clusters_ + 1  # noise is the first one
-    among_rows = np.zeros(n_groups)
-    for block in row_blocks(len(model.labels_)):
-        among_rows += np.bincount(model.labels_[block] + 1, minlength=n_groups)
-    odds = (among_rows / np.maximum(np.bincount(labels + 1, minlength=n_groups), 1))[labels + 1]
-    n_drawn = min(MAX_ROWS, (len(labels) + 1) // 2)  # at most half of them, so that the odds have an effect
+        return np.sort(rng.choice(len(labels), min(len(labels), n_drawn), replace=False))
+    among_rows, kept = (count_with_noise(of, model.n_clusters_) for of in (model.labels_, labels))
+    odds = (among_rows / np.maximum(kept, 1))[labels + 1]
+    n_drawn = min(n_drawn, (len(labels) + 1) // 2)  # at most half of them, so that the odds have an effect
     return np.sort(rng.choice(len(labels), n_drawn, replace=False, p=odds / odds.sum()))

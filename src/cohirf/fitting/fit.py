@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -32,6 +32,7 @@ from cohirf.callers import warn_caller
 from cohirf.choice import SAMPLED_ROWS, Choice, choose_number
 from cohirf.data import Data
 from cohirf.data.data import DataWeights, Setup
+from cohirf.diagnosis.problems import find_problem
 from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.fitting.begin import Screen, WrapEngine, begin, check_weights
@@ -58,7 +59,8 @@ def fit_data(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
         fit = Fit(model, relevant, weights, contraction, wrap_engine, tally)
         first_level, state, records = fit.run()
         ending = fit.end(first_level, state)
-        attributes = collect_results(model, relevant, weights, first_level, ending, contraction)
+        attributes, sizes = collect_results(model, relevant, weights, first_level, ending, contraction)
+        fit.warn_of_problem(sizes)
         attributes["diagnostics_"] = records
         attributes["n_iter_"] = state.level
         attributes["feature_agreement_"] = spread_out(tally.mean(), model.relevant_features_, data.n_features)
@@ -86,6 +88,8 @@ class Fit:
         Wraps an engine, so that it records runs in the checkpoint and shows progress.
     tally : FeatureTally
         Sums up the stability of the views that contained each feature.
+    warned : list of str
+        Warnings about this fit.
     """
 
     model: Any
@@ -94,6 +98,7 @@ class Fit:
     contraction: Contraction
     wrap_engine: WrapEngine
     tally: FeatureTally
+    warned: list[str] = field(default_factory=list)
 
     def run(self) -> tuple[FirstLevel, FitState, list[LevelRecord]]:
         """Run all levels and redraws; warn if batches are too thin or the fit is unfinished."""
@@ -125,6 +130,16 @@ class Fit:
         if model.verbose and ending.choice is not None:
             progress.say(ending.choice.describe())
         return ending
+
+    def warn_of_problem(self, sizes: IntArray) -> None:
+        """Warn if the clusters, of which each has so many rows, are useless, unless a warning has said why."""
+        problem = find_problem(self.model, sizes, self._population.n_rows - int(sizes.sum()))
+        if problem is not None and not self.warned:
+            self._warn(problem.message)
+
+    def _warn(self, message: str, category: type[Warning] = ConvergenceWarning) -> None:
+        self.warned.append(message)
+        warn_caller(message, category)
 
     def _choose_number(self, first_level: FirstLevel, tree: MergeTree, position: IntArray) -> Choice:
         """Choose the number of clusters on a sample of rows; of rows that were read once, on a sample of leaves."""
@@ -193,30 +208,27 @@ class Fit:
         if verdict is None:
             return False
         if verdict.is_hopeless or not self.model.redraws:  # redraws can repair cases that are not hopeless
-            warn_caller(verdict.message, ThinBatchesWarning)
+            self._warn(verdict.message, ThinBatchesWarning)
         return verdict.is_hopeless
 
     def _warn_if_no_two_rows_can_fuse(self) -> None:
         method, n_rows = self.contraction.views.method, self._population.n_rows
         n_clusters = method.n_clusters if method.asked is None else method.asked
         if n_clusters is not None and n_clusters >= n_rows > 1:
-            warn_caller(
+            self._warn(
                 f"n_clusters={n_clusters} of {type(self.model._base_method()).__name__} is at least the number of rows "
                 f"({n_rows}), so only identical rows fuse: lower n_clusters.",
-                ConvergenceWarning,
             )
 
     def _warn_if_unfinished(self, state: FitState) -> None:
         if state.stalled:
-            warn_caller(
+            self._warn(
                 f"Levels {state.level - 1} and {state.level} merged nothing in any batch: {state.n_active} clusters "
                 f"are left. Raise batch_size above {self.contraction.batch_size}, or choose a base method that merges "
                 f"more.",
-                ConvergenceWarning,
             )
         elif not self._goal.is_reached(state) and state.idle_levels == 0:
-            warn_caller(
+            self._warn(
                 f"The last level still merged clusters when max_iter={self.model.max_iter} was reached: "
                 f"raise max_iter, or ignore this warning if the fit is meant to stop there.",
-                ConvergenceWarning,
             )

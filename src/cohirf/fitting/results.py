@@ -30,8 +30,8 @@ def collect_results(
     first_level: FirstLevel,
     ending: Ending,
     contraction: Contraction,
-) -> dict[str, Any]:
-    """Return the fitted attributes that follow from the last level."""
+) -> tuple[dict[str, Any], IntArray]:
+    """Return the fitted attributes that follow from the last level, and the number of rows of each cluster."""
     state, leaves = ending.state, first_level.leaves
     values = state.active.values
     total = float(leaves.sizes.sum() if leaves.weights is None else leaves.weights.sum())
@@ -67,7 +67,7 @@ def collect_results(
         exemplars = find_exemplars(filled, first_level.label(labels), means)
         exemplar_values = data.take(exemplars)
     elsewhere = {} if isinstance(by_row.labels, np.ndarray) else {"_absorbed_at": by_row.absorbed_at}
-    return elsewhere | {
+    attributes = elsewhere | {
         "labels_": by_row.labels,
         "parents_": by_row.parents,
         "stability_": by_row.stability,
@@ -88,6 +88,9 @@ def collect_results(
         "_landmarks": Landmarks(points, labels[leaf_of_landmark]),
         "_landmark_rows": landmark_rows,
     }
+    clustered = labels >= 0
+    sizes = np.bincount(labels[clustered], weights=leaves.sizes[clustered], minlength=len(medoids))
+    return attributes, sizes.astype(np.int64)
 
 
 def spread_out(of_relevant: NDArray[np.float64], relevant: IntArray | None, n_features: int) -> NDArray[np.float64]:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from cohirf.algorithm.grouping import IntArray
-from cohirf.diagnosis.diagnose import base_method_of
 from cohirf.diagnosis.reading import as_data, check_rows, name_features
 from cohirf.diagnosis.text import shorten
 from cohirf.estimator import CoHiRF
@@ -50,7 +49,7 @@ class Study:
     @property
     def base_method(self) -> Any:
         """The base method of the model."""
-        return base_method_of(self.model)
+        return self.model._base_method()
 
     @property
     def class_codes(self) -> IntArray | None:

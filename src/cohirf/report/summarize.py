@@ -6,11 +6,10 @@ from dataclasses import asdict, dataclass
 from math import isnan
 from typing import Any
 
-from cohirf.diagnosis.base_alone import BaseResult, Comparison, compare_with_base, run_alone
-from cohirf.diagnosis.diagnose import gather_facts
+from cohirf.diagnosis.base_alone import Comparison
+from cohirf.diagnosis.diagnose import diagnose_model
 from cohirf.diagnosis.scores import agreement_with_classes, calinski_harabasz
 from cohirf.diagnosis.text import shorten
-from cohirf.diagnosis.verdict import CutScore, Facts, advise, verdict
 from cohirf.plotting.subject import check_image_shape
 from cohirf.report.cards import make_cards
 from cohirf.report.cuts import shown_levels
@@ -55,9 +54,7 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
     sample = draw_sample(study, options.max_points)
     levels = shown_levels(study.model.hierarchy_)
     cuts, points = describe_cuts(study, sample, levels)
-    alone = run_alone(study.base_method, sample.distances.features, study.n_rows)
-    comparison = _compare_with_base(study, sample, alone)
-    facts = _facts(study, sample, cuts, alone, comparison)
+    diagnosis = diagnose_model(study.model, study.class_codes)
     return {
         "title": shorten(options.title, 300),
         "written": options.written,
@@ -71,9 +68,10 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
         "points": points,
         "labels": pack_labels(study.model, levels),
         "contraction": _contraction(study),
-        "verdict": [asdict(finding) for finding in verdict(facts)],
-        "advice": advise(facts),
-        "scores": _scores(study, sample, comparison),
+        "line": diagnosis.line,
+        "verdict": [asdict(finding) for finding in diagnosis.findings],
+        "advice": diagnosis.advice,
+        "scores": _scores(study, sample, diagnosis.comparison),
     }
 
 
@@ -110,12 +108,6 @@ def _choice(study: Study) -> dict[str, Any] | None:
     }
 
 
-def _compare_with_base(study: Study, sample: Sample, alone: BaseResult) -> Comparison:
-    rows = sample.scored_rows
-    classes = None if study.classes is None else study.classes.code[rows]
-    return compare_with_base(alone, sample.distances, study.model.labels_[rows], classes)
-
-
 def _scores(study: Study, sample: Sample, comparison: Comparison) -> dict[str, Any]:
     labels = study.model.labels_
     return {
@@ -124,12 +116,5 @@ def _scores(study: Study, sample: Sample, comparison: Comparison) -> dict[str, A
         "ari": agreement_with_classes(labels, study.class_codes),
         "neighbours_together": sample.distances.neighbours_together(labels[sample.scored_rows]),
         "n_scored": len(sample.scored),
-        "comparison": asdict(comparison) | {"silhouette": [*comparison.silhouette], "ari": [*comparison.ari]},
+        "comparison": {name: [*pair] if isinstance(pair, tuple) else pair for name, pair in asdict(comparison).items()},
     }
-
-
-def _facts(
-    study: Study, sample: Sample, cuts: list[dict[str, Any]], alone: BaseResult, comparison: Comparison
-) -> Facts:
-    scores = [CutScore(cut["level"], cut["n_clusters"], cut["silhouette"], cut["ari"]) for cut in cuts]
-    return gather_facts(study.model, sample.scored_rows, sample.distances, scores, alone, comparison)
