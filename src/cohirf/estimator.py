@@ -31,7 +31,7 @@ MAX_VIEWS, MAX_LEVELS = 100_000, 100_000
 
 
 class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
-    """Consensus Hierarchical Random Features: a consensus of several runs of any clustering method, on data of any size.
+    """Consensus Hierarchical Random Features: a consensus of runs of any clustering method, on data of any size.
 
     At each level, the base method labels the active rows in several *views*: on random subsets of the features, or on
     all features with another seed. Rows on which the views agree fuse into a group: its most central row, the *medoid*,
