@@ -24,7 +24,7 @@ from cohirf.plotting.colours import cluster_colours
 # the next level clusters the medoids. The seeds are chosen so that there are several levels.
 
 X, _ = make_blobs(600, centers=6, cluster_std=0.9, random_state=0)
-model = CoHiRF(
+model = CoHiRF.as_published(
     KMeans(n_clusters=6, init="random", n_init=1),
     n_views=5,
     max_features=1.0,
