@@ -163,7 +163,7 @@ def cut(
     csv: CsvOptions,
     screen: Screen,
     clusters: Annotated[
-        str | None, option("--clusters", "Cut at the finest level with at most this many clusters.", metavar="INT")
+        str | None, option("--clusters", "Merge the clusters of the model to exactly this many.", metavar="INT")
     ] = None,
     level: Annotated[
         str | None, option("--level", "Cut at this level; at level 0 every row is its own cluster.", metavar="INT")
