@@ -96,7 +96,7 @@ def _program(
 
 @command(
     "cohirf fit data.csv",
-    "cohirf fit iris.csv --label-column species --param n_clusters=3 --report report.html",
+    "cohirf fit iris.csv --label-column species --clusters 3 --report report.html",
     "cohirf fit data.parquet --clusters 10 --views 10 --max-features 0.7 --out labels.csv",
     "cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000 --checkpoint ck/ "
     "--id-column id --out labels.parquet --model model/",
