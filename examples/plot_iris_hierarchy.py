@@ -4,7 +4,8 @@ The hierarchy of the Iris flowers
 
 The paper shows the Cluster Fusion Hierarchy of the Iris data, made by CoHiRF with relaxed consensus and kernel K-Means
 as base method. In it, *setosa* forms a stable cluster early, while *versicolor* and *virginica*, which overlap, fuse
-step by step. This script draws such a hierarchy and checks this with ten seeds.
+step by step. This script draws such a hierarchy and checks this with ten seeds. It runs the algorithm of the paper,
+:meth:`~cohirf.CoHiRF.as_published`.
 """
 
 import matplotlib.pyplot as plt
@@ -32,7 +33,8 @@ species = iris.target_names[iris.target]
 
 
 def fit(seed):
-    return CoHiRF(KernelKMeans(3, gamma=1 / 4), n_views=10, consensus="relaxed", random_state=seed).fit(X)
+    base = KernelKMeans(3, gamma=1 / 4)
+    return CoHiRF.as_published(base, n_views=10, consensus="relaxed", random_state=seed).fit(X)
 
 
 # %%

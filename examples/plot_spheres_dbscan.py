@@ -20,26 +20,18 @@ from cohirf.datasets import make_spheres
 # Fit in batches
 # --------------
 #
-# DBSCAN is deterministic, and three features are too few to leave some out. So one view with all features is enough:
-# more views would give the same labels. Rows that DBSCAN labels as noise end as very small clusters, and
-# ``min_cluster_size`` gives these the label -1. On this data there are none.
+# DBSCAN is deterministic, and each view has all features. So all views are the same, and DBSCAN runs once on each
+# batch. Rows that are noise get the label -1. On this data there are none.
 
 X, y = make_spheres(20_000, random_state=0)
-model = CoHiRF(
-    DBSCAN(eps=0.2),
-    n_views=1,
-    max_features=1.0,
-    batch_size=2_000,
-    min_cluster_size=10,
-    random_state=0,
-)
+model = CoHiRF(DBSCAN(eps=0.2), batch_size=2_000, random_state=0)
 model.fit(X)
 print(model.hierarchy_)
 print(f"{model.n_clusters_} clusters, adjusted Rand index {adjusted_rand_score(y, model.labels_):.2f}")
 
 # %%
 # The diagnostics of each level: the first level had ten batches and held one of them aside. The medoids of the other
-# nine, together with that one, fitted into a single batch. The third level fused nothing, so it was the last.
+# nine, together with that one, fitted into a single batch, so the second level was the last.
 
 for record in model.diagnostics_:
     print(

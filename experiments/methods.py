@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from optuna.distributions import FloatDistribution, IntDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF
 from cohirf.clusterers import SCSRGF, GridDBSCAN, KernelKMeans
-from cohirf.tuning import paper_space, wide_space
+from cohirf.tuning import paper_space
 
 ALONE = "alone"
 KERNEL_K_MEANS = "kernel K-Means"
@@ -56,6 +56,13 @@ FEW_CLUSTERS: dict[str, Any] = {"n_clusters": IntDistribution(2, 5)}
 LARGE_EPS: dict[str, Any] = {"eps": FloatDistribution(0.1, 60.0)}
 SMALL_GAMMA: dict[str, Any] = {"gamma": FloatDistribution(1e-5, 30.0, log=True)}
 NEIGHBORS: dict[str, Any] = {"n_neighbors": IntDistribution(2, 30)}  # of SC-SRGF; the paper does not name it
+SWITCH = CategoricalDistribution((False, True))
+ALL_OPTIONS: dict[str, Any] = {
+    "consensus": CategoricalDistribution(("strict", "relaxed", "majority")),
+    "medoid_weights": SWITCH,
+    "feature_screen": SWITCH,
+    "scale_views": SWITCH,
+}
 VARIANTS = {
     ALONE: Variant(alone=True),
     "alone, eps to 60": Variant(alone=True, ranges=LARGE_EPS),
@@ -100,7 +107,7 @@ def make_model(base: str, variant: str, n_rows: int) -> Any:
 def search_space(model: Any, variant: str) -> dict[str, Any]:
     """Return the paper's ranges, changed as the variant says."""
     chosen = VARIANTS[variant]
-    space = wide_space(model) if chosen.all_options else paper_space(model)
+    space = paper_space(model) | (ALL_OPTIONS if chosen.all_options else {})
     if "n_views" in chosen.options:
         space.pop("n_views", None)
     prefix = "" if chosen.alone else "estimator__"

@@ -62,7 +62,7 @@ def from_file(folder: Path, n: int, **parameters: Any) -> Fit:
 
 def views(n: int) -> Fit:
     X = make_blobs(n, 50, centers=10, random_state=0)[0].astype(np.float32)
-    model = partial(CoHiRF, KMeans(10, n_init=1), n_views=10, max_features=0.3, random_state=0)
+    model = partial(CoHiRF.as_published, KMeans(10, n_init=1), n_views=10, max_features=0.3, random_state=0)
     return lambda n_jobs: model(n_jobs=n_jobs).fit(X)
 
 

@@ -31,12 +31,13 @@ MAX_VIEWS, MAX_LEVELS = 100_000, 100_000
 
 
 class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
-    """Consensus Hierarchical Random Features: scales any clustering method to data too large for the method alone.
+    """Consensus Hierarchical Random Features: a consensus of runs of any clustering method, on data of any size.
 
-    At each level, the base method labels the active rows on several random subsets of the features (*views*). Rows
-    on which the views agree fuse into a group: its most central row, the *medoid*, stays active for the next level,
-    and absorbs the other rows. The fit ends when a level fuses nothing. The result is a flat partition and the
-    hierarchy of all fusions.
+    At each level, the base method labels the active rows in several *views*: on random subsets of the features, or on
+    all features with another seed. Rows on which the views agree fuse into a group: its most central row, the *medoid*,
+    stays active for the next level, and absorbs the other rows. After the levels, groups merge by Ward's criterion to
+    the number of clusters that is asked for. The result is a flat partition and the hierarchy of all fusions.
+    :meth:`as_published` returns a model that runs the algorithm of the paper, which ends when a level fuses nothing.
 
     Parameters
     ----------
@@ -65,8 +66,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     consensus : {"auto", "strict", "relaxed", "majority"}, default="auto"
         Which rows fuse. "strict" fuses rows that have the same label in every view. "relaxed" does the same after it
         has dropped views that disagree with the others. "majority" fuses groups of rows that have the same label in
-        most views; it is not part of the paper. "auto" means "strict" for 2 to 50
-        batches, and "majority" otherwise.
+        most views; it is not part of the paper. "auto" means "strict" for 2 to 50 batches, and "majority" otherwise.
     consensus_threshold : float, default=None
         For ``consensus="relaxed"`` (h in the paper; None means 0.8): the view with the lowest agreement is dropped,
         repeatedly, while that agreement is below this value. The agreement of a view is the adjusted Rand index
@@ -193,15 +193,20 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     Examples
     --------
-    >>> from sklearn.cluster import KMeans
     >>> from sklearn.datasets import make_blobs
     >>> from cohirf import CoHiRF
     >>> X, y = make_blobs(1000, n_features=20, centers=4, random_state=0)
-    >>> model = CoHiRF(KMeans(n_clusters=4), random_state=0).fit(X)
+    >>> model = CoHiRF(n_clusters=4, random_state=0).fit(X)
     >>> model.n_clusters_
     4
     >>> model.hierarchy_
-    FusionHierarchy(1,000 rows, clusters by level: 1,000 > 4)
+    FusionHierarchy(1,000 rows, clusters by level: 1,000 > 68 > 4)
+
+    Any other clustering method can be the base method; its number of clusters is that of the result:
+
+    >>> from sklearn.mixture import GaussianMixture
+    >>> CoHiRF(GaussianMixture(4), batch_size=250, random_state=0).fit(X).n_clusters_
+    4
     """
 
     labels_: Any  # this one and the next two: NumPy arrays, or Dask arrays after a fit on Dask

@@ -50,7 +50,7 @@ def interrupt_after(monkeypatch, n_fits):
 def test_what_is_found_is_what_the_library_finds(cohirf, folder, iris):
     outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 5, "--json")
     X = StandardScaler().fit_transform(iris[FEATURES])
-    found = tuning.tune(CoHiRF(KMeans()), X, n_trials=5)
+    found = tuning.tune(CoHiRF(), X, n_trials=5)
     document = json.loads(outcome.out)
     assert document["best_params"] == found.best_params
     assert document["best_score"] == pytest.approx(found.best_score)
@@ -65,16 +65,16 @@ def test_it_says_what_it_searches_and_what_came_out(cohirf, folder):
     outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 5)
     assert outcome.err.splitlines() == [
         "iris.csv: 150 rows, 4 features",
-        "chosen: --estimator kmeans --scale standard --seed 0",
-        "searched: max-features 0.1 to 1, views 2 to 10, n_clusters 2 to 30",
+        "chosen: --scale standard --seed 0",
+        "searched: max-features 0.1 to 1, views 2 to 10, clusters 2 to 30",
         f"tuning: 5 of 5 trials, {re.search('best score [0-9.]+', outcome.err)[0]}",
     ]
     lines = outcome.out.splitlines()
     assert re.fullmatch(r"silhouette   0\.\d+", lines[0])
-    assert re.fullmatch(r"best         max-features [\d.]+, views \d+, n_clusters \d+", lines[1])
+    assert re.fullmatch(r"best         max-features [\d.]+, views \d+, clusters \d+", lines[1])
     assert lines[2] == "trials       5"
     heading = next(number for number, line in enumerate(lines) if line.startswith("trial  "))
-    assert lines[heading].split() == ["trial", "silhouette", "max-features", "views", "n_clusters", "time"]
+    assert lines[heading].split() == ["trial", "silhouette", "max-features", "views", "clusters", "time"]
     scores = [float(line.split()[1]) for line in lines[heading + 1 : heading + 6]]
     assert scores == sorted(scores, reverse=True)
     assert lines[-1].startswith("Nothing was written: give --out labels.csv")
@@ -91,6 +91,8 @@ def test_it_says_what_it_searches_and_what_came_out(cohirf, folder):
             marks=pytest.mark.slow,
         ),
         pytest.param("--estimator kmeans --param n_init=2 --max-features 2 --batch-size none", marks=pytest.mark.slow),
+        "--as-published --views 2",
+        "--estimator gmm --clusters 4 --views 2",
     ],
 )
 def test_the_printed_command_gives_the_same_clusters(cohirf, folder, options):
@@ -117,6 +119,10 @@ def test_what_is_given_is_not_searched(cohirf, folder):
     assert "not searched, because it is given: --views 4 --param n_clusters=3\n" in outcome.err
     command = shlex.join(fit_command(outcome))
     assert "--param n_clusters=3 --seed 0 --views 4 --medoid-weights false --max-features 0." in command
+    outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 1, "--estimator", "gmm", "--clusters", 4)
+    assert "searched: max-features 0.1 to 1, views 2 to 10\nnot searched, because it is given: --clusters 4\n" in (
+        outcome.err
+    )
 
 
 def test_a_base_method_is_tuned_alone(cohirf, folder, iris):
@@ -154,7 +160,7 @@ def test_the_model_predicts_and_all_trials_are_kept(cohirf, folder, apart):
     for table in (pd.read_csv("trials.csv"), pd.read_parquet("trials.parquet")):
         assert len(table) == 2
         assert table["score"].is_monotonic_decreasing
-        assert {"n_views", "max_features", "estimator__n_clusters", "seconds", "error"} < set(table.columns)
+        assert {"n_views", "max_features", "n_clusters", "seconds", "error"} < set(table.columns)
 
 
 def test_a_quiet_search_prints_nothing(cohirf, folder):
@@ -273,7 +279,7 @@ def test_a_search_that_is_stopped_goes_on_and_fits_nothing_twice(cohirf, folder,
         assert cohirf(*command, "--table", "resumed.csv").code == 0
     assert (len(before), len(after)) == (3, 2)
     assert cohirf("tune", "iris.csv", *QUICK, "--trials", 5, "--table", "whole.csv").code == 0
-    columns = ["score", "max_features", "estimator__n_clusters"]
+    columns = ["score", "max_features", "n_clusters"]
     pd.testing.assert_frame_equal(pd.read_csv("resumed.csv")[columns], pd.read_csv("whole.csv")[columns])
 
 
@@ -348,6 +354,10 @@ REFUSED = {
     "an option of CoHiRF without it": (
         "--alone --consensus majority",
         "--consensus is an option of CoHiRF, but --alone tunes kmeans without CoHiRF: leave one of them out.",
+    ),
+    "the paper's algorithm without CoHiRF": (
+        "--alone --as-published",
+        "--as-published is an option of CoHiRF, but --alone tunes kmeans without CoHiRF: leave one of them out.",
     ),
     "a wide space without CoHiRF": (
         "--alone --space wide",

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF
-from cohirf.clusterers import SCSRGF, GridDBSCAN
+from cohirf.clusterers import SCSRGF, GridDBSCAN, KernelKMeans
 from cohirf.tuning import paper_space, tune, wide_space
 from cohirf.tuning.metrics import METRICS, Metric, Silhouettes, find_metric
 
@@ -341,18 +341,27 @@ def test_a_method_that_draws_features_itself_gets_all_of_them():
     assert "max_features" not in paper_space(CoHiRF.as_published(SCSRGF()))
 
 
-def test_the_wide_space_has_what_is_not_part_of_the_paper():
-    added = set(wide_space(CoHiRF.as_published(KMeans()))) - set(paper_space(CoHiRF.as_published(KMeans())))
-    assert added == {"consensus", "feature_screen", "scale_views", "medoid_weights"}
-    found = tune(
-        CoHiRF.as_published(KMeans()),
-        X,
-        y,
-        metric="ari",
-        n_trials=2,
-        search_space=wide_space(CoHiRF.as_published(KMeans())),
-    )
+@pytest.mark.parametrize(("base", "added"), [(KMeans(), {"consensus"}), (GridDBSCAN(), {"consensus", "scale_views"})])
+def test_the_wide_space_also_has_the_options_that_we_recommend(base, added):
+    model = CoHiRF(base)
+    assert set(wide_space(model)) - set(paper_space(model)) == added
+    assert wide_space(model)["consensus"].choices == ("auto", "strict", "majority")
+    found = tune(model, X, y, metric="ari", n_trials=2, search_space=wide_space(model))
     assert added < set(found.best_params)
+
+
+def test_without_a_base_method_the_number_of_clusters_is_searched():
+    found = tune(CoHiRF(), X, n_trials=3)
+    assert set(found.best_params) == {"max_features", "n_views", "n_clusters"}
+    assert found.best_estimator.estimator is None
+    assert found.best_estimator.n_clusters_ == found.best_params["n_clusters"]
+
+
+@pytest.mark.parametrize("n_clusters", [3, "auto"])
+def test_a_number_of_clusters_that_is_given_is_not_searched(n_clusters):
+    for base, names in ((None, set()), (KMeans(), set()), (KernelKMeans(), {"estimator__gamma"})):
+        assert set(paper_space(CoHiRF(base, n_clusters=n_clusters))) == {"max_features", "n_views"} | names
+    assert "estimator__n_clusters" in paper_space(CoHiRF.as_published())
 
 
 @pytest.mark.parametrize(

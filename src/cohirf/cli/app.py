@@ -97,7 +97,7 @@ def _program(
 
 @command(
     "cohirf fit data.csv",
-    "cohirf fit iris.csv --label-column species --param n_clusters=3 --report report.html",
+    "cohirf fit iris.csv --label-column species --clusters 3 --report report.html",
     "cohirf fit data.parquet --clusters 10 --views 10 --max-features 0.7 --out labels.csv",
     "cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000 --checkpoint ck/ "
     "--id-column id --out labels.parquet --model model/",
@@ -174,7 +174,7 @@ def cut(
     csv: CsvOptions,
     screen: Screen,
     clusters: Annotated[
-        str | None, option("--clusters", "Cut at the finest level with at most this many clusters.", metavar="INT")
+        str | None, option("--clusters", "Merge the clusters of the model to exactly this many.", metavar="INT")
     ] = None,
     level: Annotated[
         str | None, option("--level", "Cut at this level; at level 0 every row is its own cluster.", metavar="INT")

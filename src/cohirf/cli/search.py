@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cohirf.cli.errors import BadInputError
@@ -20,7 +20,7 @@ from cohirf.clusterers.names import make_base_method
 from cohirf.clusterers.short_names import NAMES
 from cohirf.estimator import CoHiRF
 from cohirf.tuning import paper_space, wide_space
-from cohirf.tuning.search_space import SPACES
+from cohirf.tuning.search_space import NUMBERS, SPACES
 
 INNER = "estimator__"  # prefix of the base method's parameters in CoHiRF
 
@@ -33,10 +33,12 @@ class Search:
     ----------
     method : str
         The short name of the base method.
-    base : estimator
-        The base method, with the parameters that the user has given.
+    base : estimator or None
+        The base method, with the parameters that the user has given; None for CoHiRF without one.
     alone : bool
         Whether the base method is tuned without CoHiRF.
+    as_published : bool
+        Whether CoHiRF runs the algorithm of the paper.
     assigned : dict of str
         Parameters of the base method that the user has given, as text.
     parameters : dict
@@ -50,6 +52,7 @@ class Search:
     method: str
     base: Any
     alone: bool
+    as_published: bool
     assigned: dict[str, str]
     parameters: dict[str, Any]
     space: dict[str, Any] = field(default_factory=dict)
@@ -62,13 +65,16 @@ class Search:
 
     def to_estimator(self, settled: Mapping[str, Any]) -> Any:
         """Return the estimator to tune."""
-        return self.base if self.alone else CoHiRF(self.base, **settled)
+        if self.alone:
+            return self.base
+        return (CoHiRF.as_published if self.as_published else CoHiRF)(self.base, **settled)
 
     def to_arguments(self, settled: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
         """Return the arguments of a fit command for the model with the parameters that were found."""
         inner = {name.removeprefix(INNER): to_text(value) for name, value in found.items() if name.startswith(INNER)}
         outer = {name: value for name, value in found.items() if not name.startswith(INNER)}
-        words = ["--estimator", self.method]
+        words = [] if self.base is None else ["--estimator", self.method]
+        words += ["--as-published"] if self.as_published else []
         for name, text in (self.assigned | inner).items():
             words += ["--param", f"{name}={text}"]
         return words + to_arguments({**settled, **outer})
@@ -88,17 +94,19 @@ def read_search(options: EstimatorOptions, *, space: str, alone: bool) -> Search
     """Return the search that the options describe; refuse options that contradict each other."""
     method = options.estimator or BASE_METHOD
     base = read_base_method(options.estimator, options.param)
-    base = make_base_method(method) if base is None else base
-    search = Search(method, base, alone, read_assignments(options.param), read_parameters(options.given()))
+    if base is None and (alone or options.as_published):
+        base = make_base_method(method)
+    assigned, parameters = read_assignments(options.param), read_parameters(options.given())
+    search = Search(method, base, alone, options.as_published, assigned, parameters)
     _refuse_misfits(search, space)
     whole = _whole_space(search, space)
     given = _given(search)
     left = {name: where for name, where in whole.items() if name not in given}
-    unsought = [given[name] for name in whole if name in given]
+    unsought = list(dict.fromkeys(given[name] for name in whole if name in given))
     if not left:
         wider = "" if alone or space == "wide" else ", or give --space wide"
         raise BadInputError(f"Nothing is left to search, with {' '.join(unsought)}: leave one of them out{wider}.")
-    return Search(method, base, alone, search.assigned, search.parameters, left, unsought)
+    return replace(search, space=left, given=unsought)
 
 
 def _whole_space(search: Search, space: str) -> dict[str, Any]:
@@ -110,14 +118,17 @@ def _whole_space(search: Search, space: str) -> dict[str, Any]:
         )
     if search.alone:
         return paper_space(search.base)
-    return (wide_space if space == "wide" else paper_space)(CoHiRF(search.base))
+    return (wide_space if space == "wide" else paper_space)(search.to_estimator({}))
 
 
 def _given(search: Search) -> dict[str, str]:
     """Return the option of each parameter that the user has given, by the library's parameter name."""
     prefix = "" if search.alone else INNER
     inner = {f"{prefix}{name}": f"--param {name}={text}" for name, text in search.assigned.items()}
-    return inner | {name: " ".join(to_arguments({name: value})) for name, value in search.parameters.items()}
+    outer = {name: " ".join(to_arguments({name: value})) for name, value in search.parameters.items()}
+    if search.parameters.get("n_clusters", "levels") != "levels":  # it overrules the number of the base method
+        inner |= {f"{INNER}{name}": outer["n_clusters"] for name in NUMBERS}
+    return inner | outer
 
 
 def _refuse_misfits(search: Search, space: str) -> None:
@@ -127,10 +138,11 @@ def _refuse_misfits(search: Search, space: str) -> None:
         raise BadInputError("--seed 'none' is not valid: give a number; all trials have the same seed.")
     if not search.alone:
         return
-    outer = [name for name in search.parameters if name != "random_state"]
+    outer = [FLAGS[name] for name in search.parameters if name != "random_state"]
+    outer += ["--as-published"] if search.as_published else []
     if outer:
         raise BadInputError(
-            f"{FLAGS[outer[0]]} is an option of CoHiRF, but --alone tunes {search.method} without CoHiRF: leave one of "
+            f"{outer[0]} is an option of CoHiRF, but --alone tunes {search.method} without CoHiRF: leave one of "
             f"them out."
         )
     if space == "wide":

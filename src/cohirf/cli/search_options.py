@@ -37,8 +37,8 @@ class SearchOptions:
         str,
         option(
             "--space",
-            "The search space: paper has the ranges of the paper, wide adds options of CoHiRF that are not part of the "
-            "paper. Parameters that are given as options are not searched.",
+            "The search space: paper has the ranges of the paper, wide adds the consensus and, for methods with a "
+            "radius, --scale-views. Parameters that are given as options are not searched.",
             SEARCH,
             "NAME",
             choices=SPACES,

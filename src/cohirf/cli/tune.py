@@ -75,7 +75,7 @@ def tune(
     scaling = about.scaling(method.estimator)
     prepared = about.prepare(data, scaling)
     settled = search.settle(prepared.source.n_rows)
-    chosen = {} if method.estimator is not None else {"--estimator": search.method}
+    chosen = {} if method.estimator is not None or search.base is None else {"--estimator": search.method}
     chosen |= {} if about.scale != "auto" else {"--scale": scaling}
     chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in search.parameters}
     _note(console, prepared, search, chosen)

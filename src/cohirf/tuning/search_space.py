@@ -13,13 +13,15 @@ from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 
 SearchSpace = dict[str, Any]
+NUMBERS = ("n_clusters", "n_components")  # parameters of base methods that are a number of clusters
 
 
 def paper_space(estimator: Any) -> SearchSpace:
     """Return the search space of the paper for a base method, or for CoHiRF with a base method.
 
     Methods that the paper does not use have a similar space if their main parameter is the number of clusters, a radius
-    or a cluster size.
+    or a cluster size. A CoHiRF without a base method searches its own ``n_clusters``. If ``n_clusters`` of a CoHiRF is
+    given, the number of clusters is not searched.
 
     Parameters
     ----------
@@ -56,12 +58,16 @@ def paper_space(estimator: Any) -> SearchSpace:
     if not isinstance(estimator, CoHiRF):
         return _base_space(estimator)
     base = estimator._base_method()
-    inner = {f"estimator__{name}": values for name, values in _base_space(base).items()}
-    return (_views_space() if _takes_views(base) else {}) | inner
+    space = _views_space() if _takes_views(base) else {}
+    if estimator.n_clusters not in (None, "levels"):
+        return space | _inner_space(base, without=NUMBERS)
+    if estimator.estimator is None and estimator.n_clusters is None:
+        return space | _clusters()
+    return space | _inner_space(base)
 
 
 def wide_space(estimator: CoHiRF) -> SearchSpace:
-    """Return the search space of the paper, and options of CoHiRF that are not part of the paper.
+    """Return the search space of the paper, and the options of CoHiRF beyond it that we recommend to try.
 
     Parameters
     ----------
@@ -71,7 +77,7 @@ def wide_space(estimator: CoHiRF) -> SearchSpace:
     Returns
     -------
     space : dict of str to optuna distribution
-        The space of :func:`paper_space`, and ``consensus``, ``medoid_weights``, ``feature_screen`` and ``scale_views``.
+        The space of :func:`paper_space`, and ``consensus``; for methods with a radius, also ``scale_views``.
 
     See Also
     --------
@@ -85,16 +91,17 @@ def wide_space(estimator: CoHiRF) -> SearchSpace:
     >>> space = wide_space(CoHiRF(KMeans()))
     >>> del space["max_features"]  # do not search this parameter
     >>> sorted(space)
-    ['consensus', 'estimator__n_clusters', 'feature_screen', 'medoid_weights', 'n_views', 'scale_views']
+    ['consensus', 'estimator__n_clusters', 'n_views']
     """
     choose = _distributions().CategoricalDistribution
-    switch = choose((False, True))
-    return paper_space(estimator) | {
-        "consensus": choose(("strict", "relaxed", "majority")),
-        "medoid_weights": switch,
-        "feature_screen": switch,
-        "scale_views": switch,
-    }
+    space = paper_space(estimator) | {"consensus": choose(("auto", "strict", "majority"))}
+    has_radius = "estimator__eps" in space
+    return space | ({"scale_views": choose((False, True))} if has_radius and "max_features" in space else {})
+
+
+def _inner_space(base: Any, without: tuple[str, ...] = ()) -> SearchSpace:
+    """Return the search space of a base method inside CoHiRF."""
+    return {f"estimator__{name}": values for name, values in _base_space(base).items() if name not in without}
 
 
 def _base_space(estimator: Any) -> SearchSpace:

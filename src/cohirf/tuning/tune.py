@@ -165,7 +165,7 @@ def tune(
     {'n_clusters': 4}
     """
     optuna = import_optional("optuna", "tune", "tune")
-    if isinstance(estimator, CoHiRF):
+    if isinstance(estimator, CoHiRF) and estimator.n_clusters == "levels":
         estimator = clone(estimator).set_params(estimator=estimator._base_method())  # replaces None by the default
     space = paper_space(estimator) if search_space is None else dict(search_space)
     _check(estimator, X, space, n_trials, seeds)
