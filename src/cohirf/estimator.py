@@ -47,7 +47,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         included, gets a new seed. A call that fails because there are few rows is repeated with lower values of
         ``n_components``, ``n_neighbors``, ``min_samples`` and ``min_cluster_size``. If ``n_clusters`` is at least the
         number of rows, only identical rows get the same label. Negative labels are noise.
-        None means a quick K-Means, with at most ten iterations for each view.
+        None means a quick K-Means: in each view, at most ten iterations on at most 500 rows for each cluster.
     n_clusters : int, "auto", "levels" or None, default=None
         The number of final clusters. An int gives exactly that many: after the levels, clusters are merged by Ward's
         criterion, which takes their means and sizes. "auto" chooses the number from the tree of these merges, by the

@@ -56,13 +56,11 @@ def experiments(n_rows: int) -> Iterator[Experiment]:
     X, y = load_iris(return_X_y=True)
     yield Experiment("iris", StandardScaler().fit_transform(X), y, KMeans(3, random_state=0), {})
     X, y = load_digits(return_X_y=True)
-    weighted = {"n_views": 3, "medoid_weights": True}
-    yield Experiment("digits", X, y, KMeans(10, random_state=0), weighted)
+    yield Experiment("digits", X, y, KMeans(10, random_state=0), {})
     X, y = make_blobs(n_rows, 50, centers=10, random_state=0)
     yield Experiment("blobs", X, y, KMeans(10, random_state=0), {"max_features": 0.3})
     X, y = make_spheres(n_rows, random_state=0)
-    batched = {"n_views": 1, "batch_size": n_rows // 10}
-    yield Experiment("spheres", X, y, DBSCAN(eps=0.12, min_samples=5), batched)
+    yield Experiment("spheres", X, y, DBSCAN(eps=0.12, min_samples=5), {"batch_size": n_rows // 10})
 
 
 def run(experiment: Experiment, method: Any) -> dict[str, Any]:
