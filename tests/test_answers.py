@@ -125,6 +125,7 @@ def test_groups_beyond_the_bound_are_contracted_by_further_levels(monkeypatch):
 # -- noise ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:.*noise")
 @pytest.mark.parametrize("data", [IRIS, load_wine().data, make_moons(200, noise=0.08, random_state=0)[0]])
 @pytest.mark.parametrize("base", FINDING)
 def test_a_density_method_in_one_batch_gives_its_own_clusters_and_noise(base, data):
@@ -155,6 +156,7 @@ def test_a_row_that_fused_is_not_noise_and_a_row_in_no_cluster_is_not_in_the_tre
     assert len(linkage) == len(IRIS) - 1
 
 
+@pytest.mark.filterwarnings("ignore:.*noise")
 def test_if_all_is_noise_there_is_no_cluster_and_an_empty_tree(tmp_path):
     model = CoHiRF(DBSCAN(1e-9)).fit(BLOBS)
     assert (model.labels_ == -1).all()

@@ -9,6 +9,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
 
+# Random data may fuse nothing, which the fit says.
+pytestmark = pytest.mark.filterwarnings("ignore:Nothing fused:sklearn.exceptions.ConvergenceWarning")
+
 options = st.fixed_dictionaries(
     {
         "estimator": st.sampled_from([KMeans(3), DBSCAN(eps=1.0, min_samples=2)]),

@@ -14,6 +14,9 @@ from sklearn.metrics.pairwise import linear_kernel
 import reference
 from cohirf import CoHiRF
 
+# Random data may fuse nothing, which the fit says.
+pytestmark = pytest.mark.filterwarnings("ignore:Nothing fused:sklearn.exceptions.ConvergenceWarning")
+
 MEDOIDS = {
     "cosine": reference.cosine,
     "euclidean": reference.negative_squared_distance,

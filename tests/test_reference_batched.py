@@ -16,6 +16,9 @@ from cohirf.engines import local
 from reference import TieError
 from reference_batched import BatchedCoHiRF
 
+# Random data may fuse nothing, which the fit says.
+pytestmark = pytest.mark.filterwarnings("ignore:Nothing fused:sklearn.exceptions.ConvergenceWarning")
+
 
 class MassBins(ClusterMixin, BaseEstimator):
     """Cuts the rows, in their order along a random direction, into bins of about equal mass."""

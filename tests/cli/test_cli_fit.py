@@ -49,7 +49,7 @@ def test_a_bare_fit_says_what_it_chose_and_what_came_out(cohirf, folder, iris):
     assert re.match(r"level 1: 150 -> \d+ rows in 1 batch, 5 of 5 views kept, agr", lines[2])
     assert re.match(r"\d+ clusters have the highest silhouette \(0\.\d+\), followed by \d+ ", lines[3])
     assert len(lines) == 4
-    facts = dict(re.split(r"  +", line, maxsplit=1) for line in outcome.out.splitlines()[:6])
+    facts = dict(re.split(r"  +", line, maxsplit=1) for line in outcome.out.splitlines()[:7])
     assert facts["rows"] == "150"
     assert facts["clusters"] == str(labels.max() + 1)
     assert facts["sizes"].startswith(", ".join(map(str, sorted(np.bincount(labels))[:-9:-1])))
@@ -178,7 +178,7 @@ def test_columns_are_kept_apart_in_arrow_files(cohirf, folder, iris, name, apart
     outcome = cohirf("fit", name, *apart, "--out", "labels.csv")
     labels = pd.read_csv("labels.csv")
     assert labels["id"].tolist() == iris["id"].tolist()
-    assert f"ARI          {adjusted_rand_score(iris['species'], labels['cluster']):.3f}\n" in outcome.out
+    assert f"ARI           {adjusted_rand_score(iris['species'], labels['cluster']):.3f}\n" in outcome.out
 
 
 def test_names_of_rows_in_csv_stay_as_they_are_written(cohirf, folder, iris):
@@ -195,7 +195,7 @@ def test_numbers_name_rows_as_well(cohirf, folder, iris):
     assert table["0"].tolist() == list(range(0, 1500, 10))
     labels = expected_labels(StandardScaler().fit_transform(iris[FEATURES]))
     assert table["cluster"].tolist() == labels.tolist()
-    assert f"ARI          {adjusted_rand_score(iris['species'], labels):.3f}\n" in outcome.out
+    assert f"ARI           {adjusted_rand_score(iris['species'], labels):.3f}\n" in outcome.out
 
 
 def test_a_file_without_header_is_read_when_asked(cohirf, folder, iris):
@@ -293,14 +293,14 @@ def test_labels_that_are_missing_are_left_out_of_the_comparison(cohirf, folder, 
     outcome = cohirf("fit", "part.csv", *options, "--report", "report.html")
     known = iris.index % 3 > 0
     index = adjusted_rand_score(iris["species"][known], read_labels()[known])
-    assert f"ARI          {index:.3f} over 100 rows\n" in outcome.out
+    assert f"ARI           {index:.3f} over 100 rows\n" in outcome.out
     assert "missing" in Path("report.html").read_text(encoding="utf-8")
 
 
 def test_without_any_label_there_is_no_comparison(cohirf, folder, iris):
     iris.assign(species=np.nan).to_csv("none.csv", index=False)
     assert (
-        "ARI          no row has a class\n"
+        "ARI           no row has a class\n"
         in cohirf("fit", "none.csv", "--drop", "id", "--label-column", "species").out
     )
 

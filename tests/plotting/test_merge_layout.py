@@ -124,6 +124,7 @@ def test_the_leaves_of_a_condensed_hierarchy_are_its_clusters(grouped):
     assert tree.size[-1] == 300
 
 
+@pytest.mark.filterwarnings("ignore:Nothing fused")
 def test_where_nothing_fused_the_rows_are_the_leaves(blobs):
     model = CoHiRF.as_published(DBSCAN(eps=1e-9), random_state=0).fit(blobs[0][:20])
     tree = tree_of(model)

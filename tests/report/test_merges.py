@@ -46,6 +46,7 @@ def test_merges_can_be_written_as_json(iris_study):
     assert json.loads(json.dumps(describe_merges(iris_study))) == describe_merges(iris_study)
 
 
+@pytest.mark.filterwarnings("ignore:Nothing fused", "ignore:.*noise")
 def test_a_fit_that_found_only_noise_has_no_merges(blobs):
     X = blobs[0][:20]
     model = CoHiRF(DBSCAN(eps=1e-9), random_state=0).fit(X)

@@ -103,6 +103,7 @@ def test_of_too_many_final_clusters_the_largest_are_shown():
     assert tree["n_hidden"] == model.n_clusters_ - MAX_LEAVES
 
 
+@pytest.mark.filterwarnings("ignore:Nothing fused")
 def test_where_nothing_fused_every_row_is_a_node(blobs):
     X = blobs[0][:20]
     model = CoHiRF.as_published(DBSCAN(eps=1e-9), random_state=0).fit(X)
