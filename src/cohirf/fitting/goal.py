@@ -20,6 +20,7 @@ from cohirf.fitting.quick_k_means import ITERATIONS, QuickKMeans
 
 FINER = 4  # clusters that K-Means is told for each that is wanted; other methods in several batches, too
 LINKED_PER_CLUSTER = 20  # groups in the tree of one batch for each cluster that is wanted; the others join these
+MAX_GROUPS = 4 * MAX_LINKED  # of more groups, another level is contracted; of fewer, light ones join heavy ones
 FINER_IN_ONE_VIEW = 8  # without a consensus of several views, groups are coarser
 AUTO_CLUSTERS = 60  # what the method is told if the number of clusters is to be chosen
 
@@ -101,7 +102,7 @@ class Goal:
         if self.as_published:
             return state.converged or state.stalled
         all_together = state.record.n_batches == 1 and state.record.rows_held_aside == 0
-        few_enough = self.n_sought is not None and state.n_active <= MAX_LINKED
+        few_enough = self.n_sought is not None and state.n_active <= MAX_GROUPS
         return all_together or few_enough or state.stalled
 
 
