@@ -223,6 +223,7 @@ def test_a_loaded_model_is_the_saved_one_bit_by_bit(case, tmp_path):
     assert_same_model(model, load_model(tmp_path / "model"), X)
 
 
+@pytest.mark.filterwarnings("ignore:.*noise")  # models without clusters
 def test_a_loaded_model_pickles_clones_refits_and_saves_as_before(case, tmp_path):
     model, X = case
     save_model(model, tmp_path / "model")
