@@ -72,7 +72,7 @@ def test_the_paper_keeps_the_clusters_of_the_last_level():
 @pytest.mark.parametrize("n_rows", [1, 2, 3])
 def test_more_clusters_than_distinct_rows_are_refused(n_rows):
     X = np.repeat(np.arange(float(n_rows))[:, None], 4, axis=0)
-    message = rf"n_clusters=4 cannot be reached: the data has only {n_rows} distinct rows or groups. Lower n_clusters."
+    message = rf"n_clusters=4 cannot be reached: QuickKMeans found only {n_rows} groups, or the data has only so many"
     with pytest.warns(), pytest.raises(ValueError, match=message):
         CoHiRF(n_clusters=4, random_state=0).fit(X)
 
@@ -281,3 +281,61 @@ def test_the_defaults_beat_k_means_with_ten_starts_on_digits():
         )
     )
     assert ours > theirs
+
+
+# -- what once went wrong ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", ["label", "clusters"])
+def test_clusters_that_join_the_nearest_are_a_cut_of_the_tree(noise):
+    X = make_blobs(300, n_features=4, centers=4, random_state=0)[0]
+    options = {"min_cluster_size": 5, "small_clusters": "nearest", "noise": noise, "random_state": 0}
+    model = CoHiRF(DBSCAN(1.0, min_samples=3), **options).fit(X)
+    assert (model.hierarchy_.cut(n_clusters=model.n_clusters_) == model.labels_).all()
+    assert is_valid_linkage(model.hierarchy_.condense().to_linkage())
+
+
+@pytest.mark.parametrize(("scale", "weight"), [(1e140, 1e20), (1.0, 1e200), (1e140, 1e-20)])
+def test_large_values_and_weights_do_not_overflow(scale, weight):
+    model = CoHiRF(n_clusters=5, random_state=0).fit(BLOBS * scale, sample_weight=np.full(300, weight))
+    assert adjusted_rand_score(BLOB_OF, model.labels_) == 1
+    assert np.isfinite(model.hierarchy_.tree.linkage).all()
+
+
+def test_weights_below_one_hide_no_cluster():
+    weights = np.random.default_rng(0).random(300)
+    assert CoHiRF(n_clusters=4, random_state=0).fit(BLOBS, sample_weight=weights / weights.sum()).n_clusters_ == 4
+
+
+def test_a_model_with_redraws_can_be_saved(tmp_path):
+    CoHiRF(DBSCAN(1.2), redraws=5, random_state=0).fit(BLOBS).save(tmp_path / "model")
+    assert len(cohirf.load(tmp_path / "model").diagnostics_) > 1
+
+
+@pytest.mark.filterwarnings("ignore:.*noise")
+def test_nothing_is_chosen_among_noise_and_a_required_number_is_refused():
+    assert CoHiRF(DBSCAN(1e-9), n_clusters="auto").fit(BLOBS).n_clusters_ == 0
+    with pytest.raises(ValueError, match="n_clusters=2 cannot be reached: DBSCAN found 0 clusters"):
+        CoHiRF(DBSCAN(1e-9), n_clusters=2).fit(BLOBS)
+
+
+def test_a_method_with_its_own_starts_is_told_what_the_user_wrote():
+    assert CoHiRF(KMeans(5, init=BLOBS[:5], n_init=1), random_state=0).fit(BLOBS).n_clusters_ <= 5
+    mixture = GaussianMixture(4, means_init=BLOBS[:4], covariance_type="diag")
+    assert CoHiRF(mixture, batch_size=60, random_state=0).fit(BLOBS).n_clusters_ == 4
+
+
+def test_a_model_of_models_without_weights_runs_in_batches():
+    inner = CoHiRF(GaussianMixture(3, covariance_type="diag"), n_clusters=3)
+    assert CoHiRF(inner, batch_size=60, n_views=2, random_state=0).fit(BLOBS).n_clusters_ == 3
+
+
+def test_rows_of_weight_zero_are_not_exemplars():
+    weights = np.ones(300)
+    weights[CoHiRF(n_clusters=5, random_state=0).fit(BLOBS).exemplar_indices_] = 0
+    model = CoHiRF(n_clusters=5, random_state=0).fit(BLOBS, sample_weight=weights)
+    assert (weights[model.exemplar_indices_] > 0).all()
+
+
+def test_few_rows_are_not_told_to_ask_for_fewer_clusters():
+    assert CoHiRF(random_state=0).fit(BLOBS[:10]).n_clusters_ > 1

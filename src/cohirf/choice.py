@@ -66,6 +66,8 @@ def choose_number(tree: MergeTree, points: Any, leaf_of_point: IntArray) -> Choi
     leaf_of_point : array of int
         Position of each row's leaf in ``tree.medoids``.
     """
+    if points.shape[0] == 0:  # all of the sampled rows are noise
+        return Choice.of(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
     distances = euclidean_distances(points)
     candidates = np.arange(2, min(MAX_CHOICE, tree.n_leaves) + 1)
     found = np.full(len(candidates), -1.0)

@@ -49,13 +49,14 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         number of rows, only identical rows get the same label. Negative labels are noise.
         None means a quick K-Means: in each view, at most ten iterations on at most 500 rows for each cluster.
     n_clusters : int, "auto", "levels" or None, default=None
-        The number of final clusters. An int gives exactly that many: after the levels, clusters are merged by Ward's
-        criterion, which takes their means and sizes. "auto" chooses the number from the tree of these merges, by the
-        silhouette. None means the number that the base method has (``n_clusters``, or ``n_components`` of a mixture);
-        if it has none, the clusters that it finds; without an estimator, "auto". If the number is known, the base
-        method is told a finer one inside the levels where this gives better clusters: four times as many for K-Means
-        and in several batches, or eight times in several batches with a single view. "levels" is the paper's
-        algorithm: the base method is left as it is, and the clusters of the last level are the result, however many.
+        The number of final clusters, before ``min_cluster_size`` is applied. An int gives exactly that many: after the
+        levels, clusters are merged by Ward's criterion, which takes their means and sizes. "auto" chooses the number
+        from the tree of these merges, by the silhouette. None means the number that the base method has
+        (``n_clusters``, or ``n_components`` of a mixture); if it has none, the clusters that it finds; without an
+        estimator, "auto". If the number is known, the base method is told a finer one inside the levels where this
+        gives better clusters: four times as many for K-Means and in several batches, or eight times in several batches
+        with a single view. "levels" is the paper's algorithm: the base method is left as it is, and the clusters of the
+        last level are the result, however many.
     n_views : int, default=5
         Number of random feature views at each level (R in the paper). If the base method is deterministic and every
         view has all features, all views are the same, and the method runs only once.
@@ -116,7 +117,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         Smallest size of a final cluster: a number of rows (or sum of ``sample_weight``), or a fraction (float) of all.
     small_clusters : {"noise", "nearest"}, default="noise"
         What becomes of the rows of smaller clusters: "noise" gives them the label -1, and the hierarchy keeps the
-        cluster; "nearest" merges the cluster with the one that has the nearest mean.
+        cluster; "nearest" merges the cluster with the one that has the nearest mean, unless all are too small.
     max_iter : int, default=100
         Largest number of levels.
     checkpoint : str or path, default=None

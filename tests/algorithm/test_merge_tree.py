@@ -107,8 +107,14 @@ def test_a_pruned_tree_has_unions_as_leaves_and_the_same_heights_above():
         assert same_partition(tree.cut(n_clusters).tolist(), expected)
 
 
-def test_a_tree_can_be_regrown_so_that_given_clusters_merge_first():
-    parts = groups(10)
-    tree = MergeTree(np.arange(10), link_groups(parts.means, parts.mass), 1)
+def test_a_tree_can_be_grown_so_that_given_clusters_merge_first():
     label = np.arange(10) % 3
-    assert same_partition(tree.regrow(parts, label).cut(3).tolist(), label.tolist())
+    nothing = fusions(np.arange(10), [0] * 10)
+    tree, _ = grow_tree(groups(10), nothing, 1, np.zeros(10, dtype=bool), last_stage=label)
+    assert same_partition(tree.cut(3).tolist(), label.tolist())
+
+
+def test_levels_that_fused_nothing_are_not_the_level_of_a_tree(monkeypatch):
+    monkeypatch.setattr(merge_tree, "MAX_LINKED", 1)
+    tree, _ = grow_tree(groups(4), fusions([0, 0, 2, 3], [0, 2, 0, 0]), 5, np.zeros(4, dtype=bool))
+    assert tree.level == 2

@@ -26,6 +26,8 @@ SIZES = ("n_clusters", "n_components", "n_neighbors", "min_samples", "min_cluste
 # to choose, which does not matter here.
 COPIES = ("copy", "copy_x")
 COPY_VALUES = (True, False, "warn")
+# Parameters that can have one row for each cluster.
+STARTS = ("init", "means_init", "weights_init", "precisions_init")
 # A method that is told a finer number of clusters than asked for needs this many rows for each.
 ROWS_PER_CLUSTER = 3
 # Objects of these types need no copy, and classes with one of these methods of their own are copied by it.
@@ -114,13 +116,19 @@ class BaseMethod:
         If a batch has too few rows for so many clusters, it is told fewer, but not fewer than asked for. Parameters
         that are above one of the ``limits`` are lowered to it.
         """
-        if self.told is None:
+        if self.told is None or (n_clusters != self.n_told and self._has_starts):
             return self
         method = clone(self.prototype, safe=False)
         given, step = method.get_params(), self.told.rpartition("__")[0]
         names = {f"{step}__{name}" if step else name: limit for name, limit in limits.items()}
         lowered = {name: min(given[name], limit) for name, limit in names.items() if name in given}
         return replace(BaseMethod.of(method.set_params(**{self.told: n_clusters}, **lowered)), asked=asked)
+
+    @property
+    def _has_starts(self) -> bool:
+        """Whether a parameter is an array with one row for each cluster, such as the first centres of K-Means."""
+        parameters = self.clusterer.get_params(deep=False)
+        return any(isinstance(parameters.get(name), np.ndarray | list | tuple) for name in STARTS)
 
     def label_rows(
         self, view: Any, rng: np.random.Generator, sample_weight: Any = None, *, may_overwrite: bool = False
@@ -210,6 +218,8 @@ def _copy_attributes(method: Any) -> Any:
 
 def find_weight_argument(estimator: Any) -> str | None:
     """Return the name of the argument of ``fit`` that takes sample weights; None if there is no such argument."""
+    if hasattr(estimator, "_base_method"):  # a model of ours passes weights on to its own base method
+        return find_weight_argument(estimator._base_method())
     if isinstance(estimator, Pipeline):
         step, last = estimator.steps[-1]
         inner = find_weight_argument(last)

@@ -67,10 +67,6 @@ class MergeTree:
         _, first, label = np.unique(cluster[:n_leaves], return_index=True, return_inverse=True)
         return np.argsort(np.argsort(first))[label]
 
-    def regrow(self, leaves: Groups, label: IntArray, max_linked: int = MAX_LINKED) -> MergeTree:
-        """Return another tree of the same leaves, in which those with the same label merge first."""
-        return MergeTree(self.medoids, link_stages(leaves, [label], max_linked), self.level)
-
     def prune(self, medoid_of_leaf: IntArray) -> MergeTree:
         """Return the tree whose leaves are unions of leaves, with the medoid of each given; it has the level 0."""
         medoids, union = np.unique(medoid_of_leaf, return_inverse=True)
@@ -111,6 +107,7 @@ def grow_tree(
     n_levels: int,
     is_noise: NDArray[np.bool_],
     max_linked: int = MAX_LINKED,
+    last_stage: IntArray | None = None,
 ) -> tuple[MergeTree, IntArray]:
     """Return the tree of a fit, and the position of each group's leaf in it, or -1 for noise.
 
@@ -126,6 +123,8 @@ def grow_tree(
         Which groups are noise, and not in the tree.
     max_linked : int
         Of more leaves, light ones join heavy ones before the others merge; see ``link_groups``.
+    last_stage : array of int or None
+        A cluster for each leaf, coarser than the last level, within which leaves merge before all others do.
     """
     finest = _finest_level(fusions.absorbed_at, n_levels, int(is_noise.sum()))
     roots = find_roots(fusions.parents, fusions.absorbed_at, finest)
@@ -133,10 +132,12 @@ def grow_tree(
     clustered = np.flatnonzero(~is_noise)
     label = np.searchsorted(medoids, roots[clustered])
     leaves = Groups(groups.means[clustered], groups.mass[clustered]).merged(label, len(medoids))
-    stages = [
+    stages: list[IntArray] = [
         np.searchsorted(medoids, find_roots(fusions.parents, fusions.absorbed_at, level)[medoids])
         for level in range(finest + 1, n_levels + 1)
     ]
+    if last_stage is not None:
+        stages.append(last_stage)
     position = np.full(len(roots), -1)
     position[clustered] = label
     return MergeTree(medoids, link_stages(leaves, stages, max_linked), finest), position
@@ -214,4 +215,4 @@ def _finest_level(absorbed_at: IntArray, n_levels: int, n_noise: int) -> int:
         active = np.count_nonzero((absorbed_at == 0) | (absorbed_at > level))
         if active - n_noise <= MAX_LINKED:
             return level
-    return n_levels
+    return max(1, min(n_levels, int(absorbed_at.max())))  # levels without fusions do not count

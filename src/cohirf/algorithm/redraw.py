@@ -153,4 +153,6 @@ def _components(clusters: IntArray, groups: IntArray, n_clusters: int, n_groups:
 
 def _record(level: int, rows_in: int, rows_out: int, bonds: list[Bonds]) -> LevelRecord:
     costs = np.concatenate([found.batch.survivors.batch_costs for found in bonds])
-    return LevelRecord(level, len(bonds), rows_in, 0, rows_out, *costs[:, :3].mean(axis=0), *costs[:, 3:].sum(axis=0))
+    return LevelRecord(
+        level, len(bonds), rows_in, 0, rows_out, *costs[:, :3].mean(axis=0).tolist(), *costs[:, 3:].sum(axis=0).tolist()
+    )

@@ -54,6 +54,20 @@ def link_groups(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) -> F
     array([[0.  , 1.  , 1.  , 2.  ],
            [2.  , 3.  , 2.68, 3.  ]])
     """
+    size, heaviest = _power_of_two(abs(means).max()), _power_of_two(mass.max())
+    linkage = _link_scaled(means / size, mass / heaviest, max_linked)
+    with np.errstate(over="ignore"):
+        linkage[:, 2] = np.minimum(linkage[:, 2] * size * np.sqrt(heaviest), np.finfo(np.float64).max)
+    return linkage
+
+
+def _power_of_two(value: float) -> float:
+    """Return the power of two next to a value, by which numbers can be divided without rounding; 1 for 0."""
+    return float(np.ldexp(1.0, np.frexp(value)[1] - 1)) if value > 0 else 1.0
+
+
+def _link_scaled(means: Any, mass: FloatArray, max_linked: int) -> FloatArray:
+    """Return the linkage matrix of groups whose means and masses are at most 2, so that products do not overflow."""
     n_groups = len(mass)
     if n_groups <= max_linked:
         return _as_linkage(*_link_all(means, mass), n_groups)
@@ -141,6 +155,7 @@ def _pairwise_increase(means: FloatArray, mass: FloatArray) -> FloatArray:
     """Return by how much a merge of each pair raises the sum of squared distances; infinite on the diagonal."""
     if sparse.issparse(means):
         increase = euclidean_distances(means, squared=True)
+        increase = np.minimum(increase, increase.T)  # rounding can make it asymmetric
     else:
         increase = cdist(means, means, "sqeuclidean")
     increase *= mass[:, None]

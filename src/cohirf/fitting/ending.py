@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -58,31 +60,32 @@ def end_fit(model: Any, goal: Goal, first_level: FirstLevel, state: FitState, ch
     roots = find_roots(state.fusions.parents, state.fusions.absorbed_at, state.level)
     is_noise = find_noise(state, roots, leaves.sizes) if model.noise == "label" else np.zeros(len(roots), dtype=bool)
     mass = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
-    tree, position = grow_tree(Groups(leaves.means, mass), state.fusions, state.level, is_noise, goal.max_linked(state))
+    grow = partial(grow_tree, Groups(leaves.means, mass), state.fusions, state.level, is_noise)
     medoids: IntArray = np.flatnonzero((roots == np.arange(len(roots))) & ~is_noise)
     clustered = np.flatnonzero(~is_noise)
     clusters = Groups(leaves.means[clustered], mass[clustered]).merged(
         np.searchsorted(medoids, roots[clustered]), len(medoids)
     )
+    tree, position = grow(goal.max_linked(state))
+    if len(medoids) == 0:
+        if goal.is_required and goal.n_clusters is not None:
+            raise TooFewClustersError(goal.n_clusters, 0)
+        return Ending(state, tree, clusters.means, medoids, is_noise, None)
     choice = choose(tree, position) if goal.is_chosen else None
     n_clusters = goal.n_clusters if choice is None else choice.n_clusters
-    label: IntArray = np.arange(len(medoids))
-    if len(medoids) == 0:
-        return Ending(state, tree, clusters.means, medoids, is_noise, choice)
+    cut: IntArray = np.arange(len(medoids))
     if n_clusters is not None and n_clusters < len(medoids):
-        label = tree.cut(n_clusters)[position[medoids]]
-        if refines:  # then the medoids are the leaves of the tree
-            moved = move_groups(clusters.means, clusters.mass, label)
-            tree = (
-                tree
-                if np.array_equal(moved, label)
-                else tree.regrow(clusters, moved, max(n_clusters, LINKED_PER_CLUSTER))
-            )
-            label = moved
+        cut = tree.cut(n_clusters)[position[medoids]]
     elif goal.is_required and n_clusters is not None and n_clusters > len(medoids):
         raise TooFewClustersError(n_clusters, len(medoids))
+    label = cut
+    if refines and n_clusters is not None:
+        label = move_groups(clusters.means, clusters.mass, label)
     if model.small_clusters == "nearest":
         label = join_nearest(clusters, label, smallest_size(model.min_cluster_size, float(mass.sum())))
+    if not np.array_equal(label, cut):  # then the clusters are not a cut of the tree, and another one is grown
+        of_leaf = label[np.searchsorted(medoids, roots[tree.medoids])]
+        tree, _ = grow(max(len(np.unique(label)), LINKED_PER_CLUSTER), of_leaf)
     if len(np.unique(label)) < len(medoids):
         state, medoids, clusters = merge_clusters(state, medoids, clusters, label)
     return Ending(state, tree, clusters.means, medoids, is_noise, choice)
@@ -104,8 +107,9 @@ def find_noise(state: FitState, roots: IntArray, sizes: IntArray) -> NDArray[np.
 
 def smallest_size(min_cluster_size: int | float, total: float) -> float:
     """Return the smallest size of a cluster: a number of rows, or a share (float) of the total."""
-    is_share = isinstance(min_cluster_size, float)
-    return min_cluster_size * total if is_share else float(min_cluster_size)
+    if not isinstance(min_cluster_size, Integral):
+        return float(min_cluster_size) * total
+    return float(min_cluster_size) if min_cluster_size > 1 else 0.0  # a single row may have a weight below 1
 
 
 def join_nearest(clusters: Groups, label: IntArray, min_size: float) -> IntArray:

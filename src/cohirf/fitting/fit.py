@@ -158,8 +158,11 @@ class Fit:
     def _explain_too_few(self, error: TooFewClustersError) -> str:
         name = type(self.contraction.views.method.prototype).__name__
         asked = f"n_clusters={error.n_clusters} cannot be reached:"
-        if self._population.n_rows <= error.n_clusters or self.contraction.views.method.told is not None:
-            return f"{asked} the data has only {error.n_found} distinct rows or groups. Lower n_clusters."
+        if self.contraction.views.method.told is not None:
+            return (
+                f"{asked} {name} found only {error.n_found} groups, or the data has only so many distinct rows. Lower "
+                f"n_clusters."
+            )
         return (
             f"{asked} {name} found {error.n_found} clusters, and clusters can only be merged. Lower n_clusters, or "
             f"let the base method find more clusters."
@@ -212,6 +215,8 @@ class Fit:
         return verdict.is_hopeless
 
     def _warn_if_no_two_rows_can_fuse(self) -> None:
+        if self._goal.is_chosen:
+            return
         method, n_rows = self.contraction.views.method, self._population.n_rows
         n_clusters = method.n_clusters if method.asked is None else method.asked
         if n_clusters is not None and n_clusters >= n_rows > 1:

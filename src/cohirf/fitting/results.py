@@ -64,7 +64,10 @@ def collect_results(
         exemplars, exemplar_values = landmark_rows[nearest], points[nearest]
     else:
         filled = FilledRows(first_level.readable, data.column_means)
-        exemplars = find_exemplars(filled, first_level.label(labels), means)
+        of_rows = first_level.label(labels)
+        if positive is not None:  # rows of weight 0 are not exemplars
+            of_rows = np.where(np.isin(np.arange(len(of_rows)), positive, assume_unique=True), of_rows, -1)
+        exemplars = find_exemplars(filled, of_rows, means)
         exemplar_values = data.take(exemplars)
     elsewhere = {} if isinstance(by_row.labels, np.ndarray) else {"_absorbed_at": by_row.absorbed_at}
     attributes = elsewhere | {
