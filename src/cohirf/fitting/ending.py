@@ -68,8 +68,6 @@ def end_fit(model: Any, goal: Goal, first_level: FirstLevel, state: FitState, ch
     )
     tree, position = grow(goal.max_linked(state))
     if len(medoids) == 0:
-        if goal.is_required and goal.n_clusters is not None:
-            raise TooFewClustersError(goal.n_clusters, 0)
         return Ending(state, tree, clusters.means, medoids, is_noise, None)
     choice = choose(tree, position) if goal.is_chosen else None
     n_clusters = goal.n_clusters if choice is None else choice.n_clusters
@@ -82,7 +80,7 @@ def end_fit(model: Any, goal: Goal, first_level: FirstLevel, state: FitState, ch
     if refines and n_clusters is not None:
         label = move_groups(clusters.means, clusters.mass, label)
     if model.small_clusters == "nearest":
-        label = join_nearest(clusters, label, smallest_size(model.min_cluster_size, float(mass.sum())))
+        label = join_nearest(clusters, label, smallest_size(model, float(mass.sum())))
     if not np.array_equal(label, cut):  # then the clusters are not a cut of the tree, and another one is grown
         of_leaf = label[np.searchsorted(medoids, roots[tree.medoids])]
         tree, _ = grow(max(len(np.unique(label)), LINKED_PER_CLUSTER), of_leaf)
@@ -105,11 +103,14 @@ def find_noise(state: FitState, roots: IntArray, sizes: IntArray) -> NDArray[np.
     return np.asarray(state.is_noise & (n_leaves[roots] == 1) & (sizes == 1))
 
 
-def smallest_size(min_cluster_size: int | float, total: float) -> float:
+def smallest_size(model: Any, total: float) -> float:
     """Return the smallest size of a cluster: a number of rows, or a share (float) of the total."""
+    min_cluster_size = model.min_cluster_size
     if not isinstance(min_cluster_size, Integral):
         return float(min_cluster_size) * total
-    return float(min_cluster_size) if min_cluster_size > 1 else 0.0  # a single row may have a weight below 1
+    if min_cluster_size == 1 and model.n_clusters != "levels":
+        return 0.0  # weights may add up to less than 1
+    return float(min_cluster_size)
 
 
 def join_nearest(clusters: Groups, label: IntArray, min_size: float) -> IntArray:

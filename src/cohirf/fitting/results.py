@@ -40,7 +40,7 @@ def collect_results(
         state,
         leaves,
         ending.is_noise,
-        smallest_size(model.min_cluster_size, total),
+        smallest_size(model, total),
         index_dtype(data.rows.n_rows),
     )
     labels, medoids = label()
