@@ -57,14 +57,8 @@ class MergeTree:
 
     def cut(self, n_clusters: int) -> IntArray:
         """Return the cluster of each leaf after merging to ``n_clusters`` clusters, numbered by their first leaf."""
-        n_leaves = self.n_leaves
-        n_merges = n_leaves - n_clusters
-        cluster = np.arange(n_leaves + n_merges)
-        for merge, (left, right) in enumerate(self.linkage[:n_merges, :2].astype(np.int64).tolist()):
-            cluster[left] = cluster[right] = n_leaves + merge
-        for node in range(n_leaves + n_merges - 1, -1, -1):  # a cluster comes after its parts
-            cluster[node] = cluster[cluster[node]]
-        _, first, label = np.unique(cluster[:n_leaves], return_index=True, return_inverse=True)
+        cluster = last_clusters(self.linkage[: self.n_leaves - n_clusters], self.n_leaves)
+        _, first, label = np.unique(cluster, return_index=True, return_inverse=True)
         return np.argsort(np.argsort(first))[label]
 
     def prune(self, medoid_of_leaf: IntArray) -> MergeTree:
@@ -200,6 +194,16 @@ def _interleave(
         joined[rank[offset : offset + len(linkage)]] = np.column_stack([pairs, linkage[:, 2:]])
         last.append(int(numbers[-1]))
     return joined, last
+
+
+def last_clusters(linkage: FloatArray, n_groups: int) -> IntArray:
+    """Return, for each group, the number of the cluster that it is in after the merges of a linkage."""
+    cluster = np.arange(n_groups + len(linkage))
+    for merge, (left, right) in enumerate(linkage[:, :2].astype(np.int64).tolist()):
+        cluster[left] = cluster[right] = n_groups + merge
+    for node in range(len(cluster) - 1, -1, -1):  # a cluster comes after its parts
+        cluster[node] = cluster[cluster[node]]
+    return cluster[:n_groups]
 
 
 def count_members(linkage: FloatArray, n_groups: int) -> None:

@@ -63,11 +63,7 @@ def collect_results(
         nearest = find_exemplars(ArrayRows(points), labels[leaf_of_landmark], means)
         exemplars, exemplar_values = landmark_rows[nearest], points[nearest]
     else:
-        filled = FilledRows(first_level.readable, data.column_means)
-        of_rows = first_level.label(labels)
-        if positive is not None:  # rows of weight 0 are not exemplars
-            of_rows = np.where(np.isin(np.arange(len(of_rows)), positive, assume_unique=True), of_rows, -1)
-        exemplars = find_exemplars(filled, of_rows, means)
+        exemplars = _find_exemplars_among_rows(data, positive, first_level, labels, means)
         exemplar_values = data.take(exemplars)
     elsewhere = {} if isinstance(by_row.labels, np.ndarray) else {"_absorbed_at": by_row.absorbed_at}
     attributes = elsewhere | {
@@ -103,6 +99,17 @@ def spread_out(of_relevant: NDArray[np.float64], relevant: IntArray | None, n_fe
     of_all = np.full(n_features, np.nan)
     of_all[relevant] = of_relevant
     return of_all
+
+
+def _find_exemplars_among_rows(
+    data: Data, positive: IntArray | None, first_level: FirstLevel, labels: IntArray, means: Any
+) -> IntArray:
+    """Return the exemplars of clusters among all rows that took part in the fit; those of weight 0 did not."""
+    assert first_level.readable is not None
+    of_rows = first_level.label(labels)
+    if positive is not None:
+        of_rows = np.where(np.isin(np.arange(len(of_rows)), positive, assume_unique=True), of_rows, -1)
+    return find_exemplars(FilledRows(first_level.readable, data.column_means), of_rows, means)
 
 
 def _join_left_out(data: Data, positive: IntArray, first_level: Any, landmarks: Landmarks) -> None:

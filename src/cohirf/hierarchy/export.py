@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import IntArray
-from cohirf.algorithm.merge_tree import MergeTree, count_members
+from cohirf.algorithm.merge_tree import MergeTree, count_members, last_clusters
 from cohirf.algorithm.parents import find_roots, get_final_labels
 from cohirf.hierarchy.merges import Merges, absorbed_in_order, running_sum, subtree_sizes
 from cohirf.optional import import_optional
@@ -75,7 +75,7 @@ def to_tree_linkage(parents: IntArray, absorbed_at: IntArray, leaves: IntArray, 
     made = to_linkage(np.where(below > 0, parents, np.arange(n)), below)[: n - len(roots)]
     lowest, highest = (tree.linkage[0, 2], tree.linkage[-1, 2]) if len(tree.linkage) else (1.0, 1.0)
     made[:, 2] *= lowest / (tree.level + 1)
-    cluster = _last_clusters(made, n)  # the number of the cluster of each root
+    cluster = last_clusters(made, n)
     numbers = np.concatenate([cluster[leaves], n + len(made) + np.arange(len(tree.linkage))])
     pairs = np.sort(numbers[tree.linkage[:, :2].astype(np.int64)], axis=1)
     merges = np.column_stack([pairs, tree.linkage[:, 2], np.zeros(len(pairs))])
@@ -90,17 +90,6 @@ def to_tree_linkage(parents: IntArray, absorbed_at: IntArray, leaves: IntArray, 
     linkage = np.concatenate([made, merges, joins])
     count_members(linkage, n)
     return linkage
-
-
-def _last_clusters(linkage: NDArray[np.float64], n: int) -> IntArray:
-    """Return, for the first row of each cluster that the merges make, the number of the cluster."""
-    cluster = np.arange(n + len(linkage))
-    root = np.arange(n + len(linkage))
-    for merge, (left, right) in enumerate(linkage[:, :2].astype(np.int64).tolist()):
-        cluster[left] = cluster[right] = root[left] = root[right] = n + merge
-    for node in range(len(cluster) - 1, -1, -1):
-        cluster[node] = cluster[cluster[node]]
-    return cluster[:n]
 
 
 def to_networkx(columns: dict[str, IntArray]) -> Any:
