@@ -133,7 +133,15 @@ class BaseMethod:
     def label_rows(
         self, view: Any, rng: np.random.Generator, sample_weight: Any = None, *, may_overwrite: bool = False
     ) -> IntArray:
-        """Return the labels that a fresh copy of the method gives to the rows of ``view``.
+        """Return the labels that a fresh copy of the method gives to the rows of ``view``; see ``find_core``."""
+        return self.find_core(view, rng, sample_weight, may_overwrite=may_overwrite)[0]
+
+    def find_core(
+        self, view: Any, rng: np.random.Generator, sample_weight: Any = None, *, may_overwrite: bool = False
+    ) -> tuple[IntArray, IntArray | None]:
+        """Return the labels that a fresh copy of the method gives to the rows of ``view``, and the core rows.
+
+        The second is None for methods that have no core rows, unlike DBSCAN.
 
         Parameters
         ----------
@@ -148,9 +156,9 @@ class BaseMethod:
         """
         n_rows = view.shape[0]
         if n_rows == 1:
-            return np.zeros(1, dtype=np.int32)
+            return np.zeros(1, dtype=np.int32), None
         if self.finds_no_fewer_than(n_rows):
-            return _label_distinct_rows(view)
+            return _label_distinct_rows(view), None
         settings: dict[str, Any] = {name: int(rng.integers(2**31 - 1)) for name in self.seeds}
         # A call that may have to be repeated with lower sizes must not overwrite the view.
         may_overwrite = may_overwrite and all(size < n_rows for size in self.sizes.values())
@@ -158,8 +166,8 @@ class BaseMethod:
         settings |= self._tell_fewer(n_rows)
         weights = {} if sample_weight is None or self.weight_argument is None else {self.weight_argument: sample_weight}
         with calling_base_method():
-            labels = self._call(view, settings, weights)
-        return _check_labels(labels, n_rows, type(self.prototype).__name__)
+            labels, core = self._call(view, settings, weights)
+        return _check_labels(labels, n_rows, type(self.prototype).__name__), core
 
     def finds_no_fewer_than(self, n_clusters: int) -> bool:
         """Return whether the method has a fixed number of clusters, and it is at least ``n_clusters``."""
@@ -174,7 +182,7 @@ class BaseMethod:
         bound = max(self.asked, n_rows // ROWS_PER_CLUSTER)
         return {self.told: bound} if self.sizes[self.told] > bound else {}
 
-    def _call(self, view: Any, settings: dict[str, Any], weights: dict[Any, Any]) -> Any:
+    def _call(self, view: Any, settings: dict[str, Any], weights: dict[Any, Any]) -> tuple[Any, IntArray | None]:
         """Fit a fresh copy; if it fails and sizes may be the reason, try again with lower sizes."""
         try:
             return _fit_labels(self._fresh(settings), view, weights)
@@ -187,7 +195,7 @@ class BaseMethod:
                     with suppress(Exception):
                         return _fit_labels(self._fresh(settings | lowered), view, weights)
             if n_complete < view.shape[0] and n_complete < 2:  # fewer than two rows that could form a cluster
-                return np.full(view.shape[0], NOISE)
+                return np.full(view.shape[0], NOISE), None
             raise
 
     @cached_property
@@ -253,15 +261,17 @@ def _label_distinct_rows(view: Any) -> IntArray:
     return np.array([label_of_row.setdefault(key, len(label_of_row)) for key in keys])
 
 
-def _fit_labels(method: Any, view: Any, weights: dict[Any, Any]) -> Any:
+def _fit_labels(method: Any, view: Any, weights: dict[Any, Any]) -> tuple[Any, IntArray | None]:
+    """Return labels and, if the method has them, core rows."""
     if hasattr(method, "fit_predict"):
-        return method.fit_predict(view, **weights)
+        labels = method.fit_predict(view, **weights)
+        return labels, getattr(method, "core_sample_indices_", None)
     method.fit(view, **weights)
     clusterer = method[-1] if isinstance(method, Pipeline) else method
     if hasattr(clusterer, "labels_"):
-        return clusterer.labels_
+        return clusterer.labels_, getattr(clusterer, "core_sample_indices_", None)
     if hasattr(method, "predict"):
-        return method.predict(view)
+        return method.predict(view), None
     raise TypeError(
         f"estimator={method!r} is not a clustering estimator: after fit it has neither labels_ nor predict. "
         f"Give an estimator that has one of them, or fit_predict."

@@ -38,6 +38,8 @@ class Run:
         Index of the first row, if the rows of the run are consecutive.
     indices : array of int or None
         Index of each row, if they are not.
+    halos : tuple of arrays of int, or None
+        For each batch, the sorted indices of rows of other batches that the base method sees beside its rows.
     """
 
     bounds: IntArray
@@ -45,6 +47,7 @@ class Run:
     first_batch: int = 0
     start: int = 0
     indices: IntArray | None = None
+    halos: tuple[IntArray, ...] | None = None
 
     @classmethod
     def of_rows(cls, indices: IntArray, number: int = 0) -> Run:
@@ -77,7 +80,10 @@ class Run:
 
     def among(self, active: IntArray | None) -> Run:
         """Return the run with other indices: those of the rows that are at its indices in ``active``."""
-        return self if active is None else replace(self, indices=active[self.rows])
+        if active is None:
+            return self
+        halos = None if self.halos is None else tuple(active[halo] for halo in self.halos)
+        return replace(self, indices=active[self.rows], halos=halos)
 
     def batches(self) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield the offsets of the rows that each batch contracts, and of those that it holds aside."""
@@ -201,6 +207,39 @@ class RandomBatches:
             of_run = bounds[first : stop + 1]
             positions = [np.sort(self.shuffled[start:end]) for start, end in pairwise(of_run)]
             yield Run(of_run - of_run[0], _no_rows(0), first, indices=np.concatenate(positions))
+
+
+@dataclass(frozen=True)
+class LocalBatches:
+    """Batches of neighbours: the rows of one cell, cell after cell, and the halo of each cell; see ``cells.py``."""
+
+    home: IntArray
+    bounds: IntArray
+    halo: IntArray
+    halo_bounds: IntArray
+
+    @property
+    def n_batches(self) -> int:
+        """Number of batches."""
+        return len(self.bounds) - 1
+
+    @property
+    def held_aside(self) -> IntArray:
+        """No row is held aside."""
+        return _no_rows(len(self.home))
+
+    @property
+    def starts(self) -> IntArray:
+        """Numbers of the batches."""
+        return np.arange(self.n_batches)
+
+    def runs(self, cuts: IntArray) -> Iterator[Run]:
+        """Yield the runs; ``cuts`` are the numbers of the batches at which a run begins."""
+        for first, stop in pairwise([*cuts.tolist(), self.n_batches]):
+            of_run = self.bounds[first : stop + 1]
+            halos = tuple(self.halo[start:end] for start, end in pairwise(self.halo_bounds[first : stop + 1]))
+            indices = self.home[of_run[0] : of_run[-1]]
+            yield Run(of_run - of_run[0], _no_rows(0), first, indices=indices, halos=halos)
 
 
 @dataclass(frozen=True)

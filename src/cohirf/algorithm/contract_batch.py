@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -59,6 +59,8 @@ class ContractedBatch:
     costs : tuple of float
         The figures that a level averages: views kept, agreement, stability; and those that it sums up: the time spent
         in the base method, in the consensus, and in the choice of medoids.
+    halo : HaloLabels or None
+        The clusters of rows of the halo, if the batch has one.
     """
 
     labels: IntArray
@@ -69,18 +71,43 @@ class ContractedBatch:
     stability: NDArray[np.float32]
     view_stability: NDArray[np.float64]
     costs: tuple[float, ...]
+    halo: HaloLabels | None = None
+
+
+@dataclass(frozen=True)
+class HaloLabels:
+    """The clusters that rows of the halo are in: ``rows`` by position in the halo, and the cluster of each.
+
+    Rows that are noise, or in no cluster with a row of the batch, are left out; with ``is_core``, so are rows that the
+    base method does not call core rows.
+    """
+
+    rows: IntArray
+    labels: IntArray
+    is_core: bool
 
 
 def contract_batch(
-    X: Any, mass: Mass | None, contraction: Contraction, place: Place, engine: Engine, companions: Any = None
+    X: Any,
+    mass: Mass | None,
+    contraction: Contraction,
+    place: Place,
+    engine: Engine,
+    companions: Any = None,
+    n_halo: int = 0,
 ) -> ContractedBatch:
     """Cluster the rows of ``X``, which have a ``mass``, on every view, and choose the medoids of the consensus.
 
-    The base method sees ``companions``, other rows of the data, beside the rows of ``X``.
+    The base method sees ``companions``, other rows of the data, beside the rows of ``X``. The last ``n_halo`` rows of
+    ``X`` belong to other batches: they are clustered, too, but not contracted.
     """
     clusters = get_clusters(X, mass, contraction.views, contraction.consensus, place, engine, companions)
     started = perf_counter()
-    found = clusters.consensus
+    found, halo = clusters.consensus, None
+    if n_halo:
+        n_rows = X.shape[0] - n_halo
+        found, halo = _set_halo_apart(found, n_rows, clusters.core)
+        X, mass = X[:n_rows], None if mass is None else mass[:n_rows]
     rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, *place)
     filled = fill_missing(X, contraction.column_means)
     medoids = contraction.choose_medoids(filled, found.labels, found.n_clusters, mass, rng)
@@ -90,7 +117,7 @@ def contract_batch(
         mass=_contracted_mass(mass, found, sum_mass=contraction.sum_mass),
         means=cluster_means(filled, found.labels, found.n_clusters, mass) if contraction.keeps_means else None,
         n_noise=found.n_noise,
-        stability=clusters.stability.of_row,
+        stability=clusters.stability.of_row[: X.shape[0]],
         view_stability=clusters.stability.of_view,
         costs=(
             len(found.views_kept),
@@ -100,7 +127,30 @@ def contract_batch(
             clusters.consensus_seconds,
             perf_counter() - started,
         ),
+        halo=halo,
     )
+
+
+def _set_halo_apart(found: Consensus, n_rows: int, core: IntArray | None) -> tuple[Consensus, HaloLabels]:
+    """Return the consensus of the first ``n_rows`` rows, and the clusters of the other rows."""
+    label_of = np.full(found.n_clusters, -1, dtype=found.labels.dtype)
+    present = np.unique(found.labels[:n_rows])  # sorted, so that noise stays last
+    label_of[present] = np.arange(len(present))
+    first_noise = found.n_clusters - found.n_noise
+    own = replace(
+        found,
+        labels=label_of[found.labels[:n_rows]],
+        n_clusters=len(present),
+        n_noise=int((present >= first_noise).sum()),
+    )
+    of_halo = label_of[found.labels[n_rows:]]
+    is_linked = of_halo >= 0
+    if core is not None:
+        is_core = np.zeros(len(found.labels), dtype=bool)
+        is_core[core] = True
+        is_linked &= is_core[n_rows:]
+    rows = np.flatnonzero(is_linked)
+    return own, HaloLabels(rows, of_halo[rows], is_core=core is not None)
 
 
 def _contracted_mass(mass: Mass | None, consensus: Consensus, *, sum_mass: bool) -> Mass | None:

@@ -18,7 +18,7 @@ from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.levels import ActiveRows, FitState, Resources, contract_level
 from cohirf.algorithm.parents import find_roots, get_final_labels, hide_small_clusters, number_by_first_row
-from cohirf.algorithm.runs import Survivors
+from cohirf.algorithm.runs import Links, Survivors
 from cohirf.algorithm.storage import Rows, Storage
 
 LABEL_ROWS = 2**22  # number of rows of one task
@@ -86,6 +86,10 @@ class FirstLevelHere:
         Stores the labels.
     readable : Rows or None
         The rows of the data, if any of them can be read again at little cost.
+    links : Links or None
+        What local batches have in common.
+    in_memory : bool
+        Whether results by row are kept in memory, and not in files.
     """
 
     leaves: Survivors
@@ -93,6 +97,8 @@ class FirstLevelHere:
     engine: Engine
     storage: Storage
     readable: Rows | None
+    links: Links | None = None
+    in_memory: bool = True
 
     @classmethod
     def contract(
@@ -103,14 +109,16 @@ class FirstLevelHere:
         fusions = Fusions.unwritten(n_rows, max_level, storage)
         if active.index is not None:
             fusions.keep(np.setdiff1d(np.arange(n_rows), active.index, assume_unique=True))
-        leaves = contract_level(active, 1, contraction, resources, fusions)
+        links: list[Links] = []
+        leaves = contract_level(active, 1, contraction, resources, fusions, links)
         if not active.in_order:  # random batches, and rows held aside that are in no batch
             fusions.parents[leaves.rows] = leaves.rows
             fusions.absorbed_at[leaves.rows] = 0
             fusions.stability[leaves.rows] = leaves.stability
         can_share = resources.view_engine.writes_here and storage.is_shared
         engine = resources.view_engine if can_share else SerialEngine()
-        return cls(leaves, fusions, engine, storage, None if active.in_order else active.values)
+        readable = None if active.in_order else active.values
+        return cls(leaves, fusions, engine, storage, readable, Links.join(links) if links else None, not active.in_order)
 
     def find_leaves(self, rows: IntArray) -> IntArray:
         """Return the leaf that each of the given rows belongs to."""
@@ -140,8 +148,7 @@ class FirstLevelHere:
         of_rows.absorbed_at[rows] = state.fusions.absorbed_at
         of_rows.stability[rows] = state.fusions.stability
         vectors = (of_labels, of_rows.parents, of_rows.absorbed_at, of_rows.stability)
-        in_memory = self.readable is not None  # then so are the results
-        results = RowResults(*(load_vector(vector) if in_memory else vector for vector in vectors))
+        results = RowResults(*(load_vector(vector) if self.in_memory else vector for vector in vectors))
         first_level_fused = len(rows) < len(of_rows.parents)
         n_levels = max(int(state.fusions.absorbed_at.max()), int(first_level_fused))
         return results, Tree(results.parents, results.absorbed_at, n_levels)

@@ -46,21 +46,26 @@ class Views:
 
 @dataclass(frozen=True)
 class Clusters:
-    """The consensus of the views, its stability, the agreement between views, and the time spent."""
+    """The consensus of the views, its stability, the agreement between views, and the time spent.
+
+    ``core`` has the core rows of a method such as DBSCAN, if it ran once; otherwise None.
+    """
 
     consensus: Consensus
     stability: Stability
     agreement: float
     base_seconds: float
     consensus_seconds: float
+    core: IntArray | None = None
 
 
 @dataclass(frozen=True)
 class ViewLabels:
-    """Labels of one view, and the time that the base method took."""
+    """Labels of one view, the core rows or None, and the time that the base method took."""
 
     labels: IntArray
     seconds: float
+    core: IntArray | None = None
 
 
 def get_clusters(
@@ -93,7 +98,8 @@ def get_clusters(
     found = consensus(codes)
     stability = measure_stability(codes, found)
     consensus_seconds = perf_counter() - started - stopwatch.waited
-    return Clusters(found, stability, agreement, stopwatch.base_seconds, consensus_seconds)
+    core = stopwatch.core if n_runs == 1 else None
+    return Clusters(found, stability, agreement, stopwatch.base_seconds, consensus_seconds, core)
 
 
 @dataclass(frozen=True)
@@ -121,8 +127,8 @@ def label_view(
     features = sample_features(rng, X.shape[1], views.n_features)
     view = take_features(X, features, memory, views.scale(X.shape[1]))
     started = perf_counter()
-    labels = views.method.label_rows(view, rng, sample_weight, may_overwrite=view is not X)
-    return ViewLabels(labels, perf_counter() - started)
+    labels, core = views.method.find_core(view, rng, sample_weight, may_overwrite=view is not X)
+    return ViewLabels(labels, perf_counter() - started, core)
 
 
 def _stack(X: Any, companions: Any) -> Any:
@@ -145,6 +151,7 @@ class _Stopwatch:
         self._results = iter(results)
         self.base_seconds = 0.0
         self.waited = 0.0
+        self.core: IntArray | None = None  # of the last view
 
     def labels(self) -> Iterator[IntArray]:
         while True:
@@ -154,4 +161,5 @@ class _Stopwatch:
             if result is None:
                 return
             self.base_seconds += result.seconds
+            self.core = result.core
             yield result.labels

@@ -31,6 +31,7 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.runs import (
     ContractedRun,
+    Links,
     RunTask,
     Survivors,
     contract_run,
@@ -119,6 +120,8 @@ class ActiveRows:
         carry their values.
     chunk_starts : array of int or None
         Number of the first row of each chunk of the data, if each run has the batches that start in one chunk.
+    batches : Batches or None
+        The batches, if they follow from the values of the rows; otherwise they are drawn.
     """
 
     values: Rows
@@ -126,6 +129,7 @@ class ActiveRows:
     mass: Mass | None = None
     in_order: bool = False
     chunk_starts: IntArray | None = None
+    batches: Batches | None = None
 
     @property
     def n_rows(self) -> int:
@@ -232,19 +236,29 @@ def contract_levels(
 
 
 def contract_level(
-    active: ActiveRows, level: int, contraction: Contraction, resources: Resources, fusions: Fusions | None
+    active: ActiveRows,
+    level: int,
+    contraction: Contraction,
+    resources: Resources,
+    fusions: Fusions | None,
+    links: list[Links] | None = None,
 ) -> Survivors:
-    """Contract each batch of active rows to its medoids, and record the fusions, unless they are kept elsewhere."""
+    """Contract each batch of active rows to its medoids, and record the fusions, unless they are kept elsewhere.
+
+    What batches with halos have in common is added to ``links``.
+    """
     batches, cuts = split_level(active, level, contraction)
     tasks = make_tasks(active, level, batches, cuts, resources, fusions)
     # closed, so that an error here ends what is still running elsewhere
     with closing(run_tasks(tasks, len(cuts), contraction, resources)) as outcomes:
-        survivors = record_runs(outcomes, fusions, resources.storage)
+        survivors = record_runs(outcomes, fusions, resources.storage, links)
         return gather_survivors(chain(_hold_aside(active, batches, contraction), survivors), resources.storage)
 
 
 def split_level(active: ActiveRows, level: int, contraction: Contraction) -> tuple[Batches, IntArray]:
     """Return the batches of a level, and the numbers of those at which its runs begin."""
+    if active.batches is not None:
+        return active.batches, cut_into_runs(active.batches.n_batches, active.n_rows)
     rng = generator_at(contraction.views.entropy, Draw.SPLIT, level)
     batches = split_into_batches(active.n_rows, contraction.batch_size, rng, in_order=active.in_order)
     if active.chunk_starts is not None:
@@ -271,6 +285,7 @@ def make_tasks(
             fusions=fusions if can_write else None,
             companions=_draw_companions(of_run, level, resources.companions),
             n_batches=batches.n_batches,
+            halo_mass=_take_halo_mass(active, run),
         )
 
     return map(make_task, batches.runs(cuts))
@@ -299,18 +314,30 @@ def run_tasks(
 
 
 def record_runs(
-    outcomes: Iterable[tuple[RunTask, ContractedRun]], fusions: Fusions | None, storage: Storage
+    outcomes: Iterable[tuple[RunTask, ContractedRun]],
+    fusions: Fusions | None,
+    storage: Storage,
+    links: list[Links] | None = None,
 ) -> Iterator[Survivors]:
-    """Record fusions that have not been recorded where they were found; yield the survivors of each run."""
+    """Record fusions that have not been recorded where they were found, and links; yield the survivors of each run."""
     rows_held = 0
     for task, outcome in outcomes:
         if fusions is not None and outcome.survivor_of is not None:
             outcome.record(task, fusions)
+        if links is not None and outcome.links is not None:
+            links.append(outcome.links)
         rows_held += task.run.length
         if rows_held > RELEASE_ROWS:
             storage.release()
             rows_held = 0
         yield outcome.survivors
+
+
+def _take_halo_mass(active: ActiveRows, run: Run) -> list[Mass] | None:
+    """Return the mass of the rows in the halo of each batch; None if each row has mass 1."""
+    if active.mass is None or run.halos is None:
+        return None
+    return [active.mass[halo] for halo in run.halos]
 
 
 def _hold_aside(active: ActiveRows, batches: Batches, contraction: Contraction) -> list[Survivors]:

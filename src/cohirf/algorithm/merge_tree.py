@@ -94,6 +94,13 @@ class Groups:
         means = sparse.diags_array(1 / mass) @ (shares @ self.means)
         return Groups(means.tocsr() if sparse.issparse(means) else np.asarray(means), mass)
 
+    def find_central(self, label: IntArray, n_labels: int) -> IntArray:
+        """Return, for each label, the group whose mean is nearest to the mean of all groups with this label."""
+        difference = self.means - self.merged(label, n_labels).means[label]
+        squares = difference.multiply(difference) if sparse.issparse(difference) else difference**2
+        order = np.lexsort((np.asarray(squares.sum(axis=1)).ravel(), label))
+        return order[np.searchsorted(label[order], np.arange(n_labels))]
+
 
 def grow_tree(
     groups: Groups,

@@ -46,6 +46,8 @@ class RunTask:
         For each batch, values of other rows that the base method sees beside its rows, or None.
     n_batches : int
         Number of batches of the level.
+    halo_mass : sequence of arrays of float, or None
+        For each batch, the mass of the rows of its halo; None if each has mass 1, or there are no halos.
     """
 
     run: Run
@@ -56,6 +58,7 @@ class RunTask:
     fusions: Fusions | None = None
     companions: Sequence[Any] | None = None
     n_batches: int = 1
+    halo_mass: Sequence[Mass] | None = None
 
     @property
     def rows_in(self) -> int:
@@ -76,7 +79,7 @@ class RunTask:
         """Pickle a handle to the data, or only the rows of this run; never all rows of an array."""
         values = self.values
         if values is not None and is_in_memory(values):
-            numbers = np.sort(self.run.index(np.arange(self.run.length)))
+            numbers = np.unique(np.concatenate([self.run.index(np.arange(self.run.length)), *(self.run.halos or ())]))
             values = NumberedRows(values.take(numbers), numbers)
         return RunTask, (
             self.run,
@@ -87,6 +90,7 @@ class RunTask:
             self.fusions,
             self.companions,
             self.n_batches,
+            self.halo_mass,
         )
 
 
@@ -148,6 +152,35 @@ class Survivors:
 
 
 @dataclass(frozen=True)
+class Links:
+    """Rows that two batches have in common: each is at home in one, and in a cluster of another whose halo it is in.
+
+    Attributes
+    ----------
+    rows : array of int
+        Index of each such row.
+    survivors : array of int
+        Index of the survivor of the cluster that the row is in as a row of the halo.
+    by_core : bool
+        Whether all of these are core rows of a method such as DBSCAN, which belong to one cluster only.
+    """
+
+    rows: IntArray
+    survivors: IntArray
+    by_core: bool
+
+    @classmethod
+    def join(cls, parts: Iterable[Links]) -> Links:
+        """Concatenate links."""
+        parts = list(parts)
+        return cls(
+            np.concatenate([part.rows for part in parts]),
+            np.concatenate([part.survivors for part in parts]),
+            all(part.by_core for part in parts),
+        )
+
+
+@dataclass(frozen=True)
 class ContractedRun:
     """The result of a run.
 
@@ -160,11 +193,14 @@ class ContractedRun:
         recorded, or are kept elsewhere.
     stability : array of float32 or None
         Stability of each row, NaN if it was held aside; None if ``survivor_of`` is.
+    links : Links or None
+        Rows of halos, if the batches have halos.
     """
 
     survivors: Survivors
     survivor_of: IntArray | None = None
     stability: NDArray[np.float32] | None = None
+    links: Links | None = None
 
     def __sizeof__(self) -> int:
         """Return its bytes, by which Dask decides what stays in memory."""
@@ -201,7 +237,7 @@ class ContractedRun:
         """Record the fusions of the run, and return its survivors alone."""
         fusions.record(task.run.rows, self.parents, task.level)
         fusions.stability[task.run.rows] = self.stability
-        return ContractedRun(self.survivors)
+        return ContractedRun(self.survivors, links=self.links)
 
 
 def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> ContractedRun:
@@ -210,12 +246,20 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
     survivor_of = np.empty(run.length, dtype=index_dtype(run.length))
     stability = np.full(run.length, np.nan, dtype=np.float32)
     parts: list[Survivors] = []
+    links: list[Links] = []
     n_before = 0
     for number, (contracted, held) in enumerate(run.batches()):
         X, X_held = _read(task, contracted, held)
         mass = _mass(task, contracted, contraction)
         shown = None if task.companions is None else task.companions[number]
-        batch = contract_batch(X, mass, contraction, (task.level, run.first_batch + number), engine, shown)
+        place = (task.level, run.first_batch + number)
+        halo = None if run.halos is None else run.halos[number]
+        if halo is not None and len(halo):
+            together = _stack(X, task.values.take(halo))  # type: ignore[union-attr]
+            batch = contract_batch(together, _add_halo_mass(mass, task, number), contraction, place, engine, shown, len(halo))
+            links.append(_find_links(task, batch, contracted, halo))
+        else:
+            batch = contract_batch(X, mass, contraction, place, engine, shown)
         order, rank = _sort(np.concatenate([contracted[batch.medoids], held]))
         n_medoids = len(batch.medoids)
         survivor_of[contracted] = n_before + rank[:n_medoids][batch.labels]
@@ -226,7 +270,7 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
         given = _mass(task, held, contraction)
         parts.append(_survivors(task, batch, contracted, held, order, values, means, given))
         n_before += len(order)
-    found = ContractedRun(join_survivors(parts), survivor_of, stability)
+    found = ContractedRun(join_survivors(parts), survivor_of, stability, Links.join(links) if links else None)
     return found if task.fusions is None else found.record(task, task.fusions)
 
 
@@ -286,6 +330,20 @@ def _read(task: RunTask, contracted: IntArray, held: IntArray) -> tuple[Any, Any
     together = np.sort(np.concatenate([contracted, held]))
     block = task.values.take(task.run.index(together))
     return tuple(block[np.searchsorted(together, offsets)] for offsets in (contracted, held))
+
+
+def _add_halo_mass(mass: Mass | None, task: RunTask, number: int) -> Mass | None:
+    """Return the mass of the rows of a batch, followed by that of its halo."""
+    if mass is None or task.run.halos is None:
+        return mass
+    n_halo = len(task.run.halos[number])
+    return np.concatenate([mass, np.ones(n_halo) if task.halo_mass is None else task.halo_mass[number]])
+
+
+def _find_links(task: RunTask, batch: ContractedBatch, contracted: IntArray, halo: IntArray) -> Links:
+    assert batch.halo is not None
+    survivors = task.run.index(contracted[batch.medoids])
+    return Links(halo[batch.halo.rows], survivors[batch.halo.labels], batch.halo.is_core)
 
 
 def _mass(task: RunTask, offsets: IntArray, contraction: Contraction) -> Mass | None:

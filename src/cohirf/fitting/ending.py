@@ -135,13 +135,7 @@ def merge_clusters(
     """
     n_labels = int(label.max()) + 1
     merged = clusters.merged(label, n_labels)
-    difference = clusters.means - merged.means[label]
-    distance = np.asarray(
-        (difference.multiply(difference) if hasattr(difference, "multiply") else difference**2).sum(axis=1)
-    )
-    order = np.lexsort((distance.ravel(), label))
-    first = np.searchsorted(label[order], np.arange(n_labels))
-    kept = medoids[order[first]]
+    kept = medoids[clusters.find_central(label, n_labels)]
     state.fusions.record(medoids, kept[label].astype(state.fusions.parents.dtype), state.level + 1)
     by_medoid = np.argsort(kept)
     return (

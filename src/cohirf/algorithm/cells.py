@@ -1,0 +1,227 @@
+"""Cells: a partition of space into parts with about as many rows each, and the rows around each part.
+
+The cells are the leaves of a binary tree. Each split halves the rows of its cell along one axis. The tree is built on a
+sample, and all rows are then dealt in blocks: each to its *home*, the cell that contains it, and to the *halo* of every
+cell that it is near to. A distance to a cell is never larger than the distance to a row in it, so a halo of a given
+width misses no row within that distance of a row at home. With many features, the axes are principal axes of the
+sample: distances along a few of them are lower bounds, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cohirf.algorithm.grouping import IntArray
+
+FloatArray = NDArray[np.float64]
+
+MAX_AXES = 10  # of more features, the principal axes with most variance are split
+LEAST_SHARE = 0.25  # a split that leaves less than this share of the rows on one side is not made along that axis
+NEAR = 2.0  # rows around a cell that its parts look through, in multiples of the halo
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The axes that are split: the features themselves, or principal axes."""
+
+    mean: FloatArray
+    directions: FloatArray | None  # one column for each axis; None if the features are the axes
+
+    @classmethod
+    def of_sample(cls, sample: Any) -> Axes:
+        """Return the axes for data like the sample, an array or CSR matrix."""
+        mean = np.asarray(sample.mean(axis=0), dtype=np.float64).ravel()
+        if sample.shape[1] <= MAX_AXES:
+            return cls(mean, None)
+        product = sample.T @ sample
+        dense = product.toarray() if sparse.issparse(product) else np.asarray(product, dtype=np.float64)
+        _, vectors = np.linalg.eigh(dense / sample.shape[0] - np.outer(mean, mean))
+        return cls(mean, vectors[:, ::-1][:, :MAX_AXES].copy())
+
+    def measure(self, X: Any) -> FloatArray:
+        """Return the coordinates of rows on the axes."""
+        if self.directions is None:
+            return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64) - self.mean
+        return np.asarray(X @ self.directions) - self.mean @ self.directions
+
+
+@dataclass(frozen=True)
+class Split:
+    """A node of the tree: rows below the threshold on the axis are in the left part. Without parts, it is a cell."""
+
+    low: FloatArray  # bounds of the region on each axis
+    high: FloatArray
+    reach: float  # widest halo of its cells
+    cell: int = -1
+    axis: int = -1  # the number of axes means: rows are dealt by lot, as no axis divides them
+    threshold: float = 0.0
+    left: Split | None = None
+    right: Split | None = None
+
+    def distance(self, points: FloatArray) -> FloatArray:
+        """Return the squared distance of points to the region."""
+        outside = np.maximum(self.low - points, points - self.high)
+        np.maximum(outside, 0, out=outside)
+        return np.asarray(np.einsum("ij,ij->i", outside, outside))
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """A block of rows from ``start`` on: the cell that each is at home in, and pairs of rows and cells around them.
+
+    A row is in the halo of the cell beside it.
+    """
+
+    start: int
+    home: IntArray
+    rows: IntArray
+    cells: IntArray
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The tree of cells.
+
+    Attributes
+    ----------
+    axes : Axes
+        The axes that are split.
+    root : Split
+        The whole space.
+    n_cells : int
+        Number of cells.
+    largest : int
+        Number of rows of the sample in the largest cell, with its halo.
+    """
+
+    axes: Axes
+    root: Split
+    n_cells: int
+    largest: int
+
+    @classmethod
+    def build(
+        cls, sample: Any, lots: FloatArray, n_cells: int, *, overlap: float = 0.0, reach: float | None = None
+    ) -> Cells:
+        """Divide space into ``n_cells`` with about as many rows of the sample each.
+
+        The halo of a cell has the rows within ``reach`` of it; for None, about ``overlap`` times as many rows as are
+        at home. ``lots`` has a random number for each row of the sample.
+        """
+        axes = Axes.of_sample(sample)
+        points = axes.measure(sample)
+        builder = _Builder(np.c_[points, lots], overlap, reach)
+        n_axes = points.shape[1]
+        root = builder.split(
+            np.arange(len(points)),
+            np.empty(0, dtype=np.int64),
+            (np.full(n_axes, -np.inf), np.full(n_axes, np.inf), (0.0, 1.0)),
+            min(n_cells, len(points)),
+        )
+        return cls(axes, root, builder.n_cells, builder.largest)
+
+    def deal(self, X: Any, lots: FloatArray, start: int = 0) -> Dealt:
+        """Deal a block of rows, which begins with row ``start``; ``lots`` decide where no axis divides rows."""
+        points = self.axes.measure(X)
+        home = np.empty(len(points), dtype=np.int32)
+        rows, cells = [], []
+        for cell, at_home, near in self._descend(points, lots):
+            home[at_home] = cell
+            rows.append(near)
+            cells.append(np.full(len(near), cell, dtype=np.int32))
+        return Dealt(start, home, start + np.concatenate(rows, dtype=np.int64), np.concatenate(cells))
+
+    def _descend(self, points: FloatArray, lots: FloatArray) -> Iterator[tuple[int, IntArray, IntArray]]:
+        """Yield each cell with the rows at home in it, and the rows in its halo."""
+        n_axes = points.shape[1]
+        kind = np.int32 if len(points) < 2**31 else np.int64
+        stack = [(self.root, np.arange(len(points), dtype=kind), np.empty(0, dtype=kind))]
+        while stack:
+            node, home, near = stack.pop()
+            if node.left is None or node.right is None:
+                yield node.cell, home, near
+                continue
+            by_lot = node.axis == n_axes
+            value = lots[home] if by_lot else points[home, node.axis]
+            is_left = value < node.threshold
+            for part, of_part in ((node.right, ~is_left), (node.left, is_left)):
+                beside = home[~of_part] if by_lot else home[~of_part & (np.abs(value - node.threshold) <= part.reach)]
+                around = np.concatenate([near, beside])
+                stack.append((part, home[of_part], around[part.distance(points[around]) <= part.reach**2]))
+
+
+class _Builder:
+    """Builds the tree on the points of a sample, whose last column has the lots."""
+
+    def __init__(self, points: FloatArray, overlap: float, reach: float | None) -> None:
+        self._points, self._overlap, self._reach = points, overlap, reach
+        self.n_cells = self.largest = 0
+
+    def split(
+        self, home: IntArray, near: IntArray, bounds: tuple[FloatArray, FloatArray, tuple[float, float]], n_cells: int
+    ) -> Split:
+        """Return the tree of a region with the rows ``home``; rows around it are among ``near``."""
+        low, high, lots = bounds
+        region = Split(low, high, 0.0)
+        n_axes = len(low)
+        distance = region.distance(self._points[near, :n_axes])
+        if n_cells == 1:
+            self.n_cells += 1
+            width = self._halo_width(distance, len(home))
+            self.largest = max(self.largest, len(home) + int((distance <= width**2).sum()))
+            return Split(low, high, width, cell=self.n_cells - 1)
+        if self._reach is None:
+            n_near = int(NEAR * self._overlap * len(home)) + 16
+            if len(near) > n_near:
+                near = near[np.argpartition(distance, n_near)[:n_near]]
+        else:
+            near = near[distance <= self._reach**2]
+        axis, threshold = self._choose_split(home, n_cells // 2 / n_cells, lots)
+        is_left = self._points[home, axis] < threshold
+        parts = []
+        for side, of_part, n_of_part in ((0, is_left, n_cells // 2), (1, ~is_left, n_cells - n_cells // 2)):
+            inner = _cut(bounds, axis, threshold, side)
+            parts.append(self.split(home[of_part], np.concatenate([near, home[~of_part]]), inner, n_of_part))
+        left, right = parts
+        return Split(low, high, max(left.reach, right.reach), -1, axis, threshold, left, right)
+
+    def _halo_width(self, distance: FloatArray, n_home: int) -> float:
+        """Return the width of the halo of a cell, given the squared distances of the sampled rows around it."""
+        if self._reach is not None:
+            return self._reach
+        n_halo = min(len(distance), int(self._overlap * n_home + 0.5))
+        if n_halo == 0:
+            return 0.0
+        return float(np.sqrt(np.partition(distance, n_halo - 1)[n_halo - 1]))
+
+    def _choose_split(self, home: IntArray, share: float, lots: tuple[float, float]) -> tuple[int, float]:
+        """Return the axis with most variance that divides the rows, and the value that the given share is below."""
+        points = self._points[home]
+        n_axes = points.shape[1] - 1
+        for axis in np.argsort(-points[:, :n_axes].var(axis=0), kind="stable").tolist():
+            values = np.sort(points[:, axis])
+            middle = min(max(1, round(share * len(values))), len(values) - 1)
+            # the first row on the right; rows with the same value stay together
+            first, last = np.searchsorted(values, values[middle], side="left"), np.searchsorted(values, values[middle], side="right")
+            place = first if middle - first <= last - middle or last == len(values) else last
+            if LEAST_SHARE * share * len(values) < place < len(values) * (1 - LEAST_SHARE * (1 - share)):
+                return axis, float((values[place - 1] + values[place]) / 2)
+        return n_axes, lots[0] + share * (lots[1] - lots[0])
+
+
+def _cut(
+    bounds: tuple[FloatArray, FloatArray, tuple[float, float]], axis: int, threshold: float, side: int
+) -> tuple[FloatArray, FloatArray, tuple[float, float]]:
+    """Return the bounds of one side of a split."""
+    low, high, lots = bounds
+    if axis == len(low):
+        return low, high, (lots[0], threshold) if side == 0 else (threshold, lots[1])
+    low, high = low.copy(), high.copy()
+    (high if side == 0 else low)[axis] = threshold
+    return low, high, lots

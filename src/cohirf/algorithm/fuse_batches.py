@@ -1,0 +1,71 @@
+"""Fuse clusters of local batches that are parts of one cluster: a level of the hierarchy like any other.
+
+Two batches of neighbours have rows in common: rows at home in one, and in the halo of the other. Clusters of the two
+are parts of one cluster if they share enough of these rows. A core row of DBSCAN belongs to one cluster only, so one is
+enough, if the halos are as wide as that takes.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from cohirf.algorithm.grouping import IntArray, sum_by_label
+from cohirf.algorithm.levels import FitState
+from cohirf.algorithm.merge_tree import Groups
+from cohirf.algorithm.runs import Links, Survivors
+
+MIN_SHARED = 3  # of fewer rows, a share says little
+MIN_SHARE = 0.5  # of the smaller cluster's rows that two batches have in common
+
+
+def find_parts(links: Links, home: IntArray, leaves: Survivors, *, is_exact: bool) -> IntArray:
+    """Return a number for each leaf, which is the same for leaves that are parts of one cluster.
+
+    ``home`` has the survivor of each linked row in the batch where it is at home, by index.
+    """
+    n_leaves = len(leaves.rows)
+    here, there = np.searchsorted(leaves.rows, home), np.searchsorted(leaves.rows, links.survivors)
+    clustered = ~leaves.is_noise[here]
+    here, there = here[clustered], there[clustered]
+    shared = sparse.coo_array((np.ones(len(here)), (here, there)), shape=(n_leaves, n_leaves)).tocsr()  # sums up pairs
+    pairs = shared.tocoo()
+    if not is_exact:
+        smaller = np.minimum(np.bincount(here, minlength=n_leaves)[pairs.row], np.bincount(there, minlength=n_leaves)[pairs.col])
+        enough = (pairs.data >= MIN_SHARED) & (pairs.data >= MIN_SHARE * smaller)
+        pairs = sparse.coo_array((pairs.data[enough], (pairs.row[enough], pairs.col[enough])), shape=pairs.shape)
+    return np.asarray(connected_components(pairs, directed=False)[1])
+
+
+def fuse_leaves(state: FitState, part: IntArray) -> FitState:
+    """Return the state after a level that fuses the leaves with the same number, from 0, in ``part``.
+
+    The leaf whose mean is nearest to the mean of the whole survives.
+    """
+    started = perf_counter()
+    leaves = state.survivors
+    n_parts = int(part.max()) + 1
+    mass = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
+    groups = Groups(leaves.means, mass)
+    kept = groups.find_central(part, n_parts)
+    state.fusions.record(np.arange(len(part)), kept[part].astype(state.fusions.parents.dtype), state.level + 1)
+    by_leaf = np.argsort(kept)
+    kept = kept[by_leaf]
+    survivors = Survivors(
+        rows=kept,
+        values=None,
+        mass=None if leaves.mass is None else sum_by_label(part, leaves.mass, n_parts)[by_leaf],
+        sizes=np.bincount(part, weights=leaves.sizes).astype(np.int64)[by_leaf],
+        first_rows=kept,
+        weights=None if leaves.weights is None else sum_by_label(part, leaves.weights, n_parts)[by_leaf],
+        means=groups.merged(part, n_parts).means[by_leaf],
+        is_noise=leaves.is_noise[kept],
+        stability=leaves.stability[kept],
+        batch_sizes=np.array([len(part)]),
+        batch_costs=np.array([[0.0, np.nan, 1.0, 0.0, perf_counter() - started, 0.0]]),
+        view_stability=np.ones((1, 0)),
+    )
+    return state.after(survivors)

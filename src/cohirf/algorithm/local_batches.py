@@ -1,0 +1,173 @@
+"""Local batches: each has neighbouring rows, and a halo of rows around them, so it has the density of the data.
+
+A random batch of a tenth of the rows has a tenth of their density, and a radius or a number of neighbours means
+something else in it. For methods that go by density, batches are therefore cells of space (see ``cells.py``). Clusters
+that reach over several batches are fused by the rows that these have in common (see ``fuse_batches.py``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.batches import LocalBatches
+from cohirf.algorithm.cells import Cells, Dealt
+from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
+from cohirf.algorithm.levels import ActiveRows
+from cohirf.algorithm.randomness import Draw, Entropy, generator_at
+from cohirf.algorithm.storage import Storage
+
+SAMPLED_ROWS = 2**17  # rows on which cells are built, at least, if the data has so many
+SAMPLED_PER_CELL = 64
+DEALT_ROWS = 2**18  # rows that are dealt to cells at a time
+KNOWN_BLOCKS = 128  # so many blocks of dealt rows are kept in memory, about 10 bytes per row
+GOLDEN = 0.6180339887498949
+LARGEST_BATCH = 1.5  # in units of the batch size
+# With a radius, cells are made smaller until each has room for a halo of that width; at most so many times as small.
+SMALLER_CELLS = (1.5, 2.0, 3.0, 4.0)
+
+
+@dataclass(frozen=True)
+class Locality:
+    """How local batches are made.
+
+    Attributes
+    ----------
+    batch_size : int
+        Number of rows of a batch, its halo included.
+    overlap : float
+        Number of rows in a halo, in multiples of the rows of its cell.
+    reach : float or None
+        Width of the halos that makes the result that of the base method on all rows; None if there is no such width.
+    entropy : Entropy
+        Entropy of the fit, which seeds the sample.
+    """
+
+    batch_size: int
+    overlap: float
+    reach: float | None
+    entropy: Entropy
+
+
+def make_local_batches(
+    active: ActiveRows, locality: Locality, column_means: NDArray[np.floating[Any]] | None, storage: Storage
+) -> tuple[LocalBatches, bool]:
+    """Return local batches of the active rows, and whether all halos are as wide as ``locality.reach``."""
+    rows = _FilledRows(active, column_means)
+    cells, is_exact = plan_cells(rows, locality)
+    dealer = _Dealer(rows, cells, locality)
+    batches = dealer.deal(storage)
+    return batches, is_exact and not dealer.is_thinned
+
+
+def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool]:
+    """Return the cells, built on a sample, and whether they have room for halos that are as wide as they should be."""
+    n_rows, size = rows.n_rows, locality.batch_size
+    rng = generator_at(locality.entropy, Draw.SPLIT, 1)
+    n_most = math.ceil(SMALLER_CELLS[-1] * n_rows / size)
+    n_sampled = min(n_rows, max(SAMPLED_ROWS, SAMPLED_PER_CELL * n_most))
+    positions: IntArray = np.arange(n_rows)
+    if n_sampled < n_rows:
+        positions = np.sort(rng.choice(n_rows, n_sampled, replace=False))
+    sample, lots = rows.take(positions), rows.draw_lots(positions, locality.entropy)
+    if locality.reach is not None:
+        for smaller in SMALLER_CELLS:
+            cells = Cells.build(sample, lots, math.ceil(smaller * n_rows / size), reach=locality.reach)
+            if cells.largest * n_rows / n_sampled <= LARGEST_BATCH * size:
+                return cells, True
+    return Cells.build(sample, lots, math.ceil((1 + locality.overlap) * n_rows / size), overlap=locality.overlap), False
+
+
+@dataclass(frozen=True)
+class _FilledRows:
+    """Active rows by position, without missing values."""
+
+    active: ActiveRows
+    column_means: NDArray[np.floating[Any]] | None
+
+    @property
+    def n_rows(self) -> int:
+        return self.active.n_rows
+
+    def take(self, positions: IntArray) -> Any:
+        return fill_missing(self.active.values.take(self.active.at(positions)), self.column_means)
+
+    def draw_lots(self, positions: IntArray, entropy: Entropy) -> NDArray[np.float64]:
+        """Return a random number for each row, which depends on its index and the entropy alone."""
+        mixed = self.active.at(positions).astype(np.uint64) + np.uint64(entropy[0] if entropy else 0)
+        with np.errstate(over="ignore"):
+            for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+                mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+        return np.asarray((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11), dtype=np.float64) / 2**53
+
+
+class _Dealer:
+    """Deals rows to cells in blocks: once to count them, and once to put them into their place."""
+
+    def __init__(self, rows: _FilledRows, cells: Cells, locality: Locality) -> None:
+        self._rows, self._cells, self._locality = rows, cells, locality
+        self._known: dict[int, Dealt] = {}
+        # share of the rows in the halo of each cell that are kept, so that no batch is too large
+        self._share = np.ones(cells.n_cells)
+
+    @property
+    def is_thinned(self) -> bool:
+        """Whether some halos were too large, and a random part of their rows was left out."""
+        return bool((self._share < 1).any())
+
+    def deal(self, storage: Storage) -> LocalBatches:
+        """Return the batches; positions are kept in ``storage``."""
+        n_home, n_halo = self._count()
+        room = np.maximum(LARGEST_BATCH * self._locality.batch_size - n_home, self._locality.overlap * n_home)
+        self._share = np.where(n_home > 0, np.minimum(1.0, room / np.maximum(n_halo, 1)), 0.0)
+        if self.is_thinned:
+            n_home, n_halo = self._count()
+        bounds, halo_bounds = (np.append(0, np.cumsum(counts)) for counts in (n_home, n_halo))
+        kind = index_dtype(self._rows.n_rows)
+        home, halo = (storage.vector(int(ends[-1]), kind) for ends in (bounds, halo_bounds))
+        next_home, next_halo = bounds[:-1].copy(), halo_bounds[:-1].copy()
+        for dealt in self._blocks():
+            _place(np.arange(dealt.start, dealt.start + len(dealt.home)), dealt.home, home, next_home)
+            _place(dealt.rows, dealt.cells, halo, next_halo)
+        has_rows = np.append(True, n_home > 0)
+        return LocalBatches(home, bounds[has_rows], halo, halo_bounds[has_rows])
+
+    def _count(self) -> tuple[IntArray, IntArray]:
+        """Return the number of rows at home in each cell, and in its halo."""
+        n_cells = self._cells.n_cells
+        counts = np.zeros((2, n_cells), dtype=np.int64)
+        for dealt in self._blocks():
+            counts += [np.bincount(cells, minlength=n_cells) for cells in (dealt.home, dealt.cells)]
+        return counts[0], counts[1]
+
+    def _blocks(self) -> Iterator[Dealt]:
+        """Yield blocks of dealt rows, in order."""
+        for block in row_blocks(self._rows.n_rows, DEALT_ROWS):
+            dealt = self._known.get(block.start)
+            if dealt is None:
+                positions = np.arange(block.start, block.stop)
+                lots = self._rows.draw_lots(positions, self._locality.entropy)
+                dealt = self._cells.deal(self._rows.take(positions), lots, block.start)
+                if len(self._known) < KNOWN_BLOCKS:
+                    self._known[block.start] = dealt
+            if self.is_thinned:
+                lots = self._rows.draw_lots(dealt.rows, self._locality.entropy)
+                kept = (lots + dealt.cells * GOLDEN) % 1 < self._share[dealt.cells]  # another lot in each cell
+                dealt = replace(dealt, rows=dealt.rows[kept], cells=dealt.cells[kept])
+            yield dealt
+
+
+def _place(positions: IntArray, cells: IntArray, places: IntArray, next_place: IntArray) -> None:
+    """Write positions to the next places of their cells; those of a cell stay in order."""
+    order = np.lexsort((positions, cells))
+    cells, positions = cells[order], positions[order]
+    counts = np.bincount(cells, minlength=len(next_place))
+    rank = np.arange(len(cells)) - np.repeat(np.cumsum(counts) - counts, counts)
+    places[next_place[cells] + rank] = positions
+    next_place += counts
