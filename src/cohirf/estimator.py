@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, _fit_context
 from sklearn.cluster import KMeans
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
@@ -20,14 +18,11 @@ from cohirf.data.open_data import choosing_client, open_new_data, open_training_
 from cohirf.diagnosis.diagnose import Diagnosis, diagnose_model
 from cohirf.diagnosis.explain import explain_cluster
 from cohirf.fitting import fit_data, label_new_rows, measure_new_rows
-from cohirf.fitting.contraction import CENTRALITY, SIMILARITY
 from cohirf.hierarchy import FusionHierarchy
+from cohirf.parameters import CONSTRAINTS
 from cohirf.planning import parse_bytes
 from cohirf.saving import save_model
 from cohirf.scratch import ScratchStorage
-
-# Larger values would run for ever or fill the memory. The limits also apply to models that are loaded from disk.
-MAX_VIEWS, MAX_LEVELS = 100_000, 100_000
 
 
 class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -215,30 +210,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     stability_: Any
     hierarchy_: FusionHierarchy
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "estimator": "no_validation",  # check_base_method has clearer messages
-        "n_clusters": [None, StrOptions({"auto", "levels"}), Interval(Integral, 1, None, closed="left")],
-        "n_views": [Interval(Integral, 1, MAX_VIEWS, closed="both")],
-        "max_features": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
-        "consensus": [StrOptions({"auto", "strict", "relaxed", "majority"})],
-        "consensus_threshold": [None, Interval(Real, 0, 1, closed="both")],
-        "medoid": [StrOptions({*CENTRALITY, *SIMILARITY}), callable],
-        "max_candidates": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
-        "medoid_weights": ["boolean"],
-        "feature_screen": ["boolean"],
-        "scale_views": ["boolean"],
-        "batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
-        "memory_limit": [None, str, Interval(Real, 1, None, closed="left")],
-        "redraws": [Interval(Integral, 0, MAX_LEVELS, closed="both")],
-        "noise": [StrOptions({"label", "clusters"})],
-        "min_cluster_size": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="neither")],
-        "small_clusters": [StrOptions({"noise", "nearest"})],
-        "max_iter": [Interval(Integral, 1, MAX_LEVELS, closed="both")],
-        "checkpoint": [None, str, os.PathLike],
-        "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = CONSTRAINTS
 
     def __init__(
         self,
