@@ -66,8 +66,8 @@ class FirstLevel(Protocol):
     def label(self, labels: IntArray) -> Any:
         """Return the label of each row of the data, given the label of each leaf."""
 
-    def hand_down(self, state: FitState, labels: IntArray) -> tuple[RowResults, Tree]:
-        """Return the results of all rows, given the last state and the label of each leaf."""
+    def hand_down(self, state: FitState, labels_of_rows: Any) -> tuple[RowResults, Tree]:
+        """Return the results of all rows, given the last state and what ``label`` returned. Call this last."""
 
 
 @dataclass(frozen=True)
@@ -132,14 +132,13 @@ class FirstLevelHere:
         self.fusions.absorbed_at[rows] = 1
         np.minimum.at(self.leaves.first_rows, leaves, rows)
 
-    def hand_down(self, state: FitState, labels: IntArray) -> tuple[RowResults, Tree]:
-        """Return the results of all rows, given the last state and the label of each leaf."""
+    def hand_down(self, state: FitState, labels_of_rows: Any) -> tuple[RowResults, Tree]:
+        """Return the results of all rows, given the last state and what ``label`` returned."""
         rows, of_rows = self.leaves.rows, self.fusions
-        of_labels = self.label(labels)
         of_rows.parents[rows] = rows[state.fusions.parents]
         of_rows.absorbed_at[rows] = state.fusions.absorbed_at
         of_rows.stability[rows] = state.fusions.stability
-        vectors = (of_labels, of_rows.parents, of_rows.absorbed_at, of_rows.stability)
+        vectors = (labels_of_rows, of_rows.parents, of_rows.absorbed_at, of_rows.stability)
         in_memory = self.readable is not None  # then so are the results
         results = RowResults(*(load_vector(vector) if in_memory else vector for vector in vectors))
         first_level_fused = len(rows) < len(of_rows.parents)
