@@ -312,10 +312,16 @@ def test_a_model_with_redraws_can_be_saved(tmp_path):
     assert len(cohirf.load(tmp_path / "model").diagnostics_) > 1
 
 
-@pytest.mark.filterwarnings("ignore:.*noise")
-@pytest.mark.parametrize("n_clusters", ["auto", 2])
+@pytest.mark.parametrize("n_clusters", [None, "auto", 1])
 def test_among_noise_there_is_nothing_to_choose_or_merge(n_clusters):
-    assert CoHiRF(DBSCAN(1e-9), n_clusters=n_clusters).fit(BLOBS).n_clusters_ == 0
+    with pytest.warns(match="All of the rows are noise: raise eps of DBSCAN"):
+        assert CoHiRF(DBSCAN(1e-9), n_clusters=n_clusters).fit(BLOBS).n_clusters_ == 0
+
+
+def test_noise_alone_cannot_be_merged_to_several_clusters():
+    message = "n_clusters=2 cannot be reached, because all rows are noise: raise eps of DBSCAN, or lower min_samples"
+    with pytest.raises(ValueError, match=message):
+        CoHiRF(DBSCAN(1e-9), n_clusters=2).fit(BLOBS)
 
 
 def test_a_method_with_its_own_starts_is_told_what_the_user_wrote():

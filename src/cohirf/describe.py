@@ -34,9 +34,7 @@ NO_TEXT: Any = object.__repr__  # shows only the class and a memory address
 def describe_fit(model: BaseEstimator, **facts: Any) -> dict[str, str]:
     """Describe everything that the result of a fit depends on: versions, ``facts`` and parameters, by name."""
     given = model.get_params()
-    # redraws follow the last level, so the batches depend on the number of levels
-    free = FREE_PARAMETERS - {"max_iter"} if given.get("redraws") else FREE_PARAMETERS
-    parameters = {name: value for name, value in given.items() if name not in free}
+    parameters = {name: value for name, value in given.items() if name not in FREE_PARAMETERS}
     return _versions(parameters) | {name: describe(value) for name, value in (facts | parameters).items()}
 
 

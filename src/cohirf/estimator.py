@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, _fit_context
 from sklearn.cluster import KMeans
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
@@ -20,14 +18,11 @@ from cohirf.data.open_data import choosing_client, open_new_data, open_training_
 from cohirf.diagnosis.diagnose import Diagnosis, diagnose_model
 from cohirf.diagnosis.explain import explain_cluster
 from cohirf.fitting import fit_data, label_new_rows, measure_new_rows
-from cohirf.fitting.contraction import CENTRALITY, SIMILARITY
 from cohirf.hierarchy import FusionHierarchy
+from cohirf.parameters import CONSTRAINTS
 from cohirf.planning import parse_bytes
 from cohirf.saving import save_model
 from cohirf.scratch import ScratchStorage
-
-# Larger values would run for ever or fill the memory. The limits also apply to models that are loaded from disk.
-MAX_VIEWS, MAX_LEVELS = 100_000, 100_000
 
 
 class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -104,12 +99,16 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         For ``batch_size="auto"``: the most memory that the process and its workers may use, including what it uses
         already, as a number of bytes or as text such as "2GB". None means what it uses already, plus half of the
         memory that is available.
-    redraws : int, default=0
-        Largest number of extra rounds after the last level. Each round samples new rows of the data, and fuses
-        clusters if the base method puts some of their rows together. The rounds end early after two that fuse nothing.
-        They merge clusters that small batches left apart, and are meant for base methods that connect rows within a
-        radius, such as DBSCAN. They cannot be combined with a base method that has ``n_clusters``. This is not part of
-        the paper.
+    batches : {"auto", "random", "local"}, default="auto"
+        Which rows are clustered together, if there are several batches. "random" batches are random rows or, for
+        sources, blocks of consecutive rows. "local" batches are neighbouring rows with a halo of rows around them, so
+        that each has the density of the data; clusters that reach over several batches are fused by the rows that
+        these have in common. If the base method has a radius (such as ``eps``) and there is room for halos twice as
+        wide, the clusters of DBSCAN are those of DBSCAN on all rows; so are those of HDBSCAN, up to halos that are too
+        small. "auto" means "local" for base methods that find the number of clusters themselves, except on Dask.
+    overlap : float, default=0.5
+        Number of rows in the halo of a local batch, as a multiple of its other rows, where the halo does not follow
+        from a radius.
     noise : {"label", "clusters"}, default="label"
         What becomes of a row that the base method called noise at the last level that clustered it, and that fused
         with no other row: "label" gives it the label -1, "clusters" makes it a cluster of its own, as in the paper.
@@ -124,7 +123,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         Directory in which the fit stores the results of its batches. If the fit is killed, run the same call again: it
         resumes where it stopped, and returns the same labels as without the interruption. A checkpoint of other data,
         another seed or other parameters raises an error; only ``n_jobs``, ``verbose``, ``memory_limit``,
-        ``min_cluster_size``, ``small_clusters``, ``noise`` and, without ``redraws``, ``max_iter`` may differ.
+        ``min_cluster_size``, ``small_clusters``, ``noise`` and ``max_iter`` may differ.
     n_jobs : int, default=None
         Number of views or runs of batches that are computed at the same time: in processes, if these save at least a
         second, otherwise in this process. A base method that cannot be pickled runs in threads. Each job uses one
@@ -159,7 +158,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     exemplars_ : array or CSR matrix, shape (n_clusters_, n_features)
         Values of each cluster's exemplar.
     n_iter_ : int
-        Number of levels that were run, including redraws.
+        Number of levels that were run.
     diagnostics_ : list of LevelRecord
         Sizes, agreement and times of each level; ``pandas.DataFrame(model.diagnostics_)`` shows them as a table.
     relevant_features_ : array of int or None
@@ -172,7 +171,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         Mean over views of the Jaccard index between the row's group and its cluster in that view: the number of rows
         in both, divided by the number of rows in either. It is 1 if all views agree with the group, and is measured
         at the level at which the row was absorbed into its parent; for medoids of final clusters, at the last level.
-        NaN for rows of weight 0, and for rows that no level clustered. Redraws do not change it.
+        NaN for rows of weight 0, and for rows that no level clustered.
     feature_agreement_ : array of float, shape (n_features_in_,)
         For each feature, the mean Jaccard index, as in ``stability_``, of the views that contained it, over all rows
         and levels. NaN for features that were in no view.
@@ -215,30 +214,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     stability_: Any
     hierarchy_: FusionHierarchy
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "estimator": "no_validation",  # check_base_method has clearer messages
-        "n_clusters": [None, StrOptions({"auto", "levels"}), Interval(Integral, 1, None, closed="left")],
-        "n_views": [Interval(Integral, 1, MAX_VIEWS, closed="both")],
-        "max_features": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
-        "consensus": [StrOptions({"auto", "strict", "relaxed", "majority"})],
-        "consensus_threshold": [None, Interval(Real, 0, 1, closed="both")],
-        "medoid": [StrOptions({*CENTRALITY, *SIMILARITY}), callable],
-        "max_candidates": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
-        "medoid_weights": ["boolean"],
-        "feature_screen": ["boolean"],
-        "scale_views": ["boolean"],
-        "batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
-        "memory_limit": [None, str, Interval(Real, 1, None, closed="left")],
-        "redraws": [Interval(Integral, 0, MAX_LEVELS, closed="both")],
-        "noise": [StrOptions({"label", "clusters"})],
-        "min_cluster_size": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="neither")],
-        "small_clusters": [StrOptions({"noise", "nearest"})],
-        "max_iter": [Interval(Integral, 1, MAX_LEVELS, closed="both")],
-        "checkpoint": [None, str, os.PathLike],
-        "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = CONSTRAINTS
 
     def __init__(
         self,
@@ -256,7 +232,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         scale_views: bool = False,
         batch_size: int | str | None = None,
         memory_limit: int | str | None = None,
-        redraws: int = 0,
+        batches: str = "auto",
+        overlap: float = 0.5,
         noise: str = "label",
         min_cluster_size: int | float = 1,
         small_clusters: str = "noise",
@@ -279,7 +256,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.scale_views = scale_views
         self.batch_size = batch_size
         self.memory_limit = memory_limit
-        self.redraws = redraws
+        self.batches = batches
+        self.overlap = overlap
         self.noise = noise
         self.min_cluster_size = min_cluster_size
         self.small_clusters = small_clusters
@@ -293,8 +271,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def as_published(cls, estimator: Any = None, **changes: Any) -> Self:
         """Return a model that runs the algorithm of the paper.
 
-        The consensus is strict, medoids have no mass, the base method is told at every level what the user wrote, and
-        the clusters of the last level are the result, however many there are; noise rows are clusters of their own.
+        The consensus is strict, medoids have no mass, batches are random, the base method is told at every level what
+        the user wrote, and the clusters of the last level are the result, however many there are; noise rows are
+        clusters of their own.
 
         Parameters
         ----------
@@ -318,7 +297,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         3
         """
         published = {"n_clusters": "levels", "consensus": "strict", "medoid_weights": False, "noise": "clusters"}
-        parameters: dict[str, Any] = published | changes
+        parameters: dict[str, Any] = published | {"batches": "random"} | changes
         return cls(estimator, **parameters)
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn has no types

@@ -19,7 +19,6 @@ from typing import Any, Protocol
 
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.levels import LevelRecord
-from cohirf.algorithm.redraw import BEYOND_LEVELS
 from cohirf.optional import import_optional, is_installed
 
 LOG_SECONDS = 10.0
@@ -131,7 +130,7 @@ class WatchedEngine:
         """Call ``function`` with each tuple of arguments, and yield the results in order."""
         tasks = iter(tasks)
         first = next(tasks)
-        level = first[0].level % BEYOND_LEVELS
+        level = first[0].level
         outcomes = self.engine.run(function, chain([first], tasks), n_tasks)
         if level == 0:  # samples that are clustered to check the batches, without a bar
             return outcomes

@@ -54,7 +54,7 @@ def test_results_of_leaves_are_handed_down_to_their_rows(in_order, monkeypatch):
     leaf_of = first.find_leaves(np.arange(N_ROWS))
     at_first_level = first.fusions.stability.copy()
     labels, _ = label_leaves(last, first.leaves, last.is_noise, 1, np.int32)
-    by_row, tree = first.hand_down(last, labels)
+    by_row, tree = first.hand_down(last, first.label(labels))
     is_leaf = np.isin(np.arange(N_ROWS), rows)
     assert (by_row.labels == labels[leaf_of]).all()
     assert (by_row.parents[~is_leaf] == rows[leaf_of[~is_leaf]]).all()

@@ -217,6 +217,7 @@ class LocalBatches:
     bounds: IntArray
     halo: IntArray
     halo_bounds: IntArray
+    is_exact: bool = False  # whether the halos have all rows that the labels of a batch depend on
 
     @property
     def n_batches(self) -> int:
@@ -232,6 +233,13 @@ class LocalBatches:
     def starts(self) -> IntArray:
         """Numbers of the batches."""
         return np.arange(self.n_batches)
+
+    def find_batches(self, positions: IntArray) -> IntArray:
+        """Return the number of the batch that each position is at home in."""
+        batch = np.empty(len(self.home), dtype=np.int32)
+        for number, (start, stop) in enumerate(pairwise(self.bounds.tolist())):
+            batch[self.home[start:stop]] = number
+        return batch[positions]
 
     def runs(self, cuts: IntArray) -> Iterator[Run]:
         """Yield the runs; ``cuts`` are the numbers of the batches at which a run begins."""

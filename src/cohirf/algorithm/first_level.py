@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.algorithm.batches import LocalBatches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.fusions import Fusions
@@ -66,8 +67,8 @@ class FirstLevel(Protocol):
     def label(self, labels: IntArray) -> Any:
         """Return the label of each row of the data, given the label of each leaf."""
 
-    def hand_down(self, state: FitState, labels: IntArray) -> tuple[RowResults, Tree]:
-        """Return the results of all rows, given the last state and the label of each leaf."""
+    def hand_down(self, state: FitState, labels_of_rows: Any) -> tuple[RowResults, Tree]:
+        """Return the results of all rows, given the last state and what ``label`` returned. Call this last."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,8 @@ class FirstLevelHere:
         The rows of the data, if any of them can be read again at little cost.
     links : Links or None
         What local batches have in common.
+    local : LocalBatches or None
+        The local batches, by position among the rows of positive weight.
     in_memory : bool
         Whether results by row are kept in memory, and not in files.
     """
@@ -98,6 +101,7 @@ class FirstLevelHere:
     storage: Storage
     readable: Rows | None
     links: Links | None = None
+    local: LocalBatches | None = None
     in_memory: bool = True
 
     @classmethod
@@ -118,7 +122,16 @@ class FirstLevelHere:
         can_share = resources.view_engine.writes_here and storage.is_shared
         engine = resources.view_engine if can_share else SerialEngine()
         readable = None if active.in_order else active.values
-        return cls(leaves, fusions, engine, storage, readable, Links.join(links) if links else None, not active.in_order)
+        return cls(
+            leaves,
+            fusions,
+            engine,
+            storage,
+            readable,
+            links=Links.join(links) if links else None,
+            local=active.batches if isinstance(active.batches, LocalBatches) else None,
+            in_memory=not active.in_order,
+        )
 
     def find_leaves(self, rows: IntArray) -> IntArray:
         """Return the leaf that each of the given rows belongs to."""
@@ -140,14 +153,13 @@ class FirstLevelHere:
         self.fusions.absorbed_at[rows] = 1
         np.minimum.at(self.leaves.first_rows, leaves, rows)
 
-    def hand_down(self, state: FitState, labels: IntArray) -> tuple[RowResults, Tree]:
-        """Return the results of all rows, given the last state and the label of each leaf."""
+    def hand_down(self, state: FitState, labels_of_rows: Any) -> tuple[RowResults, Tree]:
+        """Return the results of all rows, given the last state and what ``label`` returned."""
         rows, of_rows = self.leaves.rows, self.fusions
-        of_labels = self.label(labels)
         of_rows.parents[rows] = rows[state.fusions.parents]
         of_rows.absorbed_at[rows] = state.fusions.absorbed_at
         of_rows.stability[rows] = state.fusions.stability
-        vectors = (of_labels, of_rows.parents, of_rows.absorbed_at, of_rows.stability)
+        vectors = (labels_of_rows, of_rows.parents, of_rows.absorbed_at, of_rows.stability)
         results = RowResults(*(load_vector(vector) if self.in_memory else vector for vector in vectors))
         first_level_fused = len(rows) < len(of_rows.parents)
         n_levels = max(int(state.fusions.absorbed_at.max()), int(first_level_fused))

@@ -22,22 +22,45 @@ MIN_SHARED = 3  # of fewer rows, a share says little
 MIN_SHARE = 0.5  # of the smaller cluster's rows that two batches have in common
 
 
-def find_parts(links: Links, home: IntArray, leaves: Survivors, *, is_exact: bool) -> IntArray:
+def find_parts(links: Links, home: IntArray, leaves: Survivors, batch: IntArray, *, is_exact: bool) -> IntArray:
     """Return a number for each leaf, which is the same for leaves that are parts of one cluster.
 
-    ``home`` has the survivor of each linked row in the batch where it is at home, by index.
+    Parameters
+    ----------
+    links : Links
+        Rows that two batches have in common.
+    home : array of int
+        The leaf that absorbed each of these rows where it is at home, by index.
+    leaves : Survivors
+        The clusters of all batches.
+    batch : array of int
+        The batch of each leaf.
+    is_exact : bool
+        Whether one row in common makes two clusters parts of one.
     """
     n_leaves = len(leaves.rows)
     here, there = np.searchsorted(leaves.rows, home), np.searchsorted(leaves.rows, links.survivors)
     clustered = ~leaves.is_noise[here]
     here, there = here[clustered], there[clustered]
-    shared = sparse.coo_array((np.ones(len(here)), (here, there)), shape=(n_leaves, n_leaves)).tocsr()  # sums up pairs
-    pairs = shared.tocoo()
+    shape = (n_leaves, n_leaves)
+    pairs = sparse.coo_array((np.ones(len(here), dtype=np.int64), (here, there)), shape=shape).tocsr().tocoo()
+    here, there, n_shared = pairs.row, pairs.col, pairs.data
     if not is_exact:
-        smaller = np.minimum(np.bincount(here, minlength=n_leaves)[pairs.row], np.bincount(there, minlength=n_leaves)[pairs.col])
-        enough = (pairs.data >= MIN_SHARED) & (pairs.data >= MIN_SHARE * smaller)
-        pairs = sparse.coo_array((pairs.data[enough], (pairs.row[enough], pairs.col[enough])), shape=pairs.shape)
-    return np.asarray(connected_components(pairs, directed=False)[1])
+        # rows of each of the two clusters among all that their two batches have in common
+        of_here, of_there = (
+            _sum_pairs(leaf, batch[other], n_shared) for leaf, other in ((here, there), (there, here))
+        )
+        enough = (n_shared >= MIN_SHARED) & (n_shared >= MIN_SHARE * np.minimum(of_here, of_there))
+        here, there = here[enough], there[enough]
+    graph = sparse.coo_array((np.ones(len(here), dtype=bool), (here, there)), shape=shape)
+    return np.asarray(connected_components(graph, directed=False)[1])
+
+
+def _sum_pairs(left: IntArray, right: IntArray, counts: IntArray) -> IntArray:
+    """Return, for each pair, the sum of the counts of all pairs that are equal to it."""
+    keys = left.astype(np.int64) * (int(right.max(initial=0)) + 1) + right
+    _, number = np.unique(keys, return_inverse=True)
+    return np.bincount(number, weights=counts)[number].astype(np.int64)
 
 
 def fuse_leaves(state: FitState, part: IntArray) -> FitState:

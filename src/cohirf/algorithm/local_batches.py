@@ -57,13 +57,13 @@ class Locality:
 
 def make_local_batches(
     active: ActiveRows, locality: Locality, column_means: NDArray[np.floating[Any]] | None, storage: Storage
-) -> tuple[LocalBatches, bool]:
-    """Return local batches of the active rows, and whether all halos are as wide as ``locality.reach``."""
+) -> LocalBatches:
+    """Return local batches of the active rows."""
     rows = _FilledRows(active, column_means)
     cells, is_exact = plan_cells(rows, locality)
     dealer = _Dealer(rows, cells, locality)
     batches = dealer.deal(storage)
-    return batches, is_exact and not dealer.is_thinned
+    return replace(batches, is_exact=is_exact and not dealer.is_thinned)
 
 
 def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool]:

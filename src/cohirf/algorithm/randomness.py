@@ -22,8 +22,6 @@ class Draw(IntEnum):
     VIEW = 1
     MEDOIDS = 2
     LANDMARKS = 3
-    REDRAW = 4
-    PROBE = 5
     SCREEN = 6
     COMPANIONS = 7
     CHOICE = 8

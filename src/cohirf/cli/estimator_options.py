@@ -195,18 +195,27 @@ class EstimatorOptions:
             default="none",
         ),
     ] = None
-    redraws: Annotated[
+    batches: Annotated[
         Text,
         option(
-            "--redraws",
-            "After the last level, run up to this many rounds that draw new rows of each cluster, and fuse "
-            "clusters whose "
-            "rows the base method puts together. Rounds stop after two that fuse nothing. Use it with base methods "
-            "that connect rows within a radius, such as DBSCAN, if thin batches leave clusters separate. This is not "
-            "part of the paper.",
+            "--batches",
+            '"random" batches are random rows, or blocks of the file. "local" batches are neighbouring rows and the '
+            'rows around them, so that each has the density of the data. "auto" means "local" for base methods that '
+            "find the number of clusters themselves, such as DBSCAN.",
             CLUSTERING,
-            "INT",
-            default="0",
+            "TEXT",
+            choices=("auto", "random", "local"),
+            default="auto",
+        ),
+    ] = None
+    overlap: Annotated[
+        Text,
+        option(
+            "--overlap",
+            "Number of rows around a local batch that are clustered with it, as a multiple of its own rows.",
+            CLUSTERING,
+            "FLOAT",
+            default="0.5",
         ),
     ] = None
     noise: Annotated[
@@ -254,7 +263,7 @@ class EstimatorOptions:
             "command again: "
             "it resumes, and gives the same labels as without the stop. A checkpoint of other data, another seed or "
             "other parameters is refused; only --n-jobs, --memory-limit, --min-cluster-size, --small-clusters, "
-            "--noise and, without --redraws, --max-iter may change.",
+            "--noise and --max-iter may change.",
             SIZE,
             "FOLDER",
             default="none",

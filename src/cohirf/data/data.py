@@ -14,6 +14,7 @@ from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.first_level import FirstLevel
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import Resources
+from cohirf.algorithm.local_batches import Locality
 from cohirf.algorithm.population import Weights
 from cohirf.algorithm.storage import Rows, Storage
 
@@ -27,17 +28,20 @@ class Setup:
     contraction : Contraction
         How batches are contracted.
     max_level : int
-        Largest number of levels and redraws.
+        Largest number of levels.
     n_jobs : int or None
         Number of jobs on this machine.
     make_resources : callable
         Returns the resources of the level, given where it runs and where its results are kept.
+    locality : Locality or None
+        How local batches are made; None for other batches.
     """
 
     contraction: Contraction
     max_level: int
     n_jobs: int | None
     make_resources: Callable[[Engine, Storage], Resources]
+    locality: Locality | None = None
 
 
 class DataWeights(Weights, Protocol):
@@ -65,6 +69,10 @@ class Data(Protocol):
     @property
     def dtype(self) -> Any:
         """Type of the values."""
+
+    @property
+    def can_be_local(self) -> bool:
+        """Whether batches can have neighbouring rows."""
 
     @property
     def reading(self) -> Any:

@@ -19,6 +19,7 @@ from cohirf.algorithm.features import take_features
 from cohirf.algorithm.first_level import FirstLevelHere
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows
+from cohirf.algorithm.local_batches import make_local_batches
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Storage
 from cohirf.data.data import Setup
 from cohirf.engines import LocalEngine
@@ -43,6 +44,7 @@ class InMemory:
     column_means: NDArray[np.floating[Any]] | None = None
 
     reading: ClassVar[str] = "at random"
+    can_be_local: ClassVar[bool] = True
 
     @cached_property
     def rows(self) -> ArrayRows:
@@ -91,7 +93,10 @@ class InMemory:
         storage: Storage = ScratchStorage() if several and not engine.is_serial else MemoryStorage()
         values = engine.share(self.rows) if several else self.rows
         resources = setup.make_resources(engine, storage)
-        return FirstLevelHere.contract(active_rows(values, weights), setup.contraction, setup.max_level, resources)
+        active = active_rows(values, weights)
+        if setup.locality is not None:
+            active = replace(active, batches=make_local_batches(active, setup.locality, self.column_means, storage))
+        return FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to the rows."""

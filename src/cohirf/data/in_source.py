@@ -28,6 +28,7 @@ class InSource:
     features: IntArray | None = None
 
     reading: ClassVar[str] = "in order"
+    can_be_local: ClassVar[bool] = True
     column_means: ClassVar[None] = None  # sources have no missing cells
 
     @property

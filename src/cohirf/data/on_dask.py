@@ -70,6 +70,7 @@ class OnDask:
     rows: LazyDaskSource
 
     column_means: ClassVar[None] = None  # missing cells are refused
+    can_be_local: ClassVar[bool] = False
 
     @property
     def reading(self) -> Any:
@@ -159,11 +160,11 @@ class OnDask:
 class LoadedFirstLevel(FirstLevelHere):
     """The first level of rows that were loaded into this process; results by row become Dask arrays again."""
 
-    chunks: tuple[int, ...]
+    chunks: tuple[int, ...] = ()
 
-    def hand_down(self, state: FitState, labels: IntArray) -> tuple[RowResults, Tree]:
+    def hand_down(self, state: FitState, labels_of_rows: Any) -> tuple[RowResults, Tree]:
         """Return the results of all rows with the chunks of the data."""
-        found, tree = super().hand_down(state, labels)
+        found, tree = super().hand_down(state, labels_of_rows)
         vectors = (found.labels, found.parents, found.absorbed_at, found.stability)
         da = dask_array()
         return RowResults(*(da.from_array(vector, chunks=(self.chunks,)) for vector in vectors)), tree
@@ -200,20 +201,20 @@ class FirstLevelOnDask:
 
     def label(self, labels: IntArray) -> Any:
         """Return the label of each row of the data, given the label of each leaf."""
-        rows = self.leaves.rows
-        leaves = LeafTable(rows, labels, rows, rows, self.leaves.stability)
-        return self._vector(self._hand_down(leaves), attrgetter("labels"), labels.dtype)
+        parts = [labels[run] for run in self._leaves_of_runs]
+        given = [self.outcomes, "i", one_chunk_each(parts), "i"]
+        return self._with_chunks(map_chunks(label_run, given, self._lengths, new_name("label_rows"), labels.dtype))
 
-    def hand_down(self, state: FitState, labels: IntArray) -> tuple[RowResults, Tree]:
+    def hand_down(self, state: FitState, labels_of_rows: Any) -> tuple[RowResults, Tree]:
         """Return the results of all rows as Dask arrays with the chunks of the data."""
         rows, fusions = self.leaves.rows, state.fusions
-        table = LeafTable(rows, labels, rows[fusions.parents], fusions.absorbed_at, fusions.stability)
+        table = LeafTable(rows, rows[fusions.parents], fusions.absorbed_at, fusions.stability)
         results = self._hand_down(table)
         # level 0 of the tree is the first level of the fit
         absorbed_at = np.maximum(fusions.absorbed_at, 1) - 1
         tree = Tree(fusions.parents, absorbed_at, int(absorbed_at.max()), rows, self.leaves.sizes, level_0=1)
         return RowResults(
-            self._vector(results, attrgetter("labels"), labels.dtype),
+            labels_of_rows,
             self._vector(results, attrgetter("parents"), rows.dtype),
             self._vector(results, attrgetter("absorbed_at"), fusions.absorbed_at.dtype),
             self._vector(results, attrgetter("stability"), fusions.stability.dtype),
@@ -223,40 +224,50 @@ class FirstLevelOnDask:
     def _lengths(self) -> tuple[int, ...]:
         return tuple(np.diff([*self.starts, self.data.rows.n_rows]).tolist())
 
+    @property
+    def _leaves_of_runs(self) -> list[slice]:
+        """The leaves of each run: they are sorted by row, and so are the runs."""
+        bounds = np.searchsorted(self.leaves.rows, [*self.starts, self.data.rows.n_rows])
+        return [slice(*bound) for bound in pairwise(bounds.tolist())]
+
     def _hand_down(self, table: LeafTable) -> Any:
-        """Return a Dask array with the ``RowResults`` of one run in each chunk."""
-        bounds = np.searchsorted(table.rows, [*self.starts, self.data.rows.n_rows])
-        parts = [table.part(slice(*bound)) for bound in pairwise(bounds.tolist())]
+        """Return a Dask array with the ``Fusions`` of one run in each chunk."""
+        parts = [table.part(run) for run in self._leaves_of_runs]
         ones = tuple(1 for _ in parts)
         given = [self.outcomes, "i", one_chunk_each(parts), "i", one_chunk_each(self.starts), "i"]
         return map_chunks(hand_down_run, given, ones, new_name("hand_down"), object)
 
     def _vector(self, results: Any, function: Callable[[Any], Any], dtype: Any) -> Any:
         """Return a Dask vector with the chunks of the data: what ``function`` returns for each run."""
-        found = map_chunks(function, [results, "i"], self._lengths, new_name("label_rows"), dtype)
+        return self._with_chunks(map_chunks(function, [results, "i"], self._lengths, new_name("of_rows"), dtype))
+
+    def _with_chunks(self, found: Any) -> Any:
+        """Return a vector whose chunks are runs with the chunks of the data."""
         return found.rechunk((self.data.rows.array.chunks[0],), method="tasks")
 
 
 @dataclass(frozen=True)
 class LeafTable:
-    """Results of leaves: row number, label, row number of the parent, level of absorption, stability."""
+    """Results of leaves: row number, row number of the parent, level of absorption, stability."""
 
     rows: IntArray
-    labels: IntArray
     parents: IntArray
     absorbed_at: IntArray
     stability: NDArray[np.float32]
 
     def part(self, some: slice) -> LeafTable:
         """Return the results of some leaves."""
-        return LeafTable(
-            self.rows[some], self.labels[some], self.parents[some], self.absorbed_at[some], self.stability[some]
-        )
+        return LeafTable(self.rows[some], self.parents[some], self.absorbed_at[some], self.stability[some])
 
 
-def hand_down_run(outcome: ContractedRun, leaves: LeafTable, start: int) -> RowResults:
-    """Return the results of the rows of a run, given those of its leaves."""
+def label_run(outcome: ContractedRun, labels: IntArray) -> IntArray:
+    """Return the label of each row of a run, given the label of each of its leaves."""
     assert outcome.survivor_of is not None
+    return labels[outcome.survivor_of]
+
+
+def hand_down_run(outcome: ContractedRun, leaves: LeafTable, start: int) -> Fusions:
+    """Return the results of the rows of a run, given those of its leaves."""
     assert outcome.stability is not None
     parents, own = outcome.parents, leaves.rows - start
     fusions = Fusions(parents, np.empty(len(parents), leaves.absorbed_at.dtype), outcome.stability.copy())
@@ -264,7 +275,7 @@ def hand_down_run(outcome: ContractedRun, leaves: LeafTable, start: int) -> RowR
     fusions.parents[own] = leaves.parents
     fusions.absorbed_at[own] = leaves.absorbed_at
     fusions.stability[own] = leaves.stability
-    return RowResults(leaves.labels[outcome.survivor_of], fusions.parents, fusions.absorbed_at, fusions.stability)
+    return fusions
 
 
 def _parents(outcome: ContractedRun) -> IntArray:

@@ -55,14 +55,18 @@ def _keeps_noise_apart(model: Any) -> bool:
     return model.noise == "clusters" and BaseMethod.of(model._base_method()).told is None
 
 
-def _mostly_noise(model: Any, share: float) -> Problem:
+def ways_to_less_noise(model: Any) -> str:
+    """Return which parameters to change, so that fewer rows are noise."""
     name, ways = _ways_to_fuse_more(model)
     if model.min_cluster_size != 1 and model.small_clusters == "noise":
         ways.insert(0, f"lower min_cluster_size={model.min_cluster_size}")
-    ways = ways or [f"let {name} accept sparser clusters"]
+    return ", or ".join(ways or [f"let {name} accept sparser clusters"])
+
+
+def _mostly_noise(model: Any, share: float) -> Problem:
     return Problem(
         "Nearly everything is noise.",
-        f"{_percent(share)} of the rows are noise: {', or '.join(ways)}.",
+        f"{_percent(share)} of the rows are noise: {ways_to_less_noise(model)}.",
         spoils_all=True,
     )
 

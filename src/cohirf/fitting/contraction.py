@@ -54,12 +54,6 @@ def make_contraction(
     goal, n_features = Goal.of(model), model._count_view_features()
     whole = BaseMethod.of(model._base_method()).is_deterministic and n_features == data.n_features
     method = goal.method(model.estimator, several_batches=n_batches > 1, one_view=model.n_views == 1 or whole)
-    if model.redraws and method.n_clusters is not None:
-        raise ValueError(
-            f"redraws={model.redraws} cannot be combined with a fixed number of clusters, and "
-            f"{type(method.prototype).__name__} has n_clusters={method.n_clusters}: set redraws=0, or choose a "
-            f"base method that finds the number of clusters itself, such as DBSCAN."
-        )
     return Contraction(
         views=Views(method, model.n_views, n_features, settled.entropy, model.scale_views),
         consensus=_consensus_function(model, goal, n_batches),

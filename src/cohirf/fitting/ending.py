@@ -18,6 +18,7 @@ from cohirf.algorithm.merge_tree import Groups, MergeTree, grow_tree
 from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.ward import move_groups
 from cohirf.choice import Choice
+from cohirf.diagnosis.problems import ways_to_less_noise
 from cohirf.fitting.goal import LINKED_PER_CLUSTER, Goal
 
 FloatArray = NDArray[np.float64]
@@ -68,6 +69,7 @@ def end_fit(model: Any, goal: Goal, first_level: FirstLevel, state: FitState, ch
     )
     tree, position = grow(goal.max_linked(state))
     if len(medoids) == 0:
+        refuse_noise(model, goal)
         return Ending(state, tree, clusters.means, medoids, is_noise, None)
     choice = choose(tree, position) if goal.is_chosen else None
     n_clusters = goal.n_clusters if choice is None else choice.n_clusters
@@ -95,6 +97,17 @@ class TooFewClustersError(ValueError):
     def __init__(self, n_clusters: int, n_found: int) -> None:
         super().__init__(f"n_clusters={n_clusters}, but only {n_found} were found")
         self.n_clusters, self.n_found = n_clusters, n_found
+
+
+def refuse_noise(model: Any, goal: Goal) -> None:
+    """Raise if the user asked for several clusters, but all rows are noise.
+
+    A single cluster needs no merge, so the result is that of the base method, with a warning. Besides, scikit-learn's
+    checks ask every clusterer for one cluster of random rows.
+    """
+    if goal.is_required and goal.n_clusters != 1:
+        ways = ways_to_less_noise(model)
+        raise ValueError(f"n_clusters={goal.n_clusters} cannot be reached, because all rows are noise: {ways}.")
 
 
 def find_noise(state: FitState, roots: IntArray, sizes: IntArray) -> NDArray[np.bool_]:

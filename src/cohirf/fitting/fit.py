@@ -18,16 +18,17 @@ from cohirf.algorithm.companions import Companions, count_shown
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.feature_tally import FeatureTally
-from cohirf.algorithm.first_level import FirstLevel
+from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere
+from cohirf.algorithm.fuse_batches import find_parts, fuse_leaves
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState, LevelRecord, Resources, contract_levels
 from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.randomness import Draw, generator_at
-from cohirf.algorithm.redraw import redraw_rounds
+from cohirf.algorithm.reach import links_every_row
 from cohirf.algorithm.repeated_warnings import showing_warnings_once
 from cohirf.algorithm.storage import MemoryStorage, Storage, take_in_order
-from cohirf.algorithm.thin_batches import ThinBatchesWarning, judge_first_level
+from cohirf.algorithm.thin_batches import ThinBatchesWarning, explain_thin_batches
 from cohirf.callers import warn_caller
 from cohirf.choice import SAMPLED_ROWS, Choice, choose_number
 from cohirf.data import Data
@@ -39,6 +40,7 @@ from cohirf.fitting.begin import Screen, WrapEngine, begin, check_weights
 from cohirf.fitting.contraction import make_contraction
 from cohirf.fitting.ending import Ending, TooFewClustersError, end_fit
 from cohirf.fitting.goal import Goal
+from cohirf.fitting.locality import choose_locality
 from cohirf.fitting.results import collect_results, spread_out
 from cohirf.scratch import ScratchStorage
 
@@ -101,17 +103,22 @@ class Fit:
     warned: list[str] = field(default_factory=list)
 
     def run(self) -> tuple[FirstLevel, FitState, list[LevelRecord]]:
-        """Run all levels and redraws; warn if batches are too thin or the fit is unfinished."""
+        """Run all levels; warn if batches are too thin or the fit is unfinished."""
         model = self.model
         self._warn_if_no_two_rows_can_fuse()
-        max_level = model.max_iter + model.redraws + 1  # the last one merges to the wanted number of clusters
-        setup = Setup(self.contraction, max_level, model.n_jobs, self._first_resources)
+        max_level = max(2, model.max_iter) + 1  # the last one merges to the wanted number of clusters
+        locality = choose_locality(model, self.data, self._population.n_rows, self.contraction)
+        setup = Setup(self.contraction, max_level, model.n_jobs, self._first_resources, locality)
         first_level = self.data.contract_first_level(self.weights, setup)
         storage: Storage = ScratchStorage() if first_level.readable is None else MemoryStorage()
         values = self.data.rows if first_level.readable is None else first_level.readable
         state = FitState.of_leaves(first_level.leaves, values, self._population.n_rows, max_level, storage)
         records: list[LevelRecord] = []
-        for after in self._levels(first_level, state, self._later_resources(first_level, storage)):
+        if locality is None:
+            states = self._levels(first_level, state, self._later_resources(first_level, storage))
+        else:
+            states = self._local_levels(first_level, state)
+        for after in states:
             state = after
             records.append(state.record)
             if model.verbose:
@@ -193,26 +200,41 @@ class Fit:
         return Companions(self.data.rows, self.contraction.views.entropy, n_shown, first_level.leaves.rows)
 
     def _levels(self, first_level: FirstLevel, state: FitState, resources: Resources) -> Iterator[FitState]:
-        """Yield the state after each level and each redraw."""
+        """Yield the state after each level."""
         goal = self._goal
         for after in contract_levels(state, self.contraction, self.model.max_iter, resources, goal.is_reached):
             state = after
             self.tally.add_level(state.level, state.survivors)
             yield state
-            if state.level == 1 and self._is_hopeless(state, resources):
+            thin = explain_thin_batches(state.record, self.contraction.views.method) if state.level == 1 else None
+            if thin is not None:
+                self._warn(thin, ThinBatchesWarning)
                 return
-        if not self.model.redraws:
-            self._warn_if_unfinished(state)
-        yield from redraw_rounds(self._population, first_level, state, self.contraction, self.model.redraws, resources)
+        self._warn_if_unfinished(state)
 
-    def _is_hopeless(self, state: FitState, resources: Resources) -> bool:
-        """Warn if batches are too thin; return whether further levels are pointless."""
-        verdict = judge_first_level(self._population, state.record, self.contraction, resources)
-        if verdict is None:
-            return False
-        if verdict.is_hopeless or not self.model.redraws:  # redraws can repair cases that are not hopeless
-            self._warn(verdict.message, ThinBatchesWarning)
-        return verdict.is_hopeless
+    def _local_levels(self, first_level: Any, state: FitState) -> Iterator[FitState]:
+        """Yield the state after the first level, and after the fusion of clusters that reach over several batches."""
+        self.tally.add_level(1, state.survivors)
+        yield state
+        parts = self._find_parts(first_level)
+        if parts is not None and int(parts.max()) + 1 < len(parts):
+            yield fuse_leaves(state, parts)
+
+    def _find_parts(self, first_level: FirstLevelHere) -> IntArray | None:
+        """Return a number for each leaf, the same for parts of one cluster; None if batches have nothing in common."""
+        links, local, leaves = first_level.links, first_level.local, first_level.leaves
+        if links is None or local is None:
+            return None
+        taking_part = self._population.taking_part
+        positions = leaves.rows if taking_part is None else np.searchsorted(taking_part, leaves.rows)
+        belongs_to_one = links.by_core or links_every_row(self.contraction.views.method.prototype)
+        return find_parts(
+            links,
+            first_level.fusions.parents[links.rows],
+            leaves,
+            local.find_batches(positions),
+            is_exact=local.is_exact and belongs_to_one,
+        )
 
     def _warn_if_no_two_rows_can_fuse(self) -> None:
         if self._goal.is_chosen:

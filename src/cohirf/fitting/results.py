@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,65 @@ from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.first_level import FirstLevel, label_leaves
 from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
 from cohirf.algorithm.randomness import Draw, generator_at
-from cohirf.algorithm.storage import ArrayRows, take_in_order
+from cohirf.algorithm.storage import ArrayRows, Rows, take_in_order
 from cohirf.data import Data
 from cohirf.data.data import DataWeights
 from cohirf.fitting.ending import Ending, smallest_size
 from cohirf.fitting.exemplars import FilledRows, find_exemplars
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks, sample_landmarks
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The final clusters.
+
+    Attributes
+    ----------
+    first_level : FirstLevel
+        Knows the leaf of each row.
+    values : Rows
+        Values of each leaf.
+    labels : array of int
+        Label of each leaf, or -1.
+    medoids : array of int
+        The leaf that is the medoid of each cluster.
+    """
+
+    first_level: FirstLevel
+    values: Rows
+    labels: IntArray
+    medoids: IntArray
+
+    @classmethod
+    def of(cls, model: Any, data: Data, first_level: FirstLevel, ending: Ending) -> Clusters:
+        """Return the clusters that are large enough, numbered by their first row."""
+        leaves = first_level.leaves
+        total = float(leaves.sizes.sum() if leaves.weights is None else leaves.weights.sum())
+        min_size, dtype = smallest_size(model, total), index_dtype(data.rows.n_rows)
+        labels, medoids = label_leaves(ending.state, leaves, ending.is_noise, min_size, dtype)
+        return cls(first_level, ending.state.active.values, labels, medoids)
+
+    @cached_property
+    def labels_of_rows(self) -> Any:
+        """Label of each row of the data, or -1."""
+        return self.first_level.label(self.labels)
+
+    @property
+    def sizes(self) -> IntArray:
+        """Number of rows of each cluster, without rows of weight 0."""
+        clustered = self.labels >= 0
+        sizes = self.first_level.leaves.sizes[clustered]
+        return np.bincount(self.labels[clustered], weights=sizes, minlength=len(self.medoids)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    """The rows that a fit keeps for ``predict``: row number, leaf and values of each."""
+
+    rows: IntArray
+    leaves: IntArray
+    points: Any
 
 
 def collect_results(
@@ -32,64 +84,51 @@ def collect_results(
     contraction: Contraction,
 ) -> tuple[dict[str, Any], IntArray]:
     """Return the fitted attributes that follow from the last level, and the number of rows of each cluster."""
-    state, leaves = ending.state, first_level.leaves
-    values = state.active.values
-    total = float(leaves.sizes.sum() if leaves.weights is None else leaves.weights.sum())
-    label = partial(
-        label_leaves,
-        state,
-        leaves,
-        ending.is_noise,
-        smallest_size(model, total),
-        index_dtype(data.rows.n_rows),
-    )
-    labels, medoids = label()
     positive = None if weights is None else weights.positive
-    rng = generator_at(contraction.views.entropy, Draw.LANDMARKS)
-    if first_level.readable is None:
-        leaf_of_landmark = sample_landmarks(labels, medoids, rng)
-        landmark_rows, points = leaves.rows[leaf_of_landmark], take_in_order(values, leaf_of_landmark)
-    else:
-        of_rows = first_level.label(labels)
-        landmark_rows = sample_landmarks(of_rows, leaves.rows[medoids], rng, candidates=positive)
-        leaf_of_landmark, points = first_level.find_leaves(landmark_rows), first_level.readable.take(landmark_rows)
-    points = fill_missing(points, data.column_means)
+    clusters = Clusters.of(model, data, first_level, ending)
+    kept = keep_rows(data, positive, clusters, generator_at(contraction.views.entropy, Draw.LANDMARKS))
     if positive is not None:
-        _join_left_out(data, positive, first_level, Landmarks(points, leaf_of_landmark))
-        labels, medoids = label()
-    means = ending.means[np.searchsorted(ending.medoids, medoids)]
-    by_row, tree = first_level.hand_down(state, labels)
-    if first_level.readable is None:
-        nearest = find_exemplars(ArrayRows(points), labels[leaf_of_landmark], means)
-        exemplars, exemplar_values = landmark_rows[nearest], points[nearest]
-    else:
-        exemplars = _find_exemplars_among_rows(data, positive, first_level, labels, means)
-        exemplar_values = data.take(exemplars)
-    elsewhere = {} if isinstance(by_row.labels, np.ndarray) else {"_absorbed_at": by_row.absorbed_at}
-    attributes = elsewhere | {
-        "labels_": by_row.labels,
-        "parents_": by_row.parents,
-        "stability_": by_row.stability,
-        "n_clusters_": len(medoids),
-        "exemplar_indices_": exemplars.astype(np.int64),
-        "exemplars_": exemplar_values,
-        "medoid_indices_": leaves.rows[medoids].astype(np.int64),
-        "medoids_": take_in_order(values, medoids),
-        "hierarchy_": FusionHierarchy.of_fit(
-            tree.parents,
-            tree.absorbed_at,
-            tree.n_levels,
-            tree.rows,
-            tree.row_sizes,
-            replace(ending.tree, medoids=leaves.rows[ending.tree.medoids], level=ending.tree.level - tree.level_0),
-        ),
+        _join_left_out(data, positive, first_level, Landmarks(kept.points, kept.leaves))
+        clusters = Clusters.of(model, data, first_level, ending)  # a row that joined can be the first of its cluster
+    attributes = {
+        **_describe_clusters(data, positive, clusters, ending, kept),
         "choice_": ending.choice,
-        "_landmarks": Landmarks(points, labels[leaf_of_landmark]),
-        "_landmark_rows": landmark_rows,
+        "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves]),
+        "_landmark_rows": kept.rows,
+        **_hand_down(clusters, ending),  # the last one: it rewrites which leaf each row belongs to
     }
-    clustered = labels >= 0
-    sizes = np.bincount(labels[clustered], weights=leaves.sizes[clustered], minlength=len(medoids))
-    return attributes, sizes.astype(np.int64)
+    return attributes, clusters.sizes
+
+
+def keep_rows(data: Data, positive: IntArray | None, clusters: Clusters, rng: np.random.Generator) -> KeptRows:
+    """Sample the rows to keep: of rows that were read once, leaves only."""
+    first_level, medoids = clusters.first_level, clusters.medoids
+    leaves = first_level.leaves
+    if first_level.readable is None:
+        some = sample_landmarks(clusters.labels, medoids, rng)
+        rows, points = leaves.rows[some], take_in_order(clusters.values, some)
+    else:
+        rows = sample_landmarks(clusters.labels_of_rows, leaves.rows[medoids], rng, candidates=positive)
+        some, points = first_level.find_leaves(rows), first_level.readable.take(rows)
+    return KeptRows(rows, some, fill_missing(points, data.column_means))
+
+
+def find_central_rows(
+    data: Data, positive: IntArray | None, clusters: Clusters, kept: KeptRows, means: Any
+) -> tuple[IntArray, Any]:
+    """Return number and values of each cluster's most central row: of all rows if these can be read, or of those kept.
+
+    Rows of weight 0 are not among them.
+    """
+    readable = clusters.first_level.readable
+    if readable is None:
+        nearest = find_exemplars(ArrayRows(kept.points), clusters.labels[kept.leaves], means)
+        return kept.rows[nearest], kept.points[nearest]
+    labels = clusters.labels_of_rows
+    if positive is not None:
+        labels = np.where(np.isin(np.arange(len(labels)), positive, assume_unique=True), labels, -1)
+    rows = find_exemplars(FilledRows(readable, data.column_means), labels, means)
+    return rows, data.take(rows)
 
 
 def spread_out(of_relevant: NDArray[np.float64], relevant: IntArray | None, n_features: int) -> NDArray[np.float64]:
@@ -101,15 +140,37 @@ def spread_out(of_relevant: NDArray[np.float64], relevant: IntArray | None, n_fe
     return of_all
 
 
-def _find_exemplars_among_rows(
-    data: Data, positive: IntArray | None, first_level: FirstLevel, labels: IntArray, means: Any
-) -> IntArray:
-    """Return the exemplars of clusters among all rows that took part in the fit; those of weight 0 did not."""
-    assert first_level.readable is not None
-    of_rows = first_level.label(labels)
-    if positive is not None:
-        of_rows = np.where(np.isin(np.arange(len(of_rows)), positive, assume_unique=True), of_rows, -1)
-    return find_exemplars(FilledRows(first_level.readable, data.column_means), of_rows, means)
+def _describe_clusters(
+    data: Data, positive: IntArray | None, clusters: Clusters, ending: Ending, kept: KeptRows
+) -> dict[str, Any]:
+    """Return the attributes that have an entry for each cluster, and the number of clusters."""
+    medoids = clusters.medoids
+    means = ending.means[np.searchsorted(ending.medoids, medoids)]
+    exemplars, exemplar_values = find_central_rows(data, positive, clusters, kept, means)
+    return {
+        "n_clusters_": len(medoids),
+        "exemplar_indices_": exemplars.astype(np.int64),
+        "exemplars_": exemplar_values,
+        "medoid_indices_": clusters.first_level.leaves.rows[medoids].astype(np.int64),
+        "medoids_": take_in_order(clusters.values, medoids),
+    }
+
+
+def _hand_down(clusters: Clusters, ending: Ending) -> dict[str, Any]:
+    """Return the attributes that have an entry for each row, and the hierarchy."""
+    leaf_rows, merges = clusters.first_level.leaves.rows, ending.tree
+    by_row, tree = clusters.first_level.hand_down(ending.state, clusters.labels_of_rows)
+    merges = replace(merges, medoids=leaf_rows[merges.medoids], level=merges.level - tree.level_0)
+    is_here = isinstance(by_row.labels, np.ndarray)
+    return {
+        "labels_": by_row.labels,
+        "parents_": by_row.parents,
+        "stability_": by_row.stability,
+        "hierarchy_": FusionHierarchy.of_fit(
+            tree.parents, tree.absorbed_at, tree.n_levels, tree.rows, tree.row_sizes, merges
+        ),
+        **({} if is_here else {"_absorbed_at": by_row.absorbed_at}),
+    }
 
 
 def _join_left_out(data: Data, positive: IntArray, first_level: Any, landmarks: Landmarks) -> None:

@@ -1,0 +1,36 @@
+"""Whether the batches of a fit are local, and how wide their halos should be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.batches import count_batches
+from cohirf.algorithm.contract_batch import Contraction
+from cohirf.algorithm.local_batches import Locality
+from cohirf.algorithm.reach import find_reach
+from cohirf.data import Data
+
+
+def choose_locality(model: Any, data: Data, n_rows: int, contraction: Contraction) -> Locality | None:
+    """Return how the local batches of a fit are made; None if its batches are random, or if there is only one."""
+    views, batch_size = contraction.views, contraction.batch_size
+    if batch_size is None or count_batches(n_rows, batch_size) == 1 or model.batches == "random":
+        return None
+    if model.batches == "auto" and not (data.can_be_local and finds_number(views.method.prototype)):
+        return None
+    if not data.can_be_local:
+        raise ValueError(
+            'batches="local" is not available on Dask: use batches="random", or fit a source without client=.'
+        )
+    sees_everything = views.n_runs(data.n_features) == 1
+    reach = find_reach(views.method.prototype) if sees_everything else None
+    return Locality(batch_size, float(model.overlap), reach, views.entropy)
+
+
+def finds_number(estimator: Any) -> bool:
+    """Return whether a clustering method finds the number of clusters itself, and takes rows of features."""
+    if hasattr(estimator, "_base_method"):  # a model of ours
+        return estimator.n_clusters is None and finds_number(estimator._base_method())
+    method = BaseMethod.of(estimator)
+    return method.told is None and getattr(method.clusterer, "metric", None) != "precomputed"
