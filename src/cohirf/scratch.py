@@ -43,10 +43,11 @@ class ScratchStorage:
 
     def vector(self, n_rows: int, dtype: Any) -> NDArray[Any]:
         """Return an uninitialised vector with one entry for each row."""
-        with _naming(self.directory):
-            vector = _map(_make_file(self.directory), np.dtype(dtype), (n_rows,))
-        self.mappings.append(vector._mmap)  # type: ignore[attr-defined]  # numpy names it for this use only
-        return vector
+        return self._new(dtype, (n_rows,))
+
+    def matrix(self, n_rows: int, n_columns: int, dtype: Any) -> NDArray[Any]:
+        """Return an uninitialised matrix."""
+        return self._new(dtype, (n_rows, n_columns))
 
     def store(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return a copy of an array in a temporary file."""
@@ -64,6 +65,12 @@ class ScratchStorage:
         if hasattr(mmap, "MADV_DONTNEED"):
             for mapping in self.mappings:
                 mapping.madvise(mmap.MADV_DONTNEED)
+
+    def _new(self, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+        with _naming(self.directory):
+            array = _map(_make_file(self.directory), np.dtype(dtype), shape)
+        self.mappings.append(array._mmap)  # type: ignore[attr-defined]  # numpy names it for this use only
+        return array
 
 
 class ScratchGatherer:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from cohirf.algorithm.batches import LocalBatches
 from cohirf.algorithm.cells import Cells, Dealt
@@ -21,7 +22,7 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
-from cohirf.algorithm.storage import Storage
+from cohirf.algorithm.storage import ArrayRows, Rows, SomeRows, Storage
 
 SAMPLED_ROWS = 2**17  # rows on which cells are built, at least, if the data has so many
 SAMPLED_PER_CELL = 64
@@ -64,6 +65,24 @@ def make_local_batches(
     dealer = _Dealer(rows, cells, locality)
     batches = dealer.deal(storage)
     return replace(batches, is_exact=is_exact and not dealer.is_thinned)
+
+
+def sort_by_batch(active: ActiveRows, batches: LocalBatches, storage: Storage) -> Rows:
+    """Return the same rows, read once and stored batch after batch, so that those of a batch are read at once."""
+    values, n_rows = active.values, active.values.n_rows
+    first = values.take(np.arange(min(1, n_rows)))
+    if sparse.issparse(first):
+        return values
+    place = storage.vector(n_rows, index_dtype(n_rows))
+    for block in row_blocks(active.n_rows, DEALT_ROWS):
+        place[active.at(batches.home[block])] = np.arange(block.start, block.stop)
+    if active.index is not None:  # rows of weight 0 are in no batch, and come last
+        place[np.setdiff1d(np.arange(n_rows), active.index, assume_unique=True)] = np.arange(active.n_rows, n_rows)
+    matrix = storage.matrix(n_rows, first.shape[1], first.dtype)
+    for block in row_blocks(n_rows, DEALT_ROWS):
+        matrix[place[block]] = values.take(np.arange(block.start, block.stop))
+        storage.release()
+    return SomeRows(ArrayRows(matrix), place)
 
 
 def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool]:

@@ -41,6 +41,9 @@ class Storage(Protocol):
     def vector(self, n_rows: int, dtype: Any) -> NDArray[Any]:
         """Return an uninitialised vector with one entry for each row."""
 
+    def matrix(self, n_rows: int, n_columns: int, dtype: Any) -> NDArray[Any]:
+        """Return an uninitialised matrix."""
+
     def gather(self) -> Gatherer:
         """Return an object that collects the rows that later levels read."""
 
@@ -83,8 +86,8 @@ class ArrayRows:
         return int(self.X.data.nbytes)
 
     def take(self, rows: IntArray) -> Any:
-        """Return the given rows (sorted, distinct); if all rows are asked for, the data itself, not a copy."""
-        if len(rows) == self.n_rows:
+        """Return the given rows, in any order; if all rows are asked for in order, the data itself, not a copy."""
+        if len(rows) == self.n_rows and bool((rows[1:] > rows[:-1]).all()):
             return self.X
         if sparse.issparse(self.X):
             return self.X[rows]
@@ -132,7 +135,7 @@ class RowsWithFeatures:
 
 @dataclass(frozen=True)
 class SomeRows:
-    """A subset of rows, numbered by their position in it. They are read from the other rows when they are needed."""
+    """A subset of rows, or all in another order, numbered by their position in it. They are read when needed."""
 
     values: Rows
     rows: IntArray
@@ -203,6 +206,10 @@ class MemoryStorage:
     def vector(self, n_rows: int, dtype: Any) -> NDArray[Any]:
         """Return an uninitialised vector with one entry for each row."""
         return np.empty(n_rows, dtype=dtype)
+
+    def matrix(self, n_rows: int, n_columns: int, dtype: Any) -> NDArray[Any]:
+        """Return an uninitialised matrix."""
+        return np.empty((n_rows, n_columns), dtype=dtype)
 
     def gather(self) -> MemoryGatherer:
         """Return an object that collects the rows that later levels read."""
