@@ -208,7 +208,10 @@ class _Builder:
             values = np.sort(points[:, axis])
             middle = min(max(1, round(share * len(values))), len(values) - 1)
             # the first row on the right; rows with the same value stay together
-            first, last = np.searchsorted(values, values[middle], side="left"), np.searchsorted(values, values[middle], side="right")
+            first, last = (
+                np.searchsorted(values, values[middle], side="left"),
+                np.searchsorted(values, values[middle], side="right"),
+            )
             place = first if middle - first <= last - middle or last == len(values) else last
             if LEAST_SHARE * share * len(values) < place < len(values) * (1 - LEAST_SHARE * (1 - share)):
                 return axis, float((values[place - 1] + values[place]) / 2)

@@ -47,9 +47,7 @@ def find_parts(links: Links, home: IntArray, leaves: Survivors, batch: IntArray,
     here, there, n_shared = pairs.row, pairs.col, pairs.data
     if not is_exact:
         # rows of each of the two clusters among all that their two batches have in common
-        of_here, of_there = (
-            _sum_pairs(leaf, batch[other], n_shared) for leaf, other in ((here, there), (there, here))
-        )
+        of_here, of_there = (_sum_pairs(leaf, batch[other], n_shared) for leaf, other in ((here, there), (there, here)))
         enough = (n_shared >= MIN_SHARED) & (n_shared >= MIN_SHARE * np.minimum(of_here, of_there))
         here, there = here[enough], there[enough]
     graph = sparse.coo_array((np.ones(len(here), dtype=bool), (here, there)), shape=shape)

@@ -256,7 +256,9 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
         halo = None if run.halos is None else run.halos[number]
         if halo is not None and len(halo):
             together = _stack(X, task.values.take(halo))  # type: ignore[union-attr]
-            batch = contract_batch(together, _add_halo_mass(mass, task, number), contraction, place, engine, shown, len(halo))
+            batch = contract_batch(
+                together, _add_halo_mass(mass, task, number), contraction, place, engine, shown, len(halo)
+            )
             links.append(_find_links(task, batch, contracted, halo))
         else:
             batch = contract_batch(X, mass, contraction, place, engine, shown)

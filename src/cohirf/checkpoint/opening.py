@@ -20,7 +20,7 @@ from cohirf.durable.json_text import require_count, require_keys, seal, unseal
 from cohirf.durable.locks import try_lock
 from cohirf.durable.reading import read_bytes
 
-FORMAT, FORMAT_VERSION = "cohirf-checkpoint", 3
+FORMAT, FORMAT_VERSION = "cohirf-checkpoint", 4
 MANIFEST, JOURNAL, LOCK = "manifest.json", "journal", "lock"
 MAX_MANIFEST_BYTES = 2**26  # the parameters of a base method may be long
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.algorithm.runs import ContractedRun, RunTask, Survivors
+from cohirf.algorithm.runs import ContractedRun, Links, RunTask, Survivors
 from cohirf.durable.arrays import (
     CSR_KINDS,
     CSR_PARTS,
@@ -42,7 +42,8 @@ from cohirf.finite import find_fault
 N_COSTS = 6
 OF_ROWS = {"survivor_of", "row_stability"}  # the map from rows to survivors
 MATRICES = ("values", "means")  # arrays or CSR matrices
-OPTIONAL = {*MATRICES, "mass", "weights"} | OF_ROWS
+OF_LINKS = {"link_rows", "link_survivors", "link_by_core"}  # what local batches have in common
+OPTIONAL = {*MATRICES, "mass", "weights"} | OF_ROWS | OF_LINKS
 
 LAYOUTS = {
     "rows": ArrayLayout(INTEGERS, ("survivors",)),
@@ -59,6 +60,9 @@ LAYOUTS = {
     "view_stability": ArrayLayout(("<f8",), ("batches", "views")),
     "survivor_of": ArrayLayout(INTEGERS, ("rows",)),
     "row_stability": ArrayLayout(("<f4",), ("rows",)),
+    "link_rows": ArrayLayout(INTEGERS, ("links",)),
+    "link_survivors": ArrayLayout(INTEGERS, ("links",)),
+    "link_by_core": ArrayLayout(("|b1",), ("links known to be core",)),
 }
 for _matrix in MATRICES:
     LAYOUTS |= {
@@ -81,6 +85,12 @@ def encode(entry: JournalEntry) -> tuple[bytes, list[memoryview]]:
     survivors, outcome = entry.outcome.survivors, entry.outcome
     parts = {field.name: getattr(survivors, field.name) for field in fields(survivors)}
     parts |= {"survivor_of": outcome.survivor_of, "row_stability": outcome.stability}
+    if outcome.links is not None:
+        parts |= {
+            "link_rows": outcome.links.rows,
+            "link_survivors": outcome.links.survivors,
+            "link_by_core": np.array([outcome.links.by_core]),
+        }
     csr = {}
     for name in MATRICES:
         if sparse.issparse(parts[name]):
@@ -103,15 +113,16 @@ def decode(header: bytes, data: bytes) -> JournalEntry:
     level, batch = (require_count(number, "a place") for number in content["place"])
     arrays = _read_arrays(content["arrays"], data)
     matrices = _take_csr(arrays, content["csr"])
-    names = {field.name for field in fields(Survivors)} | OF_ROWS
+    names = {field.name for field in fields(Survivors)} | OF_ROWS | OF_LINKS
     missing = names - OPTIONAL - arrays.keys()
     if missing:
         raise ValueError(f"a record lacks the arrays {sorted(missing)}")
     parts: dict[str, Any] = dict.fromkeys(OPTIONAL) | arrays | matrices
     survivor_of, row_stability = parts.pop("survivor_of"), parts.pop("row_stability")
+    links = _read_links([parts.pop(name) for name in ("link_rows", "link_survivors", "link_by_core")])
     survivors = Survivors(**parts)
     _check_survivors(survivors)
-    return JournalEntry((level, batch), ContractedRun(survivors, survivor_of, row_stability))
+    return JournalEntry((level, batch), ContractedRun(survivors, survivor_of, row_stability, links))
 
 
 def check_against_task(entry: JournalEntry, task: RunTask, contraction: Contraction, n_features: int) -> None:
@@ -170,6 +181,15 @@ def _read_arrays(content: Mapping[str, Any], data: bytes) -> Arrays:
     return arrays
 
 
+def _read_links(parts: list[NDArray[Any] | None]) -> Links | None:
+    rows, survivors, by_core = parts
+    if rows is None and survivors is None and by_core is None:
+        return None
+    if rows is None or survivors is None or by_core is None or len(by_core) != 1:
+        raise ValueError("a record has a part of the links between batches only")
+    return Links(rows, survivors, bool(by_core[0]))
+
+
 def _take_csr(arrays: Arrays, csr: Mapping[str, Any]) -> dict[str, Any]:
     """Remove the parts of CSR matrices from ``arrays``, and return the matrices."""
     matrices = {}
@@ -220,8 +240,17 @@ def _check_rows(outcome: ContractedRun, task: RunTask) -> None:
         raise ValueError(f"the survivors of run {place} do not represent its rows")
     if (outcome.survivor_of is None) != task.keeps_map or (outcome.stability is None) != task.keeps_map:
         raise ValueError(f"run {place} should have the survivor of each row unless this is kept with the rows")
+    if outcome.links is not None:
+        _check_links(outcome.links, task, survivors)
     if outcome.survivor_of is not None and outcome.stability is not None:
         _check_map(outcome.survivor_of, outcome.stability, survivors, offsets, run.length)
+
+
+def _check_links(links: Links, task: RunTask, survivors: Survivors) -> None:
+    """Check that links are between rows of halos and survivors of the run."""
+    around = np.concatenate([np.empty(0, dtype=np.int64), *(task.run.halos or ())])
+    if not np.isin(links.rows, around).all() or not np.isin(links.survivors, survivors.rows).all():
+        raise ValueError(f"run {task.place} is linked to rows that are not around its batches")
 
 
 def _check_map(
