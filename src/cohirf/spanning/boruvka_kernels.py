@@ -3,6 +3,9 @@
 In each round, each component finds its lightest edge to another component. Most edges are found in the lists of nearest
 neighbours. A row needs a walk through the tree only if a row outside its list could be joined by a lighter edge than
 the lightest one that its component has found so far. All distances are squared.
+
+Many edges have the same weight: the core distance of a row that they share. The shorter one of two such edges counts as
+the lighter one. So the tree is unique, unless distances are equal, too, and it does not depend on the batches.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ class Lightest(NamedTuple):
     """The lightest edge that leaves each component, found so far; a component is named by its root."""
 
     weights: Any
+    lengths: Any
     inside: Any  # position inside the component
     outside: Any
 
@@ -36,7 +40,7 @@ def spanning_edges(tree: Any, columns: Any, core: Any, neighbours: Any, distance
     n = len(core)
     pairs = np.empty((n - 1, 2), dtype=np.int32)
     n_pairs = 0
-    lightest = Lightest(np.empty(n), np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32))
+    lightest = Lightest(np.empty(n), np.empty(n), np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32))
     node_core = _lowest_in_nodes(tree, core)
     room = np.empty(longest_leaf(tree))
     grows = True
@@ -70,13 +74,19 @@ def flatten(parents: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _offer(lightest: Any, components: Any, i: Any, j: Any, weight: Any) -> None:
-    """Note an edge, if it is the lightest one of either component."""
-    a, b = components[i], components[j]
-    if weight < lightest.weights[a]:
-        lightest.weights[a], lightest.inside[a], lightest.outside[a] = weight, i, j
-    if weight < lightest.weights[b]:
-        lightest.weights[b], lightest.inside[b], lightest.outside[b] = weight, j, i
+def _is_lighter(weight: Any, length: Any, lightest: Any, component: Any) -> Any:
+    """Return whether an edge is lighter than the lightest one of a component so far."""
+    if weight == lightest.weights[component]:
+        return length < lightest.lengths[component]
+    return weight < lightest.weights[component]
+
+
+@njit(cache=True, nogil=True)
+def _offer(lightest: Any, component: Any, i: Any, j: Any, weight: Any, length: Any) -> None:
+    """Note an edge, if it is the lightest one of a component."""
+    if _is_lighter(weight, length, lightest, component):
+        lightest.weights[component], lightest.lengths[component] = weight, length
+        lightest.inside[component], lightest.outside[component] = i, j
 
 
 @njit(cache=True, nogil=True)
@@ -85,12 +95,14 @@ def _search_lists(core: Any, neighbours: Any, distances2: Any, components: Any, 
     for i in range(len(core)):
         own = components[i]
         for place in range(neighbours.shape[1]):
-            at_least = max(core[i], distances2[i, place])
-            if at_least >= lightest.weights[own]:
+            length = distances2[i, place]
+            at_least = max(core[i], length)
+            if not _is_lighter(at_least, length, lightest, own):
                 break
             j = neighbours[i, place]
             if components[j] != own:
-                _offer(lightest, components, i, j, max(at_least, core[j]))
+                _offer(lightest, own, i, j, max(at_least, core[j]), length)
+                _offer(lightest, components[j], j, i, max(at_least, core[j]), length)
 
 
 @njit(cache=True, nogil=True)
@@ -108,7 +120,7 @@ def _search_tree(
         stack = [(0.0, 0)]
         while len(stack) > 0:
             gap, node = stack.pop()
-            if max(gap, node_core[node]) >= heaviest:
+            if gap >= heaviest or node_core[node] > heaviest:
                 continue
             if node_components[node] != MIXED and node_components[node] == node_components[leaf]:
                 continue
@@ -152,8 +164,9 @@ def _search_rows(
         for place in range(tree.ends[other] - tree.starts[other]):
             j = tree.starts[other] + place
             weight = max(core[i], core[j], room[place])
-            if weight < lightest.weights[own] and components[j] != own:
-                _offer(lightest, components, i, j, weight)
+            if components[j] != own and _is_lighter(weight, room[place], lightest, own):
+                _offer(lightest, own, i, j, weight, room[place])
+                _offer(lightest, components[j], j, i, weight, room[place])
 
 
 @njit(cache=True, nogil=True)
