@@ -1,37 +1,20 @@
 """Compiled kernels of DBSCAN on a tree of boxes, for data with too many features for a grid.
 
-Rows are halved recursively along the longest side of their bounding box. Boxes that are farther apart than the radius
-have no neighbours in each other, and boxes whose farthest corners are within the radius are treated as a whole. A box
-whose diagonal is within the radius is a cell: all its rows are neighbours of each other. So few pairs of rows are
-compared, and memory is linear in the number of rows for any radius.
+Boxes that are farther apart than the radius have no neighbours in each other, and boxes whose farthest corners are
+within the radius are treated as a whole. A box whose diagonal is within the radius is a cell: all its rows are
+neighbours of each other. So few pairs of rows are compared, and memory is linear in the number of rows for any radius.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-LEAF_ROWS = 48
+from cohirf.box_tree import build_tree, gap2, point_gap2, squared_distance
+
 MIXED = -1
-
-
-class Tree(NamedTuple):
-    """Rows sorted by node; the root is node 0, and children come after their parents.
-
-    Node ``v`` has the rows ``starts[v]:ends[v]``, with total weight ``weights[v]`` and bounding box ``boxes[v]``: the
-    lowest, then the highest value of each feature. Its children are ``children[v]`` and the next node; for a leaf,
-    ``children[v]`` is 0.
-    """
-
-    points: Any
-    rows: Any  # their numbers in the data
-    starts: Any
-    ends: Any
-    children: Any
-    boxes: Any
-    weights: Any
 
 
 @njit(cache=True, nogil=True)
@@ -51,110 +34,6 @@ def cluster(X: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def build_tree(X: Any, rows: Any, weights: Any) -> Any:
-    """Build the tree of the given rows of the data."""
-    points, rows = np.empty((len(rows), X.shape[1])), rows.copy()
-    for i in range(len(rows)):
-        points[i] = X[rows[i]]
-    starts, ends, children = _halve(points, rows)
-    boxes = np.empty((len(starts), 2 * X.shape[1]))
-    totals = np.zeros(len(starts))
-    for node in range(len(starts) - 1, -1, -1):
-        child = children[node]
-        if child == 0:
-            _box(points, starts[node], ends[node], boxes, node)
-            for i in range(starts[node], ends[node]):
-                totals[node] += weights[rows[i]]
-        else:
-            for j in range(X.shape[1]):
-                boxes[node, j] = min(boxes[child, j], boxes[child + 1, j])
-                high = X.shape[1] + j
-                boxes[node, high] = max(boxes[child, high], boxes[child + 1, high])
-            totals[node] = totals[child] + totals[child + 1]
-    return Tree(points, rows, starts, ends, children, boxes, totals)
-
-
-@njit(cache=True, nogil=True)
-def _halve(points: Any, rows: Any) -> Any:
-    """Sort rows by node; return the start, the end and the first child of each node."""
-    most = 2 * len(points)  # memory that is never written to is not allocated by the system
-    starts, ends = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
-    children = np.zeros(most, dtype=np.int64)
-    starts[0], ends[0] = 0, len(points)
-    box = np.empty((1, 2 * points.shape[1]))
-    n_nodes, node = 1, 0
-    while node < n_nodes:
-        start, end = starts[node], ends[node]
-        if end - start > LEAF_ROWS:
-            _box(points, start, end, box, 0)
-            middle = _split(points, rows, start, end, box[0])
-            if middle < end:
-                children[node] = n_nodes
-                starts[n_nodes], ends[n_nodes] = start, middle
-                starts[n_nodes + 1], ends[n_nodes + 1] = middle, end
-                n_nodes += 2
-        node += 1
-    return starts[:n_nodes].copy(), ends[:n_nodes].copy(), children[:n_nodes].copy()
-
-
-@njit(cache=True, nogil=True)
-def _box(points: Any, start: Any, end: Any, boxes: Any, box: Any) -> None:
-    """Write the box around ``points[start:end]``: its lowest, then its highest values."""
-    d = points.shape[1]
-    for j in range(d):
-        boxes[box, j] = boxes[box, d + j] = points[start, j]
-    for i in range(start + 1, end):
-        for j in range(d):
-            boxes[box, j] = min(boxes[box, j], points[i, j])
-            boxes[box, d + j] = max(boxes[box, d + j], points[i, j])
-
-
-@njit(cache=True, nogil=True)
-def _split(points: Any, rows: Any, start: Any, end: Any, box: Any) -> Any:
-    """Move the rows in the lower half of their box to the front; return their end, or ``end`` if all are equal."""
-    d = points.shape[1]
-    side = 0
-    for j in range(1, d):
-        if box[d + j] - box[j] > box[d + side] - box[side]:
-            side = j
-    low, high = box[side], box[d + side]
-    if low == high:
-        return end
-    middle = low / 2 + high / 2  # does not overflow, even if high - low does
-    if not low <= middle < high:  # between neighbouring floats the mean may round to either side
-        middle = low
-    i, k = start, end
-    while i < k:
-        if points[i, side] <= middle:
-            i += 1
-        else:
-            k -= 1
-            for j in range(d):
-                points[i, j], points[k, j] = points[k, j], points[i, j]
-            rows[i], rows[k] = rows[k], rows[i]
-    return i
-
-
-@njit(cache=True, nogil=True)
-def _squared_distance(x: Any, points: Any, i: Any) -> Any:
-    total = 0.0
-    for j in range(len(x)):
-        total += (x[j] - points[i, j]) * (x[j] - points[i, j])
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _gap2(boxes: Any, a: Any, b: Any) -> Any:
-    """Return the smallest squared distance between points of two boxes."""
-    d = boxes.shape[1] // 2
-    total = 0.0
-    for j in range(d):
-        gap = max(0.0, boxes[b, j] - boxes[a, d + j], boxes[a, j] - boxes[b, d + j])
-        total += gap * gap
-    return total
-
-
-@njit(cache=True, nogil=True)
 def _reach2(boxes: Any, a: Any, b: Any) -> Any:
     """Return the largest squared distance between points of two boxes, or of one."""
     d = boxes.shape[1] // 2
@@ -162,17 +41,6 @@ def _reach2(boxes: Any, a: Any, b: Any) -> Any:
     for j in range(d):
         reach = max(boxes[b, d + j] - boxes[a, j], boxes[a, d + j] - boxes[b, j])
         total += reach * reach
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _point_gap2(x: Any, boxes: Any, box: Any) -> Any:
-    """Return the squared distance of a point from a box."""
-    d = len(x)
-    total = 0.0
-    for j in range(d):
-        gap = max(0.0, boxes[box, j] - x[j], x[j] - boxes[box, d + j])
-        total += gap * gap
     return total
 
 
@@ -213,7 +81,7 @@ def _find_core_of_leaf(tree: Any, leaf: Any, weights: Any, radius2: Any, min_wei
             n_seen += 1
             if is_whole:
                 weight += tree.weights[node]
-            elif _point_gap2(tree.points[i], tree.boxes, node) <= radius2:
+            elif point_gap2(tree.points[i], tree.boxes, node) <= radius2:
                 weight += _weight_near(tree, weights, tree.points[i], node, radius2)
         is_core[tree.rows[i]] = weight >= min_weight
 
@@ -223,7 +91,7 @@ def _weight_near(tree: Any, weights: Any, x: Any, leaf: Any, radius2: Any) -> An
     """Return the weight of the rows of a leaf that are within the radius of a point."""
     total = 0.0
     for i in range(tree.starts[leaf], tree.ends[leaf]):
-        if _squared_distance(x, tree.points, i) <= radius2:
+        if squared_distance(x, tree.points, i) <= radius2:
             total += weights[tree.rows[i]]
     return total
 
@@ -232,14 +100,14 @@ def _weight_near(tree: Any, weights: Any, x: Any, leaf: Any, radius2: Any) -> An
 def _look_ahead(tree: Any, leaf: Any, radius2: Any, ahead: Any, near: Any) -> None:
     """Pop a node from ``ahead``: skip it if it is far, add it to ``near`` if it is near, or else push its children."""
     node = ahead.pop()
-    if _gap2(tree.boxes, leaf, node) > radius2:
+    if gap2(tree.boxes, leaf, node) > radius2:
         return
     is_whole = _reach2(tree.boxes, leaf, node) <= radius2
     if is_whole or tree.children[node] == 0:
         near.append((node, is_whole))
         return
     one, two = tree.children[node], tree.children[node] + 1
-    if _gap2(tree.boxes, leaf, one) < _gap2(tree.boxes, leaf, two):
+    if gap2(tree.boxes, leaf, one) < gap2(tree.boxes, leaf, two):
         one, two = two, one
     ahead.append(one)
     ahead.append(two)
@@ -322,7 +190,7 @@ def _connect_nodes(tree: Any, a: Any, b: Any, radius2: Any, parents: Any, member
     stack = [(a, b)]
     while len(stack) > 0:
         a, b = stack.pop()
-        if _are_joined(parents, members, a, b) or _gap2(tree.boxes, a, b) > radius2:
+        if _are_joined(parents, members, a, b) or gap2(tree.boxes, a, b) > radius2:
             continue
         if _reach2(tree.boxes, a, b) <= radius2:
             _join_all(tree, a, b, parents, members)
@@ -332,7 +200,7 @@ def _connect_nodes(tree: Any, a: Any, b: Any, radius2: Any, parents: Any, member
             if _second_is_to_halve(tree, a, b):
                 a, b = b, a
             near, far = tree.children[a], tree.children[a] + 1
-            if _gap2(tree.boxes, far, b) < _gap2(tree.boxes, near, b):
+            if gap2(tree.boxes, far, b) < gap2(tree.boxes, near, b):
                 near, far = far, near
             stack.append((far, b))
             stack.append((near, b))
@@ -363,7 +231,7 @@ def _connect_rows(tree: Any, a: Any, b: Any, radius2: Any, parents: Any) -> None
     for i in range(tree.starts[a], tree.ends[a]):
         x = tree.points[i]
         for k in range(i + 1 if a == b else tree.starts[b], tree.ends[b]):
-            if _squared_distance(x, tree.points, k) <= radius2:
+            if squared_distance(x, tree.points, k) <= radius2:
                 _join(parents, i, k)
 
 
@@ -394,19 +262,19 @@ def _label_border(tree: Any, X: Any, radius2: Any, labels: Any) -> None:
 @njit(cache=True, nogil=True)
 def _nearest_label(tree: Any, x: Any, radius2: Any, labels: Any) -> Any:
     best, label = radius2, -1
-    stack = [(_point_gap2(x, tree.boxes, 0), 0)]
+    stack = [(point_gap2(x, tree.boxes, 0), 0)]
     while len(stack) > 0:
         gap2, node = stack.pop()
         if gap2 > best:
             continue
         if tree.children[node] == 0:
             for i in range(tree.starts[node], tree.ends[node]):
-                distance, other = _squared_distance(x, tree.points, i), labels[tree.rows[i]]
+                distance, other = squared_distance(x, tree.points, i), labels[tree.rows[i]]
                 if distance < best or (distance == best and (label < 0 or other < label)):
                     best, label = distance, other
         else:
             one, two = tree.children[node], tree.children[node] + 1
-            one_gap2, two_gap2 = _point_gap2(x, tree.boxes, one), _point_gap2(x, tree.boxes, two)
+            one_gap2, two_gap2 = point_gap2(x, tree.boxes, one), point_gap2(x, tree.boxes, two)
             if one_gap2 < two_gap2:
                 one, two, one_gap2, two_gap2 = two, one, two_gap2, one_gap2
             stack.append((one_gap2, one))

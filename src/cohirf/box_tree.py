@@ -1,0 +1,142 @@
+"""A tree of boxes: rows halved recursively along the longest side of their bounding box."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+LEAF_ROWS = 48
+
+
+class Tree(NamedTuple):
+    """Rows sorted by node; the root is node 0, and children come after their parents.
+
+    Node ``v`` has the rows ``starts[v]:ends[v]``, with total weight ``weights[v]`` and bounding box ``boxes[v]``: the
+    lowest, then the highest value of each feature. Its children are ``children[v]`` and the next node; for a leaf,
+    ``children[v]`` is 0.
+    """
+
+    points: Any
+    rows: Any  # their numbers in the data
+    starts: Any
+    ends: Any
+    children: Any
+    boxes: Any
+    weights: Any
+
+
+@njit(cache=True, nogil=True)
+def build_tree(X: Any, rows: Any, weights: Any) -> Any:
+    """Build the tree of the given rows of the data."""
+    points, rows = np.empty((len(rows), X.shape[1])), rows.copy()
+    for i in range(len(rows)):
+        points[i] = X[rows[i]]
+    starts, ends, children = _halve(points, rows)
+    boxes = np.empty((len(starts), 2 * X.shape[1]))
+    totals = np.zeros(len(starts))
+    for node in range(len(starts) - 1, -1, -1):
+        child = children[node]
+        if child == 0:
+            _box(points, starts[node], ends[node], boxes, node)
+            for i in range(starts[node], ends[node]):
+                totals[node] += weights[rows[i]]
+        else:
+            for j in range(X.shape[1]):
+                boxes[node, j] = min(boxes[child, j], boxes[child + 1, j])
+                high = X.shape[1] + j
+                boxes[node, high] = max(boxes[child, high], boxes[child + 1, high])
+            totals[node] = totals[child] + totals[child + 1]
+    return Tree(points, rows, starts, ends, children, boxes, totals)
+
+
+@njit(cache=True, nogil=True)
+def _halve(points: Any, rows: Any) -> Any:
+    """Sort rows by node; return the start, the end and the first child of each node."""
+    most = 2 * len(points)  # memory that is never written to is not allocated by the system
+    starts, ends = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    children = np.zeros(most, dtype=np.int64)
+    starts[0], ends[0] = 0, len(points)
+    box = np.empty((1, 2 * points.shape[1]))
+    n_nodes, node = 1, 0
+    while node < n_nodes:
+        start, end = starts[node], ends[node]
+        if end - start > LEAF_ROWS:
+            _box(points, start, end, box, 0)
+            middle = _split(points, rows, start, end, box[0])
+            if middle < end:
+                children[node] = n_nodes
+                starts[n_nodes], ends[n_nodes] = start, middle
+                starts[n_nodes + 1], ends[n_nodes + 1] = middle, end
+                n_nodes += 2
+        node += 1
+    return starts[:n_nodes].copy(), ends[:n_nodes].copy(), children[:n_nodes].copy()
+
+
+@njit(cache=True, nogil=True)
+def _box(points: Any, start: Any, end: Any, boxes: Any, box: Any) -> None:
+    """Write the box around ``points[start:end]``: its lowest, then its highest values."""
+    d = points.shape[1]
+    for j in range(d):
+        boxes[box, j] = boxes[box, d + j] = points[start, j]
+    for i in range(start + 1, end):
+        for j in range(d):
+            boxes[box, j] = min(boxes[box, j], points[i, j])
+            boxes[box, d + j] = max(boxes[box, d + j], points[i, j])
+
+
+@njit(cache=True, nogil=True)
+def _split(points: Any, rows: Any, start: Any, end: Any, box: Any) -> Any:
+    """Move the rows in the lower half of their box to the front; return their end, or ``end`` if all are equal."""
+    d = points.shape[1]
+    side = 0
+    for j in range(1, d):
+        if box[d + j] - box[j] > box[d + side] - box[side]:
+            side = j
+    low, high = box[side], box[d + side]
+    if low == high:
+        return end
+    middle = low / 2 + high / 2  # does not overflow, even if high - low does
+    if not low <= middle < high:  # between neighbouring floats the mean may round to either side
+        middle = low
+    i, k = start, end
+    while i < k:
+        if points[i, side] <= middle:
+            i += 1
+        else:
+            k -= 1
+            for j in range(d):
+                points[i, j], points[k, j] = points[k, j], points[i, j]
+            rows[i], rows[k] = rows[k], rows[i]
+    return i
+
+
+@njit(cache=True, nogil=True)
+def squared_distance(x: Any, points: Any, i: Any) -> Any:
+    total = 0.0
+    for j in range(len(x)):
+        total += (x[j] - points[i, j]) * (x[j] - points[i, j])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def gap2(boxes: Any, a: Any, b: Any) -> Any:
+    """Return the smallest squared distance between points of two boxes."""
+    d = boxes.shape[1] // 2
+    total = 0.0
+    for j in range(d):
+        gap = max(0.0, boxes[b, j] - boxes[a, d + j], boxes[a, j] - boxes[b, d + j])
+        total += gap * gap
+    return total
+
+
+@njit(cache=True, nogil=True)
+def point_gap2(x: Any, boxes: Any, box: Any) -> Any:
+    """Return the squared distance of a point from a box."""
+    d = len(x)
+    total = 0.0
+    for j in range(d):
+        gap = max(0.0, boxes[box, j] - x[j], x[j] - boxes[box, d + j])
+        total += gap * gap
+    return total

@@ -1,0 +1,141 @@
+"""What an HDBSCAN estimator of scikit-learn, hdbscan or fast_hdbscan is asked to do, in one convention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of HDBSCAN.
+
+    Attributes
+    ----------
+    min_samples : int
+        Rank of the neighbour at the core distance of a row. The row itself has rank 1, as in scikit-learn.
+    min_cluster_size : int
+        Size of the smallest clusters; at least 2.
+    leaves : bool
+        Select the leaves of the condensed tree, not the most stable clusters.
+    epsilon : float
+        Clusters that split off at distances below this are not separated.
+    max_cluster_size : float
+        Larger clusters are not selected for their stability.
+    allow_single_cluster : bool
+        The root of the condensed tree may be selected.
+    as_fast_hdbscan : bool
+        Treat the root as fast_hdbscan does: ``epsilon`` may select it even if ``allow_single_cluster`` is False; it is
+        never selected where the condensed tree has no split; and its size is ``n_rows - 1``.
+    """
+
+    min_samples: int
+    min_cluster_size: int
+    leaves: bool = False
+    epsilon: float = 0.0
+    max_cluster_size: float = math.inf
+    allow_single_cluster: bool = False
+    as_fast_hdbscan: bool = False
+
+
+def settings_of(estimator: Any) -> Settings | None:
+    """Return the settings of an HDBSCAN estimator.
+
+    Parameters
+    ----------
+    estimator : object
+        Any estimator.
+
+    Returns
+    -------
+    Settings or None
+        None for an estimator that is not the class ``HDBSCAN`` of scikit-learn, hdbscan or fast_hdbscan itself, and for
+        parameters that ask for more than a spanning tree of Euclidean distances gives, or that are not valid.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import DBSCAN, HDBSCAN
+    >>> from cohirf.spanning.settings import settings_of
+    >>> settings_of(HDBSCAN(min_cluster_size=15)).min_samples
+    15
+    >>> settings_of(HDBSCAN(metric="manhattan")) is None and settings_of(DBSCAN()) is None
+    True
+    """
+    kind = type(estimator)
+    translate = TRANSLATIONS.get(f"{kind.__module__}.{kind.__qualname__}")
+    return translate(estimator) if translate is not None and _is_valid(estimator) else None
+
+
+def _of_sklearn(model: Any) -> Settings | None:
+    if not _is_euclidean(model.metric, (model.metric_params or {}).get("p", 2)) or model.alpha != 1:
+        return None
+    if set(model.metric_params or {}) - {"p"}:
+        return None
+    most = math.inf if model.max_cluster_size is None else model.max_cluster_size
+    return _settings(model, _min_samples(model), most)
+
+
+def _of_hdbscan(model: Any) -> Settings | None:
+    if not _is_euclidean(model.metric, model.p) or model.alpha != 1 or model._metric_kwargs:
+        return None
+    if model.cluster_selection_persistence != 0 or model.cluster_selection_epsilon_max != math.inf:
+        return None
+    if model.match_reference_implementation:
+        return None
+    return _settings(model, _min_samples(model) + 1, model.max_cluster_size or math.inf)
+
+
+def _of_fast_hdbscan(model: Any) -> Settings | None:
+    if model.metric != "euclidean" or model.knn_k is not None or model.semi_supervised:
+        return None
+    if model.cannot_link is not None or model.cannot_link_groups is not None:
+        return None
+    if model.cluster_selection_persistence != 0:
+        return None
+    rank = _min_samples(model)
+    rank += rank > 1  # core distances are 0 if it is 1, and are those of this neighbour otherwise
+    return _settings(model, rank, model.max_cluster_size, as_fast_hdbscan=True)
+
+
+TRANSLATIONS: dict[str, Callable[[Any], Settings | None]] = {  # names, because the packages may not be installed
+    "sklearn.cluster._hdbscan.hdbscan.HDBSCAN": _of_sklearn,
+    "hdbscan.hdbscan_.HDBSCAN": _of_hdbscan,
+    "fast_hdbscan.hdbscan.HDBSCAN": _of_fast_hdbscan,
+}
+
+
+def _min_samples(model: Any) -> Any:
+    return model.min_cluster_size if model.min_samples is None else model.min_samples
+
+
+def _is_euclidean(metric: Any, p: Any) -> bool:
+    return isinstance(metric, str) and (metric in ("euclidean", "l2") or (metric in ("minkowski", "p") and p == 2))
+
+
+def _settings(model: Any, min_samples: Any, max_cluster_size: Any, as_fast_hdbscan: bool = False) -> Settings:
+    return Settings(
+        min_samples=min_samples,
+        min_cluster_size=model.min_cluster_size,
+        leaves=model.cluster_selection_method == "leaf",
+        epsilon=model.cluster_selection_epsilon,
+        max_cluster_size=max_cluster_size,
+        allow_single_cluster=bool(model.allow_single_cluster),
+        as_fast_hdbscan=as_fast_hdbscan,
+    )
+
+
+def _is_valid(model: Any) -> bool:
+    """Return whether parameters are valid; if not, the method itself is to say so."""
+    rank, size, epsilon = _min_samples(model), model.min_cluster_size, model.cluster_selection_epsilon
+    return bool(
+        isinstance(rank, Integral)
+        and rank >= 1
+        and isinstance(size, Integral)
+        and size >= 2
+        and isinstance(epsilon, Real)
+        and epsilon >= 0
+        and model.cluster_selection_method in ("eom", "leaf")
+    )
