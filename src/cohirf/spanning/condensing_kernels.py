@@ -108,7 +108,7 @@ def climb(found: Any, is_selected: Any, epsilon: Any, allow_root: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def label_rows(found: Any, is_selected: Any, clusters: Any, left_at: Any, epsilon: Any) -> Any:
+def labels_of_rows(found: Any, is_selected: Any, clusters: Any, left_at: Any, epsilon: Any) -> Any:
     """Return the label of each row: the selected cluster that it is in, numbered from the root down, or -1."""
     labels_of_clusters = np.full(len(is_selected), -1, dtype=np.int32)
     n_labels = 0
