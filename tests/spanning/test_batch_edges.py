@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
 from cohirf.spanning.batch_edges import find_edges
@@ -58,7 +58,7 @@ def test_an_edge_outside_the_lists_of_neighbours_is_found_though_heavier_edges_c
     left, right = np.c_[np.zeros(20), lump], np.c_[np.ones(20), lump]
     angles = np.arange(1, 16) * (2 * np.pi / 16)
     chain = np.c_[0.5 - 3 * np.sin(angles), 3 * np.cos(angles) - 3]
-    core, edges = find_edges(np.concatenate([left, right, chain]), 1)
+    _, edges = find_edges(np.concatenate([left, right, chain]), 1)
     joins = (edges.one < 20) & (edges.two >= 20) & (edges.two < 40)
     joins |= (edges.two < 20) & (edges.one >= 20) & (edges.one < 40)
     assert edges.lengths[joins].tolist() == [1.0]

@@ -23,7 +23,7 @@ def make_shapes(n_rows, seed=0):
             2 * np.c_[np.cos(angles), np.sin(angles)] + random.normal(scale=0.1, size=(n_rows // 5, 2)),
             random.normal(scale=0.4, size=(n_rows // 5, 2)),
             np.c_[along, np.sin(along) - 5] + random.normal(scale=0.1, size=(n_rows // 5, 2)),
-            (6, 3) + random.normal(scale=0.15, size=(n_rows // 5, 2)),
+            random.normal((6, 3), 0.15, size=(n_rows // 5, 2)),
             random.uniform((-4, -8), (8, 5), size=(n_rows // 5, 2)),
         ]
     )[random.permutation(n_rows // 5 * 5)]

@@ -92,19 +92,22 @@ def select_leaves(found: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def climb(found: Any, is_selected: Any, epsilon: Any, allow_root: Any) -> Any:
-    """Return which clusters are selected instead of those that split off at distances below ``epsilon``.
-
-    It is the lowest cluster above that splits off at a larger distance; if there is none, the root or its child.
-    """
+    """Return which clusters are selected instead of those that split off at distances below ``epsilon``."""
     higher = np.zeros(len(is_selected), dtype=np.bool_)
-    for cluster in np.flatnonzero(is_selected):
-        if cluster > 0 and 1 / found.births[cluster] < epsilon:
-            while found.parents[cluster] > 0 and 1 / found.births[cluster] <= epsilon:
-                cluster = found.parents[cluster]
-            if allow_root and 1 / found.births[cluster] <= epsilon:
-                cluster = 0
-        higher[cluster] = True
+    for cluster in range(len(is_selected)):
+        if is_selected[cluster]:
+            higher[_lowest_above(found, cluster, epsilon, allow_root)] = True
     return higher
+
+
+@njit(cache=True, nogil=True)
+def _lowest_above(found: Any, cluster: Any, epsilon: Any, allow_root: Any) -> Any:
+    """Return the lowest cluster above a cluster that splits off at ``epsilon`` or more; if none does, the highest."""
+    if cluster == 0 or 1 / found.births[cluster] >= epsilon:
+        return cluster
+    while found.parents[cluster] > 0 and 1 / found.births[cluster] <= epsilon:
+        cluster = found.parents[cluster]
+    return 0 if allow_root and 1 / found.births[cluster] <= epsilon else cluster
 
 
 @njit(cache=True, nogil=True)
