@@ -102,7 +102,7 @@ def test_batches_that_thin_out_what_a_density_method_needs_are_found_out():
     X, _ = make_blobs(3000, 2, centers=4, cluster_std=0.5, random_state=0)
     whole = CoHiRF(DBSCAN(eps=0.2), random_state=0).fit(X).diagnose()
     assert whole.recommendation == "either"
-    model = CoHiRF(DBSCAN(eps=0.2), batch_size=150, random_state=0)
+    model = CoHiRF(DBSCAN(eps=0.2), batch_size=150, batches="random", random_state=0)
     with pytest.warns(ThinBatchesWarning):
         diagnosis = model.fit(X).diagnose()
     assert diagnosis.recommendation == "use the base method alone"
@@ -113,7 +113,8 @@ def test_batches_that_thin_out_what_a_density_method_needs_are_found_out():
 
 def test_batches_of_a_density_method_are_not_judged_by_rows_that_are_thinner_than_the_data():
     X, _ = make_blobs(12_000, 2, centers=3, random_state=0)
-    diagnosis = CoHiRF(DBSCAN(eps=0.5), batch_size=4000, min_cluster_size=5, random_state=0).fit(X).diagnose()
+    options = {"batch_size": 4000, "batches": "random", "min_cluster_size": 5}
+    diagnosis = CoHiRF(DBSCAN(eps=0.5), **options, random_state=0).fit(X).diagnose()
     assert diagnosis.recommendation == "unknown"
     assert "a sample of 1,000 of 12,000 rows is thinner than the data. So are random batches" in diagnosis.line
 
