@@ -171,7 +171,7 @@ class _Builder:
         region = Split(low, high, 0.0)
         n_axes = len(low)
         distance = region.distance(self._points[near, :n_axes])
-        if n_cells == 1:
+        if n_cells == 1 or len(home) < 2:
             self.n_cells += 1
             width = self._halo_width(distance, len(home))
             self.largest = max(self.largest, len(home) + int((distance <= width**2).sum()))
@@ -184,8 +184,10 @@ class _Builder:
             near = near[distance <= self._reach**2]
         axis, threshold = self._choose_split(home, n_cells // 2 / n_cells, lots)
         is_left = self._points[home, axis] < threshold
+        # as many cells on each side as it has rows for: where many rows have the same value, no split is even
+        n_left = min(max(1, round(n_cells * np.count_nonzero(is_left) / len(home))), n_cells - 1)
         parts = []
-        for side, of_part, n_of_part in ((0, is_left, n_cells // 2), (1, ~is_left, n_cells - n_cells // 2)):
+        for side, of_part, n_of_part in ((0, is_left, n_left), (1, ~is_left, n_cells - n_left)):
             inner = _cut(bounds, axis, threshold, side)
             parts.append(self.split(home[of_part], np.concatenate([near, home[~of_part]]), inner, n_of_part))
         left, right = parts
@@ -214,7 +216,8 @@ class _Builder:
             )
             place = first if middle - first <= last - middle or last == len(values) else last
             if LEAST_SHARE * share * len(values) < place < len(values) * (1 - LEAST_SHARE * (1 - share)):
-                return axis, float((values[place - 1] + values[place]) / 2)
+                between = float((values[place - 1] + values[place]) / 2)
+                return axis, between if between > values[place - 1] else float(values[place])
         return n_axes, lots[0] + share * (lots[1] - lots[0])
 
 

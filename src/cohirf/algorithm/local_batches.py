@@ -134,18 +134,15 @@ class _Dealer:
         self._known: dict[int, Dealt] = {}
         # share of the rows in the halo of each cell that are kept, so that no batch is too large
         self._share = np.ones(cells.n_cells)
-
-    @property
-    def is_thinned(self) -> bool:
-        """Whether some halos were too large, and a random part of their rows was left out."""
-        return bool((self._share < 1).any())
+        self.is_thinned = False  # whether some halos were too large, and a random part of their rows was left out
 
     def deal(self, storage: Storage) -> LocalBatches:
         """Return the batches; positions are kept in ``storage``."""
         n_home, n_halo = self._count()
         room = np.maximum(LARGEST_BATCH * self._locality.batch_size - n_home, self._locality.overlap * n_home)
         self._share = np.where(n_home > 0, np.minimum(1.0, room / np.maximum(n_halo, 1)), 0.0)
-        if self.is_thinned:
+        self.is_thinned = bool((self._share[n_home > 0] < 1).any())
+        if self._leaves_rows_out:
             n_home, n_halo = self._count()
         bounds, halo_bounds = (np.append(0, np.cumsum(counts)) for counts in (n_home, n_halo))
         kind = index_dtype(self._rows.n_rows)
@@ -156,6 +153,10 @@ class _Dealer:
             _place(dealt.rows, dealt.cells, halo, next_halo)
         has_rows = np.append(True, n_home > 0)
         return LocalBatches(home, bounds[has_rows], halo, halo_bounds[has_rows])
+
+    @property
+    def _leaves_rows_out(self) -> bool:
+        return bool((self._share < 1).any())  # a cell without rows needs no halo
 
     def _count(self) -> tuple[IntArray, IntArray]:
         """Return the number of rows at home in each cell, and in its halo."""
@@ -175,7 +176,7 @@ class _Dealer:
                 dealt = self._cells.deal(self._rows.take(positions), lots, block.start)
                 if len(self._known) < KNOWN_BLOCKS:
                     self._known[block.start] = dealt
-            if self.is_thinned:
+            if self._leaves_rows_out:
                 lots = self._rows.draw_lots(dealt.rows, self._locality.entropy)
                 kept = (lots + dealt.cells * GOLDEN) % 1 < self._share[dealt.cells]  # another lot in each cell
                 dealt = replace(dealt, rows=dealt.rows[kept], cells=dealt.cells[kept])

@@ -23,7 +23,7 @@ def choose_locality(model: Any, data: Data, n_rows: int, contraction: Contractio
         raise ValueError(
             'batches="local" is not available on Dask: use batches="random", or fit a source without client=.'
         )
-    sees_everything = views.n_runs(data.n_features) == 1
+    sees_everything = views.n_features == data.n_features and views.n_runs(data.n_features) == 1
     reach = find_reach(views.method.prototype) if sees_everything else None
     return Locality(batch_size, float(model.overlap), reach, views.entropy)
 
