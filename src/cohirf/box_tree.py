@@ -114,6 +114,7 @@ def _split(points: Any, rows: Any, start: Any, end: Any, box: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def squared_distance(x: Any, points: Any, i: Any) -> Any:
+    """Return the squared distance of two points."""
     total = 0.0
     for j in range(len(x)):
         total += (x[j] - points[i, j]) * (x[j] - points[i, j])

@@ -234,6 +234,10 @@ class LocalBatches:
         """Numbers of the batches."""
         return np.arange(self.n_batches)
 
+    def without_halos(self) -> LocalBatches:
+        """Return the batches with empty halos."""
+        return replace(self, halo=_no_rows(0), halo_bounds=np.zeros_like(self.halo_bounds))
+
     def find_batches(self, positions: IntArray) -> IntArray:
         """Return the number of the batch that each position is at home in."""
         batch = np.empty(len(self.home), dtype=np.int32)

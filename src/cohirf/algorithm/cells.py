@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.grouping import IntArray, index_dtype
 
 FloatArray = NDArray[np.float64]
 
@@ -140,7 +140,7 @@ class Cells:
     def _descend(self, points: FloatArray, lots: FloatArray) -> Iterator[tuple[int, IntArray, IntArray]]:
         """Yield each cell with the rows at home in it, and the rows in its halo."""
         n_axes = points.shape[1]
-        kind = np.int32 if len(points) < 2**31 else np.int64
+        kind: Any = index_dtype(len(points))
         stack = [(self.root, np.arange(len(points), dtype=kind), np.empty(0, dtype=kind))]
         while stack:
             node, home, near = stack.pop()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
 from cohirf.algorithm.consensus import Codes, Consensus
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.get_clusters import Views, get_clusters
+from cohirf.algorithm.get_clusters import Views, agree_on, get_clusters
 from cohirf.algorithm.grouping import IntArray, sum_by_label
 from cohirf.algorithm.randomness import Draw, generator_at
 
@@ -95,13 +95,18 @@ def contract_batch(
     engine: Engine,
     companions: Any = None,
     n_halo: int = 0,
+    labels: IntArray | None = None,
 ) -> ContractedBatch:
     """Cluster the rows of ``X``, which have a ``mass``, on every view, and choose the medoids of the consensus.
 
     The base method sees ``companions``, other rows of the data, beside the rows of ``X``. The last ``n_halo`` rows of
-    ``X`` belong to other batches: they are clustered, too, but not contracted.
+    ``X`` belong to other batches: they are clustered, too, but not contracted. If the ``labels`` of the base method are
+    known, it is not called.
     """
-    clusters = get_clusters(X, mass, contraction.views, contraction.consensus, place, engine, companions)
+    if labels is None:
+        clusters = get_clusters(X, mass, contraction.views, contraction.consensus, place, engine, companions)
+    else:
+        clusters = agree_on(labels, mass, contraction.views.n_views)
     started = perf_counter()
     found, halo = clusters.consensus, None
     if n_halo:

@@ -91,6 +91,8 @@ class FirstLevelHere:
         What local batches have in common.
     local : LocalBatches or None
         The local batches, by position among the rows of positive weight.
+    known : array of int or None
+        The label of each leaf, if the base method was not called on each batch.
     in_memory : bool
         Whether results by row are kept in memory, and not in files.
     """
@@ -102,6 +104,7 @@ class FirstLevelHere:
     readable: Rows | None
     links: Links | None = None
     local: LocalBatches | None = None
+    known: IntArray | None = None
     in_memory: bool = True
 
     @classmethod
@@ -130,6 +133,7 @@ class FirstLevelHere:
             readable,
             links=Links.join(links) if links else None,
             local=active.batches if isinstance(active.batches, LocalBatches) else None,
+            known=None if active.labels is None else active.labels[active.find(leaves.rows)],
             in_memory=not active.in_order,
         )
 

@@ -61,6 +61,14 @@ def _sum_pairs(left: IntArray, right: IntArray, counts: IntArray) -> IntArray:
     return np.bincount(number, weights=counts)[number].astype(np.int64)
 
 
+def number_parts(labels: IntArray) -> IntArray:
+    """Return a number for each leaf, which is the same for leaves with the same label; noise is alone."""
+    part = labels.astype(np.int64)
+    noise = np.flatnonzero(labels < 0)
+    part[noise] = labels.max(initial=-1) + 1 + np.arange(len(noise))
+    return np.unique(part, return_inverse=True)[1]
+
+
 def fuse_leaves(state: FitState, part: IntArray) -> FitState:
     """Return the state after a level that fuses the leaves with the same number, from 0, in ``part``.
 

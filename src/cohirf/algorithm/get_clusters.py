@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.algorithm.consensus import Codes, Consensus, fold_views, mean_agreement
+from cohirf.algorithm.consensus import Codes, Consensus, fold_views, mean_agreement, strict_consensus
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.features import sample_features, take_features
 from cohirf.algorithm.grouping import IntArray
@@ -100,6 +100,14 @@ def get_clusters(
     consensus_seconds = perf_counter() - started - stopwatch.waited
     core = stopwatch.core if n_runs == 1 else None
     return Clusters(found, stability, agreement, stopwatch.base_seconds, consensus_seconds, core)
+
+
+def agree_on(labels: IntArray, sample_weight: Any, n_views: int) -> Clusters:
+    """Return the consensus of views that all have the same, known labels."""
+    started = perf_counter()
+    codes = fold_views((labels for _ in range(n_views)), len(labels), sample_weight)
+    found = strict_consensus(codes)
+    return Clusters(found, measure_stability(codes, found), mean_agreement(codes), 0.0, perf_counter() - started)
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,8 @@ class ActiveRows:
         Number of the first row of each chunk of the data, if each run has the batches that start in one chunk.
     batches : Batches or None
         The batches, if they follow from the values of the rows; otherwise they are drawn.
+    labels : array of int or None
+        The label of each active row, if the base method need not be called for it; negative for noise.
     """
 
     values: Rows
@@ -130,6 +132,7 @@ class ActiveRows:
     in_order: bool = False
     chunk_starts: IntArray | None = None
     batches: Batches | None = None
+    labels: IntArray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -139,6 +142,10 @@ class ActiveRows:
     def at(self, positions: IntArray) -> IntArray:
         """Return the index of the active rows at ``positions``."""
         return positions if self.index is None else self.index[positions]
+
+    def find(self, indices: IntArray) -> IntArray:
+        """Return the position of the active rows with the given indices."""
+        return indices if self.index is None else np.searchsorted(self.index, indices)
 
 
 @dataclass(frozen=True)
@@ -286,6 +293,7 @@ def make_tasks(
             companions=_draw_companions(of_run, level, resources.companions),
             n_batches=batches.n_batches,
             halo_mass=_take_halo_mass(active, run),
+            labels=None if active.labels is None else active.labels[run.rows],
         )
 
     return map(make_task, batches.runs(cuts))

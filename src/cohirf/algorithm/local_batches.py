@@ -22,7 +22,7 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
-from cohirf.algorithm.storage import ArrayRows, Rows, SomeRows, Storage
+from cohirf.algorithm.storage import ArrayRows, SomeRows, Storage
 
 SAMPLED_ROWS = 2**17  # rows on which cells are built, at least, if the data has so many
 SAMPLED_PER_CELL = 64
@@ -67,12 +67,13 @@ def make_local_batches(
     return replace(batches, is_exact=is_exact and not dealer.is_thinned)
 
 
-def sort_by_batch(active: ActiveRows, batches: LocalBatches, storage: Storage) -> Rows:
+def sort_by_batch(active: ActiveRows, storage: Storage) -> ActiveRows:
     """Return the same rows, read once and stored batch after batch, so that those of a batch are read at once."""
-    values, n_rows = active.values, active.values.n_rows
+    values, n_rows, batches = active.values, active.values.n_rows, active.batches
+    assert isinstance(batches, LocalBatches)
     first = values.take(np.arange(min(1, n_rows)))
     if sparse.issparse(first):
-        return values
+        return active
     place = storage.vector(n_rows, index_dtype(n_rows))
     for block in row_blocks(active.n_rows, DEALT_ROWS):
         place[active.at(batches.home[block])] = np.arange(block.start, block.stop)
@@ -82,7 +83,7 @@ def sort_by_batch(active: ActiveRows, batches: LocalBatches, storage: Storage) -
     for block in row_blocks(n_rows, DEALT_ROWS):
         matrix[place[block]] = values.take(np.arange(block.start, block.stop))
         storage.release()
-    return SomeRows(ArrayRows(matrix), place)
+    return replace(active, values=SomeRows(ArrayRows(matrix), place))
 
 
 def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool]:

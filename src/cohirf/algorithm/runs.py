@@ -48,6 +48,8 @@ class RunTask:
         Number of batches of the level.
     halo_mass : sequence of arrays of float, or None
         For each batch, the mass of the rows of its halo; None if each has mass 1, or there are no halos.
+    labels : array of int or None
+        The label of each row of the run, by offset, if the base method need not be called for it.
     """
 
     run: Run
@@ -59,6 +61,7 @@ class RunTask:
     companions: Sequence[Any] | None = None
     n_batches: int = 1
     halo_mass: Sequence[Mass] | None = None
+    labels: IntArray | None = None
 
     @property
     def rows_in(self) -> int:
@@ -91,6 +94,7 @@ class RunTask:
             self.companions,
             self.n_batches,
             self.halo_mass,
+            self.labels,
         )
 
 
@@ -261,7 +265,8 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
             )
             links.append(_find_links(task, batch, contracted, halo))
         else:
-            batch = contract_batch(X, mass, contraction, place, engine, shown)
+            labels = None if task.labels is None else task.labels[contracted]
+            batch = contract_batch(X, mass, contraction, place, engine, shown, labels=labels)
         order, rank = _sort(np.concatenate([contracted[batch.medoids], held]))
         n_medoids = len(batch.medoids)
         survivor_of[contracted] = n_before + rank[:n_medoids][batch.labels]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.algorithm.batches import LocalBatches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.first_level import FirstLevel
 from cohirf.algorithm.grouping import IntArray
-from cohirf.algorithm.levels import Resources
-from cohirf.algorithm.local_batches import Locality
+from cohirf.algorithm.levels import ActiveRows, Resources
+from cohirf.algorithm.local_batches import Locality, make_local_batches
 from cohirf.algorithm.population import Weights
 from cohirf.algorithm.storage import Rows, Storage
 
@@ -35,6 +36,8 @@ class Setup:
         Returns the resources of the level, given where it runs and where its results are kept.
     locality : Locality or None
         How local batches are made; None for other batches.
+    label_batches : callable or None
+        Labels the rows of local batches in one go, if the base method is not called on each.
     """
 
     contraction: Contraction
@@ -42,6 +45,19 @@ class Setup:
     n_jobs: int | None
     make_resources: Callable[[Engine, Storage], Resources]
     locality: Locality | None = None
+    label_batches: Callable[[ActiveRows, LocalBatches, Engine], IntArray] | None = None
+
+    def make_local(self, active: ActiveRows, column_means: Any, storage: Storage) -> ActiveRows:
+        """Return the active rows with local batches."""
+        assert self.locality is not None
+        return replace(active, batches=make_local_batches(active, self.locality, column_means, storage))
+
+    def label(self, active: ActiveRows, engine: Engine) -> ActiveRows:
+        """Return the active rows with their labels, if the base method is not called on each batch."""
+        if self.label_batches is None or not isinstance(active.batches, LocalBatches):
+            return active
+        labels = self.label_batches(active, active.batches, engine)
+        return replace(active, labels=labels, batches=active.batches.without_halos())
 
 
 class DataWeights(Weights, Protocol):

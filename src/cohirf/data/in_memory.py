@@ -19,7 +19,6 @@ from cohirf.algorithm.features import take_features
 from cohirf.algorithm.first_level import FirstLevelHere
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows
-from cohirf.algorithm.local_batches import make_local_batches
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Storage
 from cohirf.data.data import Setup
 from cohirf.engines import LocalEngine
@@ -95,7 +94,7 @@ class InMemory:
         resources = setup.make_resources(engine, storage)
         active = active_rows(values, weights)
         if setup.locality is not None:
-            active = replace(active, batches=make_local_batches(active, setup.locality, self.column_means, storage))
+            active = setup.label(setup.make_local(active, self.column_means, storage), engine)
         return FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:

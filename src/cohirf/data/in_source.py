@@ -12,7 +12,7 @@ from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.first_level import FirstLevelHere
 from cohirf.algorithm.grouping import IntArray, row_blocks
-from cohirf.algorithm.local_batches import make_local_batches, sort_by_batch
+from cohirf.algorithm.local_batches import sort_by_batch
 from cohirf.algorithm.storage import Rows, RowsWithFeatures, take_in_order
 from cohirf.data.data import Setup
 from cohirf.data.in_memory import ArrayWeights, InMemory, active_rows, check_array_weights, room_here
@@ -76,12 +76,12 @@ class InSource:
         if count_batches(self.source.n_rows, setup.contraction.batch_size) == 1:  # needs all rows in memory anyway
             in_memory = InMemory(self.rows.take(np.arange(self.source.n_rows)))
             return in_memory.contract_first_level(weights, setup)
-        storage = ScratchStorage()
+        storage, engine = ScratchStorage(), LocalEngine(setup.n_jobs)
         active = active_rows(self.rows, weights, in_order=setup.locality is None)
         if setup.locality is not None:
-            batches = make_local_batches(active, setup.locality, None, storage)
-            active = replace(active, values=sort_by_batch(active, batches, storage), batches=batches)
-        resources = setup.make_resources(LocalEngine(setup.n_jobs), storage)
+            active = sort_by_batch(setup.make_local(active, None, storage), storage)
+            active = setup.label(active, engine)
+        resources = setup.make_resources(engine, storage)
         first_level = FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
         return replace(first_level, in_memory=False)
 

@@ -19,7 +19,7 @@ from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.feature_tally import FeatureTally
 from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere
-from cohirf.algorithm.fuse_batches import find_parts, fuse_leaves
+from cohirf.algorithm.fuse_batches import find_parts, fuse_leaves, number_parts
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState, LevelRecord, Resources, contract_levels
 from cohirf.algorithm.merge_tree import MergeTree
@@ -40,7 +40,7 @@ from cohirf.fitting.begin import Screen, WrapEngine, begin, check_weights
 from cohirf.fitting.contraction import make_contraction
 from cohirf.fitting.ending import Ending, TooFewClustersError, end_fit
 from cohirf.fitting.goal import Goal
-from cohirf.fitting.locality import choose_locality
+from cohirf.fitting.locality import choose_labelling, choose_locality
 from cohirf.fitting.results import collect_results, spread_out
 from cohirf.scratch import ScratchStorage
 
@@ -108,7 +108,8 @@ class Fit:
         self._warn_if_no_two_rows_can_fuse()
         max_level = max(2, model.max_iter) + 1  # the last one merges to the wanted number of clusters
         locality = choose_locality(model, self.data, self._population.n_rows, self.contraction)
-        setup = Setup(self.contraction, max_level, model.n_jobs, self._first_resources, locality)
+        label_batches = None if locality is None else choose_labelling(model, self.data, self.contraction)
+        setup = Setup(self.contraction, max_level, model.n_jobs, self._first_resources, locality, label_batches)
         first_level = self.data.contract_first_level(self.weights, setup)
         storage: Storage = ScratchStorage() if first_level.readable is None else MemoryStorage()
         values = self.data.rows if first_level.readable is None else first_level.readable
@@ -223,6 +224,8 @@ class Fit:
     def _find_parts(self, first_level: FirstLevelHere) -> IntArray | None:
         """Return a number for each leaf, the same for parts of one cluster; None if batches have nothing in common."""
         links, local, leaves = first_level.links, first_level.local, first_level.leaves
+        if first_level.known is not None:
+            return number_parts(first_level.known)
         if links is None or local is None:
             return None
         taking_part = self._population.taking_part

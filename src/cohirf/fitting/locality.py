@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from scipy import sparse
+
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
+from cohirf.algorithm.grouping import row_blocks
 from cohirf.algorithm.local_batches import Locality
 from cohirf.algorithm.reach import find_reach
 from cohirf.data import Data
+from cohirf.fitting.spanning_labels import SpanningLabels
+from cohirf.spanning.settings import settings_of
 
 
 def choose_locality(model: Any, data: Data, n_rows: int, contraction: Contraction) -> Locality | None:
@@ -26,6 +32,28 @@ def choose_locality(model: Any, data: Data, n_rows: int, contraction: Contractio
     sees_everything = views.n_features == data.n_features and views.n_runs(data.n_features) == 1
     reach = find_reach(views.method.prototype) if sees_everything else None
     return Locality(batch_size, float(model.overlap), reach, views.entropy)
+
+
+def choose_labelling(model: Any, data: Data, contraction: Contraction) -> SpanningLabels | None:
+    """Return what labels all local batches in one go: HDBSCAN's spanning trees. None for other base methods.
+
+    HDBSCAN has rules of its own for missing values and sparse rows, which spanning trees do not know.
+    """
+    views = contraction.views
+    settings = settings_of(views.method.prototype)
+    if settings is None or views.n_runs(data.n_features) > 1 or _has_rules_of_its_own(data):
+        return None
+    return SpanningLabels(settings, verbose=bool(model.verbose))
+
+
+def _has_rules_of_its_own(data: Data) -> bool:
+    """Return whether rows are sparse, or have missing values."""
+    if sparse.issparse(data.take(np.arange(1))):
+        return True
+    if data.column_means is None:
+        return False
+    blocks = row_blocks(data.rows.n_rows)
+    return any(bool(np.isnan(data.rows.take(np.arange(block.start, block.stop))).any()) for block in blocks)
 
 
 def finds_number(estimator: Any) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.spanning.batch_edges import Edges
-from cohirf.spanning.condensing_kernels import climb, condense, label_rows, select_by_mass, select_leaves
+from cohirf.spanning.condensing_kernels import climb, condense, labels_of_rows, select_by_mass, select_leaves
 from cohirf.spanning.kruskal_kernels import single_linkage
 from cohirf.spanning.settings import Settings
 
@@ -38,4 +38,4 @@ def label_tree(tree: Edges, settings: Settings) -> NDArray[np.int32]:
         is_selected = select_by_mass(clusters, float(settings.max_cluster_size), root_size, allow_root)
     if settings.epsilon > 0:
         is_selected = climb(clusters, is_selected, settings.epsilon, allow_root or settings.as_fast_hdbscan)
-    return np.asarray(label_rows(clusters, is_selected, row_clusters, left_at, settings.epsilon))
+    return np.asarray(labels_of_rows(clusters, is_selected, row_clusters, left_at, settings.epsilon))

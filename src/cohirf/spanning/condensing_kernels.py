@@ -92,23 +92,26 @@ def select_leaves(found: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def climb(found: Any, is_selected: Any, epsilon: Any, allow_root: Any) -> Any:
-    """Return which clusters are selected instead of those that split off at distances below ``epsilon``.
-
-    It is the lowest cluster above that splits off at a larger distance; if there is none, the root or its child.
-    """
+    """Return which clusters are selected instead of those that split off at distances below ``epsilon``."""
     higher = np.zeros(len(is_selected), dtype=np.bool_)
-    for cluster in np.flatnonzero(is_selected):
-        if cluster > 0 and 1 / found.births[cluster] < epsilon:
-            while found.parents[cluster] > 0 and 1 / found.births[cluster] <= epsilon:
-                cluster = found.parents[cluster]
-            if allow_root and 1 / found.births[cluster] <= epsilon:
-                cluster = 0
-        higher[cluster] = True
+    for cluster in range(len(is_selected)):
+        if is_selected[cluster]:
+            higher[_lowest_above(found, cluster, epsilon, allow_root)] = True
     return higher
 
 
 @njit(cache=True, nogil=True)
-def label_rows(found: Any, is_selected: Any, clusters: Any, left_at: Any, epsilon: Any) -> Any:
+def _lowest_above(found: Any, cluster: Any, epsilon: Any, allow_root: Any) -> Any:
+    """Return the lowest cluster above a cluster that splits off at ``epsilon`` or more; if none does, the highest."""
+    if cluster == 0 or 1 / found.births[cluster] >= epsilon:
+        return cluster
+    while found.parents[cluster] > 0 and 1 / found.births[cluster] <= epsilon:
+        cluster = found.parents[cluster]
+    return 0 if allow_root and 1 / found.births[cluster] <= epsilon else cluster
+
+
+@njit(cache=True, nogil=True)
+def labels_of_rows(found: Any, is_selected: Any, clusters: Any, left_at: Any, epsilon: Any) -> Any:
     """Return the label of each row: the selected cluster that it is in, numbered from the root down, or -1."""
     labels_of_clusters = np.full(len(is_selected), -1, dtype=np.int32)
     n_labels = 0

@@ -66,9 +66,7 @@ def push_children(tree: Any, leaf: Any, node: Any, stack: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _search_rows(
-    tree: Any, columns: Any, leaf: Any, other: Any, neighbours: Any, distances2: Any, room: Any
-) -> Any:
+def _search_rows(tree: Any, columns: Any, leaf: Any, other: Any, neighbours: Any, distances2: Any, room: Any) -> Any:
     """Compare the rows of two leaves; return the largest distance from a row of the first one to its last neighbour."""
     k = distances2.shape[1]
     farthest = 0.0

@@ -129,13 +129,13 @@ def _settings(model: Any, min_samples: Any, max_cluster_size: Any, as_fast_hdbsc
 
 def _is_valid(model: Any) -> bool:
     """Return whether parameters are valid; if not, the method itself is to say so."""
-    rank, size, epsilon = _min_samples(model), model.min_cluster_size, model.cluster_selection_epsilon
-    return bool(
-        isinstance(rank, Integral)
-        and rank >= 1
-        and isinstance(size, Integral)
-        and size >= 2
-        and isinstance(epsilon, Real)
-        and epsilon >= 0
+    return (
+        _is_at_least(1, _min_samples(model), Integral)
+        and _is_at_least(2, model.min_cluster_size, Integral)
+        and _is_at_least(0, model.cluster_selection_epsilon, Real)
         and model.cluster_selection_method in ("eom", "leaf")
     )
+
+
+def _is_at_least(lowest: int, value: Any, kind: Any) -> bool:
+    return isinstance(value, kind) and bool(value >= lowest)

@@ -1,0 +1,160 @@
+"""Labels from a spanning tree are those that scikit-learn, hdbscan and fast_hdbscan give for the same tree."""
+
+import math
+from dataclasses import replace
+
+import fast_hdbscan.hdbscan
+import hdbscan._hdbscan_linkage
+import hdbscan._hdbscan_tree
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.cluster._hdbscan._linkage import MST_edge_dtype, make_single_linkage
+from sklearn.cluster._hdbscan._tree import tree_to_labels
+from sklearn.metrics.cluster import contingency_matrix
+
+from cohirf.spanning.batch_edges import Edges, find_edges
+from cohirf.spanning.condensed_tree import label_tree
+from cohirf.spanning.join_edges import join_edges
+from cohirf.spanning.settings import Settings
+
+RANDOM = np.random.default_rng(0)
+ANGLES = RANDOM.uniform(0, np.pi, size=(2, 200))
+MOONS = np.concatenate(
+    [[np.cos(ANGLES[0]), np.sin(ANGLES[0])], [1 - np.cos(ANGLES[1]), 0.5 - np.sin(ANGLES[1])]], axis=1
+)
+DATA = {
+    "blobs": RANDOM.normal(size=(400, 2)) + 6 * RANDOM.integers(0, 4, size=(400, 1)),
+    "one blob": RANDOM.normal(size=(300, 2)),
+    "moons": MOONS.T.reshape(-1, 2) + RANDOM.normal(scale=0.06, size=(400, 2)),
+    "uniform": RANDOM.uniform(size=(400, 2)),
+    "densities": np.concatenate([RANDOM.normal(size=(200, 3)), 4 + 0.1 * RANDOM.normal(size=(200, 3))]),
+    "few rows": RANDOM.normal(size=(7, 2)),
+}
+SETTINGS = {
+    "default": Settings(5, 5),
+    "large clusters": Settings(5, 15),
+    "core distances 0": Settings(1, 5),
+    "leaves": Settings(3, 8, leaves=True),
+    "single cluster": Settings(5, 5, allow_single_cluster=True),
+    "limit": Settings(5, 5, max_cluster_size=60),
+    "limit and single cluster": Settings(5, 4, max_cluster_size=90, allow_single_cluster=True),
+}
+EPSILON = {
+    "low": Settings(5, 5, epsilon=0.1),
+    "high": Settings(5, 5, epsilon=0.4),
+    "higher than all": Settings(5, 5, epsilon=20.0),
+    "single cluster": Settings(5, 5, epsilon=0.4, allow_single_cluster=True),
+    "higher than all, single cluster": Settings(5, 5, epsilon=20.0, allow_single_cluster=True),
+    "leaves": Settings(5, 5, epsilon=0.3, leaves=True),
+}
+
+
+def tree_of(X, settings):
+    core, edges = find_edges(X, settings.min_samples)
+    return join_edges(edges, core)[0]
+
+
+def options(settings):
+    return {
+        "cluster_selection_method": "leaf" if settings.leaves else "eom",
+        "allow_single_cluster": settings.allow_single_cluster,
+        "cluster_selection_epsilon": settings.epsilon,
+    }
+
+
+def by_sklearn(tree, settings):
+    edges = np.rec.fromarrays([tree.one, tree.two, tree.lengths], dtype=MST_edge_dtype)
+    limit = None if math.isinf(settings.max_cluster_size) else settings.max_cluster_size
+    linkage = make_single_linkage(edges)
+    return tree_to_labels(linkage, settings.min_cluster_size, **options(settings), max_cluster_size=limit)[0]
+
+
+def by_hdbscan(tree, settings):
+    linkage = hdbscan._hdbscan_linkage.label(np.c_[tree.one, tree.two, tree.lengths])
+    condensed = hdbscan._hdbscan_tree.condense_tree(linkage, settings.min_cluster_size)
+    stability = hdbscan._hdbscan_tree.compute_stability(condensed)
+    limit = 0 if math.isinf(settings.max_cluster_size) else settings.max_cluster_size
+    return hdbscan._hdbscan_tree.get_clusters(condensed, stability, **options(settings), max_cluster_size=limit)[0]
+
+
+def by_fast_hdbscan(tree, settings):
+    edges = np.c_[tree.one, tree.two, np.argsort(np.argsort(tree.lengths, kind="stable"), kind="stable")]
+    linkage = fast_hdbscan.hdbscan.mst_to_linkage_tree(edges.astype(float))  # merges in the order of our tree
+    linkage[:, 2] = tree.lengths
+    return fast_hdbscan_labels(linkage, settings)
+
+
+def fast_hdbscan_labels(linkage, settings):
+    module = fast_hdbscan.hdbscan
+    condensed = module.condense_tree(linkage, min_cluster_size=settings.min_cluster_size)
+    clusters = module.cluster_tree_from_condensed_tree(condensed)
+    if not settings.leaves:
+        limit, single = settings.max_cluster_size, settings.allow_single_cluster
+        selected = module.extract_eom_clusters(condensed, clusters, max_cluster_size=limit, allow_single_cluster=single)
+    elif len(clusters.parent) == 0:
+        selected = np.empty(0, dtype=np.int64)
+    else:
+        selected = module.cluster_tree_leaves(clusters, len(linkage) + 1)
+    if len(selected) > 1 and settings.epsilon > 0:
+        selected = module.cluster_epsilon_search(selected, clusters, min_epsilon=settings.epsilon)
+    return module.get_cluster_label_vector(condensed, selected, settings.epsilon, n_samples=len(linkage) + 1)
+
+
+def assert_same_clusters(labels, expected):
+    """Noise is the same, and clusters are the same up to their numbers."""
+    np.testing.assert_array_equal(labels < 0, expected < 0)
+    counts = contingency_matrix(expected, labels) > 0
+    assert (counts.sum(axis=0) == 1).all()
+    assert (counts.sum(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize("name", DATA)
+def test_labels_are_those_of_scikit_learn(name, settings):
+    tree = tree_of(DATA[name], settings)
+    assert_same_clusters(label_tree(tree, settings), by_sklearn(tree, settings))
+
+
+@pytest.mark.parametrize("settings", [*SETTINGS.values(), *EPSILON.values()], ids=[*SETTINGS, *EPSILON])
+@pytest.mark.parametrize("name", DATA)
+def test_labels_are_those_of_hdbscan(name, settings):
+    tree = tree_of(DATA[name], settings)
+    assert_same_clusters(label_tree(tree, settings), by_hdbscan(tree, settings))
+
+
+@pytest.mark.parametrize("settings", [*SETTINGS.values(), *EPSILON.values()], ids=[*SETTINGS, *EPSILON])
+@pytest.mark.parametrize("name", DATA)
+def test_labels_are_those_of_fast_hdbscan(name, settings):
+    if settings.leaves and settings.epsilon > 0:
+        pytest.skip("fast_hdbscan 0.3.2 loses leaves here: it looks up children of a cluster that has none")
+    settings = replace(settings, as_fast_hdbscan=True)
+    tree = tree_of(DATA[name], settings)
+    assert_same_clusters(label_tree(tree, settings), by_fast_hdbscan(tree, settings))
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_rows=st.integers(2, 300),
+    n_weights=st.integers(1, 400),
+    min_cluster_size=st.integers(2, 12),
+    leaves=st.booleans(),
+    single=st.booleans(),
+)
+def test_labels_of_any_tree_with_equal_weights_are_those_of_hdbscan(
+    seed, n_rows, n_weights, min_cluster_size, leaves, single
+):
+    random = np.random.default_rng(seed)
+    rows = random.permutation(n_rows).astype(np.int32)
+    parents = (random.uniform(size=n_rows - 1) ** 3 * np.arange(1, n_rows)).astype(np.int64)
+    weights = np.sort(random.integers(1, n_weights + 1, size=n_rows - 1) / 8)
+    tree = Edges(rows[1:], rows[parents], weights)
+    settings = Settings(1, min_cluster_size, leaves=leaves, allow_single_cluster=single)
+    assert_same_clusters(label_tree(tree, settings), by_hdbscan(tree, settings))
+
+
+def test_equal_rows_are_clusters():
+    X = np.repeat(np.arange(6.0), 10).reshape(-1, 1)
+    labels = label_tree(tree_of(X, Settings(5, 5)), Settings(5, 5))
+    assert_same_clusters(labels, np.repeat(np.arange(6), 10))

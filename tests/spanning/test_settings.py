@@ -1,0 +1,79 @@
+"""The parameters of the three classes named HDBSCAN, in one convention."""
+
+import math
+import subprocess
+import sys
+
+import fast_hdbscan
+import hdbscan
+import pytest
+from sklearn.cluster import DBSCAN, HDBSCAN
+
+from cohirf.spanning.settings import Settings, settings_of
+
+
+@pytest.mark.parametrize(
+    ("estimator", "settings"),
+    [
+        (HDBSCAN(), Settings(5, 5)),
+        (HDBSCAN(min_cluster_size=15, min_samples=3), Settings(3, 15)),
+        (HDBSCAN(metric="minkowski", metric_params={"p": 2}, store_centers="medoid"), Settings(5, 5)),
+        (HDBSCAN(max_cluster_size=90, cluster_selection_epsilon=0.5), Settings(5, 5, False, 0.5, 90)),
+        (HDBSCAN(cluster_selection_method="leaf", allow_single_cluster=True), Settings(5, 5, True, 0, math.inf, True)),
+        (hdbscan.HDBSCAN(), Settings(6, 5)),
+        (hdbscan.HDBSCAN(min_cluster_size=15, min_samples=1, max_cluster_size=90), Settings(2, 15, False, 0, 90)),
+        (hdbscan.HDBSCAN(metric="minkowski", p=2, algorithm="prims_kdtree"), Settings(6, 5)),
+        (fast_hdbscan.HDBSCAN(), Settings(6, 5, as_fast_hdbscan=True)),
+        (fast_hdbscan.HDBSCAN(min_samples=1), Settings(1, 5, as_fast_hdbscan=True)),
+        (fast_hdbscan.HDBSCAN(algorithm="kruskal", reproducible=True), Settings(6, 5, as_fast_hdbscan=True)),
+    ],
+    ids=str,
+)
+def test_settings_are_those_of_the_estimator(estimator, settings):
+    assert settings_of(estimator) == settings
+
+
+class Derived(HDBSCAN):
+    pass
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DBSCAN(),
+        Derived(),
+        None,
+        HDBSCAN(metric="manhattan"),
+        HDBSCAN(metric="precomputed"),
+        HDBSCAN(metric=math.dist),
+        HDBSCAN(metric="minkowski", metric_params={"p": 1}),
+        HDBSCAN(metric="minkowski", metric_params={"w": [1, 2]}),
+        HDBSCAN(alpha=0.5),
+        HDBSCAN(min_cluster_size=1),
+        HDBSCAN(min_samples=0),
+        HDBSCAN(min_samples=2.5),
+        HDBSCAN(cluster_selection_epsilon=-1.0),
+        HDBSCAN(cluster_selection_method="best"),
+        hdbscan.HDBSCAN(metric="minkowski", p=3),
+        hdbscan.HDBSCAN(metric="euclidean", w=[1, 2]),
+        hdbscan.HDBSCAN(alpha=2.0),
+        hdbscan.HDBSCAN(cluster_selection_persistence=0.1),
+        hdbscan.HDBSCAN(cluster_selection_epsilon_max=1.0),
+        hdbscan.HDBSCAN(match_reference_implementation=True),
+        fast_hdbscan.HDBSCAN(metric="cosine"),
+        fast_hdbscan.HDBSCAN(semi_supervised=True),
+        fast_hdbscan.HDBSCAN(cluster_selection_persistence=0.1),
+        fast_hdbscan.HDBSCAN(algorithm="kruskal", knn_k=20),
+        fast_hdbscan.HDBSCAN(algorithm="kruskal", cannot_link_groups=[0, 0]),
+        fast_hdbscan.HDBSCAN(algorithm="kruskal", cannot_link=[[0, 1], [1, 0]]),
+    ],
+    ids=str,
+)
+def test_what_a_spanning_tree_cannot_give_has_no_settings(estimator):
+    assert settings_of(estimator) is None
+
+
+def test_settings_import_neither_numba_nor_the_other_packages():
+    code = "import sys, cohirf.spanning.settings; print({'numba', 'hdbscan', 'fast_hdbscan'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
