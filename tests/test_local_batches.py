@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, AgglomerativeClustering
@@ -109,7 +109,6 @@ def radii(draw, X):
     return draw(st.sampled_from([1.0, 1.0, 0.5, 1.7])) * eps or 0.01
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_dbscan_in_local_batches_is_dbscan(data):
     X = data.draw(data_sets())
@@ -126,7 +125,6 @@ def test_dbscan_in_local_batches_is_dbscan(data):
         assert_clusters_of_dbscan(base, X, model.labels_, weights)
 
 
-@settings(max_examples=40)
 @given(st.data())
 def test_single_linkage_in_local_batches_is_single_linkage(data):
     X = data.draw(data_sets())
