@@ -9,8 +9,8 @@ from sklearn.cluster import DBSCAN, AgglomerativeClustering
 from sklearn.neighbors import NearestNeighbors
 
 from cohirf import CoHiRF, open_source
-from cohirf.algorithm.local_batches import Locality, make_local_batches
 from cohirf.algorithm.levels import ActiveRows
+from cohirf.algorithm.local_batches import Locality, make_local_batches
 from cohirf.algorithm.randomness import root_entropy
 from cohirf.algorithm.reach import find_reach
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage
