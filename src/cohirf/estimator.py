@@ -105,7 +105,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         that each has the density of the data; clusters that reach over several batches are fused by the rows that
         these have in common. If the base method has a radius (such as ``eps``) and there is room for halos twice as
         wide, the clusters of DBSCAN are those of DBSCAN on all rows; so are those of HDBSCAN, up to halos that are too
-        small. "auto" means "local" for base methods that find the number of clusters themselves, except on Dask.
+        small. "auto" means "local" for base methods that find the number of clusters themselves.
     overlap : float, default=0.5
         Number of rows in the halo of a local batch, as a multiple of its other rows, where the halo does not follow
         from a radius.

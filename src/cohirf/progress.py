@@ -132,9 +132,8 @@ class WatchedEngine:
         first = next(tasks)
         level = first[0].level
         outcomes = self.engine.run(function, chain([first], tasks), n_tasks)
-        if level == 0:  # samples that are clustered to check the batches, without a bar
-            return outcomes
-        return _show(outcomes, Work(f"level {level}", max(n_tasks, first[0].n_batches), "batches"))
+        name = f"level {level}" if level else "spanning trees"
+        return _show(outcomes, Work(name, max(n_tasks, first[0].n_batches), "batches"))
 
 
 def _show(outcomes: Iterator[Any], work: Work) -> Iterator[Any]:

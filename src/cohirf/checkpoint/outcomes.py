@@ -11,12 +11,14 @@ import math
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cohirf.algorithm.batches import Run
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.runs import ContractedRun, Links, RunTask, Survivors
 from cohirf.durable.arrays import (
@@ -38,12 +40,14 @@ from cohirf.durable.arrays import (
 )
 from cohirf.durable.json_text import require_count, require_keys
 from cohirf.finite import find_fault
+from cohirf.spanning.spanned_run import SpannedRun
 
 N_COSTS = 6
 OF_ROWS = {"survivor_of", "row_stability"}  # the map from rows to survivors
 MATRICES = ("values", "means")  # arrays or CSR matrices
 OF_LINKS = {"link_rows", "link_survivors", "link_by_core"}  # what local batches have in common
 OPTIONAL = {*MATRICES, "mass", "weights"} | OF_ROWS | OF_LINKS
+OF_TREES = tuple(field.name for field in fields(SpannedRun))
 
 LAYOUTS = {
     "rows": ArrayLayout(INTEGERS, ("survivors",)),
@@ -63,6 +67,12 @@ LAYOUTS = {
     "link_rows": ArrayLayout(INTEGERS, ("links",)),
     "link_survivors": ArrayLayout(INTEGERS, ("links",)),
     "link_by_core": ArrayLayout(("|b1",), ("links known to be core",)),
+    "tree_rows": ArrayLayout(INTEGERS, ("rows of trees",)),
+    "tree_core": ArrayLayout(("<f8",), ("rows of trees",)),
+    "tree_one": ArrayLayout(INTEGERS, ("edges",)),
+    "tree_two": ArrayLayout(INTEGERS, ("edges",)),
+    "tree_lengths": ArrayLayout(("<f8",), ("edges",)),
+    "tree_batch_sizes": ArrayLayout(INTEGERS, ("batches",)),
 }
 for _matrix in MATRICES:
     LAYOUTS |= {
@@ -74,26 +84,22 @@ for _matrix in MATRICES:
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """The result of a run, and its place: the level and the first batch."""
+    """The result of a run, and its place: the level and the first batch. Spanning trees are at level 0."""
 
     place: tuple[int, int]
-    outcome: ContractedRun
+    outcome: ContractedRun | SpannedRun
 
 
 def encode(entry: JournalEntry) -> tuple[bytes, list[memoryview]]:
     """Return the header of a record, and the bytes of its arrays."""
-    survivors, outcome = entry.outcome.survivors, entry.outcome
-    parts = {field.name: getattr(survivors, field.name) for field in fields(survivors)}
-    parts |= {"survivor_of": outcome.survivor_of, "row_stability": outcome.stability}
-    if outcome.links is not None:
-        parts |= {
-            "link_rows": outcome.links.rows,
-            "link_survivors": outcome.links.survivors,
-            "link_by_core": np.array([outcome.links.by_core]),
-        }
+    outcome = entry.outcome
+    if isinstance(outcome, SpannedRun):
+        parts: dict[str, Any] = {f"tree_{name}": getattr(outcome, name) for name in OF_TREES}
+    else:
+        parts = _name_parts(outcome)
     csr = {}
     for name in MATRICES:
-        if sparse.issparse(parts[name]):
+        if sparse.issparse(parts.get(name)):
             matrix = parts.pop(name)
             csr[name] = (type(matrix).__name__, matrix.shape)
             parts |= {f"{name}_{part}": array for part, array in csr_parts(matrix).items()}
@@ -107,11 +113,26 @@ def encode(entry: JournalEntry) -> tuple[bytes, list[memoryview]]:
     return json.dumps(content).encode(), [as_bytes(array) for array in arrays.values()]
 
 
+def _name_parts(outcome: ContractedRun) -> dict[str, Any]:
+    """Return the arrays of a contracted run by name."""
+    parts = {field.name: getattr(outcome.survivors, field.name) for field in fields(outcome.survivors)}
+    parts |= {"survivor_of": outcome.survivor_of, "row_stability": outcome.stability}
+    if outcome.links is not None:
+        parts |= {
+            "link_rows": outcome.links.rows,
+            "link_survivors": outcome.links.survivors,
+            "link_by_core": np.array([outcome.links.by_core]),
+        }
+    return parts
+
+
 def decode(header: bytes, data: bytes) -> JournalEntry:
     """Return the entry that ``encode`` has encoded; raise an exception of any type for an invalid record."""
     content = require_keys(json.loads(header), {"place", "arrays", "csr"}, "a record")
     level, batch = (require_count(number, "a place") for number in content["place"])
     arrays = _read_arrays(content["arrays"], data)
+    if level == 0:
+        return JournalEntry((level, batch), _read_trees(arrays))
     matrices = _take_csr(arrays, content["csr"])
     names = {field.name for field in fields(Survivors)} | OF_ROWS | OF_LINKS
     missing = names - OPTIONAL - arrays.keys()
@@ -127,6 +148,7 @@ def decode(header: bytes, data: bytes) -> JournalEntry:
 
 def check_against_task(entry: JournalEntry, task: RunTask, contraction: Contraction, n_features: int) -> None:
     """Raise ValueError if an entry cannot be the result of a task with the same place and number of rows."""
+    assert isinstance(entry.outcome, ContractedRun)  # because no level above 0 has spanning trees
     survivors, place, n_views = entry.outcome.survivors, entry.place, contraction.views.n_views
     if (survivors.values is not None) != task.carry_values:
         raise ValueError(f"run {place} should have values of its survivors if and only if its rows are read once")
@@ -149,8 +171,27 @@ def check_against_task(entry: JournalEntry, task: RunTask, contraction: Contract
     _check_rows(entry.outcome, task)
 
 
-def values_kind(outcome: ContractedRun) -> tuple[Any, ...] | None:
+def check_trees(entry: JournalEntry, run: Run) -> None:
+    """Raise ValueError if an entry does not have the spanning trees of the batches of a run."""
+    trees = entry.outcome
+    assert isinstance(trees, SpannedRun)  # because both are at level 0
+    assert run.indices is not None
+    assert run.halos is not None
+    bounds = zip(pairwise(run.bounds.tolist()), run.halos, strict=True)
+    batches = [np.concatenate([run.indices[start:stop], halo]) for (start, stop), halo in bounds]
+    same_rows = np.array_equal(trees.rows, np.concatenate(batches))
+    if not same_rows or not np.array_equal(trees.batch_sizes, np.diff(run.bounds)):
+        raise ValueError("spanning trees do not have the rows of their batches")
+    if len(trees.one) != sum(len(batch) - 1 for batch in batches):
+        raise ValueError("spanning trees do not have one edge less than rows")
+    if not (np.isin(trees.one, trees.rows).all() and np.isin(trees.two, trees.rows).all()):
+        raise ValueError("spanning trees have edges to rows that are not theirs")
+
+
+def values_kind(outcome: ContractedRun | SpannedRun) -> tuple[Any, ...] | None:
     """Return container and dtype of the values, which all runs of a fit share; None for a run without values."""
+    if isinstance(outcome, SpannedRun):
+        return None
     survivors = outcome.survivors
     if survivors.values is None:
         return None
@@ -179,6 +220,16 @@ def _read_arrays(content: Mapping[str, Any], data: bytes) -> Arrays:
         raise ValueError(f"a record has {len(data)} bytes of arrays, but its header says {start}")
     match_axes(shapes, LAYOUTS, {"costs": (N_COSTS, "a batch")})
     return arrays
+
+
+def _read_trees(arrays: Arrays) -> SpannedRun:
+    names = {f"tree_{name}" for name in OF_TREES}
+    if arrays.keys() != names:
+        raise ValueError(f"a record of spanning trees must have the arrays {sorted(names)}, and no others")
+    run = SpannedRun(**{name: arrays[f"tree_{name}"] for name in OF_TREES})
+    for name in ("core", "lengths"):
+        _require(name, getattr(run, name), is_finite)
+    return run
 
 
 def _read_links(parts: list[NDArray[Any] | None]) -> Links | None:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from cohirf.algorithm.batches import Run
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.runs import ContractedRun, RunTask
 from cohirf.checkpoint.errors import CheckpointError, refusing_content
 from cohirf.checkpoint.journal import Journal
-from cohirf.checkpoint.outcomes import JournalEntry, check_against_task, values_kind
+from cohirf.checkpoint.outcomes import JournalEntry, check_against_task, check_trees, values_kind
+from cohirf.spanning.spanned_run import SpannedRun
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,8 @@ class ResumableEngine:
         """Yield the result of each run, in order."""
         tasks = iter(tasks)
         while n_tasks > 0 and (entry := self.journal.read()) is not None:
-            task, contraction, *_ = next(tasks)
-            self._check(entry, task, contraction)
+            task, what, *_ = next(tasks)
+            self._check(entry, task, what)
             n_tasks -= 1
             yield entry.outcome
         if n_tasks > 0:
@@ -63,17 +65,20 @@ class ResumableEngine:
                 self.journal.append(JournalEntry(places.popleft(), outcome))
                 yield outcome
 
-    def _check(self, entry: JournalEntry, task: RunTask, contraction: Contraction) -> None:
+    def _check(self, entry: JournalEntry, task: RunTask, what: Contraction | Run) -> None:
         if entry.place != task.place or entry.outcome.rows_in != task.rows_in:
             raise CheckpointError(
                 f"{self.journal.path} holds batch {entry.place} with {entry.outcome.rows_in} rows where the fit has "
                 f"{task.place} with {task.rows_in}: the checkpoint belongs to another fit. Give another directory."
             )
         with refusing_content(self.journal.path):
-            check_against_task(entry, task, contraction, self.n_features)
+            if isinstance(what, Run):
+                check_trees(entry, what)
+            else:
+                check_against_task(entry, task, what, self.n_features)
         self._check_kind(entry.outcome)
 
-    def _check_kind(self, outcome: ContractedRun) -> None:
+    def _check_kind(self, outcome: ContractedRun | SpannedRun) -> None:
         """Refuse runs whose values cannot be concatenated."""
         kind = values_kind(outcome)
         if kind is not None:

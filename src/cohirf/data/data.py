@@ -87,10 +87,6 @@ class Data(Protocol):
         """Type of the values."""
 
     @property
-    def can_be_local(self) -> bool:
-        """Whether batches can have neighbouring rows."""
-
-    @property
     def reading(self) -> Any:
         """How rows are assigned to the batches of the first level, beyond what the parameters say."""
 

@@ -43,7 +43,6 @@ class InMemory:
     column_means: NDArray[np.floating[Any]] | None = None
 
     reading: ClassVar[str] = "at random"
-    can_be_local: ClassVar[bool] = True
 
     @cached_property
     def rows(self) -> ArrayRows:
@@ -94,7 +93,7 @@ class InMemory:
         resources = setup.make_resources(engine, storage)
         active = active_rows(values, weights)
         if setup.locality is not None:
-            active = setup.label(setup.make_local(active, self.column_means, storage), engine)
+            active = setup.label(setup.make_local(active, self.column_means, storage), resources.run_engine)
         return FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:

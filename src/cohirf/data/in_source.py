@@ -29,7 +29,6 @@ class InSource:
     features: IntArray | None = None
 
     reading: ClassVar[str] = "in order"
-    can_be_local: ClassVar[bool] = True
     column_means: ClassVar[None] = None  # sources have no missing cells
 
     @property
@@ -76,14 +75,12 @@ class InSource:
         if count_batches(self.source.n_rows, setup.contraction.batch_size) == 1:  # needs all rows in memory anyway
             in_memory = InMemory(self.rows.take(np.arange(self.source.n_rows)))
             return in_memory.contract_first_level(weights, setup)
-        storage, engine = ScratchStorage(), LocalEngine(setup.n_jobs)
-        active = active_rows(self.rows, weights, in_order=setup.locality is None)
+        engine = LocalEngine(setup.n_jobs)
         if setup.locality is not None:
-            active = sort_by_batch(setup.make_local(active, None, storage), storage)
-            active = setup.label(active, engine)
-        resources = setup.make_resources(engine, storage)
-        first_level = FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
-        return replace(first_level, in_memory=False)
+            return contract_local_batches(self.rows, weights, setup, engine)
+        active = active_rows(self.rows, weights, in_order=True)
+        resources = setup.make_resources(engine, ScratchStorage())
+        return FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to blocks of rows, which are read one after the other."""
@@ -92,3 +89,13 @@ class InSource:
     def _blocks(self) -> Iterator[Any]:
         for block in row_blocks(self.source.n_rows):
             yield self.rows.take(np.arange(block.start, block.stop))
+
+
+def contract_local_batches(rows: Rows, weights: ArrayWeights | None, setup: Setup, engine: Engine) -> FirstLevelHere:
+    """Contract local batches of rows that are best read in order: they are written to disk batch after batch."""
+    storage = ScratchStorage()
+    active = setup.make_local(active_rows(rows, weights), None, storage)
+    resources = setup.make_resources(engine, storage)
+    active = setup.label(sort_by_batch(active, storage), resources.run_engine)
+    first_level = FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
+    return replace(first_level, in_memory=False)

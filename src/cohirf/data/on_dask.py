@@ -30,7 +30,8 @@ from cohirf.algorithm.runs import ContractedRun, Survivors
 from cohirf.algorithm.storage import take_in_order
 from cohirf.data.dask_arrays import LazyDaskSource, compute_unoptimised, is_dask
 from cohirf.data.data import Setup
-from cohirf.data.in_memory import InMemory, check_array_weights
+from cohirf.data.in_memory import ArrayWeights, InMemory, check_array_weights
+from cohirf.data.in_source import contract_local_batches
 from cohirf.engines import DaskEngine, LocalEngine
 from cohirf.engines.dask import (
     DataLocalEngine,
@@ -70,7 +71,6 @@ class OnDask:
     rows: LazyDaskSource
 
     column_means: ClassVar[None] = None  # missing cells are refused
-    can_be_local: ClassVar[bool] = False
 
     @property
     def reading(self) -> Any:
@@ -140,6 +140,8 @@ class OnDask:
         contraction = setup.contraction
         if count_batches(self.rows.n_rows, contraction.batch_size) == 1:
             return self._contract_here(weights, setup)
+        if setup.locality is not None:
+            return self._contract_local_batches(weights, setup)
         chunks = self.rows.array.chunks[0]
         active = ActiveRows(self.rows, in_order=True, chunk_starts=np.cumsum((0, *chunks[:-1])))
         engine = DataLocalEngine(self.rows.array, None if weights is None else weights.source.array)
@@ -151,9 +153,19 @@ class OnDask:
 
     def _contract_here(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:
         everything = np.arange(self.rows.n_rows)
-        here = None if weights is None else check_array_weights(weights.take(everything), len(everything))
-        first_level = InMemory(self.rows.take(everything)).contract_first_level(here, setup)
+        first_level = InMemory(self.rows.take(everything)).contract_first_level(_load(weights, len(everything)), setup)
         return LoadedFirstLevel(**vars(first_level), chunks=self.rows.array.chunks[0])
+
+    def _contract_local_batches(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:
+        """Contract local batches on the cluster; they are formed, and their rows are kept, on the client's disk."""
+        engine = self.later_engine(setup.n_jobs)
+        first_level = contract_local_batches(self.rows, _load(weights, self.rows.n_rows), setup, engine)
+        return LoadedFirstLevel(**vars(first_level), chunks=self.rows.array.chunks[0])
+
+
+def _load(weights: DaskWeights | None, n_rows: int) -> ArrayWeights | None:
+    """Return the weights in this process."""
+    return None if weights is None else check_array_weights(weights.take(np.arange(n_rows)), n_rows)
 
 
 @dataclass(frozen=True)

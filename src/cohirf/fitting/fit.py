@@ -108,7 +108,7 @@ class Fit:
         self._warn_if_no_two_rows_can_fuse()
         max_level = max(2, model.max_iter) + 1  # the last one merges to the wanted number of clusters
         locality = choose_locality(model, self.data, self._population.n_rows, self.contraction)
-        label_batches = None if locality is None else choose_labelling(model, self.data, self.contraction)
+        label_batches = None if locality is None else choose_labelling(self.data, self.contraction)
         setup = Setup(self.contraction, max_level, model.n_jobs, self._first_resources, locality, label_batches)
         first_level = self.data.contract_first_level(self.weights, setup)
         storage: Storage = ScratchStorage() if first_level.readable is None else MemoryStorage()

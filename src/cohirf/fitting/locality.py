@@ -23,27 +23,27 @@ def choose_locality(model: Any, data: Data, n_rows: int, contraction: Contractio
     views, batch_size = contraction.views, contraction.batch_size
     if batch_size is None or count_batches(n_rows, batch_size) == 1 or model.batches == "random":
         return None
-    if model.batches == "auto" and not (data.can_be_local and finds_number(views.method.prototype)):
+    if model.batches == "auto" and not finds_number(views.method.prototype):
         return None
-    if not data.can_be_local:
-        raise ValueError(
-            'batches="local" is not available on Dask: use batches="random", or fit a source without client=.'
-        )
-    sees_everything = views.n_features == data.n_features and views.n_runs(data.n_features) == 1
-    reach = find_reach(views.method.prototype) if sees_everything else None
+    reach = find_reach(views.method.prototype) if _sees_everything(data, contraction) else None
     return Locality(batch_size, float(model.overlap), reach, views.entropy)
 
 
-def choose_labelling(model: Any, data: Data, contraction: Contraction) -> SpanningLabels | None:
+def choose_labelling(data: Data, contraction: Contraction) -> SpanningLabels | None:
     """Return what labels all local batches in one go: HDBSCAN's spanning trees. None for other base methods.
 
     HDBSCAN has rules of its own for missing values and sparse rows, which spanning trees do not know.
     """
-    views = contraction.views
-    settings = settings_of(views.method.prototype)
-    if settings is None or views.n_runs(data.n_features) > 1 or _has_rules_of_its_own(data):
+    settings = settings_of(contraction.views.method.prototype)
+    if settings is None or not _sees_everything(data, contraction) or _has_rules_of_its_own(data):
         return None
-    return SpanningLabels(settings, verbose=bool(model.verbose))
+    return SpanningLabels(settings)
+
+
+def _sees_everything(data: Data, contraction: Contraction) -> bool:
+    """Return whether the base method clusters each batch once, with all features."""
+    views = contraction.views
+    return views.n_features == data.n_features and views.n_runs(data.n_features) == 1
 
 
 def _has_rules_of_its_own(data: Data) -> bool:
