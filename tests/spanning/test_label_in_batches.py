@@ -56,7 +56,7 @@ def test_batches_with_all_neighbours_give_the_labels_of_all_rows(n_batches):
 
 
 def test_batches_with_half_as_many_rows_around_give_nearly_the_labels_of_all_rows():
-    # The rows that are nearest to a leaf may all be on the side where it is dense: neighbours of other sides are missing.
+    # The rows nearest to a leaf may all be on the side where data is dense: neighbours on other sides are missing.
     labels = label_rows(SHAPES, with_nearest_to_box(SHAPES, 1_000), SETTINGS)
     assert 0.98 < adjusted_rand_score(label_together(SHAPES, SETTINGS), labels) < 0.999
 
