@@ -2,13 +2,12 @@
 
     python -m benchmarks.quality.diagnose [--bases K-Means Ward] [--seeds 3] [--sets 14]
 
-The 14 data sets of options.py and the base methods of answers.py, with the defaults of CoHiRF and as published, in one
-batch and in eight (data sets of at least 400 rows). What diagnose() says without classes is compared with known ones:
-the adjusted Rand index of the model, and the mean one of three runs of the base method, both on the rows that
-diagnose() looked at, with each noise row as a cluster of its own. K-Means alone has ten starts. Differences of at most
-0.02 are ties. "use the base method alone" is right unless CoHiRF is better, and "either" is right if there is a tie.
-Fits that are one run of a deterministic base method on all rows, about which diagnose() is right by construction, are
-left out.
+The 14 data sets and the base methods of answers.py, with the defaults of CoHiRF and as published, in one batch and in
+eight (data sets of at least 400 rows). What diagnose() says without classes is compared with known ones: the adjusted
+Rand index of the model, and the mean one of three runs of the base method, both on the rows that diagnose() looked at,
+with each noise row as a cluster of its own. K-Means alone has ten starts. Differences of at most 0.02 are ties.
+"use the base method alone" is right unless CoHiRF is better, and "either" is right if there is a tie. Fits that are one
+run of a deterministic base method on all rows, about which diagnose() is right by construction, are left out.
 
 The two thresholds are also chosen for each data set from the other ones: those with the most statements, of which 90 %
 are right. Fits with the defaults around K-Means are treated apart: too few of their statements were right, so that
@@ -30,9 +29,8 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import Results, add_results_option, make_parser, parse, print_markdown, seeded
+from benchmarks._common import Results, add_results_option, all_sets, make_parser, parse, print_markdown, seeded
 from benchmarks.quality.answers import base_method
-from benchmarks.quality.options import all_sets
 from cohirf import CoHiRF
 from cohirf.diagnosis.base_alone import finds_number, rival_of, separate_noise
 from cohirf.diagnosis.diagnose import diagnose_model, is_one_run

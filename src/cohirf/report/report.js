@@ -151,7 +151,9 @@
     traces.push({
       type: "scatter", mode: "markers", x: merges.x, y: merges.height, customdata: nodes.map(about),
       hovertemplate: "%{customdata}<extra></extra>",
-      marker: { color: nodes.map((node) => strokeOf(clusters[node])), size: nodes.map(area), opacity: 1 },
+      marker: {
+        color: nodes.map((node) => strokeOf(clusters[node])), size: nodes.map(area), opacity: 1, line: { width: 0 },
+      },
     });
     const tops = nodes.filter((node) => {
       const parent = merges.parent[node];
