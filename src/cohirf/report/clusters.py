@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.utils.extmath import row_norms
 
 from cohirf.algorithm.grouping import IntArray
-from cohirf.algorithm.storage import ArrayRows
-from cohirf.diagnosis.effects import Effects, measure_effects, measure_spread, name_strongest
+from cohirf.diagnosis.effects import Effects, measure_effects, name_strongest
 from cohirf.diagnosis.reading import as_dense, read_rows
 from cohirf.diagnosis.sample import relevant_part
-from cohirf.fitting.exemplars import find_exemplars
 from cohirf.report.cuts import Cut
 from cohirf.report.images import make_images
 from cohirf.report.sample import Sample
@@ -67,8 +67,7 @@ def list_clusters(
 def _describe(
     study: Study, sample: Sample, cut: Cut, final: Cut, colour: IntArray, chosen: IntArray
 ) -> list[dict[str, Any]]:
-    labels = cut.labels_of(sample.rows)
-    effects = measure_effects(sample.features, sample.spread, labels, chosen)
+    effects = measure_effects(sample.features, sample.spread, cut.labels_of(sample.rows), chosen)
     exemplars = study.model.exemplar_indices_[chosen] if cut.is_final else _find_central(study, sample, cut, chosen)
     classes = _main_classes(study, cut, chosen)
     return [
@@ -86,15 +85,23 @@ def _describe(
     ]
 
 
-def _find_central(study: Study, sample: Sample, cut: Cut, chosen: IntArray) -> IntArray:
-    """Return the sampled row that is nearest to the mean of each cluster; its medoid if none of its rows is sampled."""
-    place = np.full(cut.n_clusters + 1, -1)  # noise has the last entry
-    place[chosen] = np.arange(len(chosen))
-    labels = place[cut.labels_of(sample.rows)]
-    features = relevant_part(study.model, sample.features)
-    means = measure_effects(features, measure_spread(features), labels, np.arange(len(chosen))).mean
-    nearest = find_exemplars(ArrayRows(features), labels, means)
-    return np.where(nearest < 0, cut.medoid[chosen], sample.rows[nearest])
+def most_central(features: Any) -> int:
+    """Return the row of an array or CSR matrix that is nearest to the mean of all rows."""
+    mean = np.asarray(features.mean(axis=0)).ravel()
+    if sparse.issparse(features):  # the difference to the mean would not be sparse
+        return int((row_norms(features, squared=True) - 2 * (features @ mean)).argmin())
+    return int(((features - mean) ** 2).sum(axis=1).argmin())
+
+
+def _find_central(study: Study, sample: Sample, cut: Cut, chosen: IntArray) -> list[int]:
+    """Return the most central of the sampled rows of each cluster; its medoid if none of its rows is sampled."""
+    labels = cut.labels_of(sample.rows)
+    found = []
+    for cluster in chosen.tolist():
+        members = np.flatnonzero(labels == cluster)
+        features = relevant_part(study.model, sample.features[members])
+        found.append(sample.rows[members[most_central(features)]] if len(members) else cut.medoid[cluster])
+    return found
 
 
 def _name_features(study: Study, effects: Effects, place: int) -> list[dict[str, Any]]:
