@@ -498,9 +498,13 @@
     who.append(about);
     const features = cluster.features.length
       ? element("ul", { class: "effects" }, ...cluster.features.map(effect))
-      : element("p", { class: "note" }, cluster.size === data.figures.n_rows
-        ? "The only cluster: there are no other rows to compare it with." : "No feature distinguishes it from other rows.");
+      : element("p", { class: "note" }, whyNoFeatures(cluster));
     return element("li", { class: `card ${colourClass(cluster.colour)}` }, head, who, features);
+  }
+
+  function whyNoFeatures(cluster) {
+    if (cluster.size === data.figures.n_rows) return "The only cluster: there are no other rows to compare it with.";
+    return cluster.n_sampled ? "No feature distinguishes it from other rows." : "None of its rows is in the sample.";
   }
 
   function effect(feature) {
