@@ -75,7 +75,7 @@ def fuse_leaves(state: FitState, part: IntArray) -> FitState:
     The leaf whose mean is nearest to the mean of the whole survives.
     """
     started = perf_counter()
-    leaves = state.survivors
+    leaves, n_views = state.survivors, state.survivors.view_stability.shape[1]
     n_parts = int(part.max()) + 1
     mass = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
     groups = Groups(leaves.means, mass)
@@ -94,7 +94,7 @@ def fuse_leaves(state: FitState, part: IntArray) -> FitState:
         is_noise=leaves.is_noise[kept],
         stability=leaves.stability[kept],
         batch_sizes=np.array([len(part)]),
-        batch_costs=np.array([[0.0, np.nan, 1.0, 0.0, perf_counter() - started, 0.0]]),
-        view_stability=np.ones((1, 0)),
+        batch_costs=np.array([[n_views, np.nan, 1.0, 0.0, perf_counter() - started, 0.0]]),
+        view_stability=np.ones((1, n_views)),
     )
-    return state.after(survivors)
+    return state.after(survivors, "fused")

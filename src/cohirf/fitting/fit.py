@@ -113,7 +113,8 @@ class Fit:
         first_level = self.data.contract_first_level(self.weights, setup)
         storage: Storage = ScratchStorage() if first_level.readable is None else MemoryStorage()
         values = self.data.rows if first_level.readable is None else first_level.readable
-        state = FitState.of_leaves(first_level.leaves, values, self._population.n_rows, max_level, storage)
+        kind = None if locality is None else self._find_kind(first_level)
+        state = FitState.of_leaves(first_level.leaves, values, self._population.n_rows, max_level, storage, kind)
         records: list[LevelRecord] = []
         if locality is None:
             states = self._levels(first_level, state, self._later_resources(first_level, storage))
@@ -217,11 +218,19 @@ class Fit:
         """Yield the state after the first level, and after the fusion of clusters that reach over several batches."""
         self.tally.add_level(1, state.survivors)
         yield state
-        parts = self._find_parts(first_level)
+        parts = self._find_parts(first_level, state.record.kind)
         if parts is not None and int(parts.max()) + 1 < len(parts):
             yield fuse_leaves(state, parts)
 
-    def _find_parts(self, first_level: FirstLevelHere) -> IntArray | None:
+    def _find_kind(self, first_level: Any) -> str:
+        """Return the kind of a first level with local batches, as in its record."""
+        links, local = first_level.links, first_level.local
+        if first_level.known is not None:
+            return "spanning"
+        rows_are_of_one = (links is not None and links.by_core) or links_every_row(self._prototype)
+        return "exact" if local.is_exact and rows_are_of_one else "local"
+
+    def _find_parts(self, first_level: FirstLevelHere, kind: str) -> IntArray | None:
         """Return a number for each leaf, the same for parts of one cluster; None if batches have nothing in common."""
         links, local, leaves = first_level.links, first_level.local, first_level.leaves
         if first_level.known is not None:
@@ -230,14 +239,12 @@ class Fit:
             return None
         taking_part = self._population.taking_part
         positions = leaves.rows if taking_part is None else np.searchsorted(taking_part, leaves.rows)
-        belongs_to_one = links.by_core or links_every_row(self.contraction.views.method.prototype)
-        return find_parts(
-            links,
-            first_level.fusions.parents[links.rows],
-            leaves,
-            local.find_batches(positions),
-            is_exact=local.is_exact and belongs_to_one,
-        )
+        home = first_level.fusions.parents[links.rows]
+        return find_parts(links, home, leaves, local.find_batches(positions), is_exact=kind == "exact")
+
+    @property
+    def _prototype(self) -> Any:
+        return self.contraction.views.method.prototype
 
     def _warn_if_no_two_rows_can_fuse(self) -> None:
         if self._goal.is_chosen:
