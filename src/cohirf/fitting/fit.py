@@ -27,6 +27,7 @@ from cohirf.algorithm.population import Population
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.reach import links_every_row
 from cohirf.algorithm.repeated_warnings import showing_warnings_once
+from cohirf.algorithm.runs import Links
 from cohirf.algorithm.storage import MemoryStorage, Storage, take_in_order
 from cohirf.algorithm.thin_batches import ThinBatchesWarning, explain_thin_batches
 from cohirf.callers import warn_caller
@@ -218,7 +219,7 @@ class Fit:
         """Yield the state after the first level, and after the fusion of clusters that reach over several batches."""
         self.tally.add_level(1, state.survivors)
         yield state
-        parts = self._find_parts(first_level, state.record.kind)
+        parts = self._find_parts(first_level)
         if parts is not None and int(parts.max()) + 1 < len(parts):
             yield fuse_leaves(state, parts)
 
@@ -227,10 +228,16 @@ class Fit:
         links, local = first_level.links, first_level.local
         if first_level.known is not None:
             return "spanning"
-        rows_are_of_one = (links is not None and links.by_core) or links_every_row(self._prototype)
-        return "exact" if local.is_exact and rows_are_of_one else "local"
+        return "exact" if local.is_exact and self._one_link_is_enough(links) else "local"
 
-    def _find_parts(self, first_level: FirstLevelHere, kind: str) -> IntArray | None:
+    def _one_link_is_enough(self, links: Links | None) -> bool:
+        """Return whether a single row in common makes clusters of two batches one.
+
+        A core row of DBSCAN in a batch is a core row of the data, and all rows of a single linkage are.
+        """
+        return (links is not None and links.by_core) or links_every_row(self._prototype)
+
+    def _find_parts(self, first_level: FirstLevelHere) -> IntArray | None:
         """Return a number for each leaf, the same for parts of one cluster; None if batches have nothing in common."""
         links, local, leaves = first_level.links, first_level.local, first_level.leaves
         if first_level.known is not None:
@@ -240,7 +247,8 @@ class Fit:
         taking_part = self._population.taking_part
         positions = leaves.rows if taking_part is None else np.searchsorted(taking_part, leaves.rows)
         home = first_level.fusions.parents[links.rows]
-        return find_parts(links, home, leaves, local.find_batches(positions), is_exact=kind == "exact")
+        batch, one_is_enough = local.find_batches(positions), self._one_link_is_enough(links)
+        return find_parts(links, home, leaves, batch, one_is_enough=one_is_enough)
 
     @property
     def _prototype(self) -> Any:
