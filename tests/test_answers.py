@@ -307,11 +307,6 @@ def test_weights_below_one_hide_no_cluster():
     assert CoHiRF(n_clusters=4, random_state=0).fit(BLOBS, sample_weight=weights / weights.sum()).n_clusters_ == 4
 
 
-def test_a_model_with_redraws_can_be_saved(tmp_path):
-    CoHiRF(DBSCAN(1.2), redraws=5, random_state=0).fit(BLOBS).save(tmp_path / "model")
-    assert len(cohirf.load(tmp_path / "model").diagnostics_) > 1
-
-
 @pytest.mark.parametrize("n_clusters", [None, "auto", 1])
 def test_among_noise_there_is_nothing_to_choose_or_merge(n_clusters):
     with pytest.warns(match="All of the rows are noise: raise eps of DBSCAN"):

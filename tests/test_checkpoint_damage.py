@@ -193,9 +193,9 @@ def test_a_manifest_with_the_same_content_in_other_words_is_damaged(path):
 
 def test_a_newer_format_is_refused(path):
     manifest = path / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text(encoding="utf-8")) | {"version": 4}), encoding="utf-8")
+    manifest.write_text(json.dumps(json.loads(manifest.read_text(encoding="utf-8")) | {"version": 5}), encoding="utf-8")
     with refused(
-        f"{manifest} has format version 4, but this version of cohirf reads version 3: "
+        f"{manifest} has format version 5, but this version of cohirf reads version 4: "
         f"use the version of cohirf that wrote it, or give another directory."
     ):
         fit(model(path), open_source(DATA))

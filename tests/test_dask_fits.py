@@ -47,7 +47,7 @@ MODELS = {
     "medoid weights in other words": CoHiRF.as_published(
         AgglomerativeClustering(4), n_views=2, max_features=0.6, medoid_weights=True
     ),
-    "redraws": CoHiRF.as_published(DBSCAN(eps=1.2), n_views=1, redraws=1, max_iter=3, min_cluster_size=5),
+    "small clusters": CoHiRF.as_published(DBSCAN(eps=1.2), n_views=1, max_iter=3, min_cluster_size=5),
 }
 FAST_MODELS = ("defaults", "k-means", "dbscan", "medoid weights in other words")
 CHUNKS = ((700, 50, 50, 1100, 1100), (3, 2))
@@ -133,7 +133,7 @@ def test_a_fit_on_the_cluster_is_the_fit_on_one_machine(name, client, X):
 
 
 @pytest.mark.parametrize(
-    "name", ["dbscan", *(pytest.param(name, marks=pytest.mark.slow) for name in ("medoid weights", "redraws"))]
+    "name", ["dbscan", *(pytest.param(name, marks=pytest.mark.slow) for name in ("medoid weights", "small clusters"))]
 )
 def test_weights_on_the_cluster_count_as_they_do_on_one_machine(name, client, X, weights):
     options = {"min_cluster_size": 30}

@@ -214,7 +214,7 @@ def test_an_unhashable_callable_is_a_medoid_rule(blobs):
 
 def test_a_level_that_merged_nothing_is_said_and_not_that_the_fit_stopped_early():
     X = np.random.default_rng(0).normal(size=(100, 3))
-    model = CoHiRF.as_published(DBSCAN(eps=1e-9), batch_size=20, max_iter=1, random_state=0)
+    model = CoHiRF.as_published(KMeans(25), batch_size=20, max_iter=1, random_state=0)  # more clusters than rows
     with pytest.warns(ConvergenceWarning, match="Nothing fused") as warned:
         model.fit(X)
     assert len(warned) == 1
@@ -239,7 +239,7 @@ def test_batches_that_merge_nothing_are_said():
     with pytest.warns(
         ConvergenceWarning, match="Levels 1 and 2 merged nothing in any batch: 100 .*Raise batch_size above 20"
     ):
-        CoHiRF.as_published(DBSCAN(eps=1e-9), batch_size=20, random_state=0).fit(X)
+        CoHiRF.as_published(KMeans(25), batch_size=20, random_state=0).fit(X)
 
 
 def test_verbose_prints_a_line_per_level(blobs, capsys):

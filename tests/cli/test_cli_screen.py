@@ -189,8 +189,8 @@ def test_a_warning_is_said_once(capsys):
     console = Console()
     with console.watching():
         for _ in range(2):
-            warnings.warn("batch_size=5 is thin: raise batch_size, or set redraws=20.", UserWarning, stacklevel=1)
-    assert capsys.readouterr().err == ("warning: --batch-size 5 is thin: raise --batch-size, or set --redraws 20.\n")
+            warnings.warn("batch_size=5 is thin: raise batch_size, or set n_views=20.", UserWarning, stacklevel=1)
+    assert capsys.readouterr().err == ("warning: --batch-size 5 is thin: raise --batch-size, or set --views 20.\n")
 
 
 def test_a_stream_that_lacks_letters_gets_their_numbers(monkeypatch):

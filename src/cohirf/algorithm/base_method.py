@@ -7,6 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import Parameter, signature
+from numbers import Real
 from types import FunctionType
 from typing import Any
 
@@ -125,6 +126,12 @@ class BaseMethod:
         return replace(BaseMethod.of(method.set_params(**{self.told: n_clusters}, **lowered)), asked=asked)
 
     @property
+    def _has_radius(self) -> bool:
+        """Whether the method has a radius, like DBSCAN, and therefore an answer for a single row: it can be noise."""
+        method = self.clusterer  # OPTICS, which has max_eps, refuses a single row
+        return isinstance(getattr(method, "eps", None), Real) and not hasattr(method, "max_eps")
+
+    @property
     def _has_starts(self) -> bool:
         """Whether a parameter is an array with one row for each cluster, such as the first centres of K-Means."""
         parameters = self.clusterer.get_params(deep=False)
@@ -155,7 +162,7 @@ class BaseMethod:
             Whether the method may overwrite ``view``.
         """
         n_rows = view.shape[0]
-        if n_rows == 1:
+        if n_rows == 1 and not self._has_radius:  # many methods refuse a single row
             return np.zeros(1, dtype=np.int32), None
         if self.finds_no_fewer_than(n_rows):
             return _label_distinct_rows(view), None

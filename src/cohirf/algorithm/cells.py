@@ -22,7 +22,7 @@ from cohirf.algorithm.grouping import IntArray, index_dtype
 FloatArray = NDArray[np.float64]
 
 MAX_AXES = 10  # of more features, the principal axes with most variance are split
-LEAST_SHARE = 0.25  # a split that leaves less than this share of the rows on one side is not made along that axis
+LARGEST_CELL = 1.3  # rows of a cell, in multiples of the mean: rows are dealt by lot if no axis divides them so evenly
 NEAR = 2.0  # rows around a cell that its parts look through, in multiples of the halo
 
 
@@ -116,13 +116,13 @@ class Cells:
         """
         axes = Axes.of_sample(sample)
         points = axes.measure(sample)
-        builder = _Builder(np.c_[points, lots], overlap, reach)
-        n_axes = points.shape[1]
+        n_cells, n_axes = min(n_cells, len(points)), points.shape[1]
+        builder = _Builder(np.c_[points, lots], n_cells, overlap, reach)
         root = builder.split(
             np.arange(len(points)),
             np.empty(0, dtype=np.int64),
             (np.full(n_axes, -np.inf), np.full(n_axes, np.inf), (0.0, 1.0)),
-            min(n_cells, len(points)),
+            n_cells,
         )
         return cls(axes, root, builder.n_cells, builder.largest)
 
@@ -159,8 +159,9 @@ class Cells:
 class _Builder:
     """Builds the tree on the points of a sample, whose last column has the lots."""
 
-    def __init__(self, points: FloatArray, overlap: float, reach: float | None) -> None:
+    def __init__(self, points: FloatArray, n_cells: int, overlap: float, reach: float | None) -> None:
         self._points, self._overlap, self._reach = points, overlap, reach
+        self._largest_cell = LARGEST_CELL * len(points) / n_cells + 1
         self.n_cells = self.largest = 0
 
     def split(
@@ -171,7 +172,7 @@ class _Builder:
         region = Split(low, high, 0.0)
         n_axes = len(low)
         distance = region.distance(self._points[near, :n_axes])
-        if n_cells == 1:
+        if n_cells == 1 or len(home) < 2:
             self.n_cells += 1
             width = self._halo_width(distance, len(home))
             self.largest = max(self.largest, len(home) + int((distance <= width**2).sum()))
@@ -182,10 +183,11 @@ class _Builder:
                 near = near[np.argpartition(distance, n_near)[:n_near]]
         else:
             near = near[distance <= self._reach**2]
-        axis, threshold = self._choose_split(home, n_cells // 2 / n_cells, lots)
+        axis, threshold = self._choose_split(home, n_cells, lots)
         is_left = self._points[home, axis] < threshold
+        n_left = _share_cells(n_cells, int(is_left.sum()), len(home))
         parts = []
-        for side, of_part, n_of_part in ((0, is_left, n_cells // 2), (1, ~is_left, n_cells - n_cells // 2)):
+        for side, of_part, n_of_part in ((0, is_left, n_left), (1, ~is_left, n_cells - n_left)):
             inner = _cut(bounds, axis, threshold, side)
             parts.append(self.split(home[of_part], np.concatenate([near, home[~of_part]]), inner, n_of_part))
         left, right = parts
@@ -200,22 +202,30 @@ class _Builder:
             return 0.0
         return float(np.sqrt(np.partition(distance, n_halo - 1)[n_halo - 1]))
 
-    def _choose_split(self, home: IntArray, share: float, lots: tuple[float, float]) -> tuple[int, float]:
-        """Return the axis with most variance that divides the rows, and the value that the given share is below."""
-        points = self._points[home]
-        n_axes = points.shape[1] - 1
+    def _choose_split(self, home: IntArray, n_cells: int, lots: tuple[float, float]) -> tuple[int, float]:
+        """Return the axis with most variance that divides the rows evenly, and where to divide it."""
+        points, share = self._points[home], n_cells // 2 / n_cells
+        n_rows, n_axes = len(points), points.shape[1] - 1
         for axis in np.argsort(-points[:, :n_axes].var(axis=0), kind="stable").tolist():
             values = np.sort(points[:, axis])
-            middle = min(max(1, round(share * len(values))), len(values) - 1)
-            # the first row on the right; rows with the same value stay together
-            first, last = (
-                np.searchsorted(values, values[middle], side="left"),
-                np.searchsorted(values, values[middle], side="right"),
-            )
-            place = first if middle - first <= last - middle or last == len(values) else last
-            if LEAST_SHARE * share * len(values) < place < len(values) * (1 - LEAST_SHARE * (1 - share)):
-                return axis, float((values[place - 1] + values[place]) / 2)
+            middle = min(max(1, round(share * n_rows)), n_rows - 1)
+            # rows with the same value stay together: those of the middle are all on the right, or all on the left
+            ends = (int(np.searchsorted(values, values[middle], side)) for side in ("left", "right"))
+            for place in sorted(ends, key=lambda end: abs(end - middle)):
+                if 0 < place < n_rows and self._is_even(place, n_rows, n_cells):
+                    between = float((values[place - 1] + values[place]) / 2)
+                    return axis, between if between > values[place - 1] else float(values[place])
         return n_axes, lots[0] + share * (lots[1] - lots[0])
+
+    def _is_even(self, n_left: int, n_rows: int, n_cells: int) -> bool:
+        """Return whether no cell is too large if so many of the rows are on the left side of a split."""
+        cells_left = _share_cells(n_cells, n_left, n_rows)
+        return max(n_left / cells_left, (n_rows - n_left) / (n_cells - cells_left)) <= self._largest_cell
+
+
+def _share_cells(n_cells: int, n_left: int, n_rows: int) -> int:
+    """Return how many of several cells the left side of a split gets, which has so many of the rows."""
+    return min(max(1, round(n_cells * n_left / n_rows)), n_cells - 1)
 
 
 def _cut(

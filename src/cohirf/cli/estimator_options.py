@@ -204,7 +204,7 @@ class EstimatorOptions:
             "find the number of clusters themselves, such as DBSCAN.",
             CLUSTERING,
             "TEXT",
-            choices=("auto", "random", "local"),
+            choices=("auto", "local", "random"),
             default="auto",
         ),
     ] = None

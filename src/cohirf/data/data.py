@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -47,17 +48,19 @@ class Setup:
     locality: Locality | None = None
     label_batches: Callable[[ActiveRows, LocalBatches, Engine], IntArray] | None = None
 
-    def make_local(self, active: ActiveRows, column_means: Any, storage: Storage) -> ActiveRows:
-        """Return the active rows with local batches."""
+    def make_local(self, active: ActiveRows, column_means: Any, storage: Storage, engine: Engine) -> ActiveRows:
+        """Return the active rows with local batches, which ``engine`` forms."""
         assert self.locality is not None
-        return replace(active, batches=make_local_batches(active, self.locality, column_means, storage))
+        return replace(active, batches=make_local_batches(active, self.locality, column_means, storage, engine))
 
     def label(self, active: ActiveRows, engine: Engine) -> ActiveRows:
         """Return the active rows with their labels, if the base method is not called on each batch."""
         if self.label_batches is None or not isinstance(active.batches, LocalBatches):
             return active
+        started = perf_counter()
         labels = self.label_batches(active, active.batches, engine)
-        return replace(active, labels=labels, batches=active.batches.without_halos())
+        batches = active.batches.without_halos()
+        return replace(active, labels=labels, batches=batches, label_seconds=perf_counter() - started)
 
 
 class DataWeights(Weights, Protocol):

@@ -25,8 +25,7 @@ def choose_locality(model: Any, data: Data, n_rows: int, contraction: Contractio
         return None
     if model.batches == "auto" and not finds_number(views.method.prototype):
         return None
-    sees_everything = views.n_runs(data.n_features) == 1
-    reach = find_reach(views.method.prototype) if sees_everything else None
+    reach = find_reach(views.method.prototype) if _sees_everything(data, contraction) else None
     return Locality(batch_size, float(model.overlap), reach, views.entropy)
 
 
@@ -35,11 +34,16 @@ def choose_labelling(data: Data, contraction: Contraction) -> SpanningLabels | N
 
     HDBSCAN has rules of its own for missing values and sparse rows, which spanning trees do not know.
     """
-    views = contraction.views
-    settings = settings_of(views.method.prototype)
-    if settings is None or views.n_runs(data.n_features) > 1 or _has_rules_of_its_own(data):
+    settings = settings_of(contraction.views.method.prototype)
+    if settings is None or not _sees_everything(data, contraction) or _has_rules_of_its_own(data):
         return None
     return SpanningLabels(settings)
+
+
+def _sees_everything(data: Data, contraction: Contraction) -> bool:
+    """Return whether the base method clusters each batch once, with all features."""
+    views = contraction.views
+    return views.n_features == data.n_features and views.n_runs(data.n_features) == 1
 
 
 def _has_rules_of_its_own(data: Data) -> bool:
