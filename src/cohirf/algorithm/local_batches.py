@@ -103,6 +103,8 @@ def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool]:
     if n_sampled < n_rows:
         positions = np.sort(rng.choice(n_rows, n_sampled, replace=False))
     sample, lots = rows.take(positions), rows.draw_lots(positions, locality.entropy)
+    if n_rows <= LARGEST_BATCH * size:
+        return Cells.build(sample, lots, 1), True
     if locality.reach is not None:
         for smaller in SMALLER_CELLS:
             cells = Cells.build(sample, lots, math.ceil(smaller * n_rows / size), reach=locality.reach)
