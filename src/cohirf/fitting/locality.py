@@ -21,6 +21,7 @@ from cohirf.spanning.settings import settings_of
 # A spanning tree takes about 300 bytes per row, and the larger a batch, the fewer edges of the tree of all rows leave
 # it. So its batches have at least so many rows, or fewer with more features than this, where it takes longer.
 SPANNED_ROWS, SPANNED_FEATURES = 2**16, 16
+OVERLAP, SPANNED_OVERLAP = 1.0, 0.5
 
 
 def choose_locality(
@@ -36,10 +37,12 @@ def choose_locality(
     if model.batches == "auto" and not finds_number(views.method.prototype):
         return None, None
     labelling = choose_labelling(data, contraction)
+    overlap = OVERLAP if labelling is None else SPANNED_OVERLAP
     if labelling is not None:
         batch_size = max(batch_size, int(SPANNED_ROWS * min(1.0, math.sqrt(SPANNED_FEATURES / data.n_features))))
     reach = find_reach(views.method.prototype) if _sees_everything(data, contraction) else None
-    return Locality(batch_size, float(model.overlap), reach, views.entropy), labelling
+    overlap = overlap if model.overlap is None else float(model.overlap)
+    return Locality(batch_size, overlap, reach, views.entropy), labelling
 
 
 def choose_labelling(data: Data, contraction: Contraction) -> SpanningLabels | None:
