@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf.algorithm.base_method import BaseMethod
@@ -215,6 +215,13 @@ def real_data_sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         data = read_file(name)
         if data is not None:
             yield name, *data
+
+
+def all_sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield name, standardised rows and classes of 13 real data sets and one synthetic one."""
+    yield from real_data_sets()
+    X, y = make_blobs(5000, 20, centers=10, cluster_std=5.0, random_state=0)
+    yield "blobs", standardise(X), y
 
 
 def read_file(name: str) -> tuple[np.ndarray, np.ndarray] | None:

@@ -24,10 +24,10 @@ FOLDER = Path(__file__).parent / "user_guide" / "images"
 DESKTOP = {"viewport": {"width": 1200, "height": 1060}, "device_scale_factor": 1}
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "has_touch": True, "is_mobile": True}
 
-# name, screen, theme, the section at the top of the picture, and the place of the cut slider from the fine end
+# name, screen, theme, the section at the top of the picture, and the number of clusters to cut at
 SHOTS: list[tuple[str, dict[str, Any], str, str | None, int | None]] = [
     ("report-desktop-light", DESKTOP, "light", None, None),
-    ("report-desktop-dark", DESKTOP, "dark", "cuts", 2),
+    ("report-desktop-dark", DESKTOP, "dark", "cuts", 6),
     ("report-phone-light", PHONE, "light", "clusters", None),
     ("report-phone-dark", PHONE, "dark", "hierarchy", None),
 ]
@@ -41,12 +41,12 @@ def write_digits(path: Path) -> None:
     write_report(model.fit(X), X, path, y=y, feature_names=names, image_shape=(8, 8), title="Handwritten digits")
 
 
-def show(page: Page, section: str | None, cut: int | None) -> None:
+def show(page: Page, section: str | None, n_clusters: int | None) -> None:
     """Scroll to a section, and move the slider."""
-    if cut is not None:
+    if n_clusters is not None:
         page.focus("#cut")
         page.keyboard.press("Home")
-        for _ in range(cut):
+        for _ in range(n_clusters - 1):
             page.keyboard.press("ArrowRight")
         page.evaluate("document.activeElement.blur()")
     if section is not None:
@@ -67,11 +67,11 @@ def main() -> None:
         report = Path(folder) / "digits.html"
         write_digits(report)
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=sandbox)
-        for name, screen, theme, section, cut in SHOTS:
+        for name, screen, theme, section, n_clusters in SHOTS:
             page = browser.new_page(color_scheme=theme, **screen)
             page.goto(report.as_uri())
             page.wait_for_selector("html[data-ready]", timeout=120_000)
-            show(page, section, cut)
+            show(page, section, n_clusters)
             save(page.screenshot(), FOLDER / f"{name}.png")
         browser.close()
 

@@ -31,6 +31,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks._common import (
     Results,
     add_results_option,
+    all_sets,
     make_parser,
     parse,
     print_markdown,
@@ -38,7 +39,6 @@ from benchmarks._common import (
     score_fit,
     seeded,
 )
-from benchmarks.quality.options import all_sets
 from cohirf import CoHiRF
 
 BASES = ("K-Means", "GMM", "Ward", "spectral", "DBSCAN", "HDBSCAN")

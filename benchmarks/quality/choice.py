@@ -27,8 +27,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import Table, make_parser, parse, standardise
-from benchmarks.quality.options import all_sets
+from benchmarks._common import Table, all_sets, make_parser, parse, standardise
 from cohirf import CoHiRF
 
 MAX_ROWS, MAX_CLUSTERS, N_REFERENCES = 1500, 30, 5

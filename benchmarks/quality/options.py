@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
-from sklearn.datasets import make_blobs
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
@@ -31,12 +30,11 @@ from threadpoolctl import threadpool_limits
 from benchmarks._common import (
     Results,
     add_results_option,
+    all_sets,
     make_parser,
     parse,
     print_markdown,
-    real_data_sets,
     score_fit,
-    standardise,
 )
 from cohirf import CoHiRF
 from cohirf.algorithm.base_method import find_weight_argument
@@ -77,13 +75,6 @@ def variants_of(base_name: str) -> dict[str, dict[str, Any] | None]:
     """Return the variants of a base method: for those that take no weights, all but one."""
     skipped = () if takes_weights(base_method(base_name, np.eye(7), 2)) else ("weights",)
     return {variant: options for variant, options in VARIANTS.items() if variant not in skipped}
-
-
-def all_sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield name, standardised rows and classes of 13 real data sets and one synthetic one."""
-    yield from real_data_sets()
-    X, y = make_blobs(5000, 20, centers=10, cluster_std=5.0, random_state=0)
-    yield "blobs", standardise(X), y
 
 
 @dataclass(frozen=True)

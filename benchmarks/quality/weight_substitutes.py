@@ -22,8 +22,8 @@ from unittest import mock
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import Results, add_results_option, make_parser, parse, print_markdown, score_fit
-from benchmarks.quality.options import all_sets, base_method
+from benchmarks._common import Results, add_results_option, all_sets, make_parser, parse, print_markdown, score_fit
+from benchmarks.quality.options import base_method
 from cohirf import CoHiRF
 from cohirf.algorithm import first_level, levels
 from cohirf.algorithm.companions import Companions

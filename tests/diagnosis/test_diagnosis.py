@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
-from sklearn.datasets import load_digits, make_blobs
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans, MiniBatchKMeans
+from sklearn.datasets import load_breast_cancer, load_digits, make_blobs
 from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import StandardScaler
 
 import cohirf
 from cohirf import CoHiRF, ThinBatchesWarning, open_source
 from cohirf.diagnosis.sample import MAX_ROWS, count_sampled, draw_sample
+from cohirf.diagnosis.verdict import LOST, WORSE_SILHOUETTE
 
 DIGITS = load_digits(return_X_y=True)[0]
 
@@ -29,6 +31,16 @@ def test_a_fit_that_lost_what_the_base_finds_is_told_to_use_the_base(diagnosis_o
     assert diagnosis.recommendation == "use the base method alone"
     assert diagnosis.comparison.agreement < diagnosis.comparison.reproducibility
     assert diagnosis.advice[0] == "the defaults of CoHiRF instead of the algorithm as published"
+
+
+@pytest.mark.parametrize("kind", [KMeans, MiniBatchKMeans])
+def test_the_defaults_around_k_means_are_not_judged_where_they_differ_from_it(kind):
+    X = StandardScaler().fit_transform(load_breast_cancer().data)
+    diagnosis = CoHiRF(kind(2), batch_size=71, random_state=0).fit(X).diagnose()
+    found = diagnosis.comparison
+    assert found.agreement < found.reproducibility - LOST
+    assert found.silhouette[0] < found.silhouette[1] - WORSE_SILHOUETTE
+    assert diagnosis.recommendation == "unknown"
 
 
 def test_it_prints_as_plain_words(diagnosis_of_poor):

@@ -17,6 +17,7 @@ def facts():
     return Facts(
         comparison=ALIKE,
         finds_number=False,
+        is_k_means=False,
         ran_once=False,
         neighbours_together=0.97,
         problem=None,
@@ -49,6 +50,14 @@ def test_the_base_is_better_if_the_fit_agrees_less_with_its_runs_and_has_a_lower
 ):
     found = replace(facts, comparison=replace(DIFFERENT, agreement=agreement, silhouette=silhouette))
     assert recommend(found) == said
+
+
+def test_around_k_means_only_the_published_algorithm_is_judged(facts):
+    lost = replace(facts, comparison=replace(DIFFERENT, agreement=0.3), is_k_means=True)
+    assert recommend(lost) == "unknown"
+    assert judge_base_alone(lost).answer == "Not known."
+    assert recommend(replace(lost, as_published=True)) == "use the base method alone"
+    assert recommend(replace(lost, comparison=ALIKE)) == "either"
 
 
 @pytest.mark.parametrize(("noise", "said"), [(0.3, "use the base method alone"), (0.1, "unknown")])

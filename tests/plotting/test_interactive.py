@@ -66,12 +66,17 @@ def test_a_condensed_hierarchy_counts_the_rows_of_the_data(hierarchies_by_size):
     assert sectors_of(figure)["all"]["labels"] == "200 rows"
 
 
-def test_noise_is_called_so_and_grey():
-    X = np.r_[np.random.default_rng(0).normal(size=(100, 2)), [[50, 50]]]
-    model = CoHiRF.as_published(DBSCAN(eps=1), n_views=1, min_cluster_size=5, random_state=0).fit(X)
-    trace = plot_sunburst(model).data[0]
-    place = list(trace.labels).index("noise")
-    assert trace.marker.colors[place] == "#b3b3b3"
+def test_noise_is_one_grey_sector():
+    X = np.r_[np.random.default_rng(0).normal(size=(100, 2)), [[50, 50], [60, 60], [70, 70]]]
+    model = CoHiRF(DBSCAN(eps=1)).fit(X)
+    n_noise = int((model.labels_ < 0).sum())
+    assert n_noise > 1
+    for subject in (model, model.hierarchy_):
+        trace = plot_sunburst(subject).data[0]
+        assert list(trace.labels).count("noise") == 1
+        place = list(trace.labels).index("noise")
+        assert (trace.marker.colors[place], trace.values[place]) == ("#b3b3b3", n_noise)
+        assert sum(value for value, parent in zip(trace.values, trace.parents, strict=True) if parent == "all") == 103
 
 
 def test_colours_are_those_of_the_other_plots(hierarchies_by_size):

@@ -1,67 +1,124 @@
 """The cuts a reader can choose from, and the colours of their clusters."""
 
-from types import SimpleNamespace
+from itertools import pairwise
 
 import numpy as np
+import pytest
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.datasets import load_digits, make_blobs
+from sklearn.metrics import adjusted_rand_score
 
-from cohirf import FusionHierarchy
-from cohirf.report.cuts import MAX_CUTS, coloured_cuts, make_cut, shown_levels
-
-
-def test_every_level_that_fused_something_can_be_chosen(iris):
-    _, _, model = iris
-    assert list(shown_levels(model.hierarchy_)) == list(range(1, model.hierarchy_.n_levels + 1))
-
-
-def test_of_very_many_levels_the_last_can_be_chosen():
-    n = MAX_CUTS + 20
-    chain = FusionHierarchy(np.r_[np.arange(1, n), n - 1], np.r_[np.arange(1, n), 0])
-    levels = shown_levels(chain)
-    assert len(levels) == MAX_CUTS
-    assert levels[-1] == chain.n_levels
+from cohirf import CoHiRF
+from cohirf.report.cuts import MAX_CLUSTERS, colour_clusters, find_cuts
 
 
-def test_where_nothing_fused_there_is_one_cut():
-    assert list(shown_levels(FusionHierarchy([0, 1], [0, 0]))) == [0]
+@pytest.fixture(scope="module")
+def digits():
+    """A fit of digits whose first level has more clusters than every number that can be chosen."""
+    model = CoHiRF(KMeans(10), random_state=0).fit(load_digits().data)
+    assert model.hierarchy_.cluster_counts()[1] > MAX_CLUSTERS
+    return model
 
 
-def test_cuts_are_those_of_the_hierarchy(iris):
-    _, _, model = iris
-    for level in shown_levels(model.hierarchy_):
-        cut = make_cut(model, level)
-        assert cut.labels.tolist() == model.hierarchy_.cut(level=level).tolist()
-        assert cut.medoid.tolist() == model.hierarchy_.medoids(level).tolist()
-        assert cut.size.tolist() == model.hierarchy_.sizes(level).tolist()
-        assert cut.labels[cut.medoid].tolist() == list(range(cut.n_clusters))
+@pytest.fixture(scope="module")
+def hiding():
+    """A fit with clusters that are too small: the data, and the model."""
+    X, _ = make_blobs([60, 50, 40, 5, 4], 2, cluster_std=0.1, random_state=0)
+    model = CoHiRF(KMeans(5), min_cluster_size=10, random_state=0).fit(X)
+    assert (model.n_clusters_, (model.labels_ < 0).sum()) == (3, 9)
+    return model
 
 
-def test_the_last_cut_has_the_noise_of_the_model(noisy):
-    _, model = noisy
-    cut = make_cut(model, model.hierarchy_.n_levels)
-    assert cut.labels.tolist() == model.labels_.tolist()
-    assert cut.n_clusters == model.n_clusters_
-    assert cut.size.sum() == (model.labels_ >= 0).sum()
+def test_every_number_of_clusters_can_be_chosen_and_above_those_of_levels(digits):
+    numbers = [cut.n_clusters for cut in find_cuts(digits)]
+    assert numbers == [*range(1, MAX_CLUSTERS + 1), digits.hierarchy_.cluster_counts()[1]]
 
 
-def test_final_clusters_have_the_colours_of_their_numbers(iris, noisy):
-    for model in (iris[2], noisy[1]):
-        cut, colour = next(coloured_cuts(model, shown_levels(model.hierarchy_)))
-        assert cut.level == model.hierarchy_.n_levels
+def test_few_clusters_of_the_first_level_bound_the_numbers(iris):
+    model = iris[2]
+    assert [cut.n_clusters for cut in find_cuts(model)] == list(range(1, model.hierarchy_.cluster_counts()[1] + 1))
+
+
+def test_cuts_are_those_of_the_hierarchy(iris, digits):
+    for model in (iris[2], digits):
+        for cut in find_cuts(model):
+            labels = model.hierarchy_.cut(n_clusters=cut.n_clusters)
+            assert cut.labels.tolist() == labels.tolist()
+            assert cut.labels_of(np.array([7, 3])).tolist() == labels[[7, 3]].tolist()
+            assert cut.size.tolist() == np.bincount(labels).tolist()
+            assert cut.labels[cut.medoid].tolist() == list(range(cut.n_clusters))
+
+
+def test_a_cut_with_the_clusters_of_a_level_knows_it(iris):
+    hierarchy = iris[2].hierarchy_
+    by_level = {level: cut for cut in find_cuts(iris[2]) for level in cut.levels}
+    assert sorted(by_level) == list(range(1, hierarchy.n_levels + 1))
+    for level, cut in by_level.items():
+        assert cut.labels.tolist() == hierarchy.cut(level=level).tolist()
+        assert sorted(cut.medoid.tolist()) == sorted(hierarchy.medoids(level).tolist())
+
+
+def test_a_cut_is_made_of_the_clusters_of_a_finer_one(digits):
+    finer = find_cuts(digits)[-1]
+    for cut in find_cuts(digits):
+        assert cut.parts_of(finer)[finer.labels].tolist() == cut.labels.tolist()
+
+
+def test_one_cut_has_the_labels_of_the_model(iris, noisy, digits, hiding):
+    for model in (iris[2], noisy[1], digits, hiding):
+        (final,) = (cut for cut in find_cuts(model) if cut.is_final)
+        assert final.labels.tolist() == model.labels_.tolist()
+        assert final.medoid.tolist() == model.medoid_indices_.tolist()
+        assert final.size.sum() == (model.labels_ >= 0).sum()
+
+
+def test_clusters_that_are_too_small_are_noise_in_the_final_cut_only(hiding):
+    cuts = find_cuts(hiding)
+    assert [(cut.n_clusters, cut.is_final) for cut in cuts if cut.n_clusters == 3] == [(3, False), (3, True)]
+    assert [cut.is_final for cut in cuts if (cut.labels < 0).any()] == [True]
+    (final,) = (cut for cut in cuts if cut.is_final)
+    assert final.parts_of(cuts[-1])[cuts[-1].labels].tolist() == hiding.labels_.tolist()
+
+
+def test_noise_of_the_base_method_is_noise_in_every_cut():
+    X = np.r_[make_blobs(90, 2, centers=[(0, 0), (9, 9), (0, 9)], cluster_std=0.5, random_state=0)[0], [(50, 0)]]
+    model = CoHiRF(DBSCAN(eps=1.5)).fit(X)
+    cuts = find_cuts(model)
+    assert [cut.n_clusters for cut in cuts] == [1, 2, 3]
+    assert all(np.flatnonzero(cut.labels < 0).tolist() == [90] for cut in cuts)
+
+
+@pytest.mark.filterwarnings("ignore:.*noise")
+def test_where_everything_is_noise_there_is_one_cut(blobs):
+    (cut,) = find_cuts(CoHiRF(DBSCAN(eps=1e-9)).fit(blobs[0]))
+    assert (cut.n_clusters, cut.is_final, set(cut.labels.tolist())) == (0, True, {-1})
+    assert [colour.tolist() for colour in colour_clusters([cut])] == [[]]
+
+
+def test_final_clusters_have_the_colours_of_their_numbers(iris, noisy, hiding):
+    for model in (iris[2], noisy[1], hiding):
+        cuts = find_cuts(model)
+        (colour,) = (colour for cut, colour in zip(cuts, colour_clusters(cuts), strict=True) if cut.is_final)
         assert colour.tolist() == list(range(model.n_clusters_))
 
 
-def test_a_medoid_keeps_its_colour_and_no_two_share_one(iris):
-    _, _, model = iris
-    colour_of = {}
-    for cut, colour in coloured_cuts(model, shown_levels(model.hierarchy_)):
-        assert len(set(colour.tolist())) == cut.n_clusters
-        for medoid, number in zip(cut.medoid.tolist(), colour.tolist(), strict=True):
-            assert colour_of.setdefault(medoid, number) == number
-    assert sorted(colour_of.values()) == list(range(len(colour_of)))
+def test_a_medoid_keeps_its_colour_and_no_two_share_one(iris, digits):
+    for model in (iris[2], digits):
+        cuts, colour_of = find_cuts(model), {}
+        for cut, colour in zip(cuts, colour_clusters(cuts), strict=True):
+            assert len(set(colour.tolist())) == cut.n_clusters
+            for medoid, number in zip(cut.medoid.tolist(), colour.tolist(), strict=True):
+                assert colour_of.setdefault(medoid, number) == number
+        assert sorted(colour_of.values()) == list(range(len(colour_of)))
 
 
-def test_larger_clusters_take_the_earlier_colours():
-    hierarchy = FusionHierarchy(parents=[0, 0, 1, 0, 3, 3], absorbed_at=[0, 2, 1, 2, 1, 1])
-    model = SimpleNamespace(hierarchy_=hierarchy, labels_=hierarchy.cut(level=2), medoid_indices_=hierarchy.medoids(2))
-    _, (cut, colour) = coloured_cuts(model, shown_levels(hierarchy))
-    assert dict(zip(cut.medoid.tolist(), colour.tolist(), strict=True)) == {0: 0, 3: 1, 1: 2}
+def test_when_two_clusters_merge_one_of_them_keeps_its_medoid(digits):
+    cuts = find_cuts(digits)
+    for coarse, fine in pairwise(cuts):
+        assert set(coarse.medoid.tolist()) <= set(fine.medoid.tolist())
+
+
+def test_of_final_clusters_that_merge_the_largest_keeps_its_medoid(digits):
+    (final,) = (cut for cut in find_cuts(digits) if cut.is_final)
+    assert find_cuts(digits)[0].medoid.tolist() == [final.medoid[final.size.argmax()]]
+    assert adjusted_rand_score(final.labels, digits.labels_) == 1

@@ -15,6 +15,7 @@ from sklearn.datasets import load_digits
 
 from cohirf import CoHiRF
 from cohirf.report import downloads, write_report
+from cohirf.report.cuts import find_cuts
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
 
@@ -72,7 +73,9 @@ def digits(tmp_path_factory):
     assert (model.labels_ < 0).any()
     path = tmp_path_factory.mktemp("digits") / "report.html"
     write_report(model, X, path, y=y, image_shape=(8, 8), title="Digits")
-    return SimpleNamespace(X=X, y=y, model=model, path=path)
+    cuts = find_cuts(model)
+    final = [cut.is_final for cut in cuts].index(True)
+    return SimpleNamespace(X=X, y=y, model=model, path=path, cuts=cuts, final=final)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +93,7 @@ def page(opened, digits):
     """The report of the digits as it is when it is opened: at the last cut, at the top of the hierarchy, light."""
     if opened.locator("#cut-table [aria-pressed=true]").count():
         opened.click("#cut-table [aria-pressed=true]")
-    choose_cut(opened, digits.model.hierarchy_.n_levels - 1)
+    choose_cut(opened, digits.final)
     if opened.locator("#tree-path li").count() > 1:
         opened.click("#tree-path button >> nth=0")
     if opened.get_attribute("html", "data-theme") == "dark":
@@ -139,7 +142,7 @@ def wait_for_picture(page):
 
 
 def choose_cut(page, place):
-    """Move the slider by keyboard to a place, counted from the fine end."""
+    """Move the slider by keyboard to a place, counted from the end with one cluster."""
     steps = place - int(page.input_value("#cut"))
     page.focus("#cut")
     for _ in range(abs(steps)):
@@ -185,18 +188,63 @@ def test_it_fits_and_follows_the_theme_of_the_system(pages, scheme, width, reque
 
 
 def test_the_slider_changes_picture_table_and_text(page, digits):
-    hierarchy = digits.model.hierarchy_
     pictures = set()
-    for place, level in enumerate(range(1, hierarchy.n_levels)):
+    places = [0, 4, digits.final - 1, digits.final + 1, len(digits.cuts) - 1]
+    for place in places:
         choose_cut(page, place)
-        sizes = np.sort(hierarchy.sizes(level))[::-1]
-        assert page.inner_text("#cut-text b") == f"{len(sizes):,} clusters"
-        assert f"Level {level} of {hierarchy.n_levels}" in page.inner_text("#cut-text")
-        assert page.get_attribute("#cut", "aria-valuetext") == f"level {level}, {len(sizes):,} clusters"
+        cut = digits.cuts[place]
+        clusters = f"{cut.n_clusters:,} cluster{'s'[: cut.n_clusters > 1]}"
+        assert page.inner_text("#cut-text b") == page.get_attribute("#cut", "aria-valuetext") == clusters
         listed = page.locator("#cut-table tbody td:nth-child(2)").all_inner_texts()
-        assert [int(size) for size in listed] == sizes[:50].tolist()
+        assert [int(size) for size in listed] == np.sort(cut.size)[::-1][:50].tolist()
         pictures.add(tuple(sorted(drawn_colours(page).items())))
-    assert len(pictures) == hierarchy.n_levels - 1
+    assert len(pictures) == len(places)
+
+
+def test_a_cut_with_the_clusters_of_a_level_says_so(page, digits):
+    place = next(place for place, cut in enumerate(digits.cuts) if cut.levels)
+    choose_cut(page, place)
+    told = f"level {digits.cuts[place].levels[0]} of {digits.model.hierarchy_.n_levels}"
+    assert told in page.inner_text("#cut-text")
+
+
+def test_the_cards_and_the_dendrogram_follow_the_slider(page, digits):
+    final = page.inner_text("#at-a-glance")
+    choose_cut(page, 2)
+    cut = digits.cuts[2]
+    assert page.locator(".card h3").all_inner_texts() == [f"Cluster {number}" for number in cut.largest(12)]
+    assert [int(size) for size in page.locator(".card .size b").all_inner_texts()] == cut.size[cut.largest(12)].tolist()
+    widths = page.locator(".card img").evaluate_all("(images) => images.map((image) => image.naturalWidth)")
+    assert widths == [8] * 3
+    assert page.inner_text("#merge-note") == "The dashed line is the cut into 3 clusters."
+    numbers = page.locator("#merge-chart .annotation-text").all_text_contents()
+    assert sorted(numbers) == ["0", "1", "2"]
+    page.click("#back")
+    wait_for_picture(page)
+    assert page.inner_text("#at-a-glance") == final
+    assert int(page.input_value("#cut")) == digits.final
+    assert page.locator("#back").is_disabled()
+
+
+def test_cards_of_other_cuts_read_like_those_of_final_clusters(page, digits):
+    final, finer = digits.cuts[digits.final], digits.cuts[digits.final + 1]
+    label_of = dict(zip(finer.medoid.tolist(), range(finer.n_clusters), strict=True))
+    in_both = next(
+        label
+        for label in final.largest(12).tolist()
+        if finer.size[label_of[final.medoid[label]]] == final.size[label]
+        and label_of[final.medoid[label]] in finer.largest(12)
+    )
+    by_template = read_card(page, in_both)
+    choose_cut(page, digits.final + 1)
+    assert read_card(page, label_of[final.medoid[in_both]]) == by_template
+    assert any(line.endswith(" SD") for line in by_template)
+
+
+def read_card(page, number):
+    """Return the lines of a card, without its heading."""
+    card = page.locator(".card", has=page.get_by_role("heading", name=f"Cluster {number}", exact=True))
+    return [line for line in card.inner_text().splitlines() if line and line != f"Cluster {number}"]
 
 
 def test_points_are_painted_by_cluster_and_noise_is_grey(page, digits):
@@ -207,14 +255,12 @@ def test_points_are_painted_by_cluster_and_noise_is_grey(page, digits):
 
 
 def test_labels_of_every_cut_can_be_downloaded(page, digits):
-    hierarchy = digits.model.hierarchy_
-    for place, level in enumerate(range(1, hierarchy.n_levels + 1)):
+    for place in (0, 3, digits.final, digits.final + 1, len(digits.cuts) - 1):
         choose_cut(page, place)
         name, rows, labels = read_labels(page)
-        expected = digits.model.labels_ if level == hierarchy.n_levels else hierarchy.cut(level=level)
-        assert name == f"labels-level-{level}.csv"
+        assert name == f"labels-{digits.cuts[place].n_clusters}-clusters.csv"
         assert rows.tolist() == list(range(200))
-        assert labels.tolist() == expected.tolist()
+        assert labels.tolist() == digits.cuts[place].labels.tolist()
 
 
 @pytest.mark.slow
@@ -223,13 +269,13 @@ def test_where_labels_do_not_fit_those_of_the_drawn_rows_are_downloaded_and_it_s
 ):
     monkeypatch.setattr(downloads, "MAX_ROWS", 100)
     page = open_report(write_report(digits.model, digits.X, tmp_path / "part.html", max_points=60))
-    choose_cut(page, 0)
-    assert "The file has the 60 plotted rows: all 200 would make this page too large." in page.inner_text(
-        "#download-note"
-    )
+    choose_cut(page, 6)
+    note = page.inner_text("#download-note")
+    assert "The file has the 60 plotted rows: all 200 would make this page too large." in note
+    assert "model.hierarchy_.cut(n_clusters=7) returns the labels of all rows" in note
     _, rows, labels = read_labels(page)
     assert len(rows) == 60
-    assert labels.tolist() == digits.model.hierarchy_.cut(level=1)[rows].tolist()
+    assert labels.tolist() == digits.model.hierarchy_.cut(n_clusters=7)[rows].tolist()
 
 
 def test_a_cluster_can_be_shown_alone(page, digits):
@@ -281,7 +327,7 @@ def test_everything_can_be_reached_by_keyboard_and_shows_where_it_is(page):
             break
         assert is_visible, place
         reached.append(place)
-    steps = [reached.index(place) for place in ("theme", "tree-path", "tree-parts", "cut", "download", "cut-table")]
+    steps = [reached.index(place) for place in ("theme", "cut", "tree-path", "tree-parts", "download", "cut-table")]
     assert steps == sorted(steps)
 
 
@@ -299,7 +345,7 @@ def test_keys_press_what_a_mouse_would(page):
 
 
 def test_controls_and_charts_have_names_for_those_who_cannot_see_them(page):
-    assert page.get_by_role("slider", name="Level").count() == 1
+    assert page.get_by_role("slider", name="Clusters").count() == 1
     assert page.get_by_role("button", name="Dark mode").count() == 1
     assert page.get_by_role("button", name="Download labels (CSV)").count() == 1
     assert page.get_by_role("img", name="Scatter plot of rows, coloured by cluster").count() == 1

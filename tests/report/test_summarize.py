@@ -64,65 +64,84 @@ def test_of_many_clusters_cards_say_how_many_have_none(blobs):
     assert sum(card["size"] for card in cards["clusters"]) + cards["rows_more"] == 300
 
 
-def test_cuts_list_the_clusters_of_each_level(iris, summary):
+def labels_at(summary, place, labels, unpack):
+    """Return labels at a cut, given those at the finest, as the page does."""
+    finer = summary["cuts"][place]["finer"]
+    if finer is None:
+        return labels
+    parts = np.append(unpack(summary["cuts"][place]["parts"]), -1)
+    return parts[labels_at(summary, finer, labels, unpack)]
+
+
+def clusters_of(summary, cut):
+    return [
+        {"number": number} | summary["clusters"][place]
+        for number, place in zip(cut["numbers"], cut["clusters"], strict=True)
+    ]
+
+
+def test_cuts_list_the_clusters_of_each_number(iris, summary):
     _, species, model = iris
     hierarchy = model.hierarchy_
-    assert [cut["level"] for cut in summary["cuts"]] == list(range(1, hierarchy.n_levels + 1))
+    assert [cut["n_clusters"] for cut in summary["cuts"]] == list(range(1, hierarchy.cluster_counts()[1] + 1))
+    assert [cut["is_final"] for cut in summary["cuts"]].index(True) == summary["final"] == model.n_clusters_ - 1
     for cut in summary["cuts"]:
-        labels = hierarchy.cut(level=cut["level"])
-        assert cut["n_clusters"] == labels.max() + 1
+        labels = hierarchy.cut(n_clusters=cut["n_clusters"])
         assert cut["ari"] == adjusted_rand_score(species, labels)
-        for cluster in cut["clusters"]:
-            assert cluster["size"] == (labels == cluster["number"]).sum()
-            assert labels[cluster["representative"]] == cluster["number"]
-            assert cluster["final"] == model.labels_[cluster["representative"]]
+        for cluster in clusters_of(summary, cut):
+            members = labels == cluster["number"]
+            assert cluster["size"] == members.sum()
+            assert members[cluster["exemplar"]]
+            assert cluster["final"] == np.unique(model.labels_[members]).tolist()
+            counts = np.unique(species[members], return_counts=True)[1]
+            assert cluster["class"]["share"] == counts.max() / counts.sum()
 
 
-def test_points_carry_label_and_colour_at_each_cut(iris, summary, unpack):
-    model = iris[2]
-    points, n_cuts = summary["points"], len(summary["cuts"])
-    rows = unpack(points["row"])
-    labels = unpack(points["label"]).reshape(-1, n_cuts)
-    colours = unpack(points["colour"]).reshape(-1, n_cuts)
+def test_a_cluster_of_several_cuts_is_described_once(summary):
+    n_leaves = summary["cuts"][-1]["n_clusters"]
+    assert len(summary["clusters"]) == 2 * n_leaves - 1  # the nodes of a binary tree
+
+
+def test_points_carry_their_labels_at_every_cut(iris, summary, unpack):
+    model, points = iris[2], summary["points"]
+    rows, finest = unpack(points["row"]), unpack(points["label"])
     for place, cut in enumerate(summary["cuts"]):
-        assert labels[:, place].tolist() == model.hierarchy_.cut(level=cut["level"])[rows].tolist()
-        colour_of = {cluster["number"]: cluster["colour"] for cluster in cut["clusters"]}
-        assert colours[:, place].tolist() == [colour_of[label] for label in labels[:, place].tolist()]
+        labels = labels_at(summary, place, finest, unpack)
+        assert labels.tolist() == model.hierarchy_.cut(n_clusters=cut["n_clusters"])[rows].tolist()
+        colours = unpack(cut["colour"])
+        assert all(colours[cluster["number"]] == cluster["colour"] for cluster in clusters_of(summary, cut))
     assert len(unpack(points["x"])) == len(unpack(points["y"])) == points["n"] == 150
 
 
-def test_the_exemplar_represents_a_final_cluster_and_the_medoid_a_cluster_of_a_finer_level(iris, summary):
-    model = iris[2]
-    for cut, of_level in ((summary["cuts"][-1], model.exemplar_indices_), (summary["cuts"][0], None)):
-        rows = model.hierarchy_.medoids(cut["level"]) if of_level is None else of_level
-        assert [cluster["representative"] for cluster in cut["clusters"]] == [
-            rows[cluster["number"]] for cluster in cut["clusters"]
-        ]
-    assert (model.exemplar_indices_ != model.medoid_indices_).any()
+def test_the_exemplar_is_the_most_central_row_of_its_cluster(iris, summary):
+    X, model = iris[0].to_numpy(), iris[2]
+    for cut in summary["cuts"]:
+        for cluster in clusters_of(summary, cut):
+            members = np.flatnonzero(model.hierarchy_.cut(n_clusters=cut["n_clusters"]) == cluster["number"])
+            distances = ((X[members] - X[members].mean(axis=0)) ** 2).sum(axis=1)
+            own = ((X[cluster["exemplar"]] - X[members].mean(axis=0)) ** 2).sum()
+            assert own == pytest.approx(distances.min())
 
 
-def test_every_listed_representative_has_a_place(summary, unpack):
-    listed = {cluster["representative"] for cut in summary["cuts"] for cluster in cut["clusters"]}
-    assert set(unpack(summary["points"]["representative"]).tolist()) == listed
+def test_every_exemplar_has_a_place(summary, unpack):
+    listed = {cluster["exemplar"] for cluster in summary["clusters"]}
+    assert set(unpack(summary["points"]["exemplar"]).tolist()) == listed
 
 
-def test_a_representative_lies_where_its_row_lies(summary, unpack):
+def test_an_exemplar_lies_where_its_row_lies(summary, unpack):
     points = summary["points"]
-    rows, shown = unpack(points["row"]), unpack(points["representative"])
+    rows, shown = unpack(points["row"]), unpack(points["exemplar"])
     for axis in "xy":
-        assert unpack(points[axis])[np.searchsorted(rows, shown)] == pytest.approx(
-            unpack(points[f"representative_{axis}"])
-        )
+        assert unpack(points[axis])[np.searchsorted(rows, shown)] == pytest.approx(unpack(points[f"exemplar_{axis}"]))
 
 
-def test_noise_has_label_and_colour_minus_one(noisy, unpack):
+def test_noise_has_the_label_minus_one(noisy, unpack):
     X, model = noisy
     summary = summarize(check_study(model, X, None, None), Options("Moons"))
-    labels = unpack(summary["points"]["label"]).reshape(-1, len(summary["cuts"]))[:, -1]
-    colours = unpack(summary["points"]["colour"]).reshape(-1, len(summary["cuts"]))[:, -1]
-    assert labels.tolist() == model.labels_[unpack(summary["points"]["row"])].tolist()
-    assert ((labels < 0) == (colours < 0)).all()
-    assert summary["cuts"][-1]["n_noise"] == summary["figures"]["n_noise"] == (model.labels_ < 0).sum()
+    final, points = summary["final"], summary["points"]
+    labels = labels_at(summary, final, unpack(points["label"]), unpack)
+    assert labels.tolist() == model.labels_[unpack(points["row"])].tolist()
+    assert summary["cuts"][final]["n_noise"] == summary["figures"]["n_noise"] == (model.labels_ < 0).sum()
 
 
 def test_two_features_are_drawn_as_they_are(noisy, unpack):
@@ -131,6 +150,23 @@ def test_two_features_are_drawn_as_they_are(noisy, unpack):
     assert points["axes"] == ["length", "width"]
     assert not points["same_unit"]
     assert unpack(points["x"]) == pytest.approx(X[unpack(points["row"]), 0])
+
+
+def test_every_cut_has_the_silhouette_of_scikit_learn(iris, summary):
+    X, _, model = iris
+    assert summary["cuts"][0]["silhouette"] is None
+    for cut in summary["cuts"][1:]:
+        labels = model.hierarchy_.cut(n_clusters=cut["n_clusters"])
+        assert cut["silhouette"] == pytest.approx(silhouette_score(X, labels))
+
+
+def test_silhouettes_leave_out_noise(noisy):
+    X, model = noisy
+    summary = summarize(check_study(model, X, None, None), Options("Moons"))
+    clustered = model.labels_ >= 0
+    assert summary["cuts"][summary["final"]]["silhouette"] == pytest.approx(
+        silhouette_score(X[clustered], model.labels_[clustered])
+    )
 
 
 def test_scores_are_those_of_scikit_learn(iris, summary):
@@ -190,7 +226,11 @@ def test_of_large_data_a_part_is_read_and_drawn(blobs, monkeypatch, unpack):
     assert summary["points"]["n"] == 30
     assert summary["scores"]["n_scored"] == 60
     rows = unpack(summary["points"]["row"])
-    assert unpack(summary["points"]["label"]).tolist() == model.labels_[rows].tolist()
+    labels = labels_at(summary, summary["final"], unpack(summary["points"]["label"]), unpack)
+    assert labels.tolist() == model.labels_[rows].tolist()
+    sampled = sampling.draw_sample(check_study(model, X, None, None), 30).rows
+    for cluster in summary["clusters"]:
+        assert cluster["exemplar"] in {*sampled.tolist(), *model.exemplar_indices_.tolist()}
 
 
 def test_medoids_are_images_where_a_shape_is_given():
@@ -199,5 +239,6 @@ def test_medoids_are_images_where_a_shape_is_given():
     study = check_study(model, X, y, None)
     cards = summarize(study, Options("Digits", image_shape=(8, 8)))["cards"]["clusters"]
     assert all(card["image"].startswith("data:image/png;base64,") for card in cards)
+    assert summarize(study, Options("Digits"))["cards"]["clusters"][0]["image"] is None
     with pytest.raises(ValueError, match=r"image_shape=\(8, 9\) does not fit 64 features"):
         summarize(study, Options("Digits", image_shape=(8, 9)))

@@ -58,14 +58,14 @@ def test_medoids_carry_their_class(iris, iris_study):
     assert tree["class"] == iris[1][tree["medoid"]].tolist()
 
 
-def test_noise_is_one_node_with_all_its_clusters(noisy):
+def test_noise_is_one_node_without_parts(noisy):
     X, model = noisy
     tree = describe_tree(check_study(model, X, None, None))
-    assert (tree["medoid"][-1], tree["level"][-1], tree["cluster"][-1]) == (None, None, -1)
+    assert (tree["medoid"][-1], tree["level"][-1], tree["cluster"][-1], tree["parent"][-1]) == (None, None, -1, -1)
     assert tree["size"][-1] == (model.labels_ < 0).sum()
-    parts = children(tree)
-    assert sum(tree["size"][part] for part in parts[len(tree["parent"]) - 1]) == tree["size"][-1]
-    assert all(tree["cluster"][node] >= 0 for node in parts[-1][:-1])
+    assert all(cluster >= 0 for cluster in tree["cluster"][:-1])
+    assert len(tree["parent"]) - 1 not in children(tree)
+    assert tree["n_hidden"] == 0
 
 
 def test_of_a_hierarchy_that_is_wide_at_once_the_largest_parts_are_shown(batched):
@@ -101,6 +101,13 @@ def test_of_too_many_final_clusters_the_largest_are_shown():
     tree = describe_tree(check_study(model, X, None, None))
     assert len(tree["parent"]) == MAX_LEAVES
     assert tree["n_hidden"] == model.n_clusters_ - MAX_LEAVES
+
+
+@pytest.mark.filterwarnings("ignore:.*noise")
+def test_where_all_is_noise_there_is_one_node(blobs):
+    X = blobs[0]
+    tree = describe_tree(check_study(CoHiRF(DBSCAN(eps=1e-9)).fit(X), X, None, None))
+    assert (tree["parent"], tree["size"], tree["cluster"], tree["n_hidden"]) == ([-1], [len(X)], [-1], 0)
 
 
 @pytest.mark.filterwarnings("ignore:Nothing fused")

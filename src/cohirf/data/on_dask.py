@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.batches import count_batches
-from cohirf.algorithm.engine import Engine
+from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere, RowResults, Tree
 from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.grouping import IntArray
@@ -159,7 +159,7 @@ class OnDask:
     def _contract_local_batches(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:
         """Contract local batches on the cluster; they are formed, and their rows are kept, on the client's disk."""
         engine = self.later_engine(setup.n_jobs)
-        first_level = contract_local_batches(self.rows, _load(weights, self.rows.n_rows), setup, engine)
+        first_level = contract_local_batches(self.rows, _load(weights, self.rows.n_rows), setup, SerialEngine(), engine)
         return LoadedFirstLevel(**vars(first_level), chunks=self.rows.array.chunks[0])
 
 

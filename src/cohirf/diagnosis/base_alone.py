@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.cluster import KMeans
+from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf.algorithm.base_method import BaseMethod
@@ -21,6 +21,7 @@ from cohirf.engines.local import one_thread
 
 N_RUNS = 3
 LEFT_OUT = 0.2  # share of the sample that every run except the first leaves out
+K_MEANS = (KMeans, MiniBatchKMeans, BisectingKMeans)
 STARTS = 10  # of K-Means: with a single one, it is an easy rival
 
 

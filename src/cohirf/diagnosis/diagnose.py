@@ -10,7 +10,7 @@ import numpy as np
 
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.grouping import IntArray, count_with_noise
-from cohirf.diagnosis.base_alone import Comparison, compare_with_base, finds_number, rival_of
+from cohirf.diagnosis.base_alone import K_MEANS, Comparison, compare_with_base, finds_number, rival_of
 from cohirf.diagnosis.problems import find_problem
 from cohirf.diagnosis.sample import DiagnosisSample, draw_sample
 from cohirf.diagnosis.scores import SampleDistances
@@ -94,6 +94,7 @@ def diagnose_model(model: Any, classes: IntArray | None = None) -> Diagnosis:
     facts = Facts(
         comparison=_compare(model, rival, sample, distances, None if classes is None else classes[sample.rows]),
         finds_number=finds_number(rival),
+        is_k_means=isinstance(rival.clusterer, K_MEANS),
         ran_once=is_one_run(model, n_noise),
         neighbours_together=distances.neighbours_together(labels[sample.compared]),
         problem=find_problem(model, np.array(sizes, dtype=np.int64), n_noise),

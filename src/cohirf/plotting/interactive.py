@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cohirf.algorithm.grouping import IntArray
 from cohirf.optional import import_optional
 from cohirf.plotting import layout
-from cohirf.plotting.colours import PAPER, cluster_colours, mix, readable_on, to_hex
+from cohirf.plotting.colours import NOISE, PAPER, cluster_colours, mix, readable_on, to_hex
 from cohirf.plotting.subject import find_subject
 
 RINGS = 4  # shown at a time, counting the disc in the middle
@@ -21,7 +21,8 @@ HOVER = "<b>%{customdata[0]}</b>%{customdata[1]}<br>%{value:,} rows (%{percentRo
 def plot_sunburst(hierarchy_or_model: Any, *, max_clusters: int = 300) -> Any:
     """Plot the top of a hierarchy as rings: final clusters inside, and around each the clusters that fused into it.
 
-    The angle of a sector is proportional to the number of rows; the colour is that of the final cluster; noise is grey.
+    The angle of a sector is proportional to the number of rows; the colour is that of the final cluster. Noise is one
+    grey sector.
     Hover over a cluster to see its medoid, its size and the level at which it was formed. Click a cluster to zoom in,
     and click the middle to go back.
 
@@ -64,17 +65,31 @@ def plot_sunburst(hierarchy_or_model: Any, *, max_clusters: int = 300) -> Any:
     top = layout.readable_top(subject, max_clusters, largest_only=True)
     tree = layout.fusion_tree(top)
     order = layout.preorder(tree)
+    order = order[tree.cluster[order] >= 0]
     is_final = tree.parent[order] < 0
-    n_rows = layout.count_rows(subject.hierarchy)
+    n_rows, n_noise = layout.count_rows(subject.hierarchy), layout.count_noise(subject)
     colours = mix(cluster_colours(tree.cluster[order]), np.minimum(0.14 * layout.rings(tree)[order], 0.6))
+    sectors: dict[str, list[Any]] = {
+        "id": ["all", *map(str, order)],
+        "parent": ["", *("all" if parent < 0 else str(parent) for parent in tree.parent[order].tolist())],
+        "label": [f"{n_rows:,} rows", *_labels(tree, order, is_final)],
+        "value": [n_rows, *tree.size[order].tolist()],
+        "hover": [("all rows", ""), *_hovers(tree, order, is_final)],
+        "colour": [PAPER, *to_hex(colours)],
+        "ink": ["black", *readable_on(colours)],
+    }
+    if n_noise:
+        noise = {"id": "noise", "parent": "all", "label": "noise", "value": n_noise, "hover": ("noise", "")}
+        noise |= {"colour": NOISE.lower(), "ink": "black"}
+        sectors = {name: [*values, noise[name]] for name, values in sectors.items()}
     sunburst = graph_objects.Sunburst(
-        ids=["all", *map(str, order)],
-        parents=["", *("all" if parent < 0 else str(parent) for parent in tree.parent[order].tolist())],
-        labels=[f"{n_rows:,} rows", *_labels(tree, order, is_final)],
-        values=np.concatenate([[n_rows], tree.size[order]]),
-        customdata=[("all rows", ""), *_hovers(tree, order, is_final)],
-        marker={"colors": [PAPER, *to_hex(colours)], "line": {"color": "white", "width": 0.7}},
-        insidetextfont={"color": ["black", *readable_on(colours)]},
+        ids=sectors["id"],
+        parents=sectors["parent"],
+        labels=sectors["label"],
+        values=np.array(sectors["value"]),
+        customdata=sectors["hover"],
+        marker={"colors": sectors["colour"], "line": {"color": "white", "width": 0.7}},
+        insidetextfont={"color": sectors["ink"]},
         leaf={"opacity": 1},
         branchvalues="total",
         sort=False,
@@ -92,17 +107,13 @@ def plot_sunburst(hierarchy_or_model: Any, *, max_clusters: int = 300) -> Any:
 def _labels(tree: layout.FusionTree, order: IntArray, is_final: NDArray[np.bool_]) -> list[str]:
     """Return the text on each sector: the number of a final cluster, the medoid of other clusters."""
     parts = zip(is_final.tolist(), tree.cluster[order].tolist(), tree.medoid[order].tolist(), strict=True)
-    return [_name(cluster) if final else f"row {medoid}" for final, cluster, medoid in parts]
+    return [f"cluster {cluster}" if final else f"row {medoid}" for final, cluster, medoid in parts]
 
 
 def _hovers(tree: layout.FusionTree, order: IntArray, is_final: NDArray[np.bool_]) -> list[tuple[str, str]]:
     """Return the two texts shown when hovering over a sector: its cluster and level, and its medoid."""
     levels, clusters, medoids = (values[order].tolist() for values in (tree.level, tree.cluster, tree.medoid))
     return [
-        (f"{_name(cluster) if final else 'part of ' + _name(cluster)}, level {level}", f"<br>medoid: row {medoid}")
+        (f"{'' if final else 'part of '}cluster {cluster}, level {level}", f"<br>medoid: row {medoid}")
         for final, cluster, level, medoid in zip(is_final.tolist(), clusters, levels, medoids, strict=True)
     ]
-
-
-def _name(cluster: int) -> str:
-    return "noise" if cluster < 0 else f"cluster {cluster}"

@@ -514,6 +514,11 @@ def count_rows(hierarchy: FusionHierarchy) -> int:
     return int(_row_sizes(hierarchy).sum())
 
 
+def count_noise(subject: Subject) -> int:
+    """Return the number of rows of the data that are noise."""
+    return int(_row_sizes(subject.hierarchy)[subject.labels < 0].sum())
+
+
 def _rows(hierarchy: FusionHierarchy) -> IntArray:
     return np.arange(hierarchy.n_rows) if hierarchy.rows is None else hierarchy.rows
 

@@ -1,75 +1,172 @@
-"""The cuts that a reader can choose from: their clusters, with colours that do not change from cut to cut."""
+"""The cuts that a reader can choose from: numbers of clusters, and the colour of each cluster, which stays the same."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.estimator import CoHiRF
 from cohirf.hierarchy import FusionHierarchy
 
-MAX_CUTS = 30
+MAX_CLUSTERS = 50  # every number up to this one can be chosen; above it, only those of levels
+MAX_LEVELS = 30
 
 
 @dataclass(frozen=True)
 class Cut:
-    """The partition of one level; at the last level, the labels of the model, with noise.
+    """A partition of the rows: the tree of merges cut at a number of clusters, or the labels of the model.
 
     Attributes
     ----------
-    level : int
-        The level.
-    labels : array of int, shape (n_rows,)
-        Cluster of each row; -1 for noise.
+    leaf_of_row : array of int, shape (n_rows,)
+        Leaf of the tree that each row belongs to; -1 for noise.
+    label_of_leaf : array of int, shape (n_leaves,)
+        Cluster of each leaf; -1 for noise.
     medoid, size : array of int, shape (n_clusters,)
-        Medoid and number of rows of each cluster.
+        A medoid and the number of rows of each cluster.
+    n_merged : int
+        Number of clusters of the tree that this is; more than ``n_clusters`` if small ones are noise.
+    levels : tuple of int
+        The levels of the hierarchy with these clusters.
+    is_final : bool
+        Whether these are the labels of the model.
     """
 
-    level: int
-    labels: IntArray
+    leaf_of_row: IntArray
+    label_of_leaf: IntArray
     medoid: IntArray
     size: IntArray
+    n_merged: int
+    levels: tuple[int, ...] = ()
+    is_final: bool = False
 
     @property
     def n_clusters(self) -> int:
         """Number of clusters, not counting noise."""
         return len(self.medoid)
 
+    @property
+    def labels(self) -> IntArray:
+        """Cluster of each row; -1 for noise."""
+        return self.labels_of(np.arange(len(self.leaf_of_row)))
+
+    def labels_of(self, rows: IntArray) -> IntArray:
+        """Return the cluster of each of the given rows; -1 for noise."""
+        return np.append(self.label_of_leaf, -1)[self.leaf_of_row[rows]]  # leaf -1 selects the last entry
+
     def largest(self, n_clusters: int) -> IntArray:
         """Return the numbers of the largest clusters, the largest first."""
         return np.argsort(-self.size, kind="stable")[:n_clusters]
 
-
-def shown_levels(hierarchy: FusionHierarchy) -> range:
-    """Return the levels to choose from: all levels that fused clusters, or the last ``MAX_CUTS`` of them."""
-    last = hierarchy.n_levels
-    return range(max(min(1, last), last + 1 - MAX_CUTS), last + 1)
-
-
-def make_cut(model: CoHiRF, level: int) -> Cut:
-    """Return the partition of one level."""
-    hierarchy = model.hierarchy_
-    is_last = level == hierarchy.n_levels
-    labels = model.labels_ if is_last else hierarchy.cut(level=level)
-    medoid = model.medoid_indices_ if is_last else hierarchy.medoids(level)
-    return Cut(level, labels, medoid, np.bincount(labels[labels >= 0], minlength=len(medoid)))
+    def parts_of(self, finer: Cut) -> IntArray:
+        """Return, for each cluster of a finer cut, the cluster that it is a part of."""
+        _, leaf = np.unique(finer.label_of_leaf, return_index=True)
+        return self.label_of_leaf[leaf[-finer.n_clusters :]]  # without noise, which is first
 
 
-def coloured_cuts(model: CoHiRF, levels: range) -> Iterator[tuple[Cut, IntArray]]:
-    """Yield the cuts from the last level to the finest, each with the colour numbers of its clusters.
+def find_cuts(model: CoHiRF) -> list[Cut]:
+    """Return the cuts to choose from, sorted by their number of clusters; one of them is final."""
+    hierarchy, tree = model.hierarchy_, model.hierarchy_.tree
+    if tree is None or tree.n_leaves == 0:
+        return [_everything_is_noise(model)]
+    leaves = Leaves.of(hierarchy, tree)
+    levels = leaves.count_levels(hierarchy)
+    numbers = sorted({*range(1, min(tree.n_leaves, MAX_CLUSTERS) + 1), *levels.values()})
+    cuts = [leaves.cut(n, tuple(level for level in levels if levels[level] == n)) for n in numbers]
+    final = leaves.final_cut(model)
+    if final.n_clusters == final.n_merged:  # no cluster is too small: the labels of the model are a cut of the tree
+        return [replace(cut, is_final=cut.n_clusters == final.n_clusters) for cut in cuts]
+    return sorted([*cuts, final], key=lambda cut: (cut.n_clusters, cut.n_merged))
 
-    The colour number of a final cluster is its label. At a finer level, a cluster whose medoid is also a medoid at the
-    next level has the same colour there; other clusters get new colours, the largest cluster first.
+
+def colour_clusters(cuts: Sequence[Cut]) -> list[IntArray]:
+    """Return the colour number of each cluster of each cut.
+
+    The colour number of a final cluster is its label. In other cuts, a cluster has the colour of its medoid. A medoid
+    that is not that of a final cluster gets a new colour in the coarsest cut that has it, the largest cluster first.
     """
-    colour_of_row = np.full(len(model.labels_), -1, dtype=np.int64)
-    n_colours = 0
-    for level in reversed(levels):
-        cut = make_cut(model, level)
-        by_size = cut.medoid if level == levels[-1] else cut.medoid[cut.largest(cut.n_clusters)]
-        new = by_size[colour_of_row[by_size] < 0]
-        colour_of_row[new] = n_colours + np.arange(len(new))
-        n_colours += len(new)
-        yield cut, colour_of_row[cut.medoid]
+    colour_of: dict[int, int] = {}
+    final = next(cut for cut in cuts if cut.is_final)
+    for cut in [final, *cuts]:
+        order = np.arange(cut.n_clusters) if cut.is_final else cut.largest(cut.n_clusters)
+        for medoid in cut.medoid[order].tolist():
+            colour_of.setdefault(medoid, len(colour_of))
+    return [np.array([colour_of[medoid] for medoid in cut.medoid.tolist()], dtype=np.int64) for cut in cuts]
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """The leaves of a tree of merges, numbered by their first row.
+
+    Attributes
+    ----------
+    tree : MergeTree
+        The tree.
+    of_row : array of int, shape (n_rows,)
+        Leaf of each row; -1 for noise.
+    number : array of int, shape (n_leaves,)
+        Number of each leaf of the tree.
+    medoid, size : array of int, shape (n_leaves,)
+        Medoid and number of rows of each leaf, by number.
+    rank : array of int, shape (n_leaves,)
+        The medoid of a cluster is that of its leaf with the highest rank.
+    """
+
+    tree: MergeTree
+    of_row: IntArray
+    number: IntArray
+    medoid: IntArray
+    size: IntArray
+    rank: IntArray
+
+    @classmethod
+    def of(cls, hierarchy: FusionHierarchy, tree: MergeTree) -> Leaves:
+        """Return the leaves of the tree of a hierarchy.
+
+        A leaf has a higher rank if its medoid was absorbed later, or is the medoid of a larger final cluster.
+        """
+        of_row = hierarchy.cut(n_clusters=tree.n_leaves)
+        number = of_row[tree.medoids]
+        medoid = np.empty_like(tree.medoids)
+        medoid[number] = tree.medoids
+        size = np.bincount(of_row[of_row >= 0], minlength=tree.n_leaves)
+        absorbed_at, last = hierarchy.absorbed_at[medoid], hierarchy.n_levels
+        until = np.where(absorbed_at == 0, last + 1, absorbed_at)
+        order = np.lexsort((size, hierarchy.sizes(last)[hierarchy.cut(level=last)[medoid]], until))
+        rank = np.empty(tree.n_leaves, dtype=np.int64)
+        rank[order] = np.arange(tree.n_leaves)
+        return cls(tree, of_row, number, medoid, size, rank)
+
+    def count_levels(self, hierarchy: FusionHierarchy) -> dict[int, int]:
+        """Return the number of clusters, without noise, of each level that is a cut of the tree."""
+        last = hierarchy.n_levels
+        first = max(min(self.tree.level, last), last + 1 - MAX_LEVELS)
+        return {level: len(np.unique(hierarchy.cut(level=level)[self.medoid])) for level in range(first, last + 1)}
+
+    def cut(self, n_clusters: int, levels: tuple[int, ...]) -> Cut:
+        """Return the cut at a number of clusters, which are numbered by their first row."""
+        group = np.empty_like(self.number)
+        group[self.number] = self.tree.cut(n_clusters)
+        _, first, label = np.unique(group, return_index=True, return_inverse=True)
+        label = np.argsort(np.argsort(first))[label]
+        by_rank = np.lexsort((-self.rank, label))
+        medoid = self.medoid[by_rank[np.searchsorted(label[by_rank], np.arange(n_clusters))]]
+        size = np.bincount(label, weights=self.size).astype(np.int64)
+        return Cut(self.of_row, label, medoid, size, n_clusters, levels)
+
+    def final_cut(self, model: CoHiRF) -> Cut:
+        """Return the labels of the model as a cut."""
+        label, n_clusters = model.labels_[self.medoid].astype(np.int64), model.n_clusters_
+        size = np.bincount(label[label >= 0], weights=self.size[label >= 0], minlength=n_clusters).astype(np.int64)
+        hierarchy = model.hierarchy_
+        n_merged = len(np.unique(hierarchy.cut(level=hierarchy.n_levels)[self.medoid]))
+        return Cut(self.of_row, label, model.medoid_indices_, size, n_merged, (), is_final=True)
+
+
+def _everything_is_noise(model: CoHiRF) -> Cut:
+    nothing = np.empty(0, dtype=np.int64)
+    return Cut(np.full(len(model.labels_), -1), nothing, nothing, nothing, 0, (), is_final=True)

@@ -1,82 +1,113 @@
-"""Data of the section in which a reader chooses a cut: a table of clusters, and a scatter plot of rows, per cut."""
+"""What a reader sees at each cut: figures and clusters of the cut, and the plotted rows with their clusters."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from cohirf.algorithm.grouping import IntArray
-from cohirf.diagnosis.effects import measure_effects, name_strongest
 from cohirf.diagnosis.reading import read_rows
 from cohirf.diagnosis.scores import agreement_with_classes
 from cohirf.plotting.projection import project_rows
-from cohirf.report.cuts import Cut, coloured_cuts
+from cohirf.report.clusters import MAX_LISTED, Listing
+from cohirf.report.cuts import Cut
 from cohirf.report.packing import pack
 from cohirf.report.sample import Sample
 from cohirf.report.study import Classes, Study
-
-MAX_LISTED = 50  # clusters in the table of a level
-N_FEATURES = 2  # distinguishing features in each line of the table
+from cohirf.silhouette import silhouettes
 
 
-def describe_cuts(study: Study, sample: Sample, levels: range) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return the cuts from the finest level to the last, and the points with their label and colour at each cut."""
-    rows = sample.point_rows
-    cuts: list[dict[str, Any]] = []
-    labels, colours = np.empty((2, len(rows), len(levels)), dtype=np.int64)
-    for cut, colour in coloured_cuts(study.model, levels):
-        place = cut.level - levels.start
-        labels[:, place] = cut.labels[rows]
-        colours[:, place] = np.append(colour, -1)[labels[:, place]]  # label -1, noise, selects the last entry, -1
-        cuts.insert(0, _describe_cut(study, sample, cut, colour))
-    shown = np.unique([cluster["representative"] for cut in cuts for cluster in cut["clusters"]]).astype(np.int64)
-    return cuts, _place_points(study, sample, shown) | {"label": pack(labels), "colour": pack(colours)}
+def describe_cuts(
+    study: Study, sample: Sample, cuts: Sequence[Cut], colours: Sequence[IntArray], listing: Listing
+) -> list[dict[str, Any]]:
+    """Return the figures of each cut, its clusters, and how it follows from a finer cut.
 
-
-def _describe_cut(study: Study, sample: Sample, cut: Cut, colour: IntArray) -> dict[str, Any]:
-    chosen = cut.largest(MAX_LISTED)
-    effects = measure_effects(sample.features, sample.spread, cut.labels[sample.rows], chosen)
-    model = study.model
-    final = model.labels_[cut.medoid[chosen]].tolist()
-    representative = model.exemplar_indices_ if cut.level == model.hierarchy_.n_levels else cut.medoid
-    clusters = [
+    Returns
+    -------
+    described : list of dict
+        ``clusters`` are the places of the largest clusters in the listing, ``numbers`` their labels, ``colour`` has an
+        entry for each label. ``finer`` is the number of a finer cut, and ``parts`` has the label here of each of its
+        clusters; both are None for the finest cut.
+    """
+    finer = [find_finer(cuts, number) for number in range(len(cuts))]
+    silhouette = measure_silhouettes(sample, cuts)
+    return [
         {
-            "number": cluster,
-            "colour": int(colour[cluster]),
-            "size": int(cut.size[cluster]),
-            "representative": int(representative[cluster]),
-            "final": final[i],
-            "features": name_strongest(effects, i, N_FEATURES, study.feature_names),
+            "n_clusters": cut.n_clusters,
+            "n_noise": study.n_rows - int(cut.size.sum()),
+            "is_final": cut.is_final,
+            "levels": list(cut.levels),
+            "silhouette": silhouette[number],
+            "ari": agreement_with_classes(cut.labels, study.class_codes) if study.classes else None,
+            "clusters": listing.places[number],
+            "numbers": cut.largest(MAX_LISTED).tolist(),
+            "colour": pack(colours[number]),
+            "finer": finer[number],
+            "parts": None if (part := finer[number]) is None else pack(cut.parts_of(cuts[part])),
         }
-        for i, cluster in enumerate(chosen.tolist())
+        for number, cut in enumerate(cuts)
     ]
-    return {
-        "level": cut.level,
-        "n_clusters": cut.n_clusters,
-        "n_noise": study.n_rows - int(cut.size.sum()),
-        "silhouette": sample.distances.silhouette(cut.labels[sample.scored_rows]),
-        "ari": agreement_with_classes(cut.labels, study.class_codes),
-        "clusters": clusters,
-    }
 
 
-def _place_points(study: Study, sample: Sample, representatives: IntArray) -> dict[str, Any]:
-    """Return the coordinates of the plotted rows and of some representatives in the plane."""
+def find_finer(cuts: Sequence[Cut], number: int) -> int | None:
+    """Return the coarsest cut of the whole tree that all clusters of a cut are made of; None for the finest cut."""
+    cut = cuts[number]
+    n_parts = cut.n_merged + is_whole(cut)
+    return next((i for i, other in enumerate(cuts) if is_whole(other) and other.n_merged >= n_parts), None)
+
+
+def is_whole(cut: Cut) -> bool:
+    """Return whether a cut has all clusters, and hides none because it is small."""
+    return cut.n_clusters == cut.n_merged
+
+
+def measure_silhouettes(sample: Sample, cuts: Sequence[Cut]) -> list[float | None]:
+    """Return the mean silhouette of each cut; None if it is undefined.
+
+    Distances are summed once, by clusters of the finest cut. Those to other clusters are sums of these.
+    """
+    labels = cuts[-1].labels_of(sample.scored_rows)
+    kept = np.flatnonzero(labels >= 0)
+    present, part = np.unique(labels[kept], return_inverse=True)
+    sums = _indicator(part, len(present)) @ sample.distances.distances[np.ix_(kept, kept)]
+    found: list[float | None] = []
+    for cut in cuts:
+        if not is_whole(cut):
+            found.append(sample.distances.silhouette(cut.labels_of(sample.scored_rows)))
+            continue
+        whole = cut.parts_of(cuts[-1])[present]
+        clusters, whole = np.unique(whole, return_inverse=True)
+        own = whole[part]
+        is_defined = 1 < len(clusters) < len(kept)
+        of_rows = silhouettes(_indicator(whole, len(clusters)) @ sums, np.bincount(own), own) if is_defined else None
+        found.append(None if of_rows is None else float(of_rows.mean()))
+    return found
+
+
+def _indicator(labels: IntArray, n_labels: int) -> Any:
+    """Return a sparse matrix that sums up rows by their label."""
+    return sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(n_labels, len(labels)))
+
+
+def place_points(study: Study, sample: Sample, finest: Cut, exemplars: IntArray) -> dict[str, Any]:
+    """Return the plotted rows and some exemplars in the plane, and the cluster of each row at the finest cut."""
     rows = sample.point_rows
-    parts = [sample.features[sample.points], read_rows(study.data, representatives)]
+    parts = [sample.features[sample.points], read_rows(study.data, exemplars)]
     features = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
-    projection = project_rows(features, np.concatenate([rows, representatives]), 2, study.feature_names)
-    points, of_representatives = projection.points[: len(rows)], projection.points[len(rows) :]
+    projection = project_rows(features, np.concatenate([rows, exemplars]), 2, study.feature_names)
+    points, of_exemplars = projection.points[: len(rows)], projection.points[len(rows) :]
     return {
         "n": len(rows),
         "row": pack(rows),
         "x": pack(points[:, 0]),
         "y": pack(points[:, 1]),
-        "representative": pack(representatives),
-        "representative_x": pack(of_representatives[:, 0]),
-        "representative_y": pack(of_representatives[:, 1]),
+        "label": pack(finest.labels_of(rows)),
+        "exemplar": pack(exemplars),
+        "exemplar_x": pack(of_exemplars[:, 0]),
+        "exemplar_y": pack(of_exemplars[:, 1]),
         "axes": projection.names,
         "same_unit": study.model.n_features_in_ > 2,  # principal components share a unit, features need not
         "class": None if study.classes is None else _pack_classes(study.classes, rows),

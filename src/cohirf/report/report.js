@@ -8,11 +8,13 @@
   const root = document.documentElement;
   const data = JSON.parse(find("report-data").textContent);
   const nColours = data.palette.light.length - 1; // the last colour is that of noise
-  const state = { cut: data.cuts.length - 1, alone: null, node: -1, printing: false };
+  const state = { cut: data.final, alone: null, node: -1, printing: false };
   const count = (n) => n.toLocaleString("en-US");
   const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
   const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)}%`;
   const decimal = (x) => x.toFixed(2).replace("-", "\u2212");
+  const significant = (x) => (Math.abs(x) >= 1000 && Math.abs(x) < 1e7
+    ? Math.round(x).toLocaleString("en-US") : String(Number(x.toPrecision(3)))).replace("-", "\u2212");
   const signed = (x) => (x < 0 ? "\u2212" : "+") + Math.abs(x).toFixed(1);
   const chartText = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
@@ -94,25 +96,44 @@
     tickfont: { color: style("--soft"), size: 11 }, ...more,
   });
 
-  // ---- merges: a dendrogram; the leaves are the first nodes, and cluster -2 is above the final clusters
+  // ---- merges: a dendrogram; the leaves are the first nodes, and cluster -2 is above the clusters of the cut
 
   const MIXED = -2;
+
+  function clustersOfNodes(merges, cut) {
+    const cluster = [...merges.labels[cut]];
+    merges.parent.forEach((parent, node) => { // parts come before the whole
+      if (parent < 0) return;
+      cluster[parent] = cluster[parent] === undefined || cluster[parent] === cluster[node] ? cluster[node] : MIXED;
+    });
+    return cluster;
+  }
 
   function drawMerges() {
     const merges = data.merges;
     if (!merges) return;
+    const shown = merges.labels[state.cut] === null ? data.final : state.cut; // of very fine cuts, the final one
+    const clusters = merges.labels[shown] === null ? merges.parent.map(() => MIXED) : clustersOfNodes(merges, shown);
+    const height = merges.cuts[shown];
     const isLeaf = (node) => node < merges.n_leaves;
-    const strokeOf = (cluster) => (cluster === MIXED ? style("--soft") : colourOf(cluster));
+    const strokeOf = (cluster) => (cluster === MIXED ? style("--soft") : colourOf(colourAt(shown, cluster)));
     const lines = new Map(); // from a cluster to the ends of its lines, separated by null
     const add = (cluster, ...ends) => {
       if (!lines.has(cluster)) lines.set(cluster, { x: [], y: [] });
       for (const [x, y] of [...ends, [null, null]]) { lines.get(cluster).x.push(x); lines.get(cluster).y.push(y); }
     };
     merges.parent.forEach((parent, node) => {
-      const { x, height, cluster } = merges;
-      add(cluster[node], [x[node], height[node]], [x[node], parent < 0 ? merges.top : height[parent]]);
+      const { x, height: heights } = merges;
+      const above = parent < 0 ? MIXED : clusters[parent];
+      const cluster = clusters[node];
+      const end = parent < 0 ? merges.top : heights[parent];
+      if (cluster === above || height === null) add(cluster, [x[node], heights[node]], [x[node], end]);
+      else { // coloured up to the cut
+        add(cluster, [x[node], heights[node]], [x[node], height]);
+        add(MIXED, [x[node], height], [x[node], end]);
+      }
       const bar = node - merges.n_leaves;
-      if (bar >= 0) add(cluster[node], [merges.start[bar], height[node]], [merges.end[bar], height[node]]);
+      if (bar >= 0) add(cluster, [merges.start[bar], heights[node]], [merges.end[bar], heights[node]]);
     });
     const traces = [...lines].map(([cluster, ends]) => ({
       type: "scatter", mode: "lines", ...ends, hoverinfo: "skip", line: { color: strokeOf(cluster), width: 1.6 },
@@ -122,7 +143,7 @@
     const room = (0.9 * widthOf("merge-chart")) / (merges.x[merges.n_leaves - 1] + 1);
     const area = (node) => (isLeaf(node) ? 2 + (Math.min(14, room) * Math.log(1 + merges.size[node])) / largest : 4);
     const about = (node) => {
-      const known = merges.cluster[node];
+      const known = clusters[node];
       const inside = known === MIXED ? "rows of several clusters" : known < 0 ? "noise" : `cluster ${known}`;
       const made = isLeaf(node) ? `medoid: row ${merges.medoid[node]}` : `merged at height ${merges.height[node]}`;
       return [`<b>${inside}</b>`, plural(merges.size[node], "row"), made].join("<br>");
@@ -130,25 +151,29 @@
     traces.push({
       type: "scatter", mode: "markers", x: merges.x, y: merges.height, customdata: nodes.map(about),
       hovertemplate: "%{customdata}<extra></extra>",
-      marker: { color: nodes.map((node) => strokeOf(merges.cluster[node])), size: nodes.map(area), opacity: 1 },
+      marker: {
+        color: nodes.map((node) => strokeOf(clusters[node])), size: nodes.map(area), opacity: 1, line: { width: 0 },
+      },
     });
     const tops = nodes.filter((node) => {
       const parent = merges.parent[node];
-      return merges.cluster[node] >= 0 && (parent < 0 || merges.cluster[parent] !== merges.cluster[node]);
+      return clusters[node] >= 0 && (parent < 0 || clusters[parent] !== clusters[node]);
     });
     const numbers = tops.map((node) => ({
-      x: merges.x[node], y: merges.cut ?? merges.height[node], text: `<b>${merges.cluster[node]}</b>`, showarrow: false,
-      bgcolor: style("--paper"), borderpad: 1, font: { size: 11, color: strokeOf(merges.cluster[node]) },
+      x: merges.x[node], y: height ?? merges.height[node], text: `<b>${clusters[node]}</b>`, showarrow: false,
+      bgcolor: style("--paper"), borderpad: 1, font: { size: 11, color: strokeOf(clusters[node]) },
     }));
     const cut = {
-      type: "line", xref: "paper", x0: 0, x1: 1, y0: merges.cut, y1: merges.cut, layer: "below",
+      type: "line", xref: "paper", x0: 0, x1: 1, y0: height, y1: height, layer: "below",
       line: { color: style("--ink"), width: 1, dash: "dash" },
     };
+    const which = shown === data.final ? "the final clusters" : plural(data.cuts[shown].n_clusters, "cluster");
+    find("merge-note").textContent = height === null ? "" : `The dashed line is the cut into ${which}.`;
     draw("merge-chart", traces, layout("merge-chart", {
       height: narrow() ? 320 : 400, hovermode: "closest", dragmode: false, margin: { t: 10, r: 10, b: 14, l: 52 },
       xaxis: { visible: false, fixedrange: true, range: [-0.8, merges.x[merges.n_leaves - 1] + 0.8] },
-      yaxis: axis("height of the merge", { fixedrange: true, range: [-0.04 * merges.top, Math.max(merges.top, 1.05 * merges.cut)] }),
-      shapes: merges.cut === null ? [] : [cut], annotations: tops.length * 14 < widthOf("merge-chart") ? numbers : [],
+      yaxis: axis("height of the merge", { fixedrange: true, range: [-0.04 * merges.top, Math.max(merges.top, 1.05 * height)] }),
+      shapes: height === null ? [] : [cut], annotations: tops.length * 14 < widthOf("merge-chart") ? numbers : [],
     }));
   }
 
@@ -267,32 +292,48 @@
     drawTree();
   }
 
-  // ---- cuts
+  // ---- cuts: each is made from a finer one by the label of each of its clusters; points have the labels of the finest
 
-  const placeOf = new Map(); // from the row number of a representative to its position in points.representative_x
-  let points; // columns of the plotted rows; label and colour have one entry per row and cut, row by row
+  const placeOf = new Map(); // from the row number of an exemplar to its position in points.exemplar_x
+  let points; // columns of the plotted rows
+  let parts; // of each cut: the label of each cluster of the finer cut
+  let colours; // of each cut: the colour of each label
 
   async function unpackPoints() {
     const packed = data.points;
-    const names = ["x", "y", "row", "label", "colour", "representative", "representative_x", "representative_y"];
+    const names = ["x", "y", "row", "label", "exemplar", "exemplar_x", "exemplar_y"];
     const columns = await Promise.all(names.map((name) => unpack(packed[name])));
+    parts = await Promise.all(data.cuts.map((cut) => cut.parts && unpack(cut.parts)));
+    colours = await Promise.all(data.cuts.map((cut) => unpack(cut.colour)));
     points = Object.fromEntries(names.map((name, i) => [name, columns[i]]));
     points.axes = packed.axes.map((name) => chartText(name.length > 45 ? `${name.slice(0, 44)}\u2026` : name));
     points.names = packed.class && packed.class.names.map(chartText);
     points.class = packed.class && (await unpack(packed.class.number));
-    points.representative.forEach((row, place) => placeOf.set(row, place));
+    points.exemplar.forEach((row, place) => placeOf.set(row, place));
   }
 
-  const representative = () => (state.cut === data.cuts.length - 1 ? "exemplar" : "medoid");
-  const atCut = (values) => Array.from(points.row, (_, i) => values[i * data.cuts.length + state.cut]);
+  const colourAt = (cut, label) => (label < 0 ? -1 : colours[cut][label]);
+  const isFinal = () => state.cut === data.final;
+
+  function labelsAt(cut, base, labels) { // labels of rows at a cut, given those at a finer one
+    const steps = [];
+    for (let at = cut; at !== base; at = data.cuts[at].finer) steps.unshift(parts[at]);
+    if (!steps.length) return labels;
+    const then = (table, step) => table.map((label) => (label < 0 ? -1 : step[label]));
+    const table = steps.slice(1).reduce(then, Int32Array.from(steps[0]));
+    return Int32Array.from(labels, (label) => (label < 0 ? -1 : table[label]));
+  }
+  const atCut = () => labelsAt(state.cut, data.cuts.length - 1, points.label);
+  const listed = () => { // the largest clusters of the cut, with their numbers
+    const cut = data.cuts[state.cut];
+    return cut.clusters.map((place, i) => ({ number: cut.numbers[i], ...data.clusters[place] }));
+  };
 
   const onPaper = { xref: "paper", yref: "paper", showarrow: false };
   const corner = { ...onPaper, x: 0, y: 1, xanchor: "left", yanchor: "bottom", xshift: -32 };
 
   function drawScatter() {
-    const cut = data.cuts[state.cut];
-    const labels = atCut(points.label);
-    const colours = atCut(points.colour);
+    const labels = atCut();
     const shown = (label) => state.alone === null || label === state.alone;
     const rank = (label) => 2 * shown(label) + (label >= 0); // points with a lower rank are drawn first, below the others
     const order = [...labels.keys()].sort((a, b) => rank(labels[a]) - rank(labels[b]));
@@ -301,7 +342,7 @@
     const rows = {
       type: "scatter", mode: "markers", x: pick(points.x), y: pick(points.y),
       marker: {
-        color: order.map((i) => (shown(labels[i]) ? colourOf(colours[i]) : style("--fade"))),
+        color: order.map((i) => (shown(labels[i]) ? colourOf(colourAt(state.cut, labels[i])) : style("--fade"))),
         size, opacity: 0.8, line: { width: 0 },
       },
       customdata: order.map((i) => [
@@ -311,21 +352,21 @@
       ]),
       hovertemplate: "<b>%{customdata[0]}</b><br>row %{customdata[2]}%{customdata[1]}<extra></extra>",
     };
-    const drawn = cut.clusters.filter((cluster) => shown(cluster.number));
+    const drawn = listed().filter((cluster) => shown(cluster.number));
     const numbered = drawn.length <= 30;
     const discs = {
       type: "scatter", mode: numbered ? "markers+text" : "markers",
-      x: drawn.map((cluster) => points.representative_x[placeOf.get(cluster.representative)]),
-      y: drawn.map((cluster) => points.representative_y[placeOf.get(cluster.representative)]),
+      x: drawn.map((cluster) => points.exemplar_x[placeOf.get(cluster.exemplar)]),
+      y: drawn.map((cluster) => points.exemplar_y[placeOf.get(cluster.exemplar)]),
       text: drawn.map((cluster) => String(cluster.number)),
       textfont: { size: 11, color: drawn.map((cluster) => inkOn(colourOf(cluster.colour))) },
       marker: {
         color: drawn.map((cluster) => colourOf(cluster.colour)), size: numbered ? 20 : 9, opacity: 1,
         line: { width: 1.5, color: style("--ink") },
       },
-      customdata: drawn.map((cluster) => [cluster.number, cluster.representative, cluster.size]),
+      customdata: drawn.map((cluster) => [cluster.number, cluster.exemplar, cluster.size]),
       hovertemplate:
-        `<b>cluster %{customdata[0]}</b><br>${representative()}: row %{customdata[1]}<br>%{customdata[2]:,} rows<extra></extra>`,
+        "<b>cluster %{customdata[0]}</b><br>exemplar: row %{customdata[1]}<br>%{customdata[2]:,} rows<extra></extra>",
     };
     const about = layout("scatter", {
       height: scatterHeight(),
@@ -351,33 +392,41 @@
 
   function describeCut() {
     const cut = data.cuts[state.cut];
-    const last = data.cuts[data.cuts.length - 1].level;
     const clusters = plural(cut.n_clusters, "cluster");
-    const scores = [`Level ${cut.level} of ${last}`];
+    const scores = isFinal() ? ["final"] : [];
+    if (cut.levels.length) scores.push(`level ${cut.levels[0]} of ${data.figures.n_levels}`);
     if (cut.n_noise) scores.push(`${plural(cut.n_noise, "row")} of noise`);
     if (cut.silhouette !== null) scores.push(`silhouette ${decimal(cut.silhouette)}`);
     if (cut.ari !== null) scores.push(`ARI ${decimal(cut.ari)}`);
     find("cut-text").replaceChildren(element("b", {}, clusters), element("span", {}, scores.join(" \u00b7 ")));
-    find("cut").setAttribute("aria-valuetext", `level ${cut.level}, ${clusters}`);
+    find("cut").setAttribute("aria-valuetext", `${clusters}${isFinal() ? ", final" : ""}`);
+    find("back").disabled = isFinal();
     const nRows = data.figures.n_rows;
+    const call = isFinal() ? "model.labels_ has" : `model.hierarchy_.cut(n_clusters=${cut.n_clusters}) returns`;
     find("download-note").textContent = hasAllLabels()
       ? `The file has ${nRows === 1 ? "the" : "all"} ${plural(nRows, "row")}.`
       : `The file has the ${count(points.row.length)} plotted rows: all ${count(nRows)} would make this page too large. `
-        + `In Python, model.hierarchy_.cut(level=${cut.level}) returns the labels of all rows.`;
+        + `In Python, ${call} the labels of all rows.`;
   }
 
   function listClusters() {
     const cut = data.cuts[state.cut];
-    const more = cut.n_clusters - cut.clusters.length;
-    const which = more > 0 ? `The ${cut.clusters.length} largest of ` : "";
-    find("cut-caption").textContent = `${which}${plural(cut.n_clusters, "cluster")} at level ${cut.level}`;
-    const largest = Math.max(1, cut.n_noise, ...cut.clusters.map((cluster) => cluster.size));
-    const rows = cut.clusters.map((cluster) => clusterRow(cluster, largest));
-    const noise = { number: -1, colour: -1, size: cut.n_noise, representative: null, final: null, features: [] };
+    const clusters = listed();
+    const which = cut.n_clusters > clusters.length ? `The ${clusters.length} largest of ` : "";
+    find("cut-caption").textContent = `${which}${plural(cut.n_clusters, isFinal() ? "final cluster" : "cluster")}`;
+    const largest = Math.max(1, cut.n_noise, ...clusters.map((cluster) => cluster.size));
+    const rows = clusters.map((cluster) => clusterRow(cluster, largest));
+    const noise = { number: -1, colour: -1, size: cut.n_noise, exemplar: null, final: [], features: [] };
     if (cut.n_noise) rows.push(clusterRow(noise, largest));
     find("cut-table").tBodies[0].replaceChildren(...rows);
-    find("representative").textContent = representative() === "exemplar" ? "Exemplar" : "Medoid";
-    find("cut-table").classList.toggle("last", state.cut === data.cuts.length - 1);
+    find("cut-table").classList.toggle("last", isFinal());
+  }
+
+  const MAX_FINAL = 3; // final clusters named in a line of the table
+
+  function nameFinal(final) {
+    if (final.length > MAX_FINAL) return [`${count(final.length)} clusters`];
+    return final.map((label) => element("span", {}, swatch(label), label < 0 ? "noise" : String(label)));
   }
 
   function clusterRow(cluster, largest) {
@@ -387,16 +436,15 @@
     button.addEventListener("click", () => showAlone(state.alone === cluster.number ? null : cluster.number));
     const bar = element("span", { class: `share ${colourClass(cluster.colour)}`, "aria-hidden": "true" });
     bar.style.width = `${Math.max(2, (100 * cluster.size) / largest)}%`;
-    const features = cluster.features.flatMap((feature, i) => [
+    const features = cluster.features.slice(0, 2).flatMap((feature, i) => [
       i ? ", " : "", element("bdi", {}, feature.name), " ", element("span", {}, signed(feature.effect)),
     ]);
-    const final = cluster.final < 0 ? " noise" : ` ${cluster.final}`;
     return element(
       "tr", {},
       element("th", { scope: "row" }, button),
       element("td", { class: "number" }, count(cluster.size), bar),
-      element("td", { class: "number wide" }, cluster.representative === null ? "" : `row ${cluster.representative}`),
-      element("td", { class: "wide final" }, ...(cluster.final === null ? [] : [swatch(cluster.final), final])),
+      element("td", { class: "number wide" }, cluster.exemplar === null ? "" : `row ${cluster.exemplar}`),
+      element("td", { class: "wide final" }, ...nameFinal(cluster.final)),
       element("td", { class: "features" }, ...features),
     );
   }
@@ -409,6 +457,68 @@
     drawScatter();
   }
 
+  // ---- cards: the page has those of the final clusters; those of other cuts look the same
+
+  const finalCards = [...find("at-a-glance").childNodes];
+  const MAX_CARDS = 12;
+
+  function showCards() {
+    const glance = find("at-a-glance");
+    if (isFinal()) { glance.replaceChildren(...finalCards); return; }
+    const cut = data.cuts[state.cut];
+    const cards = listed().slice(0, MAX_CARDS);
+    const inCards = cards.reduce((sum, cluster) => sum + cluster.size, 0);
+    const rest = data.figures.n_rows - cut.n_noise - inCards;
+    const grow = (name, size) => {
+      const span = element("span", { class: name });
+      span.style.flexGrow = size;
+      return span;
+    };
+    const strip = element("div", { class: "strip", "aria-hidden": "true" });
+    strip.append(...cards.map((cluster) => grow(colourClass(cluster.colour), cluster.size)));
+    if (rest) strip.append(grow("rest", rest));
+    if (cut.n_noise) strip.append(grow("c-noise", cut.n_noise));
+    const notes = [`${plural(cut.n_clusters, "cluster")}: not the final ones.`];
+    if (rest) notes.push(`The cards show the ${MAX_CARDS} largest; the others contain ${plural(rest, "row")}.`);
+    if (cut.n_noise) notes.push(`Grey is noise: ${plural(cut.n_noise, "row")} in no cluster.`);
+    const list = element("ul", { class: "cards" }, ...cards.map(card));
+    glance.replaceChildren(strip, element("p", { class: "note" }, notes.join(" ")), list);
+  }
+
+  function card(cluster) {
+    const size = element("p", { class: "size" }, element("b", {}, count(cluster.size)),
+      ` ${cluster.size === 1 ? "row" : "rows"} \u00b7 ${percent(cluster.size / data.figures.n_rows)}`);
+    const head = element("header", {}, element("h3", {}, swatch(cluster.colour), `Cluster ${cluster.number}`), size);
+    const who = element("div", { class: "who" });
+    if (cluster.image) who.append(element("img", { src: cluster.image, alt: `Exemplar of cluster ${cluster.number}` }));
+    const about = element("p", {}, `Most central: row ${cluster.exemplar}`);
+    if (cluster.class) {
+      about.append(element("br", {}), `${percent(cluster.class.share)} of class `, element("bdi", {}, cluster.class.name));
+    }
+    who.append(about);
+    const features = cluster.features.length
+      ? element("ul", { class: "effects" }, ...cluster.features.map(effect))
+      : element("p", { class: "note" }, whyNoFeatures(cluster));
+    return element("li", { class: `card ${colourClass(cluster.colour)}` }, head, who, features);
+  }
+
+  function whyNoFeatures(cluster) {
+    if (cluster.size === data.figures.n_rows) return "The only cluster: there are no other rows to compare it with.";
+    return cluster.n_sampled ? "No feature distinguishes it from other rows." : "None of its rows is in the sample.";
+  }
+
+  function effect(feature) {
+    const part = (name, ...content) => element("span", { class: name }, ...content);
+    const bar = element("i", { class: feature.effect > 0 ? "more" : "less" });
+    bar.style.width = `${Math.min(50, (Math.abs(feature.effect) / 4) * 50)}%`;
+    const name = part("name", element("bdi", {}, feature.name));
+    name.title = feature.name;
+    const agree = feature.views_agree === null
+      ? "" : `; views with this feature have a stability of ${decimal(feature.views_agree)}`;
+    const means = `mean ${significant(feature.mean)}, elsewhere ${significant(feature.elsewhere)}${agree}`;
+    return element("li", {}, name, part("value", `${signed(feature.effect)} SD`), part("bar", bar), part("means", means));
+  }
+
   let drawing = 0; // a dragged slider requests more frames than can be drawn
 
   function chooseCut(place) {
@@ -417,30 +527,24 @@
     describeCut();
     listClusters();
     cancelAnimationFrame(drawing);
-    drawing = requestAnimationFrame(drawScatter);
+    drawing = requestAnimationFrame(() => { showCards(); drawMerges(); drawScatter(); });
   }
 
   // ---- download
 
-  const hasAllLabels = () => data.labels !== null && data.cuts[state.cut].level >= data.labels.level;
-
-  async function labelsOfAllRows() {
-    const labels = Int32Array.from(await unpack(data.labels.labels));
-    const nSteps = data.cuts[state.cut].level - data.labels.level;
-    for (const packed of data.labels.steps.slice(0, nSteps)) {
-      const next = await unpack(packed);
-      for (let i = 0; i < labels.length; i++) labels[i] = next[labels[i]];
-    }
-    return labels;
+  function hasAllLabels() {
+    let at = data.labels === null ? null : state.cut;
+    while (at !== null && at !== data.labels.cut) at = data.cuts[at].finer;
+    return at !== null;
   }
 
   async function download() {
     const all = hasAllLabels();
-    const labels = all ? await labelsOfAllRows() : atCut(points.label);
+    const labels = all ? labelsAt(state.cut, data.labels.cut, await unpack(data.labels.labels)) : atCut();
     const lines = ["row,cluster"];
     for (let i = 0; i < labels.length; i++) lines.push(`${all ? i : points.row[i]},${labels[i]}`);
     const url = URL.createObjectURL(new Blob([lines.join("\n"), "\n"], { type: "text/csv" }));
-    element("a", { href: url, download: `labels-level-${data.cuts[state.cut].level}.csv` }).click();
+    element("a", { href: url, download: `labels-${data.cuts[state.cut].n_clusters}-clusters.csv` }).click();
     setTimeout(() => URL.revokeObjectURL(url), 60000);
   }
 
@@ -496,7 +600,13 @@
   listParts();
   describeCut();
   listClusters();
+  find("cutbar").hidden = data.cuts.length < 2;
   find("cut").addEventListener("input", (event) => chooseCut(Number(event.target.value)));
+  find("back").addEventListener("click", () => {
+    find("cut").value = data.final;
+    find("cut").focus({ preventScroll: true }); // the button is disabled from now on
+    chooseCut(data.final);
+  });
   find("download").addEventListener("click", download);
   await loadCharts();
   drawAll();

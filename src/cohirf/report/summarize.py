@@ -6,15 +6,18 @@ from dataclasses import asdict, dataclass
 from math import isnan
 from typing import Any
 
+import numpy as np
+
 from cohirf.diagnosis.base_alone import Comparison
 from cohirf.diagnosis.diagnose import diagnose_model
 from cohirf.diagnosis.scores import agreement_with_classes, calinski_harabasz
 from cohirf.diagnosis.text import shorten
 from cohirf.plotting.subject import check_image_shape
 from cohirf.report.cards import make_cards
-from cohirf.report.cuts import shown_levels
+from cohirf.report.clusters import list_clusters
+from cohirf.report.cuts import colour_clusters, find_cuts
 from cohirf.report.downloads import pack_labels
-from cohirf.report.explore import describe_cuts
+from cohirf.report.explore import describe_cuts, place_points
 from cohirf.report.merges import describe_merges
 from cohirf.report.run import describe_run
 from cohirf.report.sample import Sample, draw_sample
@@ -52,21 +55,26 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
     if options.image_shape is not None:
         check_image_shape(options.image_shape, study.model.n_features_in_)
     sample = draw_sample(study, options.max_points)
-    levels = shown_levels(study.model.hierarchy_)
-    cuts, points = describe_cuts(study, sample, levels)
+    cuts = find_cuts(study.model)
+    colours = colour_clusters(cuts)
+    listing = list_clusters(study, sample, cuts, colours, options.image_shape)
+    final = next(number for number, cut in enumerate(cuts) if cut.is_final)
+    exemplars = np.unique([cluster["exemplar"] for cluster in listing.clusters]).astype(np.int64)
     diagnosis = diagnose_model(study.model, study.class_codes)
     return {
         "title": shorten(options.title, 300),
         "written": options.written,
         "figures": _figures(study, sample),
         "run": describe_run(study, options.data_name, options.command),
-        "cards": make_cards(study, sample, options.image_shape),
+        "cards": make_cards(cuts[final], listing, final),
         "tree": describe_tree(study),
-        "merges": describe_merges(study),
+        "merges": describe_merges(study, cuts),
         "choice": _choice(study),
-        "cuts": cuts,
-        "points": points,
-        "labels": pack_labels(study.model, levels),
+        "clusters": listing.clusters,
+        "cuts": describe_cuts(study, sample, cuts, colours, listing),
+        "final": final,
+        "points": place_points(study, sample, cuts[-1], exemplars),
+        "labels": pack_labels(cuts),
         "contraction": _contraction(study),
         "line": diagnosis.line,
         "verdict": [asdict(finding) for finding in diagnosis.findings],

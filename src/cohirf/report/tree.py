@@ -22,9 +22,9 @@ def describe_tree(study: Study) -> dict[str, Any]:
     -------
     tree : dict
         ``parent``, ``level``, ``medoid``, ``size``, ``cluster``, ``depth`` and ``class`` have one entry per node;
-        ``class`` is None if classes are not known. The parent of a final cluster is -1; that of a final cluster that is
-        noise is the noise node, which is the last node and has no level, medoid or class. ``n_hidden`` is the number of
-        clusters of the finest level drawn, ``first_level``, that have no node.
+        ``class`` is None if classes are not known. The parent of a final cluster is -1, and so is that of the noise
+        node, which is the last node and has no level, medoid or class. ``n_hidden`` is the number of clusters of the
+        finest level drawn, ``first_level``, that have no node and are not noise.
     """
     subject = find_subject(study.model)
     top = layout.readable_top(subject, MAX_LEAVES, largest_only=True)
@@ -33,29 +33,29 @@ def describe_tree(study: Study) -> dict[str, Any]:
         top = _last_fusions(subject, MAX_LEAVES)
     tree = layout.fusion_tree(top)
     order = layout.preorder(tree)
-    place = np.empty_like(order)
+    order = order[tree.cluster[order] >= 0]
+    place = np.full(len(tree.parent), -1)
     place[order] = np.arange(len(order))
-    cluster, parent, medoid = tree.cluster[order], tree.parent[order], tree.medoid[order]
-    parent = np.where(parent < 0, -1, place[parent])
+    parent, medoid = tree.parent[order], tree.medoid[order]
     size = _true_sizes(tree, subject.hierarchy)
     grew_unseen = (tree.parent < 0) & (size > tree.size)
     level = np.where(grew_unseen, subject.hierarchy.n_levels, tree.level)
     nodes: dict[str, Any] = {
-        "parent": np.where((parent < 0) & (cluster < 0), len(order), parent).tolist(),
+        "parent": np.where(parent < 0, -1, place[parent]).tolist(),
         "level": level[order].tolist(),
         "medoid": medoid.tolist(),
         "size": size[order].tolist(),
-        "cluster": cluster.tolist(),
-        "depth": (layout.rings(tree)[order] + (cluster < 0)).tolist(),
+        "cluster": tree.cluster[order].tolist(),
+        "depth": layout.rings(tree)[order].tolist(),
     }
-    if (cluster < 0).any():
+    if study.n_noise:
         noise = {"parent": -1, "level": None, "medoid": None, "size": study.n_noise, "cluster": -1, "depth": 0}
         nodes = {name: [*values, noise[name]] for name, values in nodes.items()}
-    n_finest = int(subject.hierarchy.cluster_counts()[top.first_level])
+    n_finest = int(np.count_nonzero(subject.labels[subject.hierarchy.medoids(top.first_level)] >= 0))
     return nodes | {
         "class": None if study.classes is None else study.classes.names_of(medoid),
         "first_level": top.first_level,
-        "n_hidden": n_finest - top.hierarchy.n_rows,
+        "n_hidden": n_finest - int(np.count_nonzero(top.cluster >= 0)),
     }
 
 

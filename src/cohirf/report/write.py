@@ -30,8 +30,9 @@ def write_report(
     """Write a report on a fitted model as a single HTML file.
 
     The page can be opened from disk and needs no network. It shows the parameters of the fit, the clusters with their
-    exemplars and distinguishing features, the hierarchy, every level of it with a scatter plot and labels to download,
-    how much the views agreed, and scores with their limitations. For large data it shows a sample, and says so.
+    exemplars and distinguishing features, the hierarchy, a scatter plot and labels to download for every number of
+    clusters, how much the views agreed, and scores with their limitations. For large data it shows a sample, and says
+    so.
 
     Parameters
     ----------

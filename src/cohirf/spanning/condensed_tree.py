@@ -12,7 +12,7 @@ from cohirf.spanning.settings import Settings
 
 
 def label_tree(tree: Edges, settings: Settings) -> NDArray[np.int32]:
-    """Return the label of each row, -1 for noise.
+    """Return the label of each row, -1 for noise; clusters are numbered in the order of their first rows.
 
     Parameters
     ----------

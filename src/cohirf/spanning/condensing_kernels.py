@@ -112,19 +112,23 @@ def _lowest_above(found: Any, cluster: Any, epsilon: Any, allow_root: Any) -> An
 
 @njit(cache=True, nogil=True)
 def labels_of_rows(found: Any, is_selected: Any, clusters: Any, left_at: Any, epsilon: Any) -> Any:
-    """Return the label of each row: the selected cluster that it is in, numbered from the root down, or -1."""
-    labels_of_clusters = np.full(len(is_selected), -1, dtype=np.int32)
-    n_labels = 0
+    """Return the label of each row, -1 for noise; selected clusters are numbered in the order of their first rows."""
+    selected = np.full(len(is_selected), -1, dtype=np.int32)  # the selected cluster that each cluster is in
     for cluster in range(len(is_selected)):
         if is_selected[cluster]:
-            labels_of_clusters[cluster] = n_labels
-            n_labels += 1
+            selected[cluster] = cluster
         elif cluster > 0:
-            labels_of_clusters[cluster] = labels_of_clusters[found.parents[cluster]]
-    labels = labels_of_clusters[clusters]
-    if is_selected[0]:  # then there is only one cluster, and rows that leave it early are noise
-        threshold = 1 / epsilon if epsilon > 0 else found.deaths[0]
-        for row in range(len(labels)):
-            if left_at[row] < threshold:
-                labels[row] = -1
+            selected[cluster] = selected[found.parents[cluster]]
+    # If the root is selected, it is the only one, and rows that leave it early are noise.
+    threshold = 0.0 if not is_selected[0] else 1 / epsilon if epsilon > 0 else found.deaths[0]
+    labels = np.full(len(clusters), -1, dtype=np.int32)
+    numbers = np.full(len(is_selected), -1, dtype=np.int32)
+    n_labels = 0
+    for row in range(len(clusters)):
+        cluster = selected[clusters[row]]
+        if cluster >= 0 and left_at[row] >= threshold:
+            if numbers[cluster] < 0:
+                numbers[cluster] = n_labels
+                n_labels += 1
+            labels[row] = numbers[cluster]
     return labels

@@ -1,0 +1,83 @@
+"""Rows around the leaves of a partition that make core distances exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.box_tree import build_tree
+from cohirf.spanning.batch_edges import FloatArray
+from cohirf.spanning.halo_kernels import boxes_of_rows, build_reach_tree, find_halos
+from cohirf.spanning.neighbour_kernels import nearest
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """What a leaf of a partition tells others about the rows that it needs: one box for a few dozens of its rows.
+
+    Attributes
+    ----------
+    boxes : array of float, shape (n_boxes, 2 * n_features)
+        The lowest, then the highest values of each box.
+    reaches : array of float, shape (n_boxes,)
+        The leaf needs all rows within this distance of the box.
+    """
+
+    boxes: FloatArray
+    reaches: FloatArray
+
+
+def reach_of(X: Any, min_samples: int) -> Reach:
+    """Return the reach of a leaf, from its rows."""
+    X = np.require(X, requirements=["C", "W"])
+    tree = build_tree(X, np.arange(len(X)), np.ones(len(X)))
+    rank = min(min_samples, len(X))
+    _, distances2 = nearest(tree, np.ascontiguousarray(tree.points.T), rank)
+    core = np.empty(len(X))
+    core[tree.rows] = np.sqrt(distances2[:, -1])
+    if rank < min_samples:
+        core[:] = np.inf  # a leaf with too few rows needs all others
+    return Reach(*boxes_of_rows(tree, core))
+
+
+class Halos:
+    """Finds the leaves that need a row.
+
+    Parameters
+    ----------
+    reaches : list of Reach
+        The reach of each leaf.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.spanning.halos import Halos, reach_of
+    >>> X = np.arange(10.0).reshape(-1, 1)
+    >>> halos = Halos([reach_of(X[:5], min_samples=3), reach_of(X[5:], min_samples=3)])
+    >>> rows, leaves = halos.find(X, np.repeat([0, 1], 5))
+    >>> rows.tolist(), leaves.tolist()
+    ([3, 4, 5, 6], [1, 1, 0, 0])
+    """
+
+    def __init__(self, reaches: list[Reach]) -> None:
+        owners = np.repeat(np.arange(len(reaches)), [len(reach.reaches) for reach in reaches])
+        boxes = np.concatenate([reach.boxes for reach in reaches])
+        self.reach_tree = build_reach_tree(boxes, np.concatenate([reach.reaches for reach in reaches]), owners)
+
+    def find(self, X: Any, homes: IntArray) -> tuple[IntArray, IntArray]:
+        """Return pairs of rows of ``X`` and leaves that need them.
+
+        Parameters
+        ----------
+        X : array of float, shape (n_rows, n_features)
+            Any rows.
+        homes : array of int, shape (n_rows,)
+            The leaf that each row is in.
+        """
+        rows, leaves = find_halos(np.require(X, requirements=["C", "W"]), homes, self.reach_tree)
+        return rows, leaves

@@ -1,0 +1,48 @@
+"""Leaves of a partition find the rows around them that make core distances exact."""
+
+import numpy as np
+import pytest
+from overlapping import leaves
+from test_label_in_batches import SETTINGS, SHAPES, label_together
+
+from cohirf.spanning.batch_edges import find_edges
+from cohirf.spanning.halos import Halos, reach_of
+from cohirf.spanning.label_in_batches import label_rows
+
+
+def batches_with_halos(X, size, min_samples):
+    homes = list(leaves(X, np.arange(len(X)), size))
+    leaf_of_row = np.empty(len(X), dtype=np.int64)
+    for leaf, home in enumerate(homes):
+        leaf_of_row[home] = leaf
+    halos = Halos([reach_of(X[home], min_samples) for home in homes])
+    rows, needed_by = halos.find(X, leaf_of_row)
+    assert (leaf_of_row[rows] != needed_by).all()
+    return homes, [np.concatenate([home, rows[needed_by == leaf]]) for leaf, home in enumerate(homes)]
+
+
+@pytest.mark.parametrize("size", [40, 250, 2_000])
+def test_home_rows_have_their_core_distances_in_the_batch(size):
+    homes, batches = batches_with_halos(SHAPES, size, 15)
+    expected, _ = find_edges(SHAPES, 15)
+    for home, batch in zip(homes, batches, strict=True):
+        core, _ = find_edges(SHAPES[batch], 15)
+        np.testing.assert_array_equal(core[: len(home)], expected[home])
+
+
+@pytest.mark.parametrize("size", [250, 2_000])
+def test_labels_are_those_of_all_rows(size):
+    _, batches = batches_with_halos(SHAPES, size, 15)
+    np.testing.assert_array_equal(label_rows(SHAPES, batches, SETTINGS), label_together(SHAPES, SETTINGS))
+
+
+def test_halos_are_small_where_leaves_are_large():
+    X = np.random.default_rng(0).uniform(size=(20_000, 2))
+    _, batches = batches_with_halos(X, 5_000, 5)
+    assert sum(map(len, batches)) < 1.2 * len(X)
+
+
+def test_a_leaf_with_fewer_rows_than_neighbours_needs_all_rows():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    _, batches = batches_with_halos(X, 10, 15)
+    assert [len(batch) for batch in batches] == [60] * len(batches)
