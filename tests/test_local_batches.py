@@ -270,14 +270,14 @@ def test_one_view_of_some_features_has_no_radius_in_units_of_all():
 
 # -- other base methods --------------------------------------------------------------------------------------------
 
-BLOBS, BLOB_OF = make_blobs(600, centers=[[0, 0], [6, 0], [0, 6], [6, 6]], cluster_std=0.6, random_state=0)
+BLOBS, BLOB_OF = make_blobs(300, centers=[[0, 0], [6, 0], [0, 6], [6, 6]], cluster_std=0.6, random_state=0)
 
 
 @pytest.mark.parametrize(
     "base",
     [
         MeanShift(bandwidth=2.5),
-        OPTICS(min_samples=15, max_eps=2.0, cluster_method="dbscan", eps=1.2),
+        OPTICS(min_samples=8, max_eps=2.0, cluster_method="dbscan", eps=1.2),
         AgglomerativeClustering(None, distance_threshold=12.0),
         DBSCAN(eps=0.01, metric="cosine"),
         CoHiRF(DBSCAN(eps=1.0)),
@@ -285,7 +285,7 @@ BLOBS, BLOB_OF = make_blobs(600, centers=[[0, 0], [6, 0], [0, 6], [6, 6]], clust
     ids=["mean shift", "optics", "ward", "cosine", "cohirf"],
 )
 def test_every_kind_of_density_method_runs(base):
-    model = in_local_batches(base, 150).fit(BLOBS)
+    model = in_local_batches(base, 100).fit(BLOBS)
     assert_is_a_partition(model)
     if "cosine" not in str(base):
         assert adjusted_rand_score(BLOB_OF, model.labels_) > 0.85
@@ -340,16 +340,16 @@ def holds_rows_aside(model, X=BLOBS):
 
 
 def test_batches_are_local_by_default_for_methods_that_find_the_number_of_clusters():
-    assert not holds_rows_aside(CoHiRF(DBSCAN(1.0), batch_size=150, random_state=0))
-    assert holds_rows_aside(CoHiRF(KMeans(4), batch_size=150, random_state=0))
-    assert holds_rows_aside(CoHiRF(make_pipeline(StandardScaler(), DBSCAN()), batch_size=150, random_state=0))
-    assert holds_rows_aside(CoHiRF(DBSCAN(1.0), batches="random", batch_size=150, random_state=0))
-    assert not holds_rows_aside(CoHiRF(KMeans(4), batches="local", batch_size=150, random_state=0))
+    assert not holds_rows_aside(CoHiRF(DBSCAN(1.0), batch_size=75, random_state=0))
+    assert holds_rows_aside(CoHiRF(KMeans(4), batch_size=75, random_state=0))
+    assert holds_rows_aside(CoHiRF(make_pipeline(StandardScaler(), DBSCAN()), batch_size=75, random_state=0))
+    assert holds_rows_aside(CoHiRF(DBSCAN(1.0), batches="random", batch_size=75, random_state=0))
+    assert not holds_rows_aside(CoHiRF(KMeans(4), batches="local", batch_size=75, random_state=0))
 
 
 def test_the_algorithm_of_the_paper_has_random_batches():
     assert CoHiRF.as_published().batches == "random"
-    assert holds_rows_aside(CoHiRF.as_published(DBSCAN(1.0), batch_size=150, random_state=0))
+    assert holds_rows_aside(CoHiRF.as_published(DBSCAN(1.0), batch_size=75, random_state=0))
 
 
 def test_a_single_batch_has_no_halo():

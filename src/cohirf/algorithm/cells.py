@@ -185,7 +185,7 @@ class _Builder:
             near = near[distance <= self._reach**2]
         axis, threshold = self._choose_split(home, n_cells, lots)
         is_left = self._points[home, axis] < threshold
-        n_left = _share_cells(n_cells, np.count_nonzero(is_left), len(home))
+        n_left = _share_cells(n_cells, int(is_left.sum()), len(home))
         parts = []
         for side, of_part, n_of_part in ((0, is_left, n_left), (1, ~is_left, n_cells - n_left)):
             inner = _cut(bounds, axis, threshold, side)
