@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 import cohirf
 import resumable
 from cohirf import CoHiRF, open_source
+from cohirf.algorithm import local_batches
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.levels import ActiveRows
@@ -149,6 +150,15 @@ def test_single_linkage_in_local_batches_is_single_linkage(data):
     assert_is_a_partition(model)
     if halos_follow_the_radius(base, X, batch_size):
         np.testing.assert_array_equal(model.labels_, number_by_first(base.fit(X).labels_))
+
+
+def test_rows_of_a_grid_are_exactly_a_radius_apart_and_not_left_out(monkeypatch):
+    monkeypatch.setattr(local_batches, "SAMPLED_ROWS", 40)  # so that rows can be where cells meet
+    monkeypatch.setattr(local_batches, "SAMPLED_PER_CELL", 1)
+    grid = np.unique(np.random.default_rng(37).integers(0, 100, (4000, 2)), axis=0) * 0.1
+    base = DBSCAN(eps=0.1, min_samples=3)
+    assert halos_follow_the_radius(base, grid, 400)
+    assert_clusters_of_dbscan(base, grid, in_local_batches(base, 400).fit(grid).labels_)
 
 
 def assert_is_a_partition(model):
