@@ -98,7 +98,13 @@ def say(line: str) -> None:
 def describe_level(record: LevelRecord, n_views: int) -> str:
     """Return the line that is printed after a level."""
     seconds = record.base_seconds + record.consensus_seconds + record.medoid_seconds
-    batches = "1 batch" if record.n_batches == 1 else f"{record.n_batches:,} batches"
+    if record.kind == "fused":
+        return (
+            f"level {record.level}: {record.rows_in:,} -> {record.rows_out:,} rows: clusters that reach over several "
+            f"batches fused, {seconds:.2f} s"
+        )
+    local = "local " if record.kind in ("local", "exact", "spanning") else ""
+    batches = "1 batch" if record.n_batches == 1 else f"{record.n_batches:,} {local}batches"
     agreement = "" if isnan(record.agreement) else f"agreement {record.agreement:.2f}, "  # NaN for a single view
     return (
         f"level {record.level}: {record.rows_in:,} -> {record.rows_out:,} rows in {batches}, "

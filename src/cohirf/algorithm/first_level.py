@@ -118,6 +118,7 @@ class FirstLevelHere:
             fusions.keep(np.setdiff1d(np.arange(n_rows), active.index, assume_unique=True))
         links: list[Links] = []
         leaves = contract_level(active, 1, contraction, resources, fusions, links)
+        leaves.batch_costs[0, 3] += active.label_seconds  # labels are the work of the base method
         if not active.in_order:  # random batches, and rows held aside that are in no batch
             fusions.parents[leaves.rows] = leaves.rows
             fusions.absorbed_at[leaves.rows] = 0

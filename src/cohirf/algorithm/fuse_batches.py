@@ -1,8 +1,8 @@
 """Fuse clusters of local batches that are parts of one cluster: a level of the hierarchy like any other.
 
 Two batches of neighbours have rows in common: rows at home in one, and in the halo of the other. Clusters of the two
-are parts of one cluster if they share enough of these rows. A core row of DBSCAN belongs to one cluster only, so one is
-enough, if the halos are as wide as that takes.
+are parts of one cluster if they share enough of these rows. A core row of DBSCAN belongs to one cluster only, so one of
+them is enough.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MIN_SHARED = 3  # of fewer rows, a share says little
 MIN_SHARE = 0.5  # of the smaller cluster's rows that two batches have in common
 
 
-def find_parts(links: Links, home: IntArray, leaves: Survivors, batch: IntArray, *, is_exact: bool) -> IntArray:
+def find_parts(links: Links, home: IntArray, leaves: Survivors, batch: IntArray, *, one_is_enough: bool) -> IntArray:
     """Return a number for each leaf, which is the same for leaves that are parts of one cluster.
 
     Parameters
@@ -35,7 +35,7 @@ def find_parts(links: Links, home: IntArray, leaves: Survivors, batch: IntArray,
         The clusters of all batches.
     batch : array of int
         The batch of each leaf.
-    is_exact : bool
+    one_is_enough : bool
         Whether one row in common makes two clusters parts of one.
     """
     n_leaves = len(leaves.rows)
@@ -45,7 +45,7 @@ def find_parts(links: Links, home: IntArray, leaves: Survivors, batch: IntArray,
     shape = (n_leaves, n_leaves)
     pairs = sparse.coo_array((np.ones(len(here), dtype=np.int64), (here, there)), shape=shape).tocsr().tocoo()
     here, there, n_shared = pairs.row, pairs.col, pairs.data
-    if not is_exact:
+    if not one_is_enough:
         # rows of each of the two clusters among all that their two batches have in common
         of_here, of_there = (_sum_pairs(leaf, batch[other], n_shared) for leaf, other in ((here, there), (there, here)))
         enough = (n_shared >= MIN_SHARED) & (n_shared >= MIN_SHARE * np.minimum(of_here, of_there))
@@ -75,7 +75,7 @@ def fuse_leaves(state: FitState, part: IntArray) -> FitState:
     The leaf whose mean is nearest to the mean of the whole survives.
     """
     started = perf_counter()
-    leaves = state.survivors
+    leaves, n_views = state.survivors, state.survivors.view_stability.shape[1]
     n_parts = int(part.max()) + 1
     mass = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
     groups = Groups(leaves.means, mass)
@@ -94,7 +94,7 @@ def fuse_leaves(state: FitState, part: IntArray) -> FitState:
         is_noise=leaves.is_noise[kept],
         stability=leaves.stability[kept],
         batch_sizes=np.array([len(part)]),
-        batch_costs=np.array([[0.0, np.nan, 1.0, 0.0, perf_counter() - started, 0.0]]),
-        view_stability=np.ones((1, 0)),
+        batch_costs=np.array([[n_views, np.nan, 1.0, 0.0, perf_counter() - started, 0.0]]),
+        view_stability=np.ones((1, n_views)),
     )
-    return state.after(survivors)
+    return state.after(survivors, "fused")

@@ -40,6 +40,7 @@ from cohirf.algorithm.runs import (
 )
 from cohirf.algorithm.storage import MemoryStorage, Rows, SomeRows, Storage
 
+KINDS = ("all", "random", "local", "exact", "spanning", "fused")
 RELEASE_ROWS = 2**22  # number of vector entries that may stay in memory if the vectors are stored on disk
 
 
@@ -73,6 +74,12 @@ class LevelRecord:
         Mean Jaccard index between each row's group and its cluster in each view, as in ``CoHiRF.stability_``.
     base_seconds, consensus_seconds, medoid_seconds : float
         Time spent in the base method, in the consensus and in the choice of medoids, summed over views and batches.
+    kind : {"all", "random", "local", "exact", "spanning", "fused"}
+        Which rows were clustered together: all active rows; "random" rows, or blocks of consecutive rows; neighbouring
+        rows with a halo ("local"). If local batches have all rows that their labels depend on, they are "exact": the
+        clusters are those of the base method on all rows, except that a row at the border of two clusters can be in
+        the other one. "spanning" means HDBSCAN in local batches, whose spanning trees were joined. At a level that is
+        "fused", clusters that reach over several local batches were put together.
     """
 
     level: int
@@ -86,20 +93,31 @@ class LevelRecord:
     base_seconds: float
     consensus_seconds: float
     medoid_seconds: float
+    kind: str = "random"
 
     @classmethod
-    def of(cls, level: int, rows_in: int, survivors: Survivors) -> LevelRecord:
-        """Return the record of a level with ``rows_in`` active rows."""
+    def of(cls, level: int, rows_in: int, survivors: Survivors, kind: str | None = None) -> LevelRecord:
+        """Return the record of a level with ``rows_in`` active rows; without a kind, it has all or random rows."""
         sizes = survivors.batch_sizes
-        views_kept, agreement, stability, *seconds = survivors.batch_costs.T
+        if kind is None:
+            kind = "all" if len(sizes) == 1 and sizes.sum() == rows_in else "random"
+        views_kept, agreement, stability = (
+            float(np.average(figure, weights=sizes)) for figure in survivors.batch_costs.T[:3]
+        )
+        base, consensus, medoids = (float(of_step.sum()) for of_step in survivors.batch_costs.T[3:])
         return cls(
             level,
             len(sizes),
             rows_in,
             int(rows_in - sizes.sum()),
             len(survivors.rows),
-            *(float(np.average(figure, weights=sizes)) for figure in (views_kept, agreement, stability)),
-            *(float(of_step.sum()) for of_step in seconds),
+            views_kept,
+            agreement,
+            stability,
+            base,
+            consensus,
+            medoids,
+            kind,
         )
 
 
@@ -124,6 +142,8 @@ class ActiveRows:
         The batches, if they follow from the values of the rows; otherwise they are drawn.
     labels : array of int or None
         The label of each active row, if the base method need not be called for it; negative for noise.
+    label_seconds : float
+        The time that it took to find these labels.
     """
 
     values: Rows
@@ -133,6 +153,7 @@ class ActiveRows:
     chunk_starts: IntArray | None = None
     batches: Batches | None = None
     labels: IntArray | None = None
+    label_seconds: float = 0.0
 
     @property
     def n_rows(self) -> int:
@@ -179,7 +200,15 @@ class FitState:
     is_noise: NDArray[np.bool_]
 
     @classmethod
-    def of_leaves(cls, leaves: Survivors, values: Rows, rows_in: int, max_level: int, storage: Storage) -> FitState:
+    def of_leaves(
+        cls,
+        leaves: Survivors,
+        values: Rows,
+        rows_in: int,
+        max_level: int,
+        storage: Storage,
+        kind: str | None = None,
+    ) -> FitState:
         """Return the state after a first level that has contracted ``rows_in`` of the rows of ``values``."""
         own = SomeRows(values, leaves.rows) if leaves.values is None else leaves.values
         return cls(
@@ -188,7 +217,7 @@ class FitState:
             survivors=leaves,
             level=1,
             idle_levels=int(len(leaves.rows) == rows_in),
-            record=LevelRecord.of(1, rows_in, leaves),
+            record=LevelRecord.of(1, rows_in, leaves, kind),
             is_noise=leaves.is_noise,
         )
 
@@ -207,7 +236,7 @@ class FitState:
         """Whether two consecutive levels merged nothing, the second one with other random batches."""
         return self.idle_levels > 1
 
-    def after(self, survivors: Survivors) -> FitState:
+    def after(self, survivors: Survivors, kind: str | None = None) -> FitState:
         """Return the state after another level."""
         n_active = self.n_active
         clustered = ~np.isnan(survivors.stability)  # the others were held aside
@@ -219,7 +248,7 @@ class FitState:
             survivors=survivors,
             level=self.level + 1,
             idle_levels=self.idle_levels + 1 if len(survivors.rows) == n_active else 0,
-            record=LevelRecord.of(self.level + 1, n_active, survivors),
+            record=LevelRecord.of(self.level + 1, n_active, survivors, kind),
             is_noise=is_noise,
         )
 

@@ -95,8 +95,8 @@ def level_grid(document: dict[str, Any]) -> Grid:
             str(level["level"]),
             f"{level['rows_in']:,}",
             f"{level['rows_out']:,}",
-            f"{level['batches']:,}",
-            f"{level['views_kept']:.3g}",
+            "fused" if level["kind"] == "fused" else f"{level['batches']:,}",
+            "-" if level["kind"] == "fused" else f"{level['views_kept']:.3g}",
             "-" if level["agreement"] is None else f"{level['agreement']:.2f}",
             f"{level['seconds']:.2f} s",
         )
@@ -131,6 +131,7 @@ def _describe_level(record: LevelRecord) -> dict[str, Any]:
         "rows_in": record.rows_in,
         "rows_out": record.rows_out,
         "batches": record.n_batches,
+        "kind": record.kind,
         "views_kept": record.views_kept,
         "agreement": None if isnan(record.agreement) else record.agreement,
         "seconds": record.base_seconds + record.consensus_seconds + record.medoid_seconds,

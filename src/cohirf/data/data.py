@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -56,8 +57,10 @@ class Setup:
         """Return the active rows with their labels, if the base method is not called on each batch."""
         if self.label_batches is None or not isinstance(active.batches, LocalBatches):
             return active
+        started = perf_counter()
         labels = self.label_batches(active, active.batches, engine)
-        return replace(active, labels=labels, batches=active.batches.without_halos())
+        batches = active.batches.without_halos()
+        return replace(active, labels=labels, batches=batches, label_seconds=perf_counter() - started)
 
 
 class DataWeights(Weights, Protocol):

@@ -100,6 +100,7 @@ def diagnose_model(model: Any, classes: IntArray | None = None) -> Diagnosis:
         problem=find_problem(model, np.array(sizes, dtype=np.int64), n_noise),
         as_published=model.n_clusters == "levels",
         n_batches=model.diagnostics_[0].n_batches,
+        kind=model.diagnostics_[0].kind,
     )
     return Diagnosis(
         recommendation=recommend(facts),
@@ -115,8 +116,8 @@ def _compare(
     model: Any, rival: BaseMethod, sample: DiagnosisSample, distances: SampleDistances, classes: IntArray | None
 ) -> Comparison:
     if finds_number(rival) and not sample.has_density:
-        n_batches = model.diagnostics_[0].n_batches
-        reason = why_not_comparable(rival, len(sample.rows), len(model.labels_), n_batches)
+        first = model.diagnostics_[0]
+        reason = why_not_comparable(rival, len(sample.rows), len(model.labels_), first.n_batches, first.kind)
         return Comparison(type(rival.clusterer).__name__, reason=reason)
     return compare_with_base(rival, sample, distances, model.labels_[sample.rows], classes)
 

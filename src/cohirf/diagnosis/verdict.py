@@ -13,6 +13,7 @@ from cohirf.algorithm.base_method import BaseMethod
 from cohirf.diagnosis.base_alone import STARTS, Comparison
 from cohirf.diagnosis.problems import Problem
 
+WHOLE = ("exact", "spanning")  # kinds of levels that find what the base method finds on all rows
 ALONE, EITHER, UNKNOWN = "use the base method alone", "either", "unknown"
 # From this adjusted Rand index on, two partitions are the same for most purposes.
 SAME = 0.95
@@ -47,6 +48,8 @@ class Facts:
         Whether the model runs the algorithm of the paper.
     n_batches : int
         Number of batches of the first level.
+    kind : str
+        Kind of the first level, as in ``LevelRecord``.
     """
 
     comparison: Comparison
@@ -57,6 +60,12 @@ class Facts:
     problem: Problem | None
     as_published: bool
     n_batches: int
+    kind: str = "all"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the clusters are those of the base method on all rows, by the way in which they were found."""
+        return self.ran_once or self.kind in WHOLE
 
 
 @dataclass(frozen=True)
@@ -84,7 +93,7 @@ class Finding:
 def recommend(facts: Facts) -> str:
     """Return which of the two to use, if the base method can run on all rows."""
     found = facts.comparison
-    if facts.ran_once:
+    if facts.is_whole:
         return EITHER
     if found.same is None or found.agreement is None or found.reproducibility is None:
         return UNKNOWN
@@ -148,9 +157,8 @@ def judge_base_alone(facts: Facts) -> Finding:
     """Answer whether the base method alone finds better clusters in the same rows."""
     found, said = facts.comparison, recommend(facts)
     question = f"Would {found.base} alone do better?"
-    if facts.ran_once:
-        reason = f"The fit is one run of {found.base} on all rows, and has its clusters."
-        return Finding(question, "It is the same.", reason, "good")
+    if facts.is_whole:
+        return Finding(question, "It is the same.", f"{_say_why_whole(facts)}.", "good")
     if found.reason:
         return Finding(question, "Not known.", found.reason, "unknown")
     measured = _measured(found)
@@ -182,8 +190,8 @@ def in_one_line(facts: Facts) -> str:
     found, said = facts.comparison, recommend(facts)
     if facts.problem is not None and facts.problem.spoils_all:
         return f"Do not trust these clusters: {_uncapitalised(facts.problem.message)}"
-    if facts.ran_once:
-        return f"Trust these clusters as you would trust {found.base}: the fit is one run of it on all rows."
+    if facts.is_whole:
+        return f"Trust these clusters as you would trust {found.base}: {_uncapitalised(_say_why_whole(facts))}."
     if said == EITHER:
         return (
             f"Trust these clusters as you would trust {found.base}: it finds the same ones in {found.n_rows:,} rows "
@@ -216,24 +224,44 @@ def advise(facts: Facts) -> list[str]:
     tips = []
     if facts.as_published:
         tips.append("the defaults of CoHiRF instead of the algorithm as published")
-    if facts.n_batches > 1:
+    if facts.n_batches > 1 and facts.finds_number and facts.kind == "random":
+        tips.append('batches="local": random batches are thinner than the data')
+    elif facts.n_batches > 1:
         tips.append("a larger batch_size, or none: each batch sees only some of the rows")
     return [*tips, f"{facts.comparison.base} alone, if it can run on all rows"]
 
 
-def why_not_comparable(rival: BaseMethod, n_sampled: int, n_rows: int, n_batches: int) -> str:
+def _say_why_whole(facts: Facts) -> str:
+    """Return why the clusters of a fit are those of the base method on all rows."""
+    base = facts.comparison.base
+    if facts.kind == "exact":
+        return (
+            f"The {facts.n_batches:,} local batches overlap so far that the clusters are those of {base} on all rows; "
+            f"only a row between two clusters can be in the other one"
+        )
+    if facts.kind == "spanning":
+        return (
+            f"The clusters are those of {base} on all rows, as far as the {facts.n_batches:,} local batches overlap "
+            f"enough: its spanning tree was put together from theirs"
+        )
+    return f"The fit is one run of {base} on all rows, and has its clusters"
+
+
+def why_not_comparable(rival: BaseMethod, n_sampled: int, n_rows: int, n_batches: int, kind: str) -> str:
     """Return why a method that finds the number of clusters itself is not compared on a random sample."""
     name = type(rival.clusterer).__name__
-    if n_batches > 1:
-        return (
-            f"{name} goes by the density of the rows, and a sample of {n_sampled:,} of {n_rows:,} rows is thinner than "
-            f"the data. So are random batches: each of the {n_batches:,} batches had about "
-            f"{n_rows // n_batches:,} rows. Compare with {name} alone on all rows, or raise batch_size."
-        )
-    return (
+    thinner = (
         f"{name} goes by the density of the rows, and a sample of {n_sampled:,} of {n_rows:,} rows is thinner than the "
         f"data."
     )
+    if kind == "local":
+        return f"{thinner} Local batches are not, but clusters that reach over several of them may be cut or joined."
+    if n_batches > 1:
+        return (
+            f"{thinner} So are random batches: each of the {n_batches:,} batches had about {n_rows // n_batches:,} "
+            f'rows. Use batches="local", or compare with {name} alone on all rows.'
+        )
+    return thinner
 
 
 def _measured(found: Comparison) -> str:

@@ -27,6 +27,7 @@ from cohirf.algorithm.population import Population
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.reach import links_every_row
 from cohirf.algorithm.repeated_warnings import showing_warnings_once
+from cohirf.algorithm.runs import Links
 from cohirf.algorithm.storage import MemoryStorage, Storage, take_in_order
 from cohirf.algorithm.thin_batches import ThinBatchesWarning, explain_thin_batches
 from cohirf.callers import warn_caller
@@ -113,7 +114,8 @@ class Fit:
         first_level = self.data.contract_first_level(self.weights, setup)
         storage: Storage = ScratchStorage() if first_level.readable is None else MemoryStorage()
         values = self.data.rows if first_level.readable is None else first_level.readable
-        state = FitState.of_leaves(first_level.leaves, values, self._population.n_rows, max_level, storage)
+        kind = None if locality is None else self._find_kind(first_level)
+        state = FitState.of_leaves(first_level.leaves, values, self._population.n_rows, max_level, storage, kind)
         records: list[LevelRecord] = []
         if locality is None:
             states = self._levels(first_level, state, self._later_resources(first_level, storage))
@@ -221,6 +223,20 @@ class Fit:
         if parts is not None and int(parts.max()) + 1 < len(parts):
             yield fuse_leaves(state, parts)
 
+    def _find_kind(self, first_level: Any) -> str:
+        """Return the kind of a first level with local batches, as in its record."""
+        links, local = first_level.links, first_level.local
+        if first_level.known is not None:
+            return "spanning"
+        return "exact" if local.is_exact and self._one_link_is_enough(links) else "local"
+
+    def _one_link_is_enough(self, links: Links | None) -> bool:
+        """Return whether a single row in common makes clusters of two batches one.
+
+        A core row of DBSCAN in a batch is a core row of the data, and all rows of a single linkage are.
+        """
+        return (links is not None and links.by_core) or links_every_row(self._prototype)
+
     def _find_parts(self, first_level: FirstLevelHere) -> IntArray | None:
         """Return a number for each leaf, the same for parts of one cluster; None if batches have nothing in common."""
         links, local, leaves = first_level.links, first_level.local, first_level.leaves
@@ -230,14 +246,13 @@ class Fit:
             return None
         taking_part = self._population.taking_part
         positions = leaves.rows if taking_part is None else np.searchsorted(taking_part, leaves.rows)
-        belongs_to_one = links.by_core or links_every_row(self.contraction.views.method.prototype)
-        return find_parts(
-            links,
-            first_level.fusions.parents[links.rows],
-            leaves,
-            local.find_batches(positions),
-            is_exact=local.is_exact and belongs_to_one,
-        )
+        home = first_level.fusions.parents[links.rows]
+        batch, one_is_enough = local.find_batches(positions), self._one_link_is_enough(links)
+        return find_parts(links, home, leaves, batch, one_is_enough=one_is_enough)
+
+    @property
+    def _prototype(self) -> Any:
+        return self.contraction.views.method.prototype
 
     def _warn_if_no_two_rows_can_fuse(self) -> None:
         if self._goal.is_chosen:

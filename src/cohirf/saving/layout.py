@@ -21,7 +21,7 @@ from cohirf.durable.arrays import (
     sorted_in_range,
 )
 
-FORMAT, FORMAT_VERSION = "cohirf-model", 2
+FORMAT, FORMAT_VERSION = "cohirf-model", 3
 MANIFEST, MANIFEST_DIGEST, PREPARATION = "manifest.json", "manifest.sha256", "preparation.json"
 MAX_MANIFEST_BYTES = 2**22
 

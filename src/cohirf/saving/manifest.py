@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import math
 import reprlib
 from dataclasses import asdict, dataclass, fields
 from importlib import metadata
@@ -14,7 +13,7 @@ from typing import Any
 
 import sklearn
 
-from cohirf.algorithm.levels import LevelRecord
+from cohirf.algorithm.levels import KINDS, LevelRecord
 from cohirf.durable.arrays import ArrayEntry, parse_entry
 from cohirf.durable.errors import one_line, shown
 from cohirf.durable.json_text import parse_json, require_count, require_keys, require_number, require_text
@@ -139,7 +138,7 @@ def _package_version() -> str:
 
 
 def _describe_record(record: LevelRecord) -> dict[str, Any]:
-    return {name: None if math.isnan(value) else value for name, value in asdict(record).items()}
+    return {name: None if value != value else value for name, value in asdict(record).items()}  # NaN
 
 
 def _check_version(path: Path, content: Any) -> None:
@@ -185,6 +184,8 @@ def _parse_record(content: Any) -> LevelRecord:
     content = require_keys(content, {field.name for field in fields(LevelRecord)}, "a level of diagnostics")
     values: dict[str, Any] = {}
     for field in fields(LevelRecord):
-        require = require_count if field.type in ("int", int) else require_number
+        require = {"int": require_count, "str": require_text}.get(str(field.type), require_number)
         values[field.name] = require(content[field.name], field.name)
+    if values["kind"] not in KINDS:
+        raise ValueError(f"{reprlib.repr(values['kind'])} is not a kind of level")
     return LevelRecord(**values)
