@@ -193,7 +193,9 @@ class _Dealer:
                 self._known[block.start] = dealt
             if self._leaves_rows_out:
                 lots = self._rows.draw_lots(dealt.rows, self._locality.entropy)
-                kept = (lots + dealt.cells * GOLDEN) % 1 < self._share[dealt.cells]  # another lot in each cell
+                # Another lot in each cell, from bits of the lots that do not decide where rows are at home: rows of one
+                # spot that are dealt to several cells by lot are in the halos of all of them.
+                kept = (lots * 2**20 + dealt.cells * GOLDEN) % 1 < self._share[dealt.cells]
                 dealt = replace(dealt, rows=dealt.rows[kept], cells=dealt.cells[kept])
             yield dealt
 

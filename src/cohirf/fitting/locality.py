@@ -73,8 +73,12 @@ def _has_rules_of_its_own(data: Data) -> bool:
 
 
 def finds_number(estimator: Any) -> bool:
-    """Return whether a clustering method finds the number of clusters itself, and takes rows of features."""
+    """Return whether a clustering method finds the number of clusters itself, and takes rows of features.
+
+    The steps of a pipeline before it must see random rows: a scaler would give each local batch another scale.
+    """
     if hasattr(estimator, "_base_method"):  # a model of ours
         return estimator.n_clusters is None and finds_number(estimator._base_method())
     method = BaseMethod.of(estimator)
-    return method.told is None and getattr(method.clusterer, "metric", None) != "precomputed"
+    takes_features = method.clusterer is method.prototype and getattr(method.clusterer, "metric", None) != "precomputed"
+    return method.told is None and takes_features
