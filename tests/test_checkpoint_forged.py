@@ -16,7 +16,7 @@ from scipy import sparse
 
 from cohirf import CheckpointError, open_source
 from cohirf.algorithm.batches import Run
-from cohirf.algorithm.runs import ContractedRun, RunTask, Survivors
+from cohirf.algorithm.runs import ContractedRun, Links, RunTask, Survivors
 from cohirf.checkpoint import ResumableEngine
 from cohirf.checkpoint.journal import DIGEST_BYTES, FRAME_BYTES, LENGTHS, Journal, _frame
 from cohirf.checkpoint.outcomes import JournalEntry, decode, encode
@@ -102,7 +102,7 @@ def arrays_of(record):
 def changed(record, **arrays):
     """Return a record with other arrays in the place of some."""
     entry = decode(json.dumps(record[0]).encode(), record[1])
-    of_rows = {"survivor_of": "survivor_of", "row_stability": "stability"}
+    of_rows = {"survivor_of": "survivor_of", "row_stability": "stability", "links": "links"}
     survivors = {name: array for name, array in arrays.items() if name not in of_rows}
     others = {of_rows[name]: array for name, array in arrays.items() if name in of_rows}
     outcome = replace(entry.outcome, survivors=replace(entry.outcome.survivors, **survivors), **others)
@@ -378,6 +378,66 @@ def test_runs_that_do_not_agree_on_what_they_carry_are_refused(tmp_path):
     assert len(read(following)) == 2
     with pytest.raises(CheckpointError, match="its batches have values of different types"):
         read(replace(following, weights=np.ones(3)))
+
+
+# -- links between local batches -----------------------------------------------------------------------------------
+
+
+def keep(links):
+    return links
+
+
+LINKS_FORGED = {
+    "none": lambda links: None,
+    "rows of no halo": lambda links: replace(links, rows=links.rows * 0 + 10**6),
+    "negative rows": lambda links: replace(links, rows=-links.rows - 1),
+    "survivors that are none": lambda links: replace(links, survivors=links.survivors * 0 + 10**6),
+    "more rows than survivors": lambda links: replace(links, rows=np.append(links.rows, links.rows[:1])),
+    "rows that are no whole numbers": lambda links: replace(links, rows=links.rows + 0.5),
+}
+
+
+def refit_with_links(path, forge):
+    """Stop a fit in local batches, forge the links of its first record, and fit again."""
+    local = {"batches": "local", "batch_size": 20}
+    fit(make_model(path, **local), DENSE, stop_at=3)
+    header, data = split((path / "journal").read_bytes())[0]
+    entry = decode(json.dumps(header).encode(), data)
+    forged = replace(entry, outcome=replace(entry.outcome, links=forge(entry.outcome.links)))
+    header, arrays = encode(forged)
+    manifest = (path / "manifest.json").read_bytes()
+    (path / "journal").write_bytes(join([(header, b"".join(arrays))], manifest))
+    return fit(make_model(path, **local), DENSE)[0]
+
+
+def test_links_that_are_right_are_read(tmp_path):
+    ours = refit_with_links(tmp_path / "fit", keep)
+    same = fit(make_model(batches="local", batch_size=20), DENSE)[0]
+    assert (ours.labels_ == same.labels_).all()
+
+
+@pytest.mark.parametrize("forge", LINKS_FORGED)
+def test_forged_links_are_refused(forge, tmp_path):
+    path = tmp_path / "fit"
+    with pytest.raises(CheckpointError, match=f"{path}.*(Delete {path} to start again|Give another directory)"):
+        refit_with_links(path, LINKS_FORGED[forge])
+
+
+def test_a_part_of_the_links_is_refused(tmp_path):
+    path = tmp_path / "fit"
+    fit(make_model(path, batches="local", batch_size=20), DENSE, stop_at=3)
+    header, data = split((path / "journal").read_bytes())[0]
+    assert list(header["arrays"])[-1] == "link_by_core"
+    del header["arrays"]["link_by_core"]
+    manifest = (path / "manifest.json").read_bytes()
+    (path / "journal").write_bytes(join([(header, data[:-1])], manifest))
+    with pytest.raises(CheckpointError, match=f"Delete {path} to start again"):
+        fit(make_model(path, batches="local", batch_size=20), DENSE)
+
+
+def test_links_of_random_batches_are_refused(tmp_path):
+    with pytest.raises(CheckpointError, match="to start again"):
+        read_run(tmp_path, links=Links(np.empty(0, np.int64), np.empty(0, np.int64), by_core=True))
 
 
 # -- the manifest --------------------------------------------------------------------------------------------------

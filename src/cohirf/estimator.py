@@ -106,9 +106,10 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         these have in common. If the base method has a radius (such as ``eps``) and there is room for halos twice as
         wide, the clusters of DBSCAN are those of DBSCAN on all rows; so are those of HDBSCAN, up to halos that are too
         small. "auto" means "local" for base methods that find the number of clusters themselves.
-    overlap : float, default=0.5
+    overlap : float, default=None
         Number of rows in the halo of a local batch, as a multiple of its other rows, where the halo does not follow
-        from a radius.
+        from a radius. None means 0.5 for HDBSCAN, whose batches have at least 65,536 rows (fewer with more than 16
+        features), and 1 for other methods.
     noise : {"label", "clusters"}, default="label"
         What becomes of a row that the base method called noise at the last level that clustered it, and that fused
         with no other row: "label" gives it the label -1, "clusters" makes it a cluster of its own, as in the paper.
@@ -233,7 +234,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         batch_size: int | str | None = None,
         memory_limit: int | str | None = None,
         batches: str = "auto",
-        overlap: float = 0.5,
+        overlap: float | None = None,
         noise: str = "label",
         min_cluster_size: int | float = 1,
         small_clusters: str = "noise",

@@ -28,7 +28,7 @@ CONSTRAINTS: dict[str, Any] = {
     "batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
     "memory_limit": [None, str, Interval(Real, 1, None, closed="left")],
     "batches": [StrOptions({"auto", "random", "local"})],
-    "overlap": [Interval(Real, 0, MAX_OVERLAP, closed="right")],
+    "overlap": [None, Interval(Real, 0, MAX_OVERLAP, closed="right")],
     "noise": [StrOptions({"label", "clusters"})],
     "min_cluster_size": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="neither")],
     "small_clusters": [StrOptions({"noise", "nearest"})],

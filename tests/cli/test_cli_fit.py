@@ -212,6 +212,17 @@ def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypat
     assert (read_labels() == expected_labels(source, KMeans(3), n_views=2, batch_size=40)).all()
 
 
+def test_batches_can_be_local(cohirf, folder, iris):
+    options = ("--estimator", "dbscan", "--param", "eps=0.5", "--scale", "none", "--batch-size", 40)
+    local = ("--batches", "local", "--overlap", 0.3)
+    assert (
+        cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species", *options, *local, "--out", "labels.csv").code
+        == 0
+    )
+    same = expected_labels(iris[FEATURES], DBSCAN(eps=0.5), batch_size=40, batches="local", overlap=0.3)
+    assert (read_labels() == same).all()
+
+
 @pytest.mark.slow
 def test_from_many_rows_on_the_batch_size_is_measured(cohirf, folder, iris, monkeypatch):
     monkeypatch.setattr("cohirf.cli.estimators.MANY_ROWS", 100)

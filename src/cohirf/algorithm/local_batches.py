@@ -103,6 +103,8 @@ def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool]:
     if n_sampled < n_rows:
         positions = np.sort(rng.choice(n_rows, n_sampled, replace=False))
     sample, lots = rows.take(positions), rows.draw_lots(positions, locality.entropy)
+    if n_rows <= LARGEST_BATCH * size:
+        return Cells.build(sample, lots, 1), True
     if locality.reach is not None:
         for smaller in SMALLER_CELLS:
             cells = Cells.build(sample, lots, math.ceil(smaller * n_rows / size), reach=locality.reach)
@@ -191,7 +193,9 @@ class _Dealer:
                 self._known[block.start] = dealt
             if self._leaves_rows_out:
                 lots = self._rows.draw_lots(dealt.rows, self._locality.entropy)
-                kept = (lots + dealt.cells * GOLDEN) % 1 < self._share[dealt.cells]  # another lot in each cell
+                # Another lot in each cell, from bits of the lots that do not decide where rows are at home: rows of one
+                # spot that are dealt to several cells by lot are in the halos of all of them.
+                kept = (lots * 2**20 + dealt.cells * GOLDEN) % 1 < self._share[dealt.cells]
                 dealt = replace(dealt, rows=dealt.rows[kept], cells=dealt.cells[kept])
             yield dealt
 

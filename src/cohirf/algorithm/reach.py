@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 RADII = ("eps", "max_eps", "bandwidth", "distance_threshold")
+MARGIN = 1 + 1e-6  # on a grid, rows are exactly a radius apart, and rounding must not leave one of them out
 # Distances of these metrics are never smaller than Euclidean ones.
 WIDE_METRICS = ("euclidean", "l2", "manhattan", "l1", "cityblock")
 
@@ -22,7 +23,7 @@ def find_reach(method: Any) -> float | None:
     Examples
     --------
     >>> from sklearn.cluster import DBSCAN, HDBSCAN
-    >>> find_reach(DBSCAN(eps=0.25))
+    >>> round(find_reach(DBSCAN(eps=0.25)), 3)
     0.5
     >>> find_reach(HDBSCAN(copy=True)) is None
     True
@@ -30,7 +31,7 @@ def find_reach(method: Any) -> float | None:
     parameters = method.get_params(deep=False) if hasattr(method, "get_params") else {}
     radii = [parameters[name] for name in RADII if isinstance(parameters.get(name), Real)]
     finite = [float(radius) for radius in radii if np.isfinite(radius)]
-    return 2 * max(finite) if finite and _is_wide(parameters) else None
+    return 2 * max(finite) * MARGIN if finite and _is_wide(parameters) else None
 
 
 def links_every_row(method: Any) -> bool:

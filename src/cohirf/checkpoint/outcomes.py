@@ -291,6 +291,8 @@ def _check_rows(outcome: ContractedRun, task: RunTask) -> None:
         raise ValueError(f"the survivors of run {place} do not represent its rows")
     if (outcome.survivor_of is None) != task.keeps_map or (outcome.stability is None) != task.keeps_map:
         raise ValueError(f"run {place} should have the survivor of each row unless this is kept with the rows")
+    if (outcome.links is not None) != any(len(halo) > 0 for halo in run.halos or ()):
+        raise ValueError(f"run {place} should have links to other batches if and only if its batches have halos")
     if outcome.links is not None:
         _check_links(outcome.links, task, survivors)
     if outcome.survivor_of is not None and outcome.stability is not None:

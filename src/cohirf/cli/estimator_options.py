@@ -215,7 +215,7 @@ class EstimatorOptions:
             "Number of rows around a local batch that are clustered with it, as a multiple of its own rows.",
             CLUSTERING,
             "FLOAT",
-            default="0.5",
+            default="0.5 for HDBSCAN, 1 for other methods",
         ),
     ] = None
     noise: Annotated[

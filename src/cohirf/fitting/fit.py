@@ -41,7 +41,7 @@ from cohirf.fitting.begin import Screen, WrapEngine, begin, check_weights
 from cohirf.fitting.contraction import make_contraction
 from cohirf.fitting.ending import Ending, TooFewClustersError, end_fit
 from cohirf.fitting.goal import Goal
-from cohirf.fitting.locality import choose_labelling, choose_locality
+from cohirf.fitting.locality import choose_locality
 from cohirf.fitting.results import collect_results, spread_out
 from cohirf.scratch import ScratchStorage
 
@@ -108,8 +108,7 @@ class Fit:
         model = self.model
         self._warn_if_no_two_rows_can_fuse()
         max_level = max(2, model.max_iter) + 1  # the last one merges to the wanted number of clusters
-        locality = choose_locality(model, self.data, self._population.n_rows, self.contraction)
-        label_batches = None if locality is None else choose_labelling(self.data, self.contraction)
+        locality, label_batches = choose_locality(model, self.data, self._population.n_rows, self.contraction)
         setup = Setup(self.contraction, max_level, model.n_jobs, self._first_resources, locality, label_batches)
         first_level = self.data.contract_first_level(self.weights, setup)
         storage: Storage = ScratchStorage() if first_level.readable is None else MemoryStorage()

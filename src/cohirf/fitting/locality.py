@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,16 +18,31 @@ from cohirf.data import Data
 from cohirf.fitting.spanning_labels import SpanningLabels
 from cohirf.spanning.settings import settings_of
 
+# A spanning tree takes about 300 bytes per row, and the larger a batch, the fewer edges of the tree of all rows leave
+# it. So its batches have at least so many rows, or fewer with more features than this, where it takes longer.
+SPANNED_ROWS, SPANNED_FEATURES = 2**16, 16
+OVERLAP, SPANNED_OVERLAP = 1.0, 0.5
 
-def choose_locality(model: Any, data: Data, n_rows: int, contraction: Contraction) -> Locality | None:
-    """Return how the local batches of a fit are made; None if its batches are random, or if there is only one."""
+
+def choose_locality(
+    model: Any, data: Data, n_rows: int, contraction: Contraction
+) -> tuple[Locality | None, SpanningLabels | None]:
+    """Return how the local batches of a fit are made, and what labels them if the base method does not.
+
+    The first is None if batches are random, or if there is only one.
+    """
     views, batch_size = contraction.views, contraction.batch_size
     if batch_size is None or count_batches(n_rows, batch_size) == 1 or model.batches == "random":
-        return None
+        return None, None
     if model.batches == "auto" and not finds_number(views.method.prototype):
-        return None
+        return None, None
+    labelling = choose_labelling(data, contraction)
+    overlap = OVERLAP if labelling is None else SPANNED_OVERLAP
+    if labelling is not None:
+        batch_size = max(batch_size, int(SPANNED_ROWS * min(1.0, math.sqrt(SPANNED_FEATURES / data.n_features))))
     reach = find_reach(views.method.prototype) if _sees_everything(data, contraction) else None
-    return Locality(batch_size, float(model.overlap), reach, views.entropy)
+    overlap = overlap if model.overlap is None else float(model.overlap)
+    return Locality(batch_size, overlap, reach, views.entropy), labelling
 
 
 def choose_labelling(data: Data, contraction: Contraction) -> SpanningLabels | None:
@@ -57,8 +73,12 @@ def _has_rules_of_its_own(data: Data) -> bool:
 
 
 def finds_number(estimator: Any) -> bool:
-    """Return whether a clustering method finds the number of clusters itself, and takes rows of features."""
+    """Return whether a clustering method finds the number of clusters itself, and takes rows of features.
+
+    The steps of a pipeline before it must see random rows: a scaler would give each local batch another scale.
+    """
     if hasattr(estimator, "_base_method"):  # a model of ours
         return estimator.n_clusters is None and finds_number(estimator._base_method())
     method = BaseMethod.of(estimator)
-    return method.told is None and getattr(method.clusterer, "metric", None) != "precomputed"
+    takes_features = method.clusterer is method.prototype and getattr(method.clusterer, "metric", None) != "precomputed"
+    return method.told is None and takes_features

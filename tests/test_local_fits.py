@@ -1,0 +1,414 @@
+"""Fits in local batches: where halos follow the radius, the result is that of the base method on all rows."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.cluster import DBSCAN, OPTICS, AgglomerativeClustering, KMeans, MeanShift
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import cohirf
+import resumable
+from cohirf import CoHiRF, open_source
+from cohirf.algorithm import local_batches
+from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.get_clusters import Views
+from cohirf.algorithm.levels import ActiveRows
+from cohirf.algorithm.local_batches import Locality, make_local_batches
+from cohirf.algorithm.randomness import root_entropy
+from cohirf.algorithm.reach import find_reach
+from cohirf.algorithm.storage import ArrayRows, MemoryStorage
+from cohirf.clusterers import GridDBSCAN
+from cohirf.data.in_memory import InMemory
+from cohirf.fitting.locality import choose_locality
+from resumable import result
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # few clusters, or only noise
+
+
+def in_local_batches(base, batch_size, **options):
+    return CoHiRF(base, batches="local", batch_size=batch_size, random_state=0, **options)
+
+
+def halos_follow_the_radius(base, X, batch_size, sample_weight=None):
+    """Return whether the halos of a fit have all rows that the labels of its batches depend on."""
+    index = None if sample_weight is None or sample_weight.all() else np.flatnonzero(sample_weight)
+    active = ActiveRows(ArrayRows(X), index)
+    locality = Locality(batch_size, 0.5, find_reach(base), root_entropy(0))
+    return make_local_batches(active, locality, None, MemoryStorage()).is_exact
+
+
+def number_by_first(labels):
+    """Return labels numbered by their first row; -1 stays."""
+    clustered = labels >= 0
+    _, first, number = np.unique(labels[clustered], return_index=True, return_inverse=True)
+    found = np.full(len(labels), -1)
+    found[clustered] = np.argsort(np.argsort(first))[number]
+    return found
+
+
+def assert_clusters_of_dbscan(base, X, labels, sample_weight=None):
+    """Assert that labels are those of DBSCAN on all rows, except that border rows may be in another cluster near by."""
+    alone = clone(base).fit(X, sample_weight=sample_weight)
+    core = alone.core_sample_indices_
+    np.testing.assert_array_equal(labels == -1, alone.labels_ == -1)
+    np.testing.assert_array_equal(number_by_first(labels[core]), number_by_first(alone.labels_[core]))
+    border = np.setdiff1d(np.flatnonzero(alone.labels_ >= 0), core)
+    if len(border):
+        near = NearestNeighbors(radius=base.eps, metric=getattr(base, "metric", "euclidean")).fit(X[core])
+        for row, neighbours in zip(border, near.radius_neighbors(X[border], return_distance=False), strict=True):
+            assert labels[row] in labels[core[neighbours]]
+
+
+# -- data sets -----------------------------------------------------------------------------------------------------
+
+
+def make_blobs_of_different_density(rng, n_rows, n_features):
+    centre, width = rng.normal(size=(4, n_features)), rng.uniform(0.02, 0.3, 4)
+    blob = rng.integers(4, size=n_rows)
+    return centre[blob] + rng.normal(size=(n_rows, n_features)) * width[blob, None]
+
+
+def make_lines(rng, n_rows, n_features):
+    ends = rng.normal(size=(3, 2, n_features))
+    line, place = rng.integers(3, size=n_rows), rng.random((n_rows, 1))
+    return ends[line, 0] + place * (ends[line, 1] - ends[line, 0]) + rng.normal(size=(n_rows, n_features)) * 0.01
+
+
+def make_grid(rng, n_rows, n_features):
+    n_steps = max(2, int(1.5 * n_rows ** (1 / n_features)))
+    return rng.integers(n_steps, size=(n_rows, n_features)) / n_steps
+
+
+def make_duplicates(rng, n_rows, n_features):
+    return rng.normal(size=(max(1, n_rows // 10), n_features))[rng.integers(max(1, n_rows // 10), size=n_rows)]
+
+
+def make_one_lump(rng, n_rows, n_features):
+    X = rng.random((n_rows, n_features))
+    X[: n_rows // 2] = 0.5 + rng.normal(size=(n_rows // 2, n_features)) * 1e-3
+    return X
+
+
+def make_uniform(rng, n_rows, n_features):
+    return rng.random((n_rows, n_features))
+
+
+KINDS = (make_blobs_of_different_density, make_lines, make_grid, make_duplicates, make_one_lump, make_uniform)
+
+
+@st.composite
+def data_sets(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    make = draw(st.sampled_from(KINDS))
+    X = make(rng, draw(st.integers(10, 600)), draw(st.integers(1, 4)))
+    if draw(st.booleans()):
+        X = np.c_[X, np.full(len(X), 7.0)]  # a constant feature
+    return X.astype(draw(st.sampled_from([np.float64, np.float32])))
+
+
+@st.composite
+def radii(draw, X):
+    """Draw the distance of some row to one of its nearest neighbours, which is often the same for many rows."""
+    k = min(draw(st.integers(1, 8)), len(X) - 1)
+    distance = NearestNeighbors(n_neighbors=k).fit(X).kneighbors()[0][:, -1]
+    eps = float(np.quantile(distance, draw(st.sampled_from([0.1, 0.5, 0.9]))))
+    return draw(st.sampled_from([1.0, 1.0, 0.5, 1.7])) * eps or 0.01
+
+
+@given(st.data())
+def test_dbscan_in_local_batches_is_dbscan(data):
+    X = data.draw(data_sets())
+    method = data.draw(st.sampled_from([DBSCAN, GridDBSCAN]))
+    base = method(eps=data.draw(radii(X)), min_samples=data.draw(st.integers(1, 8)))
+    weights = None
+    if data.draw(st.booleans()):
+        weights = np.random.default_rng(0).choice([0.5, 1.0, 1.0, 3.0], len(X))
+    batch_size = data.draw(st.integers(2, max(2, len(X) // 2)))
+    model = in_local_batches(base, batch_size)
+    model.fit(open_source(X) if data.draw(st.booleans()) else X, sample_weight=weights)
+    assert_is_a_partition(model)
+    if halos_follow_the_radius(base, X, batch_size, weights):
+        assert_clusters_of_dbscan(base, X, model.labels_, weights)
+
+
+@given(st.data())
+def test_single_linkage_in_local_batches_is_single_linkage(data):
+    X = data.draw(data_sets())
+    base = AgglomerativeClustering(None, linkage="single", distance_threshold=data.draw(radii(X)))
+    batch_size = data.draw(st.integers(2, max(2, len(X) // 2)))
+    model = in_local_batches(base, batch_size)
+    model.fit(open_source(X) if data.draw(st.booleans()) else X)
+    assert_is_a_partition(model)
+    if halos_follow_the_radius(base, X, batch_size):
+        np.testing.assert_array_equal(model.labels_, number_by_first(base.fit(X).labels_))
+
+
+def test_rows_of_a_grid_are_exactly_a_radius_apart_and_not_left_out(monkeypatch):
+    monkeypatch.setattr(local_batches, "SAMPLED_ROWS", 40)  # so that rows can be where cells meet
+    monkeypatch.setattr(local_batches, "SAMPLED_PER_CELL", 1)
+    grid = np.unique(np.random.default_rng(37).integers(0, 100, (4000, 2)), axis=0) * 0.1
+    base = DBSCAN(eps=0.1, min_samples=3)
+    assert halos_follow_the_radius(base, grid, 400)
+    assert_clusters_of_dbscan(base, grid, in_local_batches(base, 400).fit(grid).labels_)
+
+
+def assert_is_a_partition(model):
+    labels = np.asarray(model.labels_)
+    np.testing.assert_array_equal(np.unique(labels[labels >= 0]), np.arange(model.n_clusters_))
+    np.testing.assert_array_equal(labels[model.medoid_indices_], np.arange(model.n_clusters_))
+    np.testing.assert_array_equal(labels[model.exemplar_indices_], np.arange(model.n_clusters_))
+
+
+# -- everything that a fit finds -----------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(0)
+ANGLE = RNG.uniform(0, 2 * np.pi, 500)
+RINGS = (
+    np.c_[np.cos(ANGLE), np.sin(ANGLE)] * np.repeat([1.0, 3.0], [150, 350])[:, None] + RNG.normal(size=(500, 2)) / 20
+)
+RINGS = np.r_[RINGS, RNG.uniform(-4, 4, (40, 2))]
+RING_METHOD = DBSCAN(eps=0.3, min_samples=4)
+
+
+@pytest.fixture(scope="module")
+def rings():
+    """Return a fit of two rings, each of which reaches over many batches."""
+    return in_local_batches(RING_METHOD, 80).fit(RINGS)
+
+
+def test_rings_in_batches_are_found_whole(rings):
+    assert halos_follow_the_radius(RING_METHOD, RINGS, 80)
+    assert rings.diagnostics_[0].n_batches > 6
+    assert rings.n_clusters_ == 2
+    assert_clusters_of_dbscan(RING_METHOD, RINGS, rings.labels_)
+
+
+def test_the_fusion_of_batches_is_a_level_like_any_other(rings):
+    first, second = rings.diagnostics_
+    assert (first.level, second.level, rings.n_iter_) == (1, 2, 2)
+    assert first.rows_out == second.rows_in > second.rows_out
+    assert second.rows_out == rings.n_clusters_ + (rings.labels_ == -1).sum()
+    hierarchy = rings.hierarchy_
+    assert hierarchy.cluster_counts().tolist() == [540, first.rows_out, second.rows_out]
+    before, after = hierarchy.cut(level=1), hierarchy.cut(level=2)
+    for cluster in np.unique(before):
+        assert len(np.unique(after[before == cluster])) == 1
+    clustered = rings.labels_ >= 0
+    np.testing.assert_array_equal(number_by_first(after[clustered]), number_by_first(rings.labels_[clustered]))
+    np.testing.assert_array_equal(hierarchy.cut(n_clusters=2), rings.labels_)
+    assert (hierarchy.cut(n_clusters=1)[clustered] == 0).all()
+
+
+def test_parents_lead_to_the_medoid_of_the_cluster(rings):
+    parents = rings.parents_
+    roots = parents[parents[parents]]
+    clustered = rings.labels_ >= 0
+    np.testing.assert_array_equal(roots[clustered], rings.medoid_indices_[rings.labels_[clustered]])
+    np.testing.assert_array_equal(parents[~clustered], np.flatnonzero(~clustered))
+
+
+def test_medoids_exemplars_and_stability_are_those_of_rows(rings):
+    np.testing.assert_array_equal(rings.medoids_, RINGS[rings.medoid_indices_])
+    np.testing.assert_array_equal(rings.exemplars_, RINGS[rings.exemplar_indices_])
+    assert (rings.stability_ == 1).all()  # there is one view
+
+
+def test_training_rows_are_predicted_as_they_were_labelled(rings):
+    clustered = rings.labels_ >= 0
+    assert (rings.predict(RINGS[clustered]) == rings.labels_[clustered]).mean() > 0.99
+
+
+def test_a_saved_model_is_the_same(rings, tmp_path):
+    rings.save(tmp_path / "model")
+    loaded = cohirf.load(tmp_path / "model")
+    assert result(loaded) == result(rings)
+    assert (loaded.batches, loaded.overlap) == ("local", 0.5)
+    np.testing.assert_array_equal(loaded.predict(RINGS), rings.predict(RINGS))
+
+
+def test_sources_and_jobs_change_nothing(rings):
+    assert result(in_local_batches(RING_METHOD, 80, n_jobs=2).fit(RINGS)) == result(rings)
+    from_source = in_local_batches(RING_METHOD, 80).fit(open_source(RINGS))
+    assert result(from_source) == result(rings)
+    assert result(in_local_batches(RING_METHOD, 80, n_jobs=2).fit(open_source(RINGS))) == result(rings)
+
+
+def test_rows_of_weight_zero_are_in_no_batch():
+    weights = np.ones(540)
+    weights[::5] = 0
+    model = in_local_batches(RING_METHOD, 80).fit(RINGS, sample_weight=weights)
+    kept = np.flatnonzero(weights)
+    assert_clusters_of_dbscan(RING_METHOD, RINGS[kept], number_by_first(model.labels_[kept]))
+    assert model.diagnostics_[0].rows_in == len(kept)
+
+
+def test_sparse_rows_are_clustered_as_dense_ones():
+    dense = in_local_batches(RING_METHOD, 80).fit(RINGS)
+    model = in_local_batches(RING_METHOD, 80).fit(sparse.csr_array(RINGS))
+    np.testing.assert_array_equal(model.labels_, dense.labels_)
+
+
+def test_the_number_of_clusters_can_be_asked_for(rings):
+    one = in_local_batches(RING_METHOD, 80, n_clusters=1).fit(RINGS)
+    np.testing.assert_array_equal(one.labels_ == -1, rings.labels_ == -1)
+    assert one.n_clusters_ == 1
+
+
+def test_several_views_and_few_features_still_find_a_consensus():
+    X = np.concatenate([np.random.default_rng(5).normal(size=(120, 6)) * 0.3 + 4 * i for i in range(3)])
+    model = in_local_batches(DBSCAN(eps=1.5), 60, n_views=3, max_features=0.5).fit(X)
+    assert adjusted_rand_score(np.repeat(np.arange(3), 120), model.labels_) > 0.9
+
+
+def test_one_view_of_some_features_has_no_radius_in_units_of_all():
+    """The halos are those of the overlap: two rows that are near in some features can be far apart in all."""
+    model = in_local_batches(DBSCAN(eps=1e-3), 80, n_views=1, max_features=1)
+    contraction = SimpleNamespace(
+        batch_size=80, views=Views(BaseMethod.of(DBSCAN(eps=1e-3)), n_views=1, n_features=1, entropy=(0,))
+    )
+    assert choose_locality(model, InMemory(RINGS), len(RINGS), contraction).reach is None
+
+
+# -- other base methods --------------------------------------------------------------------------------------------
+
+BLOBS, BLOB_OF = make_blobs(300, centers=[[0, 0], [6, 0], [0, 6], [6, 6]], cluster_std=0.6, random_state=0)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        MeanShift(bandwidth=2.5),
+        OPTICS(min_samples=8, max_eps=2.0, cluster_method="dbscan", eps=1.2),
+        AgglomerativeClustering(None, distance_threshold=12.0),
+        DBSCAN(eps=0.01, metric="cosine"),
+        CoHiRF(DBSCAN(eps=1.0)),
+    ],
+    ids=["mean shift", "optics", "ward", "cosine", "cohirf"],
+)
+def test_every_kind_of_density_method_runs(base):
+    model = in_local_batches(base, 100).fit(BLOBS)
+    assert_is_a_partition(model)
+    if "cosine" not in str(base):
+        assert adjusted_rand_score(BLOB_OF, model.labels_) > 0.85
+
+
+# -- rows that are hard to divide ----------------------------------------------------------------------------------
+
+
+def make_spot(rng):
+    return np.r_[np.zeros((2000, 2)), rng.normal(size=(500, 2)) * 0.1 + 5]
+
+
+def make_cauchy(rng):
+    return rng.standard_cauchy((2500, 2))
+
+
+def make_dense_lump(rng):
+    return np.r_[rng.random((500, 2)) * 1000, 500 + rng.normal(size=(2000, 2)) * 0.01]
+
+
+def make_constant_features(rng):
+    return np.c_[np.zeros(2500), np.r_[rng.random(1200), 3 + rng.random(1300)], np.full(2500, 1e6)]
+
+
+def make_integers(rng):
+    return rng.integers(12, size=(2500, 2)).astype(float) * np.where(rng.random((2500, 1)) < 0.5, 1, 3)
+
+
+@pytest.mark.parametrize("eps", [0.05, 0.5])
+@pytest.mark.parametrize("make", [make_spot, make_cauchy, make_dense_lump, make_constant_features, make_integers])
+def test_dbscan_is_itself_where_rows_are_hard_to_divide(make, eps):
+    X, base = make(np.random.default_rng(3)), DBSCAN(eps=eps, min_samples=5)
+    rows_of_batch = []
+
+    class Counting(DBSCAN):
+        def fit(self, X, y=None, sample_weight=None):
+            rows_of_batch.append(len(X))
+            return super().fit(X, sample_weight=sample_weight)
+
+    model = in_local_batches(Counting(eps=eps, min_samples=5), 400).fit(X)
+    assert max(rows_of_batch) <= 1.65 * 400
+    alone = base.fit(X)
+    assert (model.labels_ == -1).mean() == pytest.approx((alone.labels_ == -1).mean(), abs=0.02)
+    assert adjusted_rand_score(alone.labels_, model.labels_) > 0.97
+
+
+# -- which batches are local ---------------------------------------------------------------------------------------
+
+
+def holds_rows_aside(model, X=BLOBS):
+    return model.fit(X).diagnostics_[0].rows_held_aside > 0
+
+
+def test_batches_are_local_by_default_for_methods_that_find_the_number_of_clusters():
+    assert not holds_rows_aside(CoHiRF(DBSCAN(1.0), batch_size=75, random_state=0))
+    assert holds_rows_aside(CoHiRF(KMeans(4), batch_size=75, random_state=0))
+    assert holds_rows_aside(CoHiRF(make_pipeline(StandardScaler(), DBSCAN()), batch_size=75, random_state=0))
+    assert holds_rows_aside(CoHiRF(DBSCAN(1.0), batches="random", batch_size=75, random_state=0))
+    assert not holds_rows_aside(CoHiRF(KMeans(4), batches="local", batch_size=75, random_state=0))
+
+
+def test_the_algorithm_of_the_paper_has_random_batches():
+    assert CoHiRF.as_published().batches == "random"
+    assert holds_rows_aside(CoHiRF.as_published(DBSCAN(1.0), batch_size=75, random_state=0))
+
+
+def test_a_single_batch_has_no_halo():
+    model = in_local_batches(DBSCAN(1.0), 1000).fit(BLOBS)
+    assert len(model.diagnostics_) == 1 or model.diagnostics_[0].n_batches == 1
+    np.testing.assert_array_equal(
+        model.labels_, CoHiRF(DBSCAN(1.0), batch_size=1000, random_state=0).fit(BLOBS).labels_
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batches": "near"}, "'batches' parameter of CoHiRF must be a str among"),
+        ({"overlap": 0}, r"'overlap' parameter of CoHiRF must be a float in the range \(0"),
+        ({"overlap": 11}, "'overlap' parameter of CoHiRF must be a float in the range"),
+        ({"overlap": "half"}, "'overlap' parameter of CoHiRF must be a float in the range"),
+    ],
+)
+def test_other_values_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        CoHiRF(DBSCAN(), **options).fit(BLOBS)
+
+
+# -- a fit that is stopped -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("as_source", [False, True], ids=["array", "source"])
+def test_a_fit_that_was_stopped_resumes_and_finds_the_same(as_source, tmp_path):
+    data = open_source(resumable.X) if as_source else resumable.X
+    options = {"batches": "local", "batch_size": 40}
+    uninterrupted, calls = resumable.fit(resumable.make_model(**options), data)
+    assert len(calls) > 5
+    for stop_at in (1, 4, len(calls)):
+        path = tmp_path / str(stop_at)
+        stopped, _ = resumable.fit(resumable.make_model(path, **options), data, stop_at=stop_at)
+        assert stopped is None
+        resumed, rest = resumable.fit(resumable.make_model(path, **options), data)
+        assert result(resumed) == result(uninterrupted)
+        assert len(rest) == len(calls) - stop_at + 1
+
+
+def test_dbscan_resumes_with_its_core_rows(rings, tmp_path):
+    class Stopped(DBSCAN):
+        def fit(self, X, y=None, sample_weight=None):
+            resumable.note_call(X)
+            return super().fit(X, sample_weight=sample_weight)
+
+    base = Stopped(eps=0.3, min_samples=4)
+    assert resumable.fit(in_local_batches(base, 80, checkpoint=tmp_path / "fit"), RINGS, stop_at=5)[0] is None
+    resumed, _ = resumable.fit(in_local_batches(base, 80, checkpoint=tmp_path / "fit"), RINGS)
+    assert result(resumed) == result(rings)
