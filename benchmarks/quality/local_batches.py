@@ -1,6 +1,7 @@
 """Do density methods find the same in local batches as on all rows, and what do they find in random batches?
 
     python -m benchmarks.quality.local_batches [--sets pendigits shapes] [--methods HDBSCAN] [--batches 5 20]
+    python -m benchmarks.quality.local_batches --hard      DBSCAN on data that is hard to divide into cells
 
 For each data set and method: the adjusted Rand index with the classes, of the method alone, in random batches and in
 local batches; the adjusted Rand index of the labels in batches with those of the method alone; the share of rows that
@@ -9,8 +10,12 @@ the data sets. In every index, noise counts as one cluster.
 
 DBSCAN has ``min_samples=5`` and, as radius, either twice the median distance to the fifth neighbour or the value of
 ``cohirf.suggest_eps``; HDBSCAN has ``min_cluster_size=15``. Nothing is tuned. Data sets have at most 10,000 rows, drawn
-at random; features are standardised. Batches have 1.5 n / 5 or 1.5 n / 20 rows, so that there are 5 or 20 local ones,
-halos included. Results go to a file, one line for each data set and method, and are not computed again.
+at random; features are standardised. Batches have 1.5 n / 5 or 1.5 n / 20 rows, halos included, so that there are about
+5 or 20 local ones. HDBSCAN in local batches has a single batch on so few rows: its batches are never smaller than that.
+Results go to a file, one line for each data set and method, and are not computed again.
+
+With ``--hard``, DBSCAN has ``eps=0.3``, ``min_samples=10`` and batches of 2,000 rows of shapes that were changed: many
+rows on one spot, few digits, a dense lump, heavy tails, more features.
 """
 
 from __future__ import annotations
@@ -45,6 +50,22 @@ METHODS: dict[str, Callable[[np.ndarray], Any]] = {
     "DBSCAN, suggest_eps": lambda X: DBSCAN(eps=suggest_eps(X, random_state=0).eps),
     "HDBSCAN": lambda X: HDBSCAN(min_cluster_size=15, copy=True),
 }
+
+
+def hard_sets() -> dict[str, np.ndarray]:
+    """Return rows that are hard to divide into cells."""
+    X, y = make_shapes(MAX_ROWS, random_state=0)
+    rng, n = np.random.default_rng(0), len(X)
+    return {
+        "shapes": X,
+        "a constant feature": np.c_[X, np.zeros(n)],
+        "a third of the rows on one spot": np.r_[X, np.repeat(X[y == 7][:1], n // 2, axis=0)],
+        "values rounded to 0.1": np.round(X, 1),
+        "20,000 rows in a lump of width 0.01": np.r_[X, rng.normal((15, 0), 0.01, (2 * n, 2))],
+        "3,000 rows with Cauchy tails": np.r_[X, 5 + 5 * rng.standard_cauchy((3 * n // 10, 2))],
+        "8 noise features of width 0.05": np.c_[X, rng.normal(0, 0.05, (n, 8))],
+        "30 noise features of width 0.03": np.c_[X, rng.normal(0, 0.03, (n, 30))],
+    }
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray] | None:
@@ -106,14 +127,32 @@ def print_tables(found: dict[str, dict[str, dict[str, float]]], batches: Sequenc
     print_markdown(["mean over sets", "batches", *header, "identical noise, local"], means)
 
 
+def print_hard() -> None:
+    """Print how DBSCAN in local batches agrees with DBSCAN on all rows, on data that is hard to divide."""
+    rows = []
+    for name, X in hard_sets().items():
+        method = DBSCAN(eps=0.3, min_samples=10)
+        alone = method.fit_predict(X)
+        model = CoHiRF(method, batch_size=2_000, random_state=0).fit(X)
+        core, record = method.core_sample_indices_, model.diagnostics_[0]
+        n_other = int(((model.labels_ < 0) != (alone < 0)).sum())
+        scores = [adjusted_rand_score(alone[chosen], model.labels_[chosen]) for chosen in (slice(None), core)]
+        rows.append([name, record.kind, str(record.n_batches), *(f"{score:.4f}" for score in scores), str(n_other)])
+    print_markdown(["data", "kind", "batches", "agreement", "of core rows", "rows with other noise"], rows)
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--batches", nargs="+", type=int, default=[5, 20])
+    parser.add_argument("--hard", action="store_true", help="DBSCAN on data that is hard to divide into cells")
     add_results_option(parser)
     arguments = parse(parser, argv, sets=["satimage", "shapes"], methods=["DBSCAN, median rule"], batches=[5])
     warnings.simplefilter("ignore")
+    if arguments.hard:
+        print_hard()
+        return
     results = Results(arguments.results / "local_batches.jsonl")
     found: dict[str, dict[str, dict[str, float]]] = {method: {} for method in arguments.methods}
     with threadpool_limits(1):
