@@ -36,6 +36,13 @@ def test_labels_are_those_of_all_rows(size):
     np.testing.assert_array_equal(label_rows(SHAPES, batches, SETTINGS), label_together(SHAPES, SETTINGS))
 
 
+def test_clusters_without_noise_between_them_have_the_labels_of_all_rows():
+    random = np.random.default_rng(1)
+    X = random.normal(size=(4_000, 2)) + 9 * random.integers(0, 4, size=(4_000, 2))
+    _, batches = batches_with_halos(X, 500, 15)
+    np.testing.assert_array_equal(label_rows(X, batches, SETTINGS), label_together(X, SETTINGS))
+
+
 def test_halos_are_small_where_leaves_are_large():
     X = np.random.default_rng(0).uniform(size=(20_000, 2))
     _, batches = batches_with_halos(X, 5_000, 5)
