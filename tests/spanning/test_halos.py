@@ -43,6 +43,23 @@ def test_clusters_without_noise_between_them_have_the_labels_of_all_rows():
     np.testing.assert_array_equal(label_rows(X, batches, SETTINGS), label_together(X, SETTINGS))
 
 
+def test_boxes_that_do_not_reach_out_of_the_cell_of_a_leaf_are_left_out_and_halos_stay_the_same():
+    middle = np.median(SHAPES[:, 0])
+    sides = SHAPES[:, 0] < middle, SHAPES[:, 0] >= middle
+    cells = (-np.inf, -np.inf, middle, np.inf), (middle, -np.inf, np.inf, np.inf)
+    reaches = [reach_of(SHAPES[side], 15) for side in sides]
+    few = [reach_of(SHAPES[side], 15, np.array(cell)) for side, cell in zip(sides, cells, strict=True)]
+    assert all(len(some.boxes) < len(all_.boxes) / 2 for some, all_ in zip(few, reaches, strict=True))
+    homes = sides[1].astype(np.int64)
+    np.testing.assert_array_equal(Halos(few).find(SHAPES, homes), Halos(reaches).find(SHAPES, homes))
+
+
+def test_a_single_leaf_needs_no_rows():
+    reach = reach_of(SHAPES, 15, np.array([-np.inf, -np.inf, np.inf, np.inf]))
+    rows, needed_by = Halos([reach]).find(SHAPES, np.zeros(len(SHAPES), dtype=np.int64))
+    assert len(rows) == len(needed_by) == len(reach.boxes) == 0
+
+
 def test_halos_are_small_where_leaves_are_large():
     X = np.random.default_rng(0).uniform(size=(20_000, 2))
     _, batches = batches_with_halos(X, 5_000, 5)

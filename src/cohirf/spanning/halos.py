@@ -13,12 +13,14 @@ from cohirf.spanning.batch_edges import FloatArray
 from cohirf.spanning.halo_kernels import boxes_of_rows, build_reach_tree, find_halos
 from cohirf.spanning.neighbour_kernels import nearest
 
+BOX_ROWS = 16  # smaller boxes need fewer rows around a leaf, and more memory
+
 IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """What a leaf of a partition tells others about the rows that it needs: one box for a few dozens of its rows.
+    """What a leaf of a partition tells others about the rows that it needs: a box for every few of its rows.
 
     Attributes
     ----------
@@ -32,8 +34,19 @@ class Reach:
     reaches: FloatArray
 
 
-def reach_of(X: Any, min_samples: int) -> Reach:
-    """Return the reach of a leaf, from its rows."""
+def reach_of(X: Any, min_samples: int, cell: FloatArray | None = None) -> Reach:
+    """Return the reach of a leaf.
+
+    Parameters
+    ----------
+    X : array of float, shape (n_rows, n_features)
+        The rows of the leaf.
+    min_samples : int
+        The rank of the neighbour at the core distance of a row; the row itself has rank 1.
+    cell : array of float, shape (2 * n_features,), default=None
+        The lowest, then the highest values of a box without rows of other leaves inside; infinite values are allowed.
+        Boxes that do not reach out of it are left out, because they need no other rows.
+    """
     X = np.require(X, requirements=["C", "W"])
     tree = build_tree(X, np.arange(len(X)), np.ones(len(X)))
     rank = min(min_samples, len(X))
@@ -42,7 +55,12 @@ def reach_of(X: Any, min_samples: int) -> Reach:
     core[tree.rows] = np.sqrt(distances2[:, -1])
     if rank < min_samples:
         core[:] = np.inf  # a leaf with too few rows needs all others
-    return Reach(*boxes_of_rows(tree, core))
+    boxes, reaches = boxes_of_rows(build_tree(X, np.arange(len(X)), np.ones(len(X)), BOX_ROWS), core)
+    if cell is None:
+        return Reach(boxes, reaches)
+    low, high, reach = *np.hsplit(boxes, 2), reaches[:, None]
+    reaches_out = (low - reach < cell[: X.shape[1]]) | (high + reach > cell[X.shape[1] :])
+    return Reach(boxes[reaches_out.any(axis=1)], reaches[reaches_out.any(axis=1)])
 
 
 class Halos:
@@ -67,7 +85,8 @@ class Halos:
     def __init__(self, reaches: list[Reach]) -> None:
         owners = np.repeat(np.arange(len(reaches)), [len(reach.reaches) for reach in reaches])
         boxes = np.concatenate([reach.boxes for reach in reaches])
-        self.reach_tree = build_reach_tree(boxes, np.concatenate([reach.reaches for reach in reaches]), owners)
+        distances = np.concatenate([reach.reaches for reach in reaches])
+        self.reach_tree = build_reach_tree(boxes, distances, owners) if len(boxes) > 0 else None
 
     def find(self, X: Any, homes: IntArray) -> tuple[IntArray, IntArray]:
         """Return pairs of rows of ``X`` and leaves that need them.
@@ -79,5 +98,7 @@ class Halos:
         homes : array of int, shape (n_rows,)
             The leaf that each row is in.
         """
+        if self.reach_tree is None:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         rows, leaves = find_halos(np.require(X, requirements=["C", "W"]), homes, self.reach_tree)
         return rows, leaves
