@@ -6,7 +6,6 @@ import pytest
 from cohirf.spanning import join_edges as module
 from cohirf.spanning.batch_edges import Edges, find_edges
 from cohirf.spanning.join_edges import choose_candidates, connect_parts, join_edges
-from cohirf.spanning.label_in_batches import concatenate
 
 
 @pytest.fixture
@@ -22,7 +21,9 @@ def edges_of_rows(X, rows):
 
 def join(X, batches):
     core, _ = find_edges(X, 4)
-    return *join_edges(concatenate([edges_of_rows(X, rows) for rows in batches]), core), core
+    found = [edges_of_rows(X, rows) for rows in batches]
+    parts = zip(*((edges.one, edges.two, edges.lengths) for edges in found), strict=True)
+    return *join_edges(Edges(*map(np.concatenate, parts)), core), core
 
 
 def test_batches_that_hold_all_edges_give_the_tree_of_all_rows(two_blobs):

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from overlapping import with_all_neighbours, with_nearest_to_box
+from overlapping import label_rows, with_all_neighbours, with_nearest_to_box
 from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
-from cohirf.spanning.label_in_batches import label_rows
 from cohirf.spanning.settings import Settings, settings_of
 
 
