@@ -187,6 +187,7 @@ def rings():
 
 def test_rings_in_batches_are_found_whole(rings):
     assert halos_follow_the_radius(RING_METHOD, RINGS, 80)
+    assert [record.kind for record in rings.diagnostics_] == ["exact", "fused"]
     assert rings.diagnostics_[0].n_batches > 6
     assert rings.n_clusters_ == 2
     assert_clusters_of_dbscan(RING_METHOD, RINGS, rings.labels_)
@@ -231,7 +232,7 @@ def test_a_saved_model_is_the_same(rings, tmp_path):
     rings.save(tmp_path / "model")
     loaded = cohirf.load(tmp_path / "model")
     assert result(loaded) == result(rings)
-    assert (loaded.batches, loaded.overlap) == ("local", 0.5)
+    assert (loaded.batches, loaded.overlap) == ("local", None)
     np.testing.assert_array_equal(loaded.predict(RINGS), rings.predict(RINGS))
 
 
@@ -275,7 +276,8 @@ def test_one_view_of_some_features_has_no_radius_in_units_of_all():
     contraction = SimpleNamespace(
         batch_size=80, views=Views(BaseMethod.of(DBSCAN(eps=1e-3)), n_views=1, n_features=1, entropy=(0,))
     )
-    assert choose_locality(model, InMemory(RINGS), len(RINGS), contraction).reach is None
+    locality, _ = choose_locality(model, InMemory(RINGS), len(RINGS), contraction)
+    assert locality.reach is None
 
 
 # -- other base methods --------------------------------------------------------------------------------------------
@@ -374,9 +376,9 @@ def test_a_single_batch_has_no_halo():
     ("options", "message"),
     [
         ({"batches": "near"}, "'batches' parameter of CoHiRF must be a str among"),
-        ({"overlap": 0}, r"'overlap' parameter of CoHiRF must be a float in the range \(0"),
-        ({"overlap": 11}, "'overlap' parameter of CoHiRF must be a float in the range"),
-        ({"overlap": "half"}, "'overlap' parameter of CoHiRF must be a float in the range"),
+        ({"overlap": 0}, r"'overlap' parameter of CoHiRF must be None or a float in the range \(0"),
+        ({"overlap": 11}, "'overlap' parameter of CoHiRF must be None or a float in the range"),
+        ({"overlap": "half"}, "'overlap' parameter of CoHiRF must be None or a float in the range"),
     ],
 )
 def test_other_values_are_refused(options, message):
