@@ -895,12 +895,12 @@ def test_very_many_estimators_are_refused(path):
     assert_refused(path, "the parameters take more than 131072 bytes")
 
 
-@pytest.mark.parametrize("version", [3, 10**30])
+@pytest.mark.parametrize("version", [4, 10**30])
 def test_a_newer_format_is_refused_with_the_version_to_upgrade_to(path, version):
     forge(path, format_version=version, package_version="7.1", news="what this version cannot know")
     (path / "news.npy").touch()
     assert_refused(
-        path, r"has format version .*, but this version of cohirf reads version 2: upgrade cohirf to 7.1 or later"
+        path, r"has format version .*, but this version of cohirf reads version 3: upgrade cohirf to 7.1 or later"
     )
 
 
