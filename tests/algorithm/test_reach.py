@@ -45,7 +45,7 @@ def test_the_reach_is_twice_the_largest_radius(method, reach):
         make_pipeline(StandardScaler(), DBSCAN()),  # its radius is not in units of the data
         object(),
     ],
-    ids=str,
+    ids=lambda method: str(method).split(" at 0x")[0],
 )
 def test_other_methods_have_no_reach(method):
     assert find_reach(method) is None
