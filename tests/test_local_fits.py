@@ -29,6 +29,7 @@ from cohirf.algorithm.storage import ArrayRows, MemoryStorage
 from cohirf.clusterers import GridDBSCAN
 from cohirf.data.in_memory import InMemory
 from cohirf.fitting.locality import choose_locality
+from cohirf.sources import Source
 from resumable import result
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # few clusters, or only noise
@@ -241,6 +242,29 @@ def test_sources_and_jobs_change_nothing(rings):
     from_source = in_local_batches(RING_METHOD, 80).fit(open_source(RINGS))
     assert result(from_source) == result(rings)
     assert result(in_local_batches(RING_METHOD, 80, n_jobs=2).fit(open_source(RINGS))) == result(rings)
+
+
+class CountingSource(Source):
+    """Counts the rows that are read."""
+
+    def __init__(self, X):
+        super().__init__("The rows", X.shape, X.dtype)
+        self.X, self.n_read = X, 0
+
+    def _fill(self, start, out):
+        self.n_read += len(out)
+        out[:] = self.X[start : start + len(out)]
+
+
+@pytest.mark.parametrize("batch_size", [40, 150])
+def test_a_source_is_read_a_few_times_however_many_batches_there_are(batch_size, monkeypatch):
+    monkeypatch.setattr(local_batches, "DEALT_ROWS", 100)
+    monkeypatch.setattr(local_batches, "KNOWN_BLOCKS", 1)
+    source = CountingSource(RINGS)
+    model = in_local_batches(RING_METHOD, batch_size).fit(source)
+    np.testing.assert_array_equal(model.labels_, in_local_batches(RING_METHOD, batch_size).fit(RINGS).labels_)
+    # for the sample, to count the rows of each cell, to place them, and to write them batch after batch
+    assert source.n_read <= 4 * len(RINGS)
 
 
 def test_rows_of_weight_zero_are_in_no_batch():
