@@ -69,6 +69,15 @@ def assert_clusters_of_dbscan(base, X, labels, sample_weight=None):
             assert labels[row] in labels[core[neighbours]]
 
 
+def assert_parts_of_clusters(base, X, labels, sample_weight=None):
+    """Assert that no two clusters of DBSCAN were mixed, and no noise was put into one, whatever the halos missed."""
+    alone = clone(base).fit(X, sample_weight=sample_weight)
+    assert (labels[alone.labels_ == -1] == -1).all()
+    core = alone.core_sample_indices_[labels[alone.core_sample_indices_] >= 0]
+    pairs = np.unique(np.c_[labels[core], alone.labels_[core]], axis=0)
+    assert len(np.unique(pairs[:, 0])) == len(pairs)
+
+
 # -- data sets -----------------------------------------------------------------------------------------------------
 
 
@@ -137,6 +146,7 @@ def test_dbscan_in_local_batches_is_dbscan(data):
     model = in_local_batches(base, batch_size)
     model.fit(open_source(X) if data.draw(st.booleans()) else X, sample_weight=weights)
     assert_is_a_partition(model)
+    assert_parts_of_clusters(base, X, model.labels_, weights)
     if halos_follow_the_radius(base, X, batch_size, weights):
         assert_clusters_of_dbscan(base, X, model.labels_, weights)
 
