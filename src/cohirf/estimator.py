@@ -108,7 +108,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         small. "auto" means "local" for base methods that find the number of clusters themselves.
     overlap : float, default=None
         Number of rows in the halo of a local batch, as a multiple of its other rows, where the halo does not follow
-        from a radius. None means 0.5 for HDBSCAN, whose batches have at least 65,536 rows (fewer with more than 16
+        from a radius. None means 0.5 for HDBSCAN, whose batches have at least 131,072 rows (fewer with more than 16
         features), and 1 for other methods.
     noise : {"label", "clusters"}, default="label"
         What becomes of a row that the base method called noise at the last level that clustered it, and that fused

@@ -57,7 +57,7 @@ def test_small_parts_are_connected_by_the_lightest_edge_between_them(two_blobs):
 
 
 def test_large_parts_are_connected_by_rows_of_a_sample(two_blobs, monkeypatch):
-    monkeypatch.setattr(module, "CANDIDATES", 50)
+    monkeypatch.setattr(module, "CANDIDATES", 100)
     rows = np.arange(400, dtype=np.int32)
     forest, parts, core = join(two_blobs, [rows[:150], rows[150:]])
     asked = []
@@ -69,7 +69,8 @@ def test_large_parts_are_connected_by_rows_of_a_sample(two_blobs, monkeypatch):
     np.testing.assert_array_equal(tree.lengths[:-1], whole.lengths[:-1])
 
 
-def test_candidates_are_all_rows_of_small_parts_and_a_sample_of_large_ones():
+def test_candidates_are_all_rows_of_small_parts_and_a_sample_of_large_ones(monkeypatch):
+    monkeypatch.setattr(module, "CANDIDATES", 2_000)
     parts = np.repeat(np.array([0, 100_000], dtype=np.int32), [100_000, 50])
     some = choose_candidates(parts)
     assert (some >= 100_000).sum() == 50

@@ -95,7 +95,7 @@ def test_real_data_in_batches_with_all_neighbours_have_the_labels_of_all_rows(na
     path = FOLDER / f"{name}.parquet"
     if not path.is_file():
         pytest.skip("COHIRF_DATA names no folder of data")
-    table = pytest.importorskip("pandas").read_parquet(path).drop(columns="label").head(4_000)
+    table = pytest.importorskip("pandas").read_parquet(path).drop(columns="label").head(2_000)
     X = np.ascontiguousarray(StandardScaler().fit_transform(table))
     labels = label_rows(X, with_all_neighbours(X, len(X) // 5 + 1, 15), SETTINGS)
     assert adjusted_rand_score(label_together(X, SETTINGS), labels) > 0.99

@@ -47,21 +47,25 @@ def build_reach_tree(boxes: Any, reaches: Any, owners: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def find_halos(X: Any, homes: Any, reach_tree: Any) -> Any:
-    """Return pairs: a row of ``X``, and a leaf that needs it, other than its own leaf in ``homes``."""
-    pairs = [(0, 0) for _ in range(0)]
-    last_rows = np.full(reach_tree.owners.max() + 1, -1)  # the last row that each leaf was paired with
+    """Return pairs: a row of ``X``, and a leaf that needs it, other than its own leaf in ``homes``.
+
+    The third array has the squared distance from the nearest box of the leaf, in units of the squared reach of the box.
+    """
+    pairs = [(0, 0, 0.0) for _ in range(0)]
+    last_pairs = np.full(reach_tree.owners.max() + 1, -1)  # of each leaf
     x = np.empty(X.shape[1])
     for row in range(len(X)):
         x[:] = X[row]
-        _find_leaves(x, row, homes[row], reach_tree, last_rows, pairs)
+        _find_leaves(x, row, homes[row], reach_tree, last_pairs, pairs)
     rows, leaves = np.empty(len(pairs), dtype=np.int64), np.empty(len(pairs), dtype=np.int64)
+    shares2 = np.empty(len(pairs))
     for pair in range(len(pairs)):
-        rows[pair], leaves[pair] = pairs[pair]
-    return rows, leaves
+        rows[pair], leaves[pair], shares2[pair] = pairs[pair]
+    return rows, leaves, shares2
 
 
 @njit(cache=True, nogil=True)
-def _find_leaves(x: Any, row: Any, home: Any, reach_tree: Any, last_rows: Any, pairs: Any) -> None:
+def _find_leaves(x: Any, row: Any, home: Any, reach_tree: Any, last_pairs: Any, pairs: Any) -> None:
     """Add the pairs of one row."""
     tree = reach_tree.tree
     stack = [0]
@@ -74,12 +78,16 @@ def _find_leaves(x: Any, row: Any, home: Any, reach_tree: Any, last_rows: Any, p
             stack.append(tree.children[node] + 1)
             continue
         for box in tree.rows[tree.starts[node] : tree.ends[node]]:
-            leaf = reach_tree.owners[box]
-            if leaf == home or last_rows[leaf] == row:
+            leaf, gap = reach_tree.owners[box], point_gap2(x, reach_tree.boxes, box)
+            if leaf == home or gap > reach_tree.reaches2[box]:
                 continue
-            if point_gap2(x, reach_tree.boxes, box) <= reach_tree.reaches2[box]:
-                last_rows[leaf] = row
-                pairs.append((row, leaf))
+            share2 = gap / reach_tree.reaches2[box] if gap > 0 else 0.0
+            last = last_pairs[leaf]
+            if last < 0 or pairs[last][0] != row:
+                last_pairs[leaf] = len(pairs)
+                pairs.append((row, leaf, share2))
+            elif share2 < pairs[last][2]:
+                pairs[last] = (row, leaf, share2)
 
 
 @njit(cache=True, nogil=True)
