@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from cohirf.algorithm.cells import MAX_AXES, Cells
+from cohirf.algorithm.cells import MAX_AXES, Cells, NoRoomError
 
 
 def build(X, n_cells, **halos):
