@@ -895,12 +895,12 @@ def test_very_many_estimators_are_refused(path):
     assert_refused(path, "the parameters take more than 131072 bytes")
 
 
-@pytest.mark.parametrize("version", [3, 10**30])
+@pytest.mark.parametrize("version", [4, 10**30])
 def test_a_newer_format_is_refused_with_the_version_to_upgrade_to(path, version):
     forge(path, format_version=version, package_version="7.1", news="what this version cannot know")
     (path / "news.npy").touch()
     assert_refused(
-        path, r"has format version .*, but this version of cohirf reads version 2: upgrade cohirf to 7.1 or later"
+        path, r"has format version .*, but this version of cohirf reads version 3: upgrade cohirf to 7.1 or later"
     )
 
 
@@ -974,7 +974,7 @@ HOSTILE_MANIFESTS = {
     "n_views": ({"model__parameters__n_views": 10**18}, r"'n_views' parameter of CoHiRF must be an int in .* 100000"),
     "max_iter": ({"model__parameters__max_iter": 10**18}, "'max_iter' parameter of CoHiRF must be an int in"),
     "batches": ({"model__parameters__batches": "x"}, "'batches' parameter of CoHiRF must be a str among"),
-    "overlap": ({"model__parameters__overlap": 10**18}, "'overlap' parameter of CoHiRF must be a float in"),
+    "overlap": ({"model__parameters__overlap": 10**18}, "'overlap' parameter of CoHiRF must be None or a float in"),
     "n_jobs": ({"model__parameters__n_jobs": -(10**9)}, "n_jobs of CoHiRF must be from -10000 to 10000"),
     "no jobs": ({"model__parameters__n_jobs": 0}, "n_jobs=0 is not valid: give 1 or more"),
     "memory_limit": ({"model__parameters__memory_limit": "x"}, "memory_limit='x' is not valid: give a positive"),
