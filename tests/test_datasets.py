@@ -6,16 +6,22 @@ import numpy as np
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import NearestNeighbors
 
+from cohirf.clusterers import GridDBSCAN
 from cohirf.datasets import (
     labels_file,
     make_hypercube,
+    make_shapes,
     make_spheres,
     synthetic,
     write_blobs,
     write_hypercube,
+    write_shapes,
     write_spheres,
 )
+from cohirf.datasets.shapes import SHAPES
 
 
 def test_spheres_have_their_radii():
@@ -40,6 +46,49 @@ def test_spheres_are_written_block_by_block(tmp_path, monkeypatch):
     assert len(np.unique(X, axis=0)) == len(X)
     write_spheres(tmp_path / "again.npy", 1001, noise=0, random_state=0)
     assert (np.load(tmp_path / "again.npy") == X).all()
+
+
+def test_shapes_have_their_shares_and_noise():
+    _, y = make_shapes(10_000, noise=0.25, random_state=0)
+    assert (y == -1).sum() == 2500
+    assert np.abs(np.bincount(y[y >= 0]) - 7500 * np.array([shape.share for shape in SHAPES])).max() <= 1
+
+
+def test_shapes_are_drawn_in_random_order_and_reproducibly():
+    X, y = make_shapes(1000, random_state=3)
+    assert (np.diff(y) != 0).sum() > 700
+    assert (make_shapes(1000, random_state=3)[0] == X).all()
+
+
+@pytest.mark.parametrize("n", [20_000, 50_000])
+def test_shapes_stay_apart_while_they_become_denser(n):
+    X, y = make_shapes(n, random_state=0)
+    labels = GridDBSCAN(eps=30 / np.sqrt(n), min_samples=10).fit_predict(X)
+    assert adjusted_rand_score(y[y >= 0], labels[y >= 0]) > 0.999
+    assert (labels[y == -1] == -1).mean() > 0.75  # the others lie in shapes
+
+
+def test_points_lie_within_the_width_of_their_shape():
+    X, y = make_shapes(2000, random_state=0)
+    for number, shape in enumerate(SHAPES):
+        curve = shape.curve(np.linspace(0, 1, 2000))
+        assert NearestNeighbors(n_neighbors=1).fit(curve).kneighbors(X[y == number])[0].max() <= shape.width + 0.01
+
+
+@pytest.mark.parametrize("noise", [-0.1, 1.5])
+def test_noise_that_is_not_a_share_is_refused(noise):
+    with pytest.raises(ValueError, match=f"noise={noise} is not valid: give a share of the points from 0 to 1"):
+        make_shapes(10, noise=noise)
+
+
+def test_shapes_are_written_block_by_block(tmp_path, monkeypatch):
+    monkeypatch.setattr(synthetic, "FILE_BLOCK_CELLS", 4000)
+    labels = write_shapes(tmp_path / "shapes.npy", 6000, random_state=0)
+    X, y = np.load(tmp_path / "shapes.npy"), np.load(labels)
+    assert (X.dtype, y.dtype) == (np.float32, np.int8)
+    assert (X[:2000] == make_shapes(2000, random_state=0)[0].astype(np.float32)).all()
+    assert len(np.unique(X, axis=0)) == len(X)
+    assert [(block == -1).sum() for block in np.split(y, 3)] == [200] * 3
 
 
 def test_hypercube_has_its_corners_and_noise():

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from cohirf.cli import demo as cli_demo
-from cohirf.datasets import make_hypercube, synthetic, write_blobs, write_spheres
+from cohirf.datasets import make_hypercube, synthetic, write_blobs, write_shapes, write_spheres
 from cohirf.durable.temporary import replacing
 
 
@@ -28,6 +28,20 @@ def test_spheres_are_the_librarys(cohirf, here):
     assert (np.load("s.npy") == np.load("again.npy")).all()
     assert (np.load("s_labels.npy") == np.load("again_labels.npy")).all()
     assert len(list(here.iterdir())) == 4
+
+
+def test_shapes_are_the_librarys(cohirf):
+    assert cohirf("generate", "shapes", "--n", 1000, "--out", "s.npy", "--seed", 3, "--noise", 0.2).code == 0
+    write_shapes("again.npy", 1000, noise=0.2, random_state=3)
+    assert (np.load("s.npy") == np.load("again.npy")).all()
+    assert (np.load("s_labels.npy") == np.load("again_labels.npy")).all()
+
+
+def test_noise_of_shapes_is_a_share(cohirf, here):
+    outcome = cohirf("generate", "shapes", "--n", 10, "--out", "s.npy", "--noise", 1.5)
+    assert outcome.err == "cohirf: --noise 1.5 is not valid: give a share of the rows from 0 to 1.\n"
+    assert outcome.code == 2
+    assert list(here.iterdir()) == []
 
 
 def test_a_hypercube_is_the_papers(cohirf):
@@ -90,6 +104,7 @@ def test_the_demo_runs_and_writes_a_report(cohirf, monkeypatch):
     ("options", "size"),
     [
         ("spheres --n 1000 --out a.npy", 12_000),
+        ("shapes --n 1500 --out a.npy", 12_000),
         ("hypercube --n 100 --noise 27 --out a.parquet", 12_000),
         ("blobs --n 100 --features 15 --out a.csv", 12_000),
     ],

@@ -287,6 +287,26 @@ def spheres(
     spheres(Target(n, out, seed, force), screen, noise)
 
 
+@command("cohirf generate shapes --n 1e6 --out shapes.npy", to=generators)
+def shapes(
+    n: Rows,
+    out: GeneratedFile,
+    screen: Screen,
+    noise: Annotated[
+        str,
+        option(
+            "--noise", "Share of the rows that are uniform noise, with the label -1.", metavar="FLOAT", default="0.1"
+        ),
+    ] = "0.1",
+    seed: Seed = "0",
+    force: Force = False,
+) -> None:
+    """Points of two worms, two spirals, a ring and four lumps, in two dimensions, with noise around them."""
+    from cohirf.cli.generate import Target, shapes
+
+    shapes(Target(n, out, seed, force), screen, noise)
+
+
 @command("cohirf generate hypercube --n 1000 --noise 10000 --out hypercube.parquet", to=generators)
 def hypercube(
     n: Rows,

@@ -33,6 +33,14 @@ def spheres(target: Target, screen: Screen, noise: str) -> None:
     _generate(datasets.write_spheres, target, 3, options, screen)
 
 
+def shapes(target: Target, screen: Screen, noise: str) -> None:
+    """Write points of worms, spirals, a ring and lumps, with noise around them."""
+    share = read_number("--noise", noise)
+    if share > 1:
+        raise BadInputError(f"--noise {noise} is not valid: give a share of the rows from 0 to 1.")
+    _generate(datasets.write_shapes, target, 2, {"noise": share}, screen)
+
+
 def hypercube(target: Target, screen: Screen, clusters: str, informative: str, noise: str) -> None:
     """Write points around the corners of a hypercube, plus noise features."""
     options = {

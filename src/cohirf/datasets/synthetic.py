@@ -1,4 +1,4 @@
-"""Synthetic data of the paper's experiments."""
+"""Synthetic data: that of the paper's experiments, and shapes for density methods; in memory or in files."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import check_random_state
 
 from cohirf.algorithm.grouping import row_blocks
+from cohirf.datasets.shapes import SHAPES, draw_shapes
 from cohirf.durable.files import sync_file
 from cohirf.durable.temporary import replacing
 from cohirf.optional import import_optional
@@ -277,6 +278,93 @@ def write_blobs(
     return _write(Path(path), n_samples, Recipe(n_features, n_clusters, draw), rng)
 
 
+def make_shapes(
+    n_samples: int = 1000,
+    *,
+    noise: float = 0.1,
+    random_state: Any = None,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Draw random points of nine shapes in the plane, with uniform noise around them.
+
+    The shapes are two worms, two spirals, a ring, and four lumps of different density. They do not depend on the number
+    of points: with more points they become denser.
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+        Number of points.
+    noise : float, default=0.1
+        Share of the points that are uniform noise.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random numbers. Pass an int for reproducible results.
+
+    Returns
+    -------
+    X : array of float, shape (n_samples, 2)
+        The points, in random order.
+    y : array of int, shape (n_samples,)
+        The shape of each point, from 0 to 8, or -1 for noise. Noise is everywhere: a few of its points lie in shapes.
+
+    See Also
+    --------
+    write_shapes : Writes such data to a file.
+
+    Examples
+    --------
+    >>> from cohirf.datasets import make_shapes
+    >>> X, y = make_shapes(1000, random_state=0)
+    >>> X.shape, int((y == -1).sum()), int(y.max())
+    ((1000, 2), 100, 8)
+
+    DBSCAN finds the shapes in any large number of points, with a radius that shrinks with the distances between them:
+
+    >>> from sklearn.cluster import DBSCAN
+    >>> X, y = make_shapes(20_000, random_state=0)
+    >>> labels = DBSCAN(eps=30 / 20_000**0.5, min_samples=10).fit_predict(X)
+    >>> int(labels.max()) + 1
+    9
+    """
+    return draw_shapes(n_samples, noise, check_random_state(random_state))
+
+
+def write_shapes(path: str | os.PathLike[str], n_samples: int, *, noise: float = 0.1, random_state: Any = None) -> Path:
+    """Write random points of shapes in the plane to a file, block by block, so that data may be larger than memory.
+
+    Parameters
+    ----------
+    path : str or path
+        The file to write, with the suffix ``.npy``, ``.parquet`` or ``.csv``. Values are float32.
+    n_samples : int
+        Number of points.
+    noise : float, default=0.1
+        Share of the points that are uniform noise.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random numbers. If the data has more than one block, :func:`make_shapes` draws different points with
+        the same seed.
+
+    Returns
+    -------
+    labels_path : path
+        File with the shape of each point, from 0 to 8, or -1 for noise; see :func:`write_spheres`. For ``.npy``, labels
+        are int8.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tempfile
+    >>> from cohirf.datasets import write_shapes
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "shapes.npy"
+    >>> labels = write_shapes(path, 1000, random_state=0)
+    >>> np.load(path).shape, np.unique(np.load(labels)).tolist()
+    ((1000, 2), [-1, 0, 1, 2, 3, 4, 5, 6, 7, 8])
+    """
+
+    def draw(n: int, rng: np.random.RandomState) -> tuple[NDArray[Any], NDArray[Any]]:
+        return draw_shapes(n, noise, rng)
+
+    recipe = Recipe(2, len(SHAPES), draw, has_noise=True)
+    return _write(Path(path), n_samples, recipe, check_random_state(random_state))
+
+
 def labels_file(path: str | os.PathLike[str]) -> Path:
     """Return the path of the labels of data that is written to ``path``.
 
@@ -302,11 +390,12 @@ def labels_file(path: str | os.PathLike[str]) -> Path:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Number of features and labels of the data, and a function that draws rows of it."""
+    """Number of features and labels of the data, a function that draws rows of it, and whether some are noise, -1."""
 
     n_features: int
     n_labels: int
     draw: Callable[[int, np.random.RandomState], tuple[NDArray[Any], NDArray[Any]]]
+    has_noise: bool = False
 
     def blocks(self, n_samples: int, rng: np.random.RandomState) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
         """Draw rows and labels, block by block."""
@@ -317,7 +406,7 @@ class Recipe:
     @property
     def label_type(self) -> np.dtype[Any]:
         """The smallest type that holds all labels."""
-        return np.min_scalar_type(self.n_labels - 1)
+        return np.min_scalar_type(-self.n_labels if self.has_noise else self.n_labels - 1)
 
 
 def _draw_corners(n_clusters: int, n_informative: int, rng: np.random.RandomState) -> NDArray[np.float64]:
