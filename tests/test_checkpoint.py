@@ -253,7 +253,7 @@ CHANGES = {
     "feature_screen": (True, "False", "True"),
     "batch_size": (41, "40", "41"),
     "batches": ("local", "'random'", "'local'"),
-    "overlap": (0.3, "0.5", "0.3"),
+    "overlap": (0.3, "None", "0.3"),
     "scale_views": (True, "False", "True"),
     "estimator__width": (0.5, "0.6", "0.5"),
     "estimator__random_state": (1, "None", "1"),

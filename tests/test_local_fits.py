@@ -29,6 +29,7 @@ from cohirf.algorithm.storage import ArrayRows, MemoryStorage
 from cohirf.clusterers import GridDBSCAN
 from cohirf.data.in_memory import InMemory
 from cohirf.fitting.locality import choose_locality
+from cohirf.sources import Source
 from resumable import result
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # few clusters, or only noise
@@ -66,6 +67,15 @@ def assert_clusters_of_dbscan(base, X, labels, sample_weight=None):
         near = NearestNeighbors(radius=base.eps, metric=getattr(base, "metric", "euclidean")).fit(X[core])
         for row, neighbours in zip(border, near.radius_neighbors(X[border], return_distance=False), strict=True):
             assert labels[row] in labels[core[neighbours]]
+
+
+def assert_parts_of_clusters(base, X, labels, sample_weight=None):
+    """Assert that no two clusters of DBSCAN were mixed, and no noise was put into one, whatever the halos missed."""
+    alone = clone(base).fit(X, sample_weight=sample_weight)
+    assert (labels[alone.labels_ == -1] == -1).all()
+    core = alone.core_sample_indices_[labels[alone.core_sample_indices_] >= 0]
+    pairs = np.unique(np.c_[labels[core], alone.labels_[core]], axis=0)
+    assert len(np.unique(pairs[:, 0])) == len(pairs)
 
 
 # -- data sets -----------------------------------------------------------------------------------------------------
@@ -136,6 +146,7 @@ def test_dbscan_in_local_batches_is_dbscan(data):
     model = in_local_batches(base, batch_size)
     model.fit(open_source(X) if data.draw(st.booleans()) else X, sample_weight=weights)
     assert_is_a_partition(model)
+    assert_parts_of_clusters(base, X, model.labels_, weights)
     if halos_follow_the_radius(base, X, batch_size, weights):
         assert_clusters_of_dbscan(base, X, model.labels_, weights)
 
@@ -187,6 +198,7 @@ def rings():
 
 def test_rings_in_batches_are_found_whole(rings):
     assert halos_follow_the_radius(RING_METHOD, RINGS, 80)
+    assert [record.kind for record in rings.diagnostics_] == ["exact", "fused"]
     assert rings.diagnostics_[0].n_batches > 6
     assert rings.n_clusters_ == 2
     assert_clusters_of_dbscan(RING_METHOD, RINGS, rings.labels_)
@@ -231,7 +243,7 @@ def test_a_saved_model_is_the_same(rings, tmp_path):
     rings.save(tmp_path / "model")
     loaded = cohirf.load(tmp_path / "model")
     assert result(loaded) == result(rings)
-    assert (loaded.batches, loaded.overlap) == ("local", 0.5)
+    assert (loaded.batches, loaded.overlap) == ("local", None)
     np.testing.assert_array_equal(loaded.predict(RINGS), rings.predict(RINGS))
 
 
@@ -240,6 +252,29 @@ def test_sources_and_jobs_change_nothing(rings):
     from_source = in_local_batches(RING_METHOD, 80).fit(open_source(RINGS))
     assert result(from_source) == result(rings)
     assert result(in_local_batches(RING_METHOD, 80, n_jobs=2).fit(open_source(RINGS))) == result(rings)
+
+
+class CountingSource(Source):
+    """Counts the rows that are read."""
+
+    def __init__(self, X):
+        super().__init__("The rows", X.shape, X.dtype)
+        self.X, self.n_read = X, 0
+
+    def _fill(self, start, out):
+        self.n_read += len(out)
+        out[:] = self.X[start : start + len(out)]
+
+
+@pytest.mark.parametrize("batch_size", [40, 150])
+def test_a_source_is_read_a_few_times_however_many_batches_there_are(batch_size, monkeypatch):
+    monkeypatch.setattr(local_batches, "DEALT_ROWS", 100)
+    monkeypatch.setattr(local_batches, "KNOWN_BLOCKS", 1)
+    source = CountingSource(RINGS)
+    model = in_local_batches(RING_METHOD, batch_size).fit(source)
+    np.testing.assert_array_equal(model.labels_, in_local_batches(RING_METHOD, batch_size).fit(RINGS).labels_)
+    # for the sample, to count the rows of each cell, to place them, and to write them batch after batch
+    assert source.n_read <= 4 * len(RINGS)
 
 
 def test_rows_of_weight_zero_are_in_no_batch():
@@ -275,7 +310,8 @@ def test_one_view_of_some_features_has_no_radius_in_units_of_all():
     contraction = SimpleNamespace(
         batch_size=80, views=Views(BaseMethod.of(DBSCAN(eps=1e-3)), n_views=1, n_features=1, entropy=(0,))
     )
-    assert choose_locality(model, InMemory(RINGS), len(RINGS), contraction).reach is None
+    locality, _ = choose_locality(model, InMemory(RINGS), len(RINGS), contraction)
+    assert locality.reach is None
 
 
 # -- other base methods --------------------------------------------------------------------------------------------
@@ -374,9 +410,9 @@ def test_a_single_batch_has_no_halo():
     ("options", "message"),
     [
         ({"batches": "near"}, "'batches' parameter of CoHiRF must be a str among"),
-        ({"overlap": 0}, r"'overlap' parameter of CoHiRF must be a float in the range \(0"),
-        ({"overlap": 11}, "'overlap' parameter of CoHiRF must be a float in the range"),
-        ({"overlap": "half"}, "'overlap' parameter of CoHiRF must be a float in the range"),
+        ({"overlap": 0}, r"'overlap' parameter of CoHiRF must be None or a float in the range \(0"),
+        ({"overlap": 11}, "'overlap' parameter of CoHiRF must be None or a float in the range"),
+        ({"overlap": "half"}, "'overlap' parameter of CoHiRF must be None or a float in the range"),
     ],
 )
 def test_other_values_are_refused(options, message):

@@ -32,6 +32,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, StandardScaler
 
 from cohirf import CoHiRF, base_registry
+from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.durable import arrays
 from cohirf.landmarks import Landmarks
 from cohirf.saving import ModelFileError, load_model, save_model
@@ -895,12 +896,12 @@ def test_very_many_estimators_are_refused(path):
     assert_refused(path, "the parameters take more than 131072 bytes")
 
 
-@pytest.mark.parametrize("version", [3, 10**30])
+@pytest.mark.parametrize("version", [4, 10**30])
 def test_a_newer_format_is_refused_with_the_version_to_upgrade_to(path, version):
     forge(path, format_version=version, package_version="7.1", news="what this version cannot know")
     (path / "news.npy").touch()
     assert_refused(
-        path, r"has format version .*, but this version of cohirf reads version 2: upgrade cohirf to 7.1 or later"
+        path, r"has format version .*, but this version of cohirf reads version 3: upgrade cohirf to 7.1 or later"
     )
 
 
@@ -974,7 +975,7 @@ HOSTILE_MANIFESTS = {
     "n_views": ({"model__parameters__n_views": 10**18}, r"'n_views' parameter of CoHiRF must be an int in .* 100000"),
     "max_iter": ({"model__parameters__max_iter": 10**18}, "'max_iter' parameter of CoHiRF must be an int in"),
     "batches": ({"model__parameters__batches": "x"}, "'batches' parameter of CoHiRF must be a str among"),
-    "overlap": ({"model__parameters__overlap": 10**18}, "'overlap' parameter of CoHiRF must be a float in"),
+    "overlap": ({"model__parameters__overlap": 10**18}, "'overlap' parameter of CoHiRF must be None or a float in"),
     "n_jobs": ({"model__parameters__n_jobs": -(10**9)}, "n_jobs of CoHiRF must be from -10000 to 10000"),
     "no jobs": ({"model__parameters__n_jobs": 0}, "n_jobs=0 is not valid: give 1 or more"),
     "memory_limit": ({"model__parameters__memory_limit": "x"}, "memory_limit='x' is not valid: give a positive"),
@@ -1371,13 +1372,16 @@ def test_a_link_keeps_pointing_at_the_model(path, model):
 def test_saving_and_loading_copy_no_array(tmp_path, monkeypatch):
     n_rows = 400_000
     held = CoHiRF.as_published(KMeans(3), random_state=0).fit(rows(2, 12))
-    hierarchy = type(held.hierarchy_)(np.zeros(n_rows, ints), (np.arange(n_rows) > 0).astype(np.uint8))
+    tree = MergeTree(np.zeros(1, ints), np.empty((0, 4)), level=1)
+    hierarchy = type(held.hierarchy_)(np.zeros(n_rows, ints), (np.arange(n_rows) > 0).astype(np.uint8), tree=tree)
     vars(held).update(
         labels_=np.zeros(n_rows, ints),
         hierarchy_=hierarchy,
         n_clusters_=1,
         medoid_indices_=np.zeros(1, int),
         medoids_=held.medoids_[:1],
+        exemplar_indices_=np.zeros(1, int),
+        exemplars_=held.exemplars_[:1],
         stability_=np.ones(n_rows, np.float32),
         _landmarks=Landmarks(held._landmarks.points, np.zeros(12, ints)),
     )

@@ -28,12 +28,12 @@ class Tree(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def build_tree(X: Any, rows: Any, weights: Any) -> Any:
-    """Build the tree of the given rows of the data."""
+def build_tree(X: Any, rows: Any, weights: Any, leaf_rows: Any = LEAF_ROWS) -> Any:
+    """Build the tree of the given rows of the data; more than ``leaf_rows`` rows are halved, unless all are equal."""
     points, rows = np.empty((len(rows), X.shape[1])), rows.copy()
     for i in range(len(rows)):
         points[i] = X[rows[i]]
-    starts, ends, children = _halve(points, rows)
+    starts, ends, children = _halve(points, rows, leaf_rows)
     boxes = np.empty((len(starts), 2 * X.shape[1]))
     totals = np.zeros(len(starts))
     for node in range(len(starts) - 1, -1, -1):
@@ -52,7 +52,7 @@ def build_tree(X: Any, rows: Any, weights: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _halve(points: Any, rows: Any) -> Any:
+def _halve(points: Any, rows: Any, leaf_rows: Any) -> Any:
     """Sort rows by node; return the start, the end and the first child of each node."""
     most = 2 * len(points)  # memory that is never written to is not allocated by the system
     starts, ends = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
@@ -62,7 +62,7 @@ def _halve(points: Any, rows: Any) -> Any:
     n_nodes, node = 1, 0
     while node < n_nodes:
         start, end = starts[node], ends[node]
-        if end - start > LEAF_ROWS:
+        if end - start > leaf_rows:
             _box(points, start, end, box, 0)
             middle = _split(points, rows, start, end, box[0])
             if middle < end:

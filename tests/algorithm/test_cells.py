@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from cohirf.algorithm.cells import MAX_AXES, Cells
+from cohirf.algorithm.cells import MAX_AXES, Cells, NoRoomError
 
 
 def build(X, n_cells, **halos):
@@ -123,7 +123,10 @@ def test_a_sample_suffices_to_build_cells():
     dealt = cells.deal(X, draw_lots(X))
     home, halo = np.bincount(dealt.home), np.bincount(dealt.cells)
     assert home.max() < 1.3 * 2000
-    assert cells.largest == pytest.approx((home + halo).max() / 10, rel=0.15)
+    largest = (home + halo).max() / 10
+    build(X[::10], 10, overlap=0.5, most=1.15 * largest)
+    with pytest.raises(NoRoomError):
+        build(X[::10], 10, overlap=0.5, most=0.85 * largest)
 
 
 @pytest.mark.parametrize("n_features", [MAX_AXES, MAX_AXES + 1, 30])

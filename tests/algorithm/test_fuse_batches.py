@@ -32,48 +32,48 @@ def leaves(*, weights=None, means=None, sizes=(4, 2, 3, 3, 5, 1)):
     )
 
 
-def parts_of(*shared, is_exact):
+def parts_of(*shared, one_is_enough):
     """Return the parts, given pairs of leaves that share so many rows: (at home in, seen from, how many)."""
     home = np.repeat([pair[0] for pair in shared], [pair[2] for pair in shared]).astype(np.int64)
     seen = np.repeat([pair[1] for pair in shared], [pair[2] for pair in shared]).astype(np.int64)
-    links = Links(np.arange(len(home)), seen, by_core=is_exact)
-    part = find_parts(links, home, leaves(), BATCH, is_exact=is_exact)
+    links = Links(np.arange(len(home)), seen, by_core=one_is_enough)
+    part = find_parts(links, home, leaves(), BATCH, one_is_enough=one_is_enough)
     return [ROWS[part == number].tolist() for number in range(part.max() + 1)]
 
 
 def test_one_row_that_belongs_to_one_cluster_only_fuses_two():
-    assert parts_of((10, 30, 1), is_exact=True) == [[10, 30], [20], [40], [50], [60]]
+    assert parts_of((10, 30, 1), one_is_enough=True) == [[10, 30], [20], [40], [50], [60]]
 
 
 def test_fusion_is_transitive():
-    assert parts_of((10, 30, 1), (50, 30, 1), (40, 20, 1), is_exact=True) == [[10, 30, 50], [20, 40], [60]]
+    assert parts_of((10, 30, 1), (50, 30, 1), (40, 20, 1), one_is_enough=True) == [[10, 30, 50], [20, 40], [60]]
 
 
 def test_a_row_that_is_noise_at_home_fuses_nothing():
-    assert parts_of((60, 30, 9), is_exact=True) == [[row] for row in ROWS]
-    assert parts_of((60, 30, 9), is_exact=False) == [[row] for row in ROWS]
+    assert parts_of((60, 30, 9), one_is_enough=True) == [[row] for row in ROWS]
+    assert parts_of((60, 30, 9), one_is_enough=False) == [[row] for row in ROWS]
 
 
 def test_batches_that_share_nothing_fuse_nothing():
-    assert parts_of(is_exact=True) == [[row] for row in ROWS]
-    assert parts_of(is_exact=False) == [[row] for row in ROWS]
+    assert parts_of(one_is_enough=True) == [[row] for row in ROWS]
+    assert parts_of(one_is_enough=False) == [[row] for row in ROWS]
 
 
 def test_few_shared_rows_say_little():
-    assert parts_of((10, 30, MIN_SHARED - 1), is_exact=False) == [[row] for row in ROWS]
-    assert parts_of((10, 30, MIN_SHARED), is_exact=False)[0] == [10, 30]
+    assert parts_of((10, 30, MIN_SHARED - 1), one_is_enough=False) == [[row] for row in ROWS]
+    assert parts_of((10, 30, MIN_SHARED), one_is_enough=False)[0] == [10, 30]
 
 
 def test_clusters_fuse_that_share_half_of_what_the_smaller_one_has_in_the_overlap():
     # 30 has ten rows in common with batch 0: five with each of its clusters. So do these with batch 1.
-    assert parts_of((10, 30, 5), (20, 30, 5), is_exact=False)[0] == [10, 20, 30]
+    assert parts_of((10, 30, 5), (20, 30, 5), one_is_enough=False)[0] == [10, 20, 30]
     # 10 has 24 rows in the overlap, of which 30 has 10; 30 has 22, of which 10 has 10.
     crossed = [(10, 30, 10), (10, 40, 14), (20, 30, 12), (20, 40, 1)]
-    assert parts_of(*crossed, is_exact=False) == [[10, 40], [20, 30], [50], [60]]
+    assert parts_of(*crossed, one_is_enough=False) == [[10, 40], [20, 30], [50], [60]]
 
 
 def test_rows_in_common_count_whichever_batch_they_are_at_home_in():
-    assert parts_of((30, 10, 5), (10, 30, 0), is_exact=False)[0] == [10, 30]
+    assert parts_of((30, 10, 5), (10, 30, 0), one_is_enough=False)[0] == [10, 30]
 
 
 def test_labels_number_the_parts_and_noise_is_alone():

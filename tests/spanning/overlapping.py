@@ -5,6 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.spatial import cKDTree
 
+from cohirf.spanning.batch_edges import find_edges
+from cohirf.spanning.label_runs import label_runs
+from cohirf.spanning.spanned_run import SpannedRun
+
 
 def leaves(X, rows, size) -> Iterator[np.ndarray]:
     """Halve rows at the median of their longest side, until none of the parts has more than ``size`` rows."""
@@ -34,3 +38,13 @@ def with_all_neighbours(X, size, min_samples) -> Iterator[np.ndarray]:
         core = cKDTree(X[home]).query(X[home], min_samples)[0][:, -1]
         near = np.concatenate(everything.query_ball_point(X[home], core)).astype(np.intp)
         yield np.union1d(home, near)
+
+
+def label_rows(X, batches, settings):
+    """Return the labels of rows from the spanning trees of the given batches."""
+    runs = []
+    for batch in batches:
+        core, edges = find_edges(X[batch], settings.min_samples)
+        one, two = batch[edges.one].astype(np.int32), batch[edges.two].astype(np.int32)
+        runs.append(SpannedRun(batch, core, one, two, edges.lengths, np.array([len(batch)])))
+    return label_runs(runs, len(X), X.__getitem__, settings)

@@ -6,7 +6,6 @@ import pytest
 from cohirf.spanning import join_edges as module
 from cohirf.spanning.batch_edges import Edges, find_edges
 from cohirf.spanning.join_edges import choose_candidates, connect_parts, join_edges
-from cohirf.spanning.label_in_batches import concatenate
 
 
 @pytest.fixture
@@ -22,7 +21,9 @@ def edges_of_rows(X, rows):
 
 def join(X, batches):
     core, _ = find_edges(X, 4)
-    return *join_edges(concatenate([edges_of_rows(X, rows) for rows in batches]), core), core
+    found = [edges_of_rows(X, rows) for rows in batches]
+    parts = zip(*((edges.one, edges.two, edges.lengths) for edges in found), strict=True)
+    return *join_edges(Edges(*map(np.concatenate, parts)), core), core
 
 
 def test_batches_that_hold_all_edges_give_the_tree_of_all_rows(two_blobs):
@@ -57,7 +58,7 @@ def test_small_parts_are_connected_by_the_lightest_edge_between_them(two_blobs):
 
 
 def test_large_parts_are_connected_by_rows_of_a_sample(two_blobs, monkeypatch):
-    monkeypatch.setattr(module, "CANDIDATES", 50)
+    monkeypatch.setattr(module, "CANDIDATES", 100)
     rows = np.arange(400, dtype=np.int32)
     forest, parts, core = join(two_blobs, [rows[:150], rows[150:]])
     asked = []
@@ -69,7 +70,8 @@ def test_large_parts_are_connected_by_rows_of_a_sample(two_blobs, monkeypatch):
     np.testing.assert_array_equal(tree.lengths[:-1], whole.lengths[:-1])
 
 
-def test_candidates_are_all_rows_of_small_parts_and_a_sample_of_large_ones():
+def test_candidates_are_all_rows_of_small_parts_and_a_sample_of_large_ones(monkeypatch):
+    monkeypatch.setattr(module, "CANDIDATES", 2_000)
     parts = np.repeat(np.array([0, 100_000], dtype=np.int32), [100_000, 50])
     some = choose_candidates(parts)
     assert (some >= 100_000).sum() == 50

@@ -9,6 +9,7 @@ sample: distances along a few of them are lower bounds, too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,10 @@ FloatArray = NDArray[np.float64]
 MAX_AXES = 10  # of more features, the principal axes with most variance are split
 LARGEST_CELL = 1.3  # rows of a cell, in multiples of the mean: rows are dealt by lot if no axis divides them so evenly
 NEAR = 2.0  # rows around a cell that its parts look through, in multiples of the halo
+
+
+class NoRoomError(Exception):
+    """A cell and its halo have more rows than allowed."""
 
 
 @dataclass(frozen=True)
@@ -96,35 +101,40 @@ class Cells:
         The whole space.
     n_cells : int
         Number of cells.
-    largest : int
-        Number of rows of the sample in the largest cell, with its halo.
     """
 
     axes: Axes
     root: Split
     n_cells: int
-    largest: int
 
     @classmethod
     def build(
-        cls, sample: Any, lots: FloatArray, n_cells: int, *, overlap: float = 0.0, reach: float | None = None
+        cls,
+        sample: Any,
+        lots: FloatArray,
+        n_cells: int,
+        *,
+        overlap: float = 0.0,
+        reach: float | None = None,
+        most: float = math.inf,
     ) -> Cells:
         """Divide space into ``n_cells`` with about as many rows of the sample each.
 
         The halo of a cell has the rows within ``reach`` of it; for None, about ``overlap`` times as many rows as are
-        at home. ``lots`` has a random number for each row of the sample.
+        at home. ``lots`` has a random number for each row of the sample. If a cell and its halo have more than ``most``
+        rows of it, ``NoRoomError`` is raised.
         """
         axes = Axes.of_sample(sample)
         points = axes.measure(sample)
         n_cells, n_axes = min(n_cells, len(points)), points.shape[1]
-        builder = _Builder(np.c_[points, lots], n_cells, overlap, reach)
+        builder = _Builder(np.c_[points, lots], n_cells, overlap, reach, most)
         root = builder.split(
             np.arange(len(points)),
             np.empty(0, dtype=np.int64),
             (np.full(n_axes, -np.inf), np.full(n_axes, np.inf), (0.0, 1.0)),
             n_cells,
         )
-        return cls(axes, root, builder.n_cells, builder.largest)
+        return cls(axes, root, builder.n_cells)
 
     def deal(self, X: Any, lots: FloatArray, start: int = 0) -> Dealt:
         """Deal a block of rows, which begins with row ``start``; ``lots`` decide where no axis divides rows."""
@@ -159,10 +169,10 @@ class Cells:
 class _Builder:
     """Builds the tree on the points of a sample, whose last column has the lots."""
 
-    def __init__(self, points: FloatArray, n_cells: int, overlap: float, reach: float | None) -> None:
-        self._points, self._overlap, self._reach = points, overlap, reach
+    def __init__(self, points: FloatArray, n_cells: int, overlap: float, reach: float | None, most: float) -> None:
+        self._points, self._overlap, self._reach, self._most = points, overlap, reach, most
         self._largest_cell = LARGEST_CELL * len(points) / n_cells + 1
-        self.n_cells = self.largest = 0
+        self.n_cells = 0
 
     def split(
         self, home: IntArray, near: IntArray, bounds: tuple[FloatArray, FloatArray, tuple[float, float]], n_cells: int
@@ -175,7 +185,8 @@ class _Builder:
         if n_cells == 1 or len(home) < 2:
             self.n_cells += 1
             width = self._halo_width(distance, len(home))
-            self.largest = max(self.largest, len(home) + int((distance <= width**2).sum()))
+            if len(home) + int((distance <= width**2).sum()) > self._most:
+                raise NoRoomError
             return Split(low, high, width, cell=self.n_cells - 1)
         if self._reach is None:
             n_near = int(NEAR * self._overlap * len(home)) + 16

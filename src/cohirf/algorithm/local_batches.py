@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.algorithm.batches import LocalBatches
-from cohirf.algorithm.cells import Cells, Dealt
+from cohirf.algorithm.cells import Cells, Dealt, NoRoomError
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
@@ -25,14 +27,14 @@ from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
 from cohirf.algorithm.storage import ArrayRows, Rows, SomeRows, Storage
 
-SAMPLED_ROWS = 2**17  # rows on which cells are built, at least, if the data has so many
-SAMPLED_PER_CELL = 64
+# rows on which cells are built: so many, and so many for each cell; or all, if the data has fewer
+SAMPLED_ROWS, SAMPLED_PER_CELL = 2**14, 256
 DEALT_ROWS = 2**18  # rows that are dealt to cells at a time
 KNOWN_BLOCKS = 128  # so many blocks of dealt rows are kept in memory, about 10 bytes per row
 GOLDEN = 0.6180339887498949
 LARGEST_BATCH = 1.5  # in units of the batch size
-# With a radius, cells are made smaller until each has room for a halo of that width; at most so many times as small.
-SMALLER_CELLS = (1.5, 2.0, 3.0, 4.0)
+# With a radius, cells are so many times as small that each has room for a halo of that width; the largest that have.
+SMALLER_CELLS = (4.0, 1.5, 2.0, 3.0)
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,7 @@ def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool]:
     """Return the cells, built on a sample, and whether they have room for halos that are as wide as they should be."""
     n_rows, size = rows.n_rows, locality.batch_size
     rng = generator_at(locality.entropy, Draw.SPLIT, 1)
-    n_most = math.ceil(SMALLER_CELLS[-1] * n_rows / size)
-    n_sampled = min(n_rows, max(SAMPLED_ROWS, SAMPLED_PER_CELL * n_most))
+    n_sampled = min(n_rows, max(SAMPLED_ROWS, math.ceil(SAMPLED_PER_CELL * n_rows / size)))
     positions: IntArray = np.arange(n_rows)
     if n_sampled < n_rows:
         positions = np.sort(rng.choice(n_rows, n_sampled, replace=False))
@@ -106,10 +107,15 @@ def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool]:
     if n_rows <= LARGEST_BATCH * size:
         return Cells.build(sample, lots, 1), True
     if locality.reach is not None:
-        for smaller in SMALLER_CELLS:
-            cells = Cells.build(sample, lots, math.ceil(smaller * n_rows / size), reach=locality.reach)
-            if cells.largest * n_rows / n_sampled <= LARGEST_BATCH * size:
-                return cells, True
+        build = partial(Cells.build, sample, lots, reach=locality.reach, most=LARGEST_BATCH * size * n_sampled / n_rows)
+        # if the smallest cells have no room for a halo of this width, larger ones have none either
+        smallest, *larger = SMALLER_CELLS
+        with suppress(NoRoomError):
+            cells = build(math.ceil(smallest * n_rows / size))
+            for smaller in larger:
+                with suppress(NoRoomError):
+                    return build(math.ceil(smaller * n_rows / size)), True
+            return cells, True
     return Cells.build(sample, lots, math.ceil((1 + locality.overlap) * n_rows / size), overlap=locality.overlap), False
 
 

@@ -20,7 +20,7 @@ from cohirf.spanning.settings import settings_of
 
 # A spanning tree takes about 300 bytes per row, and the larger a batch, the fewer edges of the tree of all rows leave
 # it. So its batches have at least so many rows, or fewer with more features than this, where it takes longer.
-SPANNED_ROWS, SPANNED_FEATURES = 2**16, 16
+SPANNED_ROWS, SPANNED_FEATURES = 2**17, 16
 OVERLAP, SPANNED_OVERLAP = 1.0, 0.5
 
 

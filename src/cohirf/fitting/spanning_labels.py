@@ -30,19 +30,10 @@ class SpanningLabels:
     def __call__(self, active: ActiveRows, batches: LocalBatches, engine: Engine) -> IntArray:
         """Return the label of each active row, -1 for noise."""
         import_optional("numba", "fast", "HDBSCAN in local batches")
-        from cohirf.spanning.batch_edges import Edges
-        from cohirf.spanning.condensed_tree import label_tree
-        from cohirf.spanning.join_edges import connect_parts, join_edges
+        from cohirf.spanning.label_runs import label_runs
 
-        core, found = np.full(active.n_rows, np.inf), []
-        for run in self._span(active, batches, engine):
-            np.minimum.at(core, run.rows, run.core)  # the lowest misses the fewest neighbours
-            found.append((run.one, run.two, run.lengths))
-        edges = Edges(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
-        found.clear()
-        forest, parts = join_edges(edges, core)
-        tree = connect_parts(forest, parts, core, lambda rows: active.values.take(active.at(rows)))
-        return label_tree(tree, self.settings)
+        runs = self._span(active, batches, engine)
+        return label_runs(runs, active.n_rows, lambda rows: active.values.take(active.at(rows)), self.settings)
 
     def _span(self, active: ActiveRows, batches: LocalBatches, engine: Engine) -> Iterator[SpannedRun]:
         """Yield the spanning trees of each run; its rows are positions among the active rows."""

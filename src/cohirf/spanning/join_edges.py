@@ -13,7 +13,7 @@ from cohirf.spanning.batch_edges import Edges, FloatArray, RowArray, edges_of
 from cohirf.spanning.boruvka_kernels import flatten, spanning_edges
 from cohirf.spanning.kruskal_kernels import kruskal
 
-CANDIDATES = 1_000  # of a part, for edges between parts
+CANDIDATES = 1_000_000  # rows of all parts together, for edges between parts
 
 
 def join_edges(edges: Edges, core: FloatArray) -> tuple[Edges, NDArray[np.int32]]:
@@ -52,10 +52,10 @@ def connect_parts(
 ) -> Edges:
     """Return the spanning tree that connects all parts of a forest, sorted by weight.
 
-    Edges between parts are the lightest ones among at most about 1,000 rows of each part. So they are longer than need
-    be, and this is harmless. Batches that share a row are in one part. Hence a part is as large as a batch, other parts
-    are farther away than the rows around a batch that it shares with others, and only the distance at which large
-    clusters merge is overestimated.
+    Edges between parts are the lightest ones among all rows, or, if there are more than a million, among a sample of
+    each part. Then they may be longer than need be, and this is nearly harmless. Batches that share a row are in one
+    part. Hence a part is as large as a batch, other parts are farther away than the rows around a batch that it shares
+    with others, and only the distance at which large clusters merge is overestimated.
 
     Parameters
     ----------
@@ -79,10 +79,11 @@ def connect_parts(
 
 
 def choose_candidates(parts: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Return all rows of small parts, and about ``CANDIDATES`` rows of each larger part."""
+    """Return about ``CANDIDATES`` rows: all rows of small parts, and a sample of each larger part."""
     sizes = np.bincount(parts)
+    share = CANDIDATES / np.count_nonzero(sizes)
     chance = np.random.default_rng(0).random(len(parts))
-    return np.flatnonzero(chance * sizes[parts] < CANDIDATES)
+    return np.flatnonzero(chance * sizes[parts] < share)
 
 
 def lightest_bridges(X: Any, core: FloatArray, parts: RowArray) -> Edges:

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from overlapping import with_all_neighbours, with_nearest_to_box
+from overlapping import label_rows, with_all_neighbours, with_nearest_to_box
 from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
-from cohirf.spanning.label_in_batches import label_rows
 from cohirf.spanning.settings import Settings, settings_of
 
 
@@ -95,7 +94,7 @@ def test_real_data_in_batches_with_all_neighbours_have_the_labels_of_all_rows(na
     path = FOLDER / f"{name}.parquet"
     if not path.is_file():
         pytest.skip("COHIRF_DATA names no folder of data")
-    table = pytest.importorskip("pandas").read_parquet(path).drop(columns="label").head(4_000)
+    table = pytest.importorskip("pandas").read_parquet(path).drop(columns="label").head(2_000)
     X = np.ascontiguousarray(StandardScaler().fit_transform(table))
     labels = label_rows(X, with_all_neighbours(X, len(X) // 5 + 1, 15), SETTINGS)
     assert adjusted_rand_score(label_together(X, SETTINGS), labels) > 0.99
