@@ -20,9 +20,9 @@ from cohirf.datasets import make_spheres
 # Fit in batches
 # --------------
 #
-# Each batch has neighbouring rows, and the rows around them. DBSCAN is deterministic, and each view has all features. So
-# all views are the same, and DBSCAN runs once on each batch. Rows that are noise get the label -1. On this data there
-# are none.
+# Each batch has neighbouring rows, and the rows around them. DBSCAN is deterministic, and each view has all features.
+# So all views are the same, and DBSCAN runs once on each batch. Rows that are noise get the label -1. On this data
+# there are none.
 
 X, y = make_spheres(20_000, random_state=0)
 model = CoHiRF(DBSCAN(eps=0.2), batch_size=2_000, random_state=0)
@@ -31,8 +31,8 @@ print(model.hierarchy_)
 print(f"{model.n_clusters_} clusters, adjusted Rand index {adjusted_rand_score(y, model.labels_):.2f}")
 
 # %%
-# The diagnostics of each level: the first level found the clusters of each batch. The second level fused those that have
-# rows in common.
+# The diagnostics of each level: the first level found the clusters of each batch. The second level fused those that
+# have rows in common.
 
 for record in model.diagnostics_:
     print(f"level {record.level}: {record.kind}, {record.n_batches} batches, {record.rows_out} clusters")
