@@ -40,8 +40,8 @@ class Shape:
         """Draw random points of the shape."""
         place, distance, angle = rng.uniform(size=(3, n_points))
         # distances with square roots of uniform numbers make points uniform in a disc
-        offset = self.width * np.sqrt(distance)[:, None] * direction(2 * np.pi * angle)
-        return self.curve(place) + offset
+        offset: FloatArray = np.sqrt(distance)[:, None] * direction(2 * np.pi * angle)
+        return self.curve(place) + self.width * offset
 
 
 def worm(start: tuple[float, float], height: float, angle: float) -> Curve:
@@ -50,7 +50,8 @@ def worm(start: tuple[float, float], height: float, angle: float) -> Curve:
 
     def curve(place: FloatArray) -> FloatArray:
         along, across = 6 * place, height * np.sin(3 * np.pi * place)
-        return np.asarray(start) + along[:, None] * forward + across[:, None] * upward
+        points: FloatArray = np.asarray(start) + along[:, None] * forward + across[:, None] * upward
+        return points
 
     return curve
 
