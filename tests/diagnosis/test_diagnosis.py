@@ -64,7 +64,7 @@ def test_a_model_that_is_not_fitted_is_refused():
 def test_the_defaults_in_one_batch_have_the_clusters_of_a_deterministic_method():
     diagnosis = CoHiRF(AgglomerativeClustering(10)).fit(DIGITS).diagnose()
     assert diagnosis.recommendation == "either"
-    assert diagnosis.line.endswith("the fit is one run of it on all rows.")
+    assert diagnosis.line.endswith("the fit is one run of AgglomerativeClustering on all rows, and has its clusters.")
 
 
 @pytest.mark.parametrize("changes", [{"n_clusters": 5}, {"batch_size": 200}, {"max_features": 0.5}])
@@ -120,7 +120,7 @@ def test_batches_that_thin_out_what_a_density_method_needs_are_found_out():
     assert diagnosis.recommendation == "use the base method alone"
     ours, alone = diagnosis.comparison.noise
     assert ours > alone + 0.2
-    assert "a larger batch_size, or none: each batch sees only some of the rows" in diagnosis.advice
+    assert 'batches="local": random batches are thinner than the data' in diagnosis.advice
 
 
 def test_batches_of_a_density_method_are_not_judged_by_rows_that_are_thinner_than_the_data():

@@ -92,7 +92,7 @@ def test_one_run_of_the_base_method_is_the_base_method_whatever_a_sample_shows(f
     once = replace(facts, comparison=Comparison("DBSCAN", reason="not run"), ran_once=True)
     assert recommend(once) == "either"
     assert judge_base_alone(once).tone == "good"
-    assert "one run of it on all rows" in in_one_line(once)
+    assert "one run of DBSCAN on all rows" in in_one_line(once)
 
 
 def test_without_a_comparison_the_reason_is_given(facts):
