@@ -319,6 +319,16 @@ def test_noise_alone_cannot_be_merged_to_several_clusters():
         CoHiRF(DBSCAN(1e-9), n_clusters=2).fit(BLOBS)
 
 
+@pytest.mark.parametrize("n_clusters", [2, "auto"])
+@pytest.mark.parametrize("base", [DBSCAN(0.2), HDBSCAN(min_cluster_size=15, copy=True)])
+def test_a_density_method_in_batches_judges_the_rows_held_aside_whatever_number_is_asked_for(base, n_clusters):
+    X = np.r_[make_moons(900, noise=0.05, random_state=0)[0], np.random.default_rng(0).uniform(-2, 3, (60, 2))]
+    found = CoHiRF(base, batch_size=320, random_state=0).fit(X)
+    assert found.n_clusters_ == 2
+    asked = CoHiRF(base, n_clusters=n_clusters, batch_size=320, random_state=0).fit(X)
+    assert (asked.labels_ == found.labels_).all()
+
+
 def test_a_method_with_its_own_starts_is_told_what_the_user_wrote():
     assert CoHiRF(KMeans(5, init=BLOBS[:5], n_init=1), random_state=0).fit(BLOBS).n_clusters_ <= 5
     mixture = GaussianMixture(4, means_init=BLOBS[:4], covariance_type="diag")

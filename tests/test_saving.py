@@ -32,6 +32,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, StandardScaler
 
 from cohirf import CoHiRF, base_registry
+from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.durable import arrays
 from cohirf.landmarks import Landmarks
 from cohirf.saving import ModelFileError, load_model, save_model
@@ -1371,13 +1372,16 @@ def test_a_link_keeps_pointing_at_the_model(path, model):
 def test_saving_and_loading_copy_no_array(tmp_path, monkeypatch):
     n_rows = 400_000
     held = CoHiRF.as_published(KMeans(3), random_state=0).fit(rows(2, 12))
-    hierarchy = type(held.hierarchy_)(np.zeros(n_rows, ints), (np.arange(n_rows) > 0).astype(np.uint8))
+    tree = MergeTree(np.zeros(1, ints), np.empty((0, 4)), level=1)
+    hierarchy = type(held.hierarchy_)(np.zeros(n_rows, ints), (np.arange(n_rows) > 0).astype(np.uint8), tree=tree)
     vars(held).update(
         labels_=np.zeros(n_rows, ints),
         hierarchy_=hierarchy,
         n_clusters_=1,
         medoid_indices_=np.zeros(1, int),
         medoids_=held.medoids_[:1],
+        exemplar_indices_=np.zeros(1, int),
+        exemplars_=held.exemplars_[:1],
         stability_=np.ones(n_rows, np.float32),
         _landmarks=Landmarks(held._landmarks.points, np.zeros(12, ints)),
     )

@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
-from cohirf.data.dask_arrays import gather_vectors, is_dask
+from cohirf.data.dask_arrays import gather_vectors, is_dask, require_labels_here
 from cohirf.data.open_data import choosing_client, open_new_data, open_training_data
 from cohirf.diagnosis.diagnose import Diagnosis, diagnose_model
 from cohirf.diagnosis.explain import explain_cluster
@@ -409,17 +409,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         -------
         diagnosis : Diagnosis
             Findings and figures; ``print`` shows them in words.
-
-        Examples
-        --------
-        >>> from sklearn.cluster import KMeans
-        >>> from sklearn.datasets import load_digits
-        >>> from cohirf import CoHiRF
-        >>> X, _ = load_digits(return_X_y=True)
-        >>> CoHiRF.as_published(KMeans(10, n_init=1), random_state=0).fit(X).diagnose().recommendation
-        'use the base method alone'
         """
-        self._check_labels_are_here()
+        require_labels_here(self)
         return diagnose_model(self)
 
     def explain(self, cluster: int, X: Any = None) -> Any:
@@ -441,21 +432,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             all rows. ``views_agree`` is ``feature_agreement_``: how well the views that contained the feature agreed
             with the fusions. With ``feature_screen=True``, ``statistic`` is ``feature_statistics_``: how much the
             feature depends on others.
-
-        Examples
-        --------
-        >>> from sklearn.cluster import KMeans
-        >>> from sklearn.datasets import load_iris
-        >>> from cohirf import CoHiRF
-        >>> X, _ = load_iris(return_X_y=True, as_frame=True)
-        >>> model = CoHiRF(KMeans(3), n_views=10, max_features=0.5, consensus="majority", random_state=0).fit(X)
-        >>> model.explain(0, X)["effect"].round(1).head(2)
-        feature
-        petal length (cm)   -2.0
-        petal width (cm)    -1.9
-        Name: effect, dtype: float64
         """
-        self._check_labels_are_here()
+        require_labels_here(self)
         return explain_cluster(self, cluster, X)
 
     def gather(self) -> Self:
@@ -502,14 +480,6 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     @property
     def _n_features_out(self) -> int:
         return int(self.n_clusters_)
-
-    def _check_labels_are_here(self) -> None:
-        check_is_fitted(self, "hierarchy_")
-        if is_dask(self.labels_):
-            raise ValueError(
-                "labels_ is a Dask array, and this method needs the labels in this process: call gather() first, which "
-                "loads 13 bytes per row."
-            )
 
     def _base_method(self) -> Any:
         return KMeans() if self.estimator is None else self.estimator

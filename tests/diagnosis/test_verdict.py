@@ -3,10 +3,21 @@
 from dataclasses import replace
 
 import pytest
+from sklearn.cluster import DBSCAN
 
+from cohirf.algorithm.base_method import BaseMethod
 from cohirf.diagnosis.base_alone import Comparison
 from cohirf.diagnosis.problems import Problem
-from cohirf.diagnosis.verdict import Facts, advise, in_one_line, judge_base_alone, judge_neighbours, recommend, verdict
+from cohirf.diagnosis.verdict import (
+    Facts,
+    advise,
+    in_one_line,
+    judge_base_alone,
+    judge_neighbours,
+    recommend,
+    verdict,
+    why_not_comparable,
+)
 
 ALIKE = Comparison("KMeans", 1000, "", (4, 4), (0.0, 0.0), (0.6, 0.6), same=0.97, agreement=0.8, reproducibility=0.8)
 DIFFERENT = replace(ALIKE, same=0.6, silhouette=(0.5, 0.6))
@@ -130,3 +141,21 @@ def test_useless_clusters_come_first(facts):
 def test_neighbours_should_be_together(facts, together, answer, tone):
     finding = judge_neighbours(replace(facts, neighbours_together=together))
     assert (finding.answer, finding.tone) == (answer, tone)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("exact", "overlap so far that the clusters are those of DBSCAN"), ("spanning", "spanning tree")]
+)
+def test_local_batches_that_find_the_clusters_of_all_rows_are_the_base_method(facts, kind, said):
+    found = replace(DIFFERENT, base="DBSCAN")
+    local = replace(facts, comparison=found, kind=kind, n_batches=7, finds_number=True)
+    assert recommend(local) == "either"
+    assert recommend(replace(local, kind="local")) != "either"
+    assert said in in_one_line(local)
+    assert judge_base_alone(local).answer == "It is the same."
+
+
+def test_other_local_batches_are_not_called_thin():
+    reason = why_not_comparable(BaseMethod.of(DBSCAN()), 1000, 50_000, 10, "local")
+    assert "Local batches are not" in reason
+    assert "random batches" not in reason

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from cohirf.algorithm.batches import block_bounds, count_batches
 from cohirf.algorithm.grouping import IntArray
@@ -165,6 +166,16 @@ def compute_unoptimised(*collections: Any) -> Any:
     """
     with naming_faults():
         return dask().compute(*collections, optimize_graph=False)
+
+
+def require_labels_here(model: Any) -> None:
+    """Raise an error if a model is not fitted, or if its labels are on Dask."""
+    check_is_fitted(model, "hierarchy_")
+    if is_dask(model.labels_):
+        raise ValueError(
+            "labels_ is a Dask array, and this method needs the labels in this process: call gather() first, which "
+            "loads 13 bytes per row."
+        )
 
 
 def gather_vectors(vectors: Sequence[Any], storage: Storage) -> list[NDArray[Any]]:

@@ -39,23 +39,27 @@ class Goal:
         Whether the clusters of the last level are the result, however many there are.
     is_required : bool
         Whether the user asked for the number, so that any other is an error.
+    is_told : bool
+        Whether the base method is told how many clusters to find.
     """
 
     n_clusters: int | None = None
     is_chosen: bool = False
     as_published: bool = False
     is_required: bool = False
+    is_told: bool = True
 
     @classmethod
     def of(cls, model: Any) -> Goal:
         """Return the goal of a model."""
         if model.n_clusters == "levels":
             return cls(as_published=True)
+        is_told = model.estimator is None or BaseMethod.of(model.estimator).told is not None
         if model.n_clusters == "auto" or (model.n_clusters is None and model.estimator is None):
-            return cls(is_chosen=True)
+            return cls(is_chosen=True, is_told=is_told)
         if model.n_clusters is not None:
-            return cls(n_clusters=int(model.n_clusters), is_required=True)
-        return cls(n_clusters=BaseMethod.of(model.estimator).n_told)
+            return cls(n_clusters=int(model.n_clusters), is_required=True, is_told=is_told)
+        return cls(n_clusters=BaseMethod.of(model.estimator).n_told, is_told=is_told)
 
     @property
     def n_sought(self) -> int | None:
@@ -102,7 +106,8 @@ class Goal:
         if self.as_published:
             return state.converged or state.stalled
         all_together = state.record.n_batches == 1 and state.record.rows_held_aside == 0
-        few_enough = self.n_sought is not None and state.n_active <= MAX_GROUPS
+        # a method that finds the number itself has to see the rows held aside: some of them may be noise
+        few_enough = self.is_told and self.n_sought is not None and state.n_active <= MAX_GROUPS
         return all_together or few_enough or state.stalled
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cohirf.algorithm.grouping import IntArray
+from cohirf.data.dask_arrays import require_labels_here
 from cohirf.diagnosis.reading import as_data, check_rows, name_features
 from cohirf.diagnosis.text import shorten
 from cohirf.estimator import CoHiRF
@@ -61,7 +62,7 @@ def check_study(model: Any, X: Any, y: Any, feature_names: Sequence[str] | None)
     """Return the subject of a report; raise if model, data and names do not fit together."""
     if not isinstance(model, CoHiRF):
         raise TypeError(f"{reprlib.repr(model)} of type {type(model).__name__} is not a CoHiRF: pass a fitted CoHiRF.")
-    model._check_labels_are_here()
+    require_labels_here(model)
     X = as_data(X)
     names = name_features(model, X, feature_names)
     check_rows(model, X)
