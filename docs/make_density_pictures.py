@@ -16,7 +16,7 @@ from cohirf.algorithm.cells import Cells
 from cohirf.datasets import make_shapes
 
 FOLDER = Path(__file__).parent / "user_guide" / "images"
-N_ROWS, BATCH_SIZE, SHOWN = 20_000, 2_500, 6  # the last is the batch whose halo is marked
+N_ROWS, BATCH_SIZE, SHOWN = 16_000, 2_000, 6  # the last is the batch whose halo is marked
 NOISE = "#c9c9c9"
 COLOURS = [colour for colour in mpl.colormaps["tab20"].colors if max(colour) - min(colour) > 0.1]  # without greys
 
@@ -68,7 +68,7 @@ def main() -> None:
     model = CoHiRF(DBSCAN(eps=eps, min_samples=10), batch_size=BATCH_SIZE, random_state=0).fit(X)
     first = model.diagnostics_[0]
     assert first.kind == "exact", first.kind
-    # on so few rows, the tree of the fit does not depend on random numbers
+    # on so few rows, the cells of the fit do not depend on random numbers
     cells = Cells.build(X, np.zeros(N_ROWS), first.n_batches, reach=2 * eps)
     is_noise = model.labels_ < 0
     before = np.where(is_noise, -1, np.unique(model.hierarchy_.cut(level=1), return_inverse=True)[1])

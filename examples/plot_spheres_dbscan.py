@@ -20,8 +20,9 @@ from cohirf.datasets import make_spheres
 # Fit in batches
 # --------------
 #
-# DBSCAN is deterministic, and each view has all features. So all views are the same, and DBSCAN runs once on each
-# batch. Rows that are noise get the label -1. On this data there are none.
+# Each batch has neighbouring rows, and the rows around them. DBSCAN is deterministic, and each view has all features.
+# So all views are the same, and DBSCAN runs once on each batch. Rows that are noise get the label -1. On this data
+# there are none.
 
 X, y = make_spheres(20_000, random_state=0)
 model = CoHiRF(DBSCAN(eps=0.2), batch_size=2_000, random_state=0)
@@ -30,14 +31,11 @@ print(model.hierarchy_)
 print(f"{model.n_clusters_} clusters, adjusted Rand index {adjusted_rand_score(y, model.labels_):.2f}")
 
 # %%
-# The diagnostics of each level: the first level had ten batches and held one of them aside. The medoids of the other
-# nine, together with that one, fitted into a single batch, so the second level was the last.
+# The diagnostics of each level: the first level found the clusters of each batch. The second level fused those that
+# have rows in common.
 
 for record in model.diagnostics_:
-    print(
-        f"level {record.level}: {record.rows_in:6,} rows in, {record.rows_held_aside:5,} held aside, "
-        f"{record.n_batches} batches, {record.rows_out:5,} rows out"
-    )
+    print(f"level {record.level}: {record.kind}, {record.n_batches} batches, {record.rows_out} clusters")
 
 # %%
 # Label new rows

@@ -222,7 +222,7 @@ def measure(methods: Sequence[Method], arguments: argparse.Namespace, results: R
     table, cells = Table(COLUMNS), []
     machine = f"{platform.machine()}, {cpu_count()} cores"
     for method in methods:
-        is_chosen = any(name in method.name for name in arguments.methods) and find_spec(method.package) is not None
+        is_chosen = method.name.startswith(tuple(arguments.methods)) and find_spec(method.package) is not None
         for cores in sorted({1, cpu_count()}) if method.cores else (1,):
             limits = Limits(arguments.seconds, arguments.megabytes, cores)
             found: dict[int, Figures] = {}
@@ -265,7 +265,7 @@ def write_table(path: Path, cells: list[list[Any]]) -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--data", nargs="+", choices=TABLES, default=list(TABLES), help="which tables")
-    parser.add_argument("--methods", nargs="+", default=[""], metavar="NAME", help="those whose names contain this")
+    parser.add_argument("--methods", nargs="+", default=[""], metavar="NAME", help="those whose names begin with this")
     parser.add_argument("--again", action="store_true", help="run these methods even if they have results")
     parser.add_argument("--largest", type=float, default=SIZES[-1], help="leave out larger data")
     parser.add_argument("--seconds", type=float, default=300.0, help="a method gives up after so many seconds")

@@ -210,7 +210,7 @@ def batches_of_k_means(case: Case, cores: int, **options: Any) -> dict[str, Any]
 def batches_of_dbscan(case: Case, cores: int) -> dict[str, Any]:
     base = GridDBSCAN(eps=case.batch_eps, min_samples=MIN_SAMPLES)
     shared = {"batch_size": case.batch_size, "n_jobs": cores, "random_state": 0}
-    return {"estimator": base, "n_views": 1, "min_cluster_size": 2} | shared
+    return {"estimator": base, "n_views": 1, "min_cluster_size": 2, "batches": "random"} | shared
 
 
 METHODS = (
