@@ -53,7 +53,8 @@ class Diagnosis:
     >>> diagnosis.recommendation
     'either'
     >>> print(diagnosis.line)
-    Trust these clusters as you would trust AgglomerativeClustering: the fit is one run of it on all rows.
+    Trust these clusters as you would trust AgglomerativeClustering: the fit is one run of
+    AgglomerativeClustering on all rows, and has its clusters.
     """
 
     recommendation: str
