@@ -1,6 +1,7 @@
 """How long do DBSCAN and HDBSCAN take in local batches, with how much memory, and do they find what they find alone?
 
     python -m benchmarks.speed.density                                    n = 2e4 to 2e7, all methods that are installed
+    python -m benchmarks.speed.density --cores 1                          only on one core, not on all of them as well
     python -m benchmarks.speed.density --methods CoHiRF --again           measures ours again; others are in the file
     python -m benchmarks.speed.density --tables docs/user_guide/density   writes the tables of the documentation
 
@@ -96,8 +97,8 @@ class Method:
         Returns the estimator for a number of rows.
     package : str
         The package that it needs.
-    cores : bool
-        Whether it is also run on all cores.
+    is_parallel : bool
+        Whether it is also run on several cores.
     is_compiled : bool
         Whether its kernels are compiled at their first use, and cached.
     """
@@ -105,7 +106,7 @@ class Method:
     name: str
     make: Callable[[int], Any]
     package: str = "sklearn"
-    cores: bool = False
+    is_parallel: bool = False
     is_compiled: bool = False
 
     @property
@@ -127,20 +128,20 @@ TABLES = {
         Method("DBSCAN", dbscan_of_sklearn),
         Method("GridDBSCAN", grid_dbscan, is_compiled=True),
         Method("package dbscan", partial(from_package, "dbscan", "sklDBSCAN", dbscan_settings), "dbscan"),
-        Method("CoHiRF(DBSCAN)", partial(in_batches, dbscan_of_sklearn), cores=True),
-        Method("CoHiRF(GridDBSCAN)", partial(in_batches, grid_dbscan), cores=True, is_compiled=True),
+        Method("CoHiRF(DBSCAN)", partial(in_batches, dbscan_of_sklearn), is_parallel=True),
+        Method("CoHiRF(GridDBSCAN)", partial(in_batches, grid_dbscan), is_parallel=True, is_compiled=True),
     ),
     "hdbscan": (
         Method(
             "fast_hdbscan",
             partial(from_package, "fast_hdbscan", "HDBSCAN", hdbscan_settings),
             "fast_hdbscan",
-            cores=True,
+            is_parallel=True,
             is_compiled=True,
         ),
         Method("package hdbscan", partial(from_package, "hdbscan", "HDBSCAN", hdbscan_settings), "hdbscan"),
         Method("HDBSCAN", hdbscan_of_sklearn),
-        Method("CoHiRF(HDBSCAN)", partial(in_batches, hdbscan_of_sklearn), cores=True, is_compiled=True),
+        Method("CoHiRF(HDBSCAN)", partial(in_batches, hdbscan_of_sklearn), is_parallel=True, is_compiled=True),
     ),
 }
 BY_NAME = {method.name: method for methods in TABLES.values() for method in methods}
@@ -223,7 +224,7 @@ def measure(methods: Sequence[Method], arguments: argparse.Namespace, results: R
     machine = f"{platform.machine()}, {cpu_count()} cores"
     for method in methods:
         is_chosen = method.name.startswith(tuple(arguments.methods)) and find_spec(method.package) is not None
-        for cores in sorted({1, cpu_count()}) if method.cores else (1,):
+        for cores in arguments.cores if method.is_parallel else [n for n in arguments.cores if n == 1]:
             limits = Limits(arguments.seconds, arguments.megabytes, cores)
             found: dict[int, Figures] = {}
             for n in (n for n in SIZES if n <= arguments.largest):
@@ -268,6 +269,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--methods", nargs="+", default=[""], metavar="NAME", help="those whose names begin with this")
     parser.add_argument("--again", action="store_true", help="run these methods even if they have results")
     parser.add_argument("--largest", type=float, default=SIZES[-1], help="leave out larger data")
+    parser.add_argument("--cores", nargs="+", type=int, default=sorted({1, cpu_count()}), help="numbers of cores")
     parser.add_argument("--seconds", type=float, default=300.0, help="a method gives up after so many seconds")
     parser.add_argument("--megabytes", type=float, default=8000.0, help="a method gives up if it takes more memory")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "cohirf-density", help="for data")
