@@ -93,7 +93,8 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         the paper.
     batch_size : int or "auto", default=None
         Approximate number of rows that are clustered together. The base method never sees more than 1.5 times as
-        many. None means all rows in one batch. "auto" measures the base method on small samples and chooses the
+        many; the spanning trees of HDBSCAN in local batches have at least 131,072 rows, or fewer with more than 16
+        features. None means all rows in one batch. "auto" measures the base method on small samples and chooses the
         largest batch size that stays below ``memory_limit`` and takes a reasonable time; ``verbose=1`` prints it.
     memory_limit : int or str, default=None
         For ``batch_size="auto"``: the most memory that the process and its workers may use, including what it uses
@@ -103,13 +104,12 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         Which rows are clustered together, if there are several batches. "random" batches are random rows or, for
         sources, blocks of consecutive rows. "local" batches are neighbouring rows with a halo of rows around them, so
         that each has the density of the data; clusters that reach over several batches are fused by the rows that
-        these have in common. If the base method has a radius (such as ``eps``) and there is room for halos twice as
-        wide, the clusters of DBSCAN are those of DBSCAN on all rows; so are those of HDBSCAN, up to halos that are too
-        small. "auto" means "local" for base methods that find the number of clusters themselves.
+        these have in common. If there is room for halos as wide as twice the radius ``eps``, the clusters are those of
+        DBSCAN on all rows. HDBSCAN does not run on batches: their spanning trees are joined to that of all rows. "auto"
+        means "local" for base methods that find the number of clusters themselves.
     overlap : float, default=None
-        Number of rows in the halo of a local batch, as a multiple of its other rows, where the halo does not follow
-        from a radius. None means 0.5 for HDBSCAN, whose batches have at least 131,072 rows (fewer with more than 16
-        features), and 1 for other methods.
+        For local batches whose halos do not follow from a radius: number of rows in a halo, as a multiple of the other
+        rows of the batch. None means 0.5 for HDBSCAN, and 1 for other methods.
     noise : {"label", "clusters"}, default="label"
         What becomes of a row that the base method called noise at the last level that clustered it, and that fused
         with no other row: "label" gives it the label -1, "clusters" makes it a cluster of its own, as in the paper.
@@ -119,7 +119,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         What becomes of the rows of smaller clusters: "noise" gives them the label -1, and the hierarchy keeps the
         cluster; "nearest" merges the cluster with the one that has the nearest mean, unless all are too small.
     max_iter : int, default=100
-        Largest number of levels.
+        Largest number of levels. Local batches are one level, and the fusion of their clusters is another.
     checkpoint : str or path, default=None
         Directory in which the fit stores the results of its batches. If the fit is killed, run the same call again: it
         resumes where it stopped, and returns the same labels as without the interruption. A checkpoint of other data,
@@ -309,12 +309,13 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         ----------
         X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
             The data. float32 stays float32; other types become float64. CSR matrices need a base method that supports
-            them. A source (see :func:`cohirf.open_source`) is read once, in order, batch by batch; with several
-            batches, arrays that grow with the number of rows are kept on disk, and ``labels_``, ``parents_`` and
-            ``stability_`` are memory maps. The batches of a Dask array or data frame run on the workers that hold its
-            chunks; ``labels_``, ``parents_`` and ``stability_`` are then Dask arrays with the same chunks, and
-            ``hierarchy_`` starts at the clusters of the first level. A source is fitted on a cluster if ``client`` is
-            given; its workers then read it. In-memory data is always fitted locally.
+            them. A source (see :func:`cohirf.open_source`) is read once, in order, batch by batch; for local batches,
+            up to four times, and its rows are written to a temporary file. With several batches, arrays that grow with
+            the number of rows are kept on disk, and ``labels_``, ``parents_`` and ``stability_`` are memory maps. The
+            batches of a Dask array or data frame run on the workers that hold its chunks, and ``hierarchy_`` starts at
+            the clusters of the first level; for local batches, rows are sent to this process, which forms the batches
+            and sends them to the workers. ``labels_``, ``parents_`` and ``stability_`` are Dask arrays with the same
+            chunks. A source is fitted on a cluster if ``client`` is given. In-memory data is always fitted locally.
         y : ignored
             Not used; present for scikit-learn's conventions.
         sample_weight : array, shape (n_samples,), optional

@@ -49,7 +49,7 @@ def test_rows_dealt_in_blocks_are_dealt_as_all_at_once(reach, monkeypatch):
     at_once = parts(batches_of(UNIFORM, reach=reach))
     monkeypatch.setattr(local_batches, "DEALT_ROWS", 700)
     assert parts(batches_of(UNIFORM, reach=reach)) == at_once
-    monkeypatch.setattr(local_batches, "KNOWN_BLOCKS", 1)
+    monkeypatch.setattr(local_batches, "KNOWN_BYTES", 1)
     assert parts(batches_of(UNIFORM, reach=reach)) == at_once
 
 
@@ -108,7 +108,7 @@ def test_rows_of_a_spot_are_in_halos_of_all_other_batches_of_it():
     batches = batches_of(HARD["one spot"])
     for number, halo in enumerate(parts(batches)[1]):
         shared = np.bincount(batches.find_batches(np.array(halo)), minlength=batches.n_batches)
-        assert (np.delete(shared, number) >= 3).all()
+        assert (np.delete(shared, number) >= 1).all()
 
 
 def test_other_entropy_leaves_out_other_rows():

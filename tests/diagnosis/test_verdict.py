@@ -144,7 +144,7 @@ def test_neighbours_should_be_together(facts, together, answer, tone):
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"), [("exact", "overlap so far that the clusters are those of DBSCAN"), ("spanning", "spanning tree")]
+    ("kind", "said"), [("exact", "the clusters are those of DBSCAN"), ("spanning", "spanning tree")]
 )
 def test_local_batches_that_find_the_clusters_of_all_rows_are_the_base_method(facts, kind, said):
     found = replace(DIFFERENT, base="DBSCAN")

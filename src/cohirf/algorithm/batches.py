@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import IntArray, index_dtype
 
@@ -77,6 +78,13 @@ class Run:
     def index(self, offsets: IntArray) -> IntArray:
         """Return the indices of the rows at ``offsets``."""
         return offsets + self.start if self.indices is None else self.indices[offsets]
+
+    def with_halos(self) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield the indices of the rows of each local batch, and of its halo."""
+        assert self.indices is not None
+        assert self.halos is not None
+        for (start, stop), halo in zip(pairwise(self.bounds.tolist()), self.halos, strict=True):
+            yield self.indices[start:stop], halo
 
     def among(self, active: IntArray | None) -> Run:
         """Return the run with other indices: those of the rows that are at its indices in ``active``."""
@@ -233,6 +241,17 @@ class LocalBatches:
     def starts(self) -> IntArray:
         """Numbers of the batches."""
         return np.arange(self.n_batches)
+
+    def only(self, kept: NDArray[np.bool_]) -> LocalBatches:
+        """Return the batches of the positions that are kept, which are numbered anew."""
+        number = np.cumsum(kept) - 1
+        of_home, of_halo = kept[self.home], kept[self.halo]
+        return LocalBatches(
+            home=number[self.home[of_home]],
+            bounds=np.append(0, np.cumsum(of_home))[self.bounds],
+            halo=number[self.halo[of_halo]],
+            halo_bounds=np.append(0, np.cumsum(of_halo))[self.halo_bounds],
+        )
 
     def without_halos(self) -> LocalBatches:
         """Return the batches with empty halos."""

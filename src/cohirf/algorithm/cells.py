@@ -17,12 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.extmath import randomized_svd
 
 from cohirf.algorithm.grouping import IntArray, index_dtype
 
 FloatArray = NDArray[np.float64]
 
 MAX_AXES = 10  # of more features, the principal axes with most variance are split
+AXES_ROWS = 2**12  # rows from which the principal axes are computed
+DENSE_FEATURES = 2**10  # with more features, sparse rows are not centred for that, so that they stay sparse
 LARGEST_CELL = 1.3  # rows of a cell, in multiples of the mean: rows are dealt by lot if no axis divides them so evenly
 NEAR = 2.0  # rows around a cell that its parts look through, in multiples of the halo
 
@@ -44,10 +47,12 @@ class Axes:
         mean = np.asarray(sample.mean(axis=0), dtype=np.float64).ravel()
         if sample.shape[1] <= MAX_AXES:
             return cls(mean, None)
-        product = sample.T @ sample
-        dense = product.toarray() if sparse.issparse(product) else np.asarray(product, dtype=np.float64)
-        _, vectors = np.linalg.eigh(dense / sample.shape[0] - np.outer(mean, mean))
-        return cls(mean, vectors[:, ::-1][:, :MAX_AXES].copy())
+        some = sample[:: -(-sample.shape[0] // AXES_ROWS)]
+        if sparse.issparse(some) and sample.shape[1] <= DENSE_FEATURES:
+            some = some.toarray()
+        some = some.astype(np.float64) if sparse.issparse(some) else some - mean
+        _, _, directions = randomized_svd(some, min(MAX_AXES, some.shape[0]), random_state=0)
+        return cls(mean, np.ascontiguousarray(directions.T))
 
     def measure(self, X: Any) -> FloatArray:
         """Return the coordinates of rows on the axes."""
@@ -64,8 +69,9 @@ class Split:
     high: FloatArray
     reach: float  # widest halo of its cells
     cell: int = -1
-    axis: int = -1  # the number of axes means: rows are dealt by lot, as no axis divides them
+    axis: int = -1  # the number of axes means: rows are assigned at random, as no axis divides them
     threshold: float = 0.0
+    shares: tuple[float, float] = (1.0, 1.0)  # share of each side's rows that may be in halos of the other
     left: Split | None = None
     right: Split | None = None
 
@@ -78,9 +84,9 @@ class Split:
 
 @dataclass(frozen=True)
 class Dealt:
-    """A block of rows from ``start`` on: the cell that each is at home in, and pairs of rows and cells around them.
+    """A block of rows from ``start`` on: the cell that each is at home in, and pairs of rows and cells.
 
-    A row is in the halo of the cell beside it.
+    The first of the ``rows`` is in the halo of the first of the ``cells``, and so on.
     """
 
     start: int
@@ -157,13 +163,23 @@ class Cells:
             if node.left is None or node.right is None:
                 yield node.cell, home, near
                 continue
-            by_lot = node.axis == n_axes
-            value = lots[home] if by_lot else points[home, node.axis]
+            at_random = node.axis == n_axes
+            value = lots[home] if at_random else points[home, node.axis]
             is_left = value < node.threshold
-            for part, of_part in ((node.right, ~is_left), (node.left, is_left)):
-                beside = home[~of_part] if by_lot else home[~of_part & (np.abs(value - node.threshold) <= part.reach)]
+            for part, of_part, share in ((node.right, ~is_left, node.shares[0]), (node.left, is_left, node.shares[1])):
+                if at_random:
+                    beside = home[~of_part & (other_lots(value) < share)]
+                else:
+                    beside = home[~of_part & (np.abs(value - node.threshold) <= part.reach)]
                 around = np.concatenate([near, beside])
-                stack.append((part, home[of_part], around[part.distance(points[around]) <= part.reach**2]))
+                around = around[part.distance(points[around]) <= part.reach**2]
+                if of_part.any() or len(around):
+                    stack.append((part, home[of_part], around))
+
+
+def other_lots(lots: FloatArray) -> FloatArray:
+    """Return random numbers that do not depend on the first digits of the given ones."""
+    return (lots * 2**20) % 1
 
 
 class _Builder:
@@ -197,12 +213,18 @@ class _Builder:
         axis, threshold = self._choose_split(home, n_cells, lots)
         is_left = self._points[home, axis] < threshold
         n_left = _share_cells(n_cells, int(is_left.sum()), len(home))
+        shares = (1.0, 1.0)
+        if axis == n_axes and self._reach is None:
+            # each row is as near to each cell on the other side as any other, and would be in all of their halos
+            n_most = self._overlap * len(home) / n_cells
+            shares = (min(1.0, n_most / max(1, is_left.sum())), min(1.0, n_most / max(1, (~is_left).sum())))
+        is_shared = other_lots(self._points[home, n_axes]) < np.where(is_left, *shares)
         parts = []
         for side, of_part, n_of_part in ((0, is_left, n_left), (1, ~is_left, n_cells - n_left)):
-            inner = _cut(bounds, axis, threshold, side)
-            parts.append(self.split(home[of_part], np.concatenate([near, home[~of_part]]), inner, n_of_part))
+            around = np.concatenate([near, home[~of_part & is_shared]])
+            parts.append(self.split(home[of_part], around, _cut(bounds, axis, threshold, side), n_of_part))
         left, right = parts
-        return Split(low, high, max(left.reach, right.reach), -1, axis, threshold, left, right)
+        return Split(low, high, max(left.reach, right.reach), -1, axis, threshold, shares, left, right)
 
     def _halo_width(self, distance: FloatArray, n_home: int) -> float:
         """Return the width of the halo of a cell, given the squared distances of the sampled rows around it."""

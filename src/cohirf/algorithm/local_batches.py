@@ -29,11 +29,12 @@ from cohirf.algorithm.storage import ArrayRows, Rows, SomeRows, Storage
 
 # rows on which cells are built: so many, and so many for each cell; or all, if the data has fewer
 SAMPLED_ROWS, SAMPLED_PER_CELL = 2**14, 256
-DEALT_ROWS = 2**18  # rows that are dealt to cells at a time
-KNOWN_BLOCKS = 128  # so many blocks of dealt rows are kept in memory, about 10 bytes per row
+# rows that are dealt to cells at a time: so many, or so many for each cell, because a block visits all cells
+DEALT_ROWS, DEALT_PER_CELL = 2**18, 32
+KNOWN_BYTES = 2**28  # blocks of dealt rows are kept in memory up to this size
 GOLDEN = 0.6180339887498949
 LARGEST_BATCH = 1.5  # in units of the batch size
-# With a radius, cells are so many times as small that each has room for a halo of that width; the largest that have.
+# With a radius, cells have this fraction (1 / 4, ...) of the batch size: the largest that leaves room for the halos.
 SMALLER_CELLS = (4.0, 1.5, 2.0, 3.0)
 
 
@@ -107,14 +108,16 @@ def plan_cells(rows: _FilledRows, locality: Locality) -> tuple[Cells, bool]:
     if n_rows <= LARGEST_BATCH * size:
         return Cells.build(sample, lots, 1), True
     if locality.reach is not None:
-        build = partial(Cells.build, sample, lots, reach=locality.reach, most=LARGEST_BATCH * size * n_sampled / n_rows)
+        most = LARGEST_BATCH * size * n_sampled / n_rows
+        build = partial(Cells.build, sample, lots, reach=locality.reach, most=most)
         # if the smallest cells have no room for a halo of this width, larger ones have none either
         smallest, *larger = SMALLER_CELLS
         with suppress(NoRoomError):
             cells = build(math.ceil(smallest * n_rows / size))
             for smaller in larger:
                 with suppress(NoRoomError):
-                    return build(math.ceil(smaller * n_rows / size)), True
+                    cells = build(math.ceil(smaller * n_rows / size))
+                    break
             return cells, True
     return Cells.build(sample, lots, math.ceil((1 + locality.overlap) * n_rows / size), overlap=locality.overlap), False
 
@@ -152,6 +155,7 @@ class _Dealer:
     def __init__(self, rows: _FilledRows, cells: Cells, locality: Locality, engine: Engine) -> None:
         self._rows, self._cells, self._locality, self._engine = rows, cells, locality, engine
         self._known: dict[int, Dealt] = {}
+        self._known_bytes = 0
         # share of the rows in the halo of each cell that are kept, so that no batch is too large
         self._share = np.ones(cells.n_cells)
         self.is_thinned = False  # whether some halos were too large, and a random part of their rows was left out
@@ -188,20 +192,21 @@ class _Dealer:
 
     def _blocks(self) -> Iterator[Dealt]:
         """Yield blocks of dealt rows, in order."""
-        blocks = list(row_blocks(self._rows.n_rows, DEALT_ROWS))
+        blocks = list(row_blocks(self._rows.n_rows, max(DEALT_ROWS, DEALT_PER_CELL * self._cells.n_cells)))
         new = [block for block in blocks if block.start not in self._known]
         shared = replace(self._rows, values=self._engine.share(self._rows.values))
         tasks = ((shared, self._cells, self._locality.entropy, block) for block in new)
         found = iter(self._engine.run(deal_block, tasks, len(new))) if new else iter(())
         for block in blocks:
             dealt = self._known[block.start] if block.start in self._known else next(found)
-            if len(self._known) < KNOWN_BLOCKS:
+            if block.start not in self._known and self._known_bytes < KNOWN_BYTES:
                 self._known[block.start] = dealt
+                self._known_bytes += dealt.home.nbytes + dealt.rows.nbytes + dealt.cells.nbytes
             if self._leaves_rows_out:
                 lots = self._rows.draw_lots(dealt.rows, self._locality.entropy)
                 # Another lot in each cell, from bits of the lots that do not decide where rows are at home: rows of one
                 # spot that are dealt to several cells by lot are in the halos of all of them.
-                kept = (lots * 2**20 + dealt.cells * GOLDEN) % 1 < self._share[dealt.cells]
+                kept = (lots * 2**36 + dealt.cells * GOLDEN) % 1 < self._share[dealt.cells]
                 dealt = replace(dealt, rows=dealt.rows[kept], cells=dealt.cells[kept])
             yield dealt
 

@@ -37,11 +37,13 @@ def find_reach(method: Any) -> float | None:
 def links_every_row(method: Any) -> bool:
     """Return whether any two rows within the radius of a method are in one cluster, as in single linkage."""
     parameters = method.get_params(deep=False) if hasattr(method, "get_params") else {}
-    return parameters.get("linkage") == "single"
+    return parameters.get("linkage") == "single" and parameters.get("distance_threshold") is not None
 
 
 def _is_wide(parameters: dict[str, Any]) -> bool:
     metric, p = parameters.get("metric", "euclidean"), parameters.get("p")
+    if parameters.get("metric_params"):  # such as weights of features
+        return False
     if metric == "minkowski":
         return p is None or p <= 2
     return metric in WIDE_METRICS

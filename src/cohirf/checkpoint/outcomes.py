@@ -11,7 +11,6 @@ import math
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -175,10 +174,7 @@ def check_trees(entry: JournalEntry, run: Run) -> None:
     """Raise ValueError if an entry does not have the spanning trees of the batches of a run."""
     trees = entry.outcome
     assert isinstance(trees, SpannedRun)  # because both are at level 0
-    assert run.indices is not None
-    assert run.halos is not None
-    bounds = zip(pairwise(run.bounds.tolist()), run.halos, strict=True)
-    batches = [np.concatenate([run.indices[start:stop], halo]) for (start, stop), halo in bounds]
+    batches = [np.concatenate(parts) for parts in run.with_halos()]
     same_rows = np.array_equal(trees.rows, np.concatenate(batches))
     if not same_rows or not np.array_equal(trees.batch_sizes, np.diff(run.bounds)):
         raise ValueError("spanning trees do not have the rows of their batches")

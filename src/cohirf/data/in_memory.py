@@ -37,7 +37,7 @@ class ArrayWeights(population.ArrayWeights):
 
 @dataclass(frozen=True)
 class InMemory:
-    """An array or CSR matrix ``X``; batches are random."""
+    """An array or CSR matrix ``X``; batches are random or local."""
 
     X: Any
     column_means: NDArray[np.floating[Any]] | None = None

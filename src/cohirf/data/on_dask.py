@@ -2,7 +2,8 @@
 
 The data is rechunked so that each run of batches is one chunk, and the contraction of a run is one task. Only the
 survivors of each run are sent to the client. After the fit, the results of each row are looked up on its worker, in a
-small table with one entry per leaf.
+small table with one entry per leaf. Local batches are formed on the client, which keeps their rows on its disk and
+sends them to the workers.
 
 Some Dask arrays in this file hold one Python object per chunk (such as a contracted run) instead of an array block;
 Dask does not look inside chunks.
@@ -21,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.batches import count_batches
-from cohirf.algorithm.engine import Engine, SerialEngine
+from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere, RowResults, Tree
 from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows, FitState, contract_level, make_tasks, split_level
 from cohirf.algorithm.runs import ContractedRun, Survivors
-from cohirf.algorithm.storage import take_in_order
+from cohirf.algorithm.storage import ArrayRows, take_in_order
 from cohirf.data.dask_arrays import LazyDaskSource, compute_unoptimised, is_dask
 from cohirf.data.data import Setup
 from cohirf.data.in_memory import ArrayWeights, InMemory, check_array_weights
@@ -158,8 +159,13 @@ class OnDask:
 
     def _contract_local_batches(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:
         """Contract local batches on the cluster; they are formed, and their rows are kept, on the client's disk."""
-        engine = self.later_engine(setup.n_jobs)
-        first_level = contract_local_batches(self.rows, _load(weights, self.rows.n_rows), setup, SerialEngine(), engine)
+        storage = ScratchStorage()
+        here = storage.matrix(self.rows.n_rows, self.n_features, self.dtype)
+        for start, stop in pairwise(np.cumsum((0, *self.rows.array.chunks[0])).tolist()):  # computes each chunk once
+            here[start:stop] = self.rows.take(np.arange(start, stop))
+            storage.release()
+        weights_here, engine = _load(weights, self.rows.n_rows), self.later_engine(setup.n_jobs)
+        first_level = contract_local_batches(ArrayRows(here), weights_here, setup, LocalEngine(setup.n_jobs), engine)
         return LoadedFirstLevel(**vars(first_level), chunks=self.rows.array.chunks[0])
 
 

@@ -14,7 +14,7 @@ from cohirf.diagnosis.base_alone import K_MEANS, Comparison, compare_with_base, 
 from cohirf.diagnosis.problems import find_problem
 from cohirf.diagnosis.sample import DiagnosisSample, draw_sample
 from cohirf.diagnosis.scores import SampleDistances
-from cohirf.diagnosis.verdict import Facts, Finding, advise, in_one_line, recommend, verdict, why_not_comparable
+from cohirf.diagnosis.verdict import WHOLE, Facts, Finding, advise, in_one_line, recommend, verdict, why_not_comparable
 
 WIDTH = 100
 
@@ -101,7 +101,7 @@ def diagnose_model(model: Any, classes: IntArray | None = None) -> Diagnosis:
         problem=find_problem(model, np.array(sizes, dtype=np.int64), n_noise),
         as_published=model.n_clusters == "levels",
         n_batches=model.diagnostics_[0].n_batches,
-        kind=model.diagnostics_[0].kind,
+        kind=find_kind(model, n_noise),
     )
     return Diagnosis(
         recommendation=recommend(facts),
@@ -130,6 +130,13 @@ def is_one_run(model: Any, n_noise: int) -> bool:
     views_differ = model._count_view_features() < model._count_relevant()
     is_deterministic = BaseMethod.of(model._base_method()).is_deterministic
     return bool(is_whole and is_deterministic and not views_differ and first.rows_out == model.n_clusters_ + n_noise)
+
+
+def find_kind(model: Any, n_noise: int) -> str:
+    """Return the kind of the first level; "local" for exact levels after which clusters were merged or left out."""
+    kind = str(model.diagnostics_[0].kind)
+    is_kept = model.diagnostics_[-1].rows_out == model.n_clusters_ + n_noise and model.noise == "label"
+    return "local" if kind in WHOLE and not is_kept else kind
 
 
 def _indent(text: str, first: str = "  ") -> str:

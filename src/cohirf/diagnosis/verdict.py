@@ -49,7 +49,7 @@ class Facts:
     n_batches : int
         Number of batches of the first level.
     kind : str
-        Kind of the first level, as in ``LevelRecord``.
+        Kind of the first level, as in ``LevelRecord``; "local" if what the base method found was merged afterwards.
     """
 
     comparison: Comparison
@@ -236,8 +236,8 @@ def _say_why_whole(facts: Facts) -> str:
     base = facts.comparison.base
     if facts.kind == "exact":
         return (
-            f"The {facts.n_batches:,} local batches overlap so far that the clusters are those of {base} on all rows; "
-            f"only a row between two clusters can be in the other one"
+            f"The {facts.n_batches:,} local batches have all rows that their labels depend on, so the clusters are "
+            f"those of {base} on all rows; only a border row that is near to two clusters may be in the other one"
         )
     if facts.kind == "spanning":
         return (

@@ -227,7 +227,9 @@ class Fit:
         links, local = first_level.links, first_level.local
         if first_level.known is not None:
             return "spanning"
-        return "exact" if local.is_exact and self._one_link_is_enough(links) else "local"
+        if local.n_batches == 1:
+            return "all"
+        return "exact" if local.is_exact and (self._one_link_is_enough(links) or len(local.halo) == 0) else "local"
 
     def _one_link_is_enough(self, links: Links | None) -> bool:
         """Return whether a single row in common makes clusters of two batches one.

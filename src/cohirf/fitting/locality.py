@@ -7,21 +7,24 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.pipeline import Pipeline
 
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.algorithm.grouping import row_blocks
 from cohirf.algorithm.local_batches import Locality
 from cohirf.algorithm.reach import find_reach
 from cohirf.data import Data
 from cohirf.fitting.spanning_labels import SpanningLabels
+from cohirf.optional import import_optional
 from cohirf.spanning.settings import settings_of
 
 # A spanning tree takes about 300 bytes per row, and the larger a batch, the fewer edges of the tree of all rows leave
-# it. So its batches have at least so many rows, or fewer with more features than this, where it takes longer.
+# it. So its batches have at least so many rows. With more features than this, a tree takes longer, and they have fewer.
 SPANNED_ROWS, SPANNED_FEATURES = 2**17, 16
 OVERLAP, SPANNED_OVERLAP = 1.0, 0.5
+SPARSE_FEATURES = 256
+MAX_SPANNED = 2**30 - 1  # the nodes of the tree of merges are numbered by 32-bit integers
 
 
 def choose_locality(
@@ -36,7 +39,12 @@ def choose_locality(
         return None, None
     if model.batches == "auto" and not finds_number(views.method.prototype):
         return None, None
-    labelling = choose_labelling(data, contraction)
+    if isinstance(views.method.prototype, Pipeline):
+        raise ValueError(  # noqa: TRY004 - not a wrong type, but a wrong combination
+            'batches="local" cannot be combined with a pipeline: its first steps would treat each batch differently. '
+            'Transform X before the fit, or use batches="random".'
+        )
+    labelling = choose_labelling(data, n_rows, contraction)
     overlap = OVERLAP if labelling is None else SPANNED_OVERLAP
     if labelling is not None:
         batch_size = max(batch_size, int(SPANNED_ROWS * min(1.0, math.sqrt(SPANNED_FEATURES / data.n_features))))
@@ -45,14 +53,19 @@ def choose_locality(
     return Locality(batch_size, overlap, reach, views.entropy), labelling
 
 
-def choose_labelling(data: Data, contraction: Contraction) -> SpanningLabels | None:
-    """Return what labels all local batches in one go: HDBSCAN's spanning trees. None for other base methods.
-
-    HDBSCAN has rules of its own for missing values and sparse rows, which spanning trees do not know.
-    """
+def choose_labelling(data: Data, n_rows: int, contraction: Contraction) -> SpanningLabels | None:
+    """Return what labels all local batches in one go: HDBSCAN's spanning trees. None for other base methods."""
     settings = settings_of(contraction.views.method.prototype)
-    if settings is None or not _sees_everything(data, contraction) or _has_rules_of_its_own(data):
+    if settings is None or not _sees_everything(data, contraction):
         return None
+    if data.n_features > SPARSE_FEATURES and sparse.issparse(data.take(np.arange(1))):
+        return None  # dense batches of so many features might not fit into memory
+    if n_rows > MAX_SPANNED:
+        raise ValueError(
+            f'HDBSCAN in local batches takes at most {MAX_SPANNED:,} rows, and X has {n_rows:,}: use batches="random", '
+            f"or DBSCAN."
+        )
+    import_optional("numba", "fast", 'HDBSCAN in local batches (batches="random" has others)')
     return SpanningLabels(settings)
 
 
@@ -60,16 +73,6 @@ def _sees_everything(data: Data, contraction: Contraction) -> bool:
     """Return whether the base method clusters each batch once, with all features."""
     views = contraction.views
     return views.n_features == data.n_features and views.n_runs(data.n_features) == 1
-
-
-def _has_rules_of_its_own(data: Data) -> bool:
-    """Return whether rows are sparse, or have missing values."""
-    if sparse.issparse(data.take(np.arange(1))):
-        return True
-    if data.column_means is None:
-        return False
-    blocks = row_blocks(data.rows.n_rows)
-    return any(bool(np.isnan(data.rows.take(np.arange(block.start, block.stop))).any()) for block in blocks)
 
 
 def finds_number(estimator: Any) -> bool:

@@ -6,17 +6,19 @@ HDBSCAN on a batch alone would be another method: a batch inside a large cluster
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
 from cohirf.algorithm.batches import LocalBatches, Run, cut_into_runs
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.runs import RunTask
-from cohirf.optional import import_optional
+from cohirf.algorithm.storage import Rows
 from cohirf.spanning.settings import Settings
 from cohirf.spanning.spanned_run import SpannedRun
 
@@ -28,12 +30,21 @@ class SpanningLabels:
     settings: Settings
 
     def __call__(self, active: ActiveRows, batches: LocalBatches, engine: Engine) -> IntArray:
-        """Return the label of each active row, -1 for noise."""
-        import_optional("numba", "fast", "HDBSCAN in local batches")
+        """Return the label of each active row, -1 for noise and, as in scikit-learn, for rows with missing values."""
+        complete = _find_complete(active)
+        if complete.all():
+            return self._label(active, batches, engine)
+        labels = np.full(active.n_rows, -1, dtype=np.int32)
+        if complete.any():
+            rows = replace(active, index=active.at(np.flatnonzero(complete)))
+            labels[complete] = self._label(rows, batches.only(complete), engine)
+        return labels
+
+    def _label(self, active: ActiveRows, batches: LocalBatches, engine: Engine) -> IntArray:
         from cohirf.spanning.label_runs import label_runs
 
         runs = self._span(active, batches, engine)
-        return label_runs(runs, active.n_rows, lambda rows: active.values.take(active.at(rows)), self.settings)
+        return label_runs(runs, active.n_rows, lambda rows: _read(active.values, active.at(rows)), self.settings)
 
     def _span(self, active: ActiveRows, batches: LocalBatches, engine: Engine) -> Iterator[SpannedRun]:
         """Yield the spanning trees of each run; its rows are positions among the active rows."""
@@ -52,17 +63,26 @@ def span_batches(task: RunTask, run: Run, min_samples: int) -> SpannedRun:
 
     assert task.values is not None
     trees = []
-    for own, named in zip(_batches(task.run), _batches(run), strict=True):
-        core, edges = find_edges(np.concatenate([task.values.take(rows) for rows in own]), min_samples)
+    for own, named in zip(task.run.with_halos(), run.with_halos(), strict=True):
+        if len(named[0]) + len(named[1]) == 0:
+            continue
+        core, edges = find_edges(np.concatenate([_read(task.values, rows) for rows in own]), min_samples)
         rows = np.concatenate(named)
         trees.append((rows, core, rows[edges.one], rows[edges.two], edges.lengths))
     rows, core, one, two, lengths = (np.concatenate(parts) for parts in zip(*trees, strict=True))
     return SpannedRun(rows, core, one, two, lengths, np.diff(run.bounds))
 
 
-def _batches(run: Run) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield the indices of the rows of each batch, and of its halo."""
-    assert run.indices is not None
-    assert run.halos is not None
-    for (start, stop), halo in zip(pairwise(run.bounds.tolist()), run.halos, strict=True):
-        yield run.indices[start:stop], halo
+def _read(values: Rows, rows: IntArray) -> NDArray[Any]:
+    """Return rows as a dense array."""
+    X = values.take(rows)
+    return X.toarray() if sparse.issparse(X) else np.asarray(X)
+
+
+def _find_complete(active: ActiveRows) -> NDArray[np.bool_]:
+    """Return which of the active rows have no missing values."""
+    complete = np.ones(active.n_rows, dtype=bool)
+    for block in row_blocks(active.n_rows):
+        X = active.values.take(active.at(np.arange(block.start, block.stop)))
+        complete[block] = True if sparse.issparse(X) else ~np.isnan(X).any(axis=1)
+    return complete
