@@ -448,3 +448,31 @@ def test_dbscan_resumes_with_its_core_rows(rings, tmp_path):
     assert resumable.fit(in_local_batches(base, 80, checkpoint=tmp_path / "fit"), RINGS, stop_at=5)[0] is None
     resumed, _ = resumable.fit(in_local_batches(base, 80, checkpoint=tmp_path / "fit"), RINGS)
     assert result(resumed) == result(rings)
+
+
+def test_a_pipeline_cannot_have_local_batches():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    with pytest.raises(ValueError, match="cannot be combined with a pipeline"):
+        in_local_batches(make_pipeline(StandardScaler(), DBSCAN()), 50).fit(X)
+
+
+def test_weighted_distances_are_not_said_to_be_exact():
+    X = np.random.default_rng(0).uniform(size=(600, 2))
+    base = DBSCAN(eps=0.01, metric="minkowski", p=2, metric_params={"w": np.array([0.03, 0.03])})
+    assert in_local_batches(base, 100).fit(X).diagnostics_[0].kind == "local"
+
+
+def test_many_rows_on_one_spot_are_dealt_in_time_that_grows_with_the_rows():
+    X = np.ones((4000, 2))
+    active, place = ActiveRows(ArrayRows(X)), Locality(100, 1.0, None, root_entropy(0))
+    batches = make_local_batches(active, place, None, MemoryStorage())
+    assert len(batches.home) == 4000
+    assert len(batches.halo) < 3 * 4000  # not one for each of the 80 cells
+
+
+def test_clusters_that_were_merged_afterwards_are_not_said_to_be_those_of_dbscan():
+    X, _ = make_blobs(1500, centers=9, cluster_std=0.3, center_box=(-20, 20), random_state=0)
+    kinds = {options: in_local_batches(DBSCAN(eps=0.4), 300, n_clusters=options).fit(X) for options in (None, 2)}
+    assert all(model.diagnostics_[0].kind == "exact" for model in kinds.values())
+    assert "those of DBSCAN on all rows" in kinds[None].diagnose().line
+    assert "those of DBSCAN on all rows" not in kinds[2].diagnose().line

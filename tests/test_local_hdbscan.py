@@ -1,0 +1,99 @@
+"""HDBSCAN in local batches: its own labels, from the spanning trees of the batches."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.cluster import HDBSCAN
+from sklearn.datasets import make_moons
+from sklearn.metrics import adjusted_rand_score
+
+from cohirf import CoHiRF, open_source
+from cohirf.fitting import locality
+from resumable import result
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+BASE = HDBSCAN(min_cluster_size=30, copy=True)
+
+
+@pytest.fixture(autouse=True)
+def several_batches(monkeypatch):
+    pytest.importorskip("numba")
+    monkeypatch.setattr(locality, "SPANNED_ROWS", 1)
+
+
+@pytest.fixture(scope="module")
+def moons():
+    rng = np.random.default_rng(0)
+    return np.concatenate([make_moons(1500, noise=0.05, random_state=0)[0], rng.uniform(-1.5, 2.5, (150, 2))])
+
+
+@pytest.fixture(scope="module")
+def alone(moons):
+    return BASE.fit_predict(moons)
+
+
+def fit(X, **options):
+    return CoHiRF(BASE, batch_size=400, random_state=0, **options).fit(X)
+
+
+def test_the_clusters_are_those_of_all_rows(moons, alone):
+    model = fit(moons)
+    first, fused = model.diagnostics_
+    assert (first.kind, fused.kind) == ("spanning", "fused")
+    assert first.n_batches == 7
+    assert first.base_seconds > 0
+    assert adjusted_rand_score(model.labels_, alone) > 0.99
+    assert ((model.labels_ < 0) == (alone < 0)).mean() > 0.99
+    clustered = model.labels_ >= 0
+    assert adjusted_rand_score(model.hierarchy_.cut(level=2)[clustered], model.labels_[clustered]) == 1
+    assert "spanning tree" in model.diagnose().line
+
+
+def test_sources_jobs_and_sparse_rows_change_nothing(moons):
+    labels = fit(moons).labels_
+    assert (fit(open_source(moons)).labels_ == labels).all()
+    assert (fit(moons, n_jobs=2).labels_ == labels).all()
+    assert (fit(sparse.csr_matrix(moons)).labels_ == labels).all()
+
+
+def test_rows_with_missing_values_are_noise_and_change_nothing_else(moons):
+    missing = np.arange(0, len(moons), 50)
+    X = moons.copy()
+    X[missing, 0] = np.nan
+    model = fit(X)
+    others = np.delete(np.arange(len(X)), missing)
+    assert model.diagnostics_[0].kind == "spanning"
+    assert (model.labels_[missing] == -1).all()
+    assert adjusted_rand_score(model.labels_[others], BASE.fit_predict(X[others])) > 0.99
+
+
+def test_a_fit_goes_on_with_the_spanning_trees_of_its_checkpoint(moons, tmp_path, monkeypatch):
+    from cohirf.fitting import spanning_labels
+
+    calls = []
+    span = spanning_labels.span_batches
+
+    def stop_at_the_fourth(*task):
+        calls.append(task)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return span(*task)
+
+    monkeypatch.setattr(spanning_labels, "span_batches", stop_at_the_fourth)
+    with pytest.raises(KeyboardInterrupt):
+        fit(moons, checkpoint=tmp_path / "fit")
+    resumed = fit(moons, checkpoint=tmp_path / "fit")
+    assert len(calls) == 4 + 4  # of seven batches, three were in the journal
+    assert result(resumed) == result(fit(moons))
+
+
+def test_more_rows_than_the_tree_can_number_are_refused(moons, monkeypatch):
+    monkeypatch.setattr(locality, "MAX_SPANNED", 1000)
+    with pytest.raises(ValueError, match=r"at most 1,000 rows, and X has 1,650"):
+        fit(moons)
+
+
+def test_clusters_that_were_merged_afterwards_are_not_said_to_be_those_of_the_method(moons):
+    merged = fit(moons, n_clusters=1)
+    assert merged.diagnostics_[0].kind == "spanning"
+    assert "spanning tree" not in merged.diagnose().line
