@@ -101,6 +101,7 @@ def diagnose_model(model: Any, classes: IntArray | None = None) -> Diagnosis:
         as_published=model.n_clusters == "levels",
         n_batches=model.diagnostics_[0].n_batches,
         kind=model.diagnostics_[0].kind,
+        is_part=sample.is_part,
     )
     return Diagnosis(
         recommendation=recommend(facts),
