@@ -8,9 +8,8 @@ eight (data sets of at least 400 rows). What diagnose() says without classes is 
 Rand index of the model, and the mean one of three runs of the base method, both on the rows that diagnose() looked at,
 with each noise row as a cluster of its own. K-Means alone has ten starts. DBSCAN and HDBSCAN run on all rows, and all
 rows count: a cluster can be cut at the border of the region that diagnose() looks at. Differences of at most 0.02 are
-ties.
-"use the base method alone" is right unless CoHiRF is better, and "either" is right if there is a tie. Fits that are one
-run of a deterministic base method on all rows, about which diagnose() is right by construction, are left out.
+ties. "use the base method alone" is right unless CoHiRF is better, and "either" is right if there is a tie. Fits that
+are one run of a deterministic base method on all rows, about which diagnose() is right by construction, are left out.
 
 The two thresholds are also chosen for each data set from the other ones: those with the most statements, of which 90 %
 are right. Fits with the defaults around K-Means are treated apart: too few of their statements were right, so that
@@ -19,7 +18,8 @@ and the base method differ.
 
 With ``--whole``: DBSCAN and HDBSCAN in local batches, which have 3/8 or 3/16 of at most 5,000 rows, on five data sets.
 diagnose() says "either" of all fits of kind "exact" and "spanning", whatever it measures. HDBSCAN would have a single
-batch on so few rows. So its lower bound of the batch size is lifted here, and more edges of its spanning tree are missed.
+batch on so few rows. So its lower bound of the batch size is lifted here, and more edges of its spanning tree are
+missed.
 
 Large data sets are sampled, each time other rows. Results go to a file, one line each, and are not computed again.
 """
@@ -176,18 +176,17 @@ def print_whole(cases: list[tuple[str, str, Figures]]) -> None:
     """Print how often the statement about the kinds "exact" and "spanning" is right, and what the kinds are."""
     for kind in dict.fromkeys(figures.get("kind", ONE_RUN) for *_, figures in cases):
         of_kind = [case for case in cases if case[-1].get("kind", ONE_RUN) == kind]
-        matches = [figures.get("matches", 1.0) for *_, figures in of_kind]
-        names = ", ".join(dict.fromkeys(name for name, *_ in of_kind))
-        print(f"{kind}: {len(of_kind)} fits ({names})")
-        print(
-            f"  adjusted Rand index with the base method on all rows: {', '.join(f'{m:.3f}' for m in sorted(matches))}"
-        )
+        matches = ", ".join(f"{match:.3f}" for match in sorted(figures.get("matches", 1.0) for *_, figures in of_kind))
+        print(f"{kind}: {len(of_kind)} fits ({', '.join(dict.fromkeys(name for name, *_ in of_kind))})")
+        print(f"  adjusted Rand index with the base method on all rows: {matches}")
     print_statements([case for case in cases if case[-1].get("kind") in WHOLE])
 
 
 def print_left_out(cases: list[tuple[str, str, Figures]]) -> None:
     """Judge each data set with thresholds that were chosen on the others."""
-    differing = [case for case in cases if case[-1]["same"] is not None and case[-1]["same"] < SAME]
+    # the thresholds have no effect on local batches
+    others = [case for case in cases if case[-1].get("kind") != "local"]
+    differing = [case for case in others if case[-1]["same"] is not None and case[-1]["same"] < SAME]
     for title, judged in (("not judged by diagnose()", False), ("judged", True)):
         of_title = [(name, figures) for name, kind, figures in differing if is_judged(kind) == judged]
         if of_title:

@@ -114,8 +114,8 @@ def recommend(facts: Facts) -> str:
     if facts.finds_number and found.noise[0] > found.noise[1] + MORE_NOISE:
         return ALONE
     if facts.may_cut:
-        # The rule below said of three fits in local batches that they lost clusters of DBSCAN. On all rows, DBSCAN found
-        # nearly the same clusters as the fit.
+        # The rule below said of three fits in local batches that they had lost clusters of DBSCAN. On all rows, DBSCAN
+        # was not better in any of the three.
         return UNKNOWN
     return ALONE if is_lost(found.agreement - found.reproducibility, found.silhouette) else UNKNOWN
 
