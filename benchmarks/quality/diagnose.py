@@ -1,7 +1,7 @@
 """How often is the verdict of diagnose() right?
 
     python -m benchmarks.quality.diagnose [--bases K-Means Ward] [--seeds 3] [--sets 14]
-    python -m benchmarks.quality.diagnose --whole [--bases DBSCAN HDBSCAN] [--seeds 3]
+    python -m benchmarks.quality.diagnose --whole [--seeds 3]
 
 The 14 data sets and the base methods of answers.py, with the defaults of CoHiRF and as published, in one batch and in
 eight (data sets of at least 400 rows). What diagnose() says without classes is compared with known ones: the adjusted
@@ -16,7 +16,7 @@ are right. Fits with the defaults around K-Means are treated apart: too few of t
 diagnose() makes none. The last table is about figures that could tell more: how often their sign is right where CoHiRF
 and the base method differ.
 
-With ``--whole``: DBSCAN and HDBSCAN in local batches, which have 3/8 or 3/16 of at most 5,000 rows, on five data sets.
+With ``--whole``: DBSCAN and HDBSCAN in local batches of 3/8 and 3/16 of at most 5,000 rows, on five data sets.
 diagnose() says "either" of all fits of kind "exact" and "spanning", whatever it measures. HDBSCAN would have a single
 batch on so few rows. So its lower bound of the batch size is lifted here, and more edges of its spanning tree are
 missed.
@@ -131,12 +131,12 @@ def run(results: Results, bases: Sequence[str], n_seeds: int, n_sets: int | None
             print(f"{name}, {base}", flush=True)
 
 
-def run_whole(results: Results, bases: Sequence[str], n_seeds: int) -> Iterator[tuple[str, str, Figures]]:
+def run_whole(results: Results, n_seeds: int) -> Iterator[tuple[str, str, Figures]]:
     """Yield data set, kind of model and figures of each fit in local batches."""
     sets = {name: data for name in WHOLE_SETS if (data := read_file(name)) is not None}
     for name, (X, y) in (sets | {"shapes": make_shapes(WHOLE_ROWS, random_state=0)}).items():
         codes = np.unique(y, return_inverse=True)[1]
-        for base in bases:
+        for base in WHOLE_BASES:
             for n_batches, seed in product(WHOLE_BATCHES, range(n_seeds)):
                 rows = np.sort(np.random.default_rng(seed).permutation(len(X))[:WHOLE_ROWS])
                 size = int(LARGEST_BATCH * len(rows)) // n_batches
@@ -261,7 +261,7 @@ def _difference(pair: Sequence[float | None]) -> float | None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
-    parser.add_argument("--bases", nargs="+", choices=list(MAX_ROWS), help="all, or with --whole DBSCAN and HDBSCAN")
+    parser.add_argument("--bases", nargs="+", default=list(MAX_ROWS), choices=list(MAX_ROWS))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--sets", type=int, help="only the first so many data sets")
     parser.add_argument("--whole", action="store_true", help="fits that are the base method's own, in local batches")
@@ -271,9 +271,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     results = Results(arguments.results / "diagnose.jsonl")
     with threadpool_limits(1):
         if arguments.whole:
-            print_whole(list(run_whole(results, arguments.bases or WHOLE_BASES, arguments.seeds)))
+            print_whole(list(run_whole(results, arguments.seeds)))
             return
-        found = list(run(results, arguments.bases or list(MAX_ROWS), arguments.seeds, arguments.sets))
+        found = list(run(results, arguments.bases, arguments.seeds, arguments.sets))
     cases = [case for case in found if case[-1]["said"] != ONE_RUN]
     print(f"\n{len(found)} fits, of which {len(found) - len(cases)} are one run of the base method on all rows")
     print_statements(cases)
