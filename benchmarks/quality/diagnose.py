@@ -1,18 +1,25 @@
 """How often is the verdict of diagnose() right?
 
     python -m benchmarks.quality.diagnose [--bases K-Means Ward] [--seeds 3] [--sets 14]
+    python -m benchmarks.quality.diagnose --whole [--seeds 3]
 
 The 14 data sets and the base methods of answers.py, with the defaults of CoHiRF and as published, in one batch and in
 eight (data sets of at least 400 rows). What diagnose() says without classes is compared with known ones: the adjusted
 Rand index of the model, and the mean one of three runs of the base method, both on the rows that diagnose() looked at,
-with each noise row as a cluster of its own. K-Means alone has ten starts. Differences of at most 0.02 are ties.
-"use the base method alone" is right unless CoHiRF is better, and "either" is right if there is a tie. Fits that are one
-run of a deterministic base method on all rows, about which diagnose() is right by construction, are left out.
+with each noise row as a cluster of its own. K-Means alone has ten starts. DBSCAN and HDBSCAN run on all rows, and all
+rows count: a cluster can be cut at the border of the region that diagnose() looks at. Differences of at most 0.02 are
+ties. "use the base method alone" is right unless CoHiRF is better, and "either" is right if there is a tie. Fits that
+are one run of a deterministic base method on all rows, about which diagnose() is right by construction, are left out.
 
 The two thresholds are also chosen for each data set from the other ones: those with the most statements, of which 90 %
 are right. Fits with the defaults around K-Means are treated apart: too few of their statements were right, so that
 diagnose() makes none. The last table is about figures that could tell more: how often their sign is right where CoHiRF
 and the base method differ.
+
+With ``--whole``: DBSCAN and HDBSCAN in local batches of 3/8 and 3/16 of at most 5,000 rows, on five data sets.
+diagnose() says "either" of all fits of kind "exact" and "spanning", whatever it measures. HDBSCAN would have a single
+batch on so few rows. So its lower bound of the batch size is lifted here, and more edges of its spanning tree are
+missed.
 
 Large data sets are sampled, each time other rows. Results go to a file, one line each, and are not computed again.
 """
@@ -22,25 +29,40 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import Results, add_results_option, all_sets, make_parser, parse, print_markdown, seeded
+from benchmarks._common import (
+    Results,
+    add_results_option,
+    all_sets,
+    make_parser,
+    parse,
+    print_markdown,
+    read_file,
+    seeded,
+)
 from benchmarks.quality.answers import base_method
 from cohirf import CoHiRF
+from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.local_batches import LARGEST_BATCH
+from cohirf.datasets import make_shapes
 from cohirf.diagnosis.base_alone import finds_number, rival_of, separate_noise
 from cohirf.diagnosis.diagnose import diagnose_model, is_one_run
-from cohirf.diagnosis.sample import draw_sample
+from cohirf.diagnosis.sample import DiagnosisSample, draw_sample
 from cohirf.diagnosis.scores import calinski_harabasz
-from cohirf.diagnosis.verdict import ALONE, EITHER, LOST, SAME, UNKNOWN, WORSE_SILHOUETTE, is_lost
+from cohirf.diagnosis.verdict import ALONE, EITHER, LOST, SAME, UNKNOWN, WHOLE, WORSE_SILHOUETTE, is_lost
 
 # At most so many rows of a data set. With more than 1,000, diagnose() looks at some of them.
 MAX_ROWS = {"K-Means": 1500, "GMM": 700, "Ward": 1500, "spectral": 700, "DBSCAN": 1500, "HDBSCAN": 700}
 N_BATCHES, MIN_ROWS_IN_BATCHES = 8, 400
+WHOLE_BASES, WHOLE_SETS = ("DBSCAN", "HDBSCAN"), ("chameleon-t4-8k", "shuttle", "pendigits", "satimage")
+WHOLE_BATCHES, WHOLE_ROWS = (4, 8), 5000
 TIE = 0.02
 N_RUNS = 3
 ONE_RUN = "one run"
@@ -68,13 +90,13 @@ def judge(model: CoHiRF, X: np.ndarray, y: np.ndarray) -> Figures:
         return {"said": ONE_RUN}
     found, rival = diagnosis.comparison, rival_of(model)
     sample = draw_sample(model, keeps_density=finds_number(rival))
-    n_runs = 1 if rival.is_deterministic else N_RUNS
-    runs = [rival.label_rows(sample.features, np.random.default_rng(seed))[sample.compared] for seed in range(n_runs)]
-    rows = sample.rows[sample.compared]
+    rows, runs = run_alone(rival, sample, X)
     ours = model.labels_[rows]
     dispersions = [calinski_harabasz(X[rows], labels) for labels in (ours, runs[0])]
     return {
         "said": diagnosis.recommendation,
+        "kind": model.diagnostics_[0].kind,
+        "matches": float(adjusted_rand_score(separate_noise(runs[0]), separate_noise(ours))),
         "ari": _agreement(y[rows], ours),
         "alone": float(np.mean([_agreement(y[rows], labels) for labels in runs])),
         "same": found.same,
@@ -83,6 +105,16 @@ def judge(model: CoHiRF, X: np.ndarray, y: np.ndarray) -> Figures:
         "silhouettes": [*found.silhouette],
         "calinski_harabasz": _difference([None if value is None else float(np.log(value)) for value in dispersions]),
     }
+
+
+def run_alone(rival: BaseMethod, sample: DiagnosisSample, X: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return the rows on which model and base method are scored, and the labels of these from runs of the latter."""
+    if finds_number(rival):
+        rows, features, compared = np.arange(len(X)), X, np.arange(len(X))
+    else:
+        rows, features, compared = sample.rows[sample.compared], sample.features, sample.compared
+    n_runs = 1 if rival.is_deterministic else N_RUNS
+    return rows, [rival.label_rows(features, np.random.default_rng(seed))[compared] for seed in range(n_runs)]
 
 
 def run(results: Results, bases: Sequence[str], n_seeds: int, n_sets: int | None) -> Iterator[tuple[str, str, Figures]]:
@@ -95,6 +127,23 @@ def run(results: Results, bases: Sequence[str], n_seeds: int, n_sets: int | None
                 models = variants(base_method(base, X[rows], n_classes), len(rows))
                 for variant, model in models.items():
                     fit = partial(judge, seeded(model, seed), X[rows], codes[rows])
+                    yield name, f"{base}, {variant}", results.of((name, base, variant, seed), fit)
+            print(f"{name}, {base}", flush=True)
+
+
+def run_whole(results: Results, n_seeds: int) -> Iterator[tuple[str, str, Figures]]:
+    """Yield data set, kind of model and figures of each fit in local batches."""
+    sets = {name: data for name in WHOLE_SETS if (data := read_file(name)) is not None}
+    for name, (X, y) in (sets | {"shapes": make_shapes(WHOLE_ROWS, random_state=0)}).items():
+        codes = np.unique(y, return_inverse=True)[1]
+        for base in WHOLE_BASES:
+            for n_batches, seed in product(WHOLE_BATCHES, range(n_seeds)):
+                rows = np.sort(np.random.default_rng(seed).permutation(len(X))[:WHOLE_ROWS])
+                size = int(LARGEST_BATCH * len(rows)) // n_batches
+                model = seeded(CoHiRF(base_method(base, X[rows], 0), batch_size=size), seed)
+                variant = f"{n_batches} local batches"
+                with patch("cohirf.fitting.locality.SPANNED_ROWS", size):
+                    fit = partial(judge, model, X[rows], codes[rows])
                     yield name, f"{base}, {variant}", results.of((name, base, variant, seed), fit)
             print(f"{name}, {base}", flush=True)
 
@@ -123,9 +172,21 @@ def print_statements(cases: list[tuple[str, str, Figures]]) -> None:
     print_markdown(["fits", "diagnose() says", "cases", "alone better", "tie", "CoHiRF better", "right"], rows)
 
 
+def print_whole(cases: list[tuple[str, str, Figures]]) -> None:
+    """Print how often the statement about the kinds "exact" and "spanning" is right, and what the kinds are."""
+    for kind in dict.fromkeys(figures.get("kind", ONE_RUN) for *_, figures in cases):
+        of_kind = [case for case in cases if case[-1].get("kind", ONE_RUN) == kind]
+        matches = ", ".join(f"{match:.3f}" for match in sorted(figures.get("matches", 1.0) for *_, figures in of_kind))
+        print(f"{kind}: {len(of_kind)} fits ({', '.join(dict.fromkeys(name for name, *_ in of_kind))})")
+        print(f"  adjusted Rand index with the base method on all rows: {matches}")
+    print_statements([case for case in cases if case[-1].get("kind") in WHOLE])
+
+
 def print_left_out(cases: list[tuple[str, str, Figures]]) -> None:
     """Judge each data set with thresholds that were chosen on the others."""
-    differing = [case for case in cases if case[-1]["same"] is not None and case[-1]["same"] < SAME]
+    # the thresholds have no effect on local batches
+    others = [case for case in cases if case[-1].get("kind") != "local"]
+    differing = [case for case in others if case[-1]["same"] is not None and case[-1]["same"] < SAME]
     for title, judged in (("not judged by diagnose()", False), ("judged", True)):
         of_title = [(name, figures) for name, kind, figures in differing if is_judged(kind) == judged]
         if of_title:
@@ -203,11 +264,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--bases", nargs="+", default=list(MAX_ROWS), choices=list(MAX_ROWS))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--sets", type=int, help="only the first so many data sets")
+    parser.add_argument("--whole", action="store_true", help="fits that are the base method's own, in local batches")
     add_results_option(parser)
     arguments = parse(parser, argv, bases=["K-Means"], seeds=1, sets=3)
     warnings.simplefilter("ignore")  # of many small levels, and of useless clusters
     results = Results(arguments.results / "diagnose.jsonl")
     with threadpool_limits(1):
+        if arguments.whole:
+            print_whole(list(run_whole(results, arguments.seeds)))
+            return
         found = list(run(results, arguments.bases, arguments.seeds, arguments.sets))
     cases = [case for case in found if case[-1]["said"] != ONE_RUN]
     print(f"\n{len(found)} fits, of which {len(found) - len(cases)} are one run of the base method on all rows")

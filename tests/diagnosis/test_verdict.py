@@ -95,7 +95,7 @@ def test_clusters_that_differ_without_a_loss_are_not_judged(facts):
     found = replace(facts, comparison=DIFFERENT)
     finding = judge_base_alone(found)
     assert (finding.answer, finding.tone) == ("Not known.", "unknown")
-    assert "nothing in the data tells which one is better" in finding.reason
+    assert "nothing in the data tells which of the two is better" in finding.reason
     assert "is not known: in 1,000 rows it finds other clusters" in in_one_line(found)
 
 
@@ -153,6 +153,16 @@ def test_local_batches_that_find_the_clusters_of_all_rows_are_the_base_method(fa
     assert recommend(replace(local, kind="local")) != "either"
     assert said in in_one_line(local)
     assert judge_base_alone(local).answer == "It is the same."
+
+
+def test_local_batches_are_not_said_to_lose_clusters_that_the_border_of_a_region_cuts(facts):
+    found = replace(DIFFERENT, base="DBSCAN", agreement=0.3)
+    local = replace(facts, comparison=found, kind="local", n_batches=7, finds_number=True, is_part=True)
+    assert recommend(local) == "unknown"
+    assert in_one_line(local).endswith("DBSCAN may have cut clusters at the border of these rows.")
+    assert "at the border of these rows" in judge_base_alone(local).reason
+    assert recommend(replace(local, is_part=False)) == "use the base method alone"
+    assert recommend(replace(local, comparison=replace(found, noise=(0.3, 0.1)))) == "use the base method alone"
 
 
 def test_other_local_batches_are_not_called_thin():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.cells import MAX_AXES
 from cohirf.algorithm.grouping import IntArray, count_with_noise
 from cohirf.diagnosis.base_alone import K_MEANS, Comparison, compare_with_base, finds_number, rival_of
 from cohirf.diagnosis.problems import find_problem
@@ -102,6 +103,7 @@ def diagnose_model(model: Any, classes: IntArray | None = None) -> Diagnosis:
         as_published=model.n_clusters == "levels",
         n_batches=model.diagnostics_[0].n_batches,
         kind=find_kind(model, n_noise),
+        is_part=sample.is_part,
     )
     return Diagnosis(
         recommendation=recommend(facts),
@@ -133,10 +135,15 @@ def is_one_run(model: Any, n_noise: int) -> bool:
 
 
 def find_kind(model: Any, n_noise: int) -> str:
-    """Return the kind of the first level; "local" for exact levels after which clusters were merged or left out."""
-    kind = str(model.diagnostics_[0].kind)
-    is_kept = model.diagnostics_[-1].rows_out == model.n_clusters_ + n_noise and model.noise == "label"
-    return "local" if kind in WHOLE and not is_kept else kind
+    """Return the kind of the first level; "local" if it is not certain that the clusters are those of all rows.
+
+    Clusters may have been merged or left out afterwards. And with many features, spanning trees of several batches can
+    miss edges.
+    """
+    first, last = model.diagnostics_[0], model.diagnostics_[-1]
+    is_kept = last.rows_out == model.n_clusters_ + n_noise and model.noise == "label"
+    misses_edges = first.kind == "spanning" and first.n_batches > 1 and model._count_relevant() > MAX_AXES
+    return "local" if first.kind in WHOLE and (misses_edges or not is_kept) else str(first.kind)
 
 
 def _indent(text: str, first: str = "  ") -> str:

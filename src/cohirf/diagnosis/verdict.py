@@ -49,7 +49,9 @@ class Facts:
     n_batches : int
         Number of batches of the first level.
     kind : str
-        Kind of the first level, as in ``LevelRecord``; "local" if what the base method found was merged afterwards.
+        Kind of the first level, as in ``LevelRecord``; "local" unless the clusters are surely those of all rows.
+    is_part : bool
+        Whether the base method ran on some rows of the fit, not on all.
     """
 
     comparison: Comparison
@@ -61,6 +63,12 @@ class Facts:
     as_published: bool
     n_batches: int
     kind: str = "all"
+    is_part: bool = False
+
+    @property
+    def may_cut(self) -> bool:
+        """Whether the base method may cut clusters that the fit rightly has, at the border of the rows compared."""
+        return self.kind == "local" and self.is_part
 
     @property
     def is_whole(self) -> bool:
@@ -105,6 +113,10 @@ def recommend(facts: Facts) -> str:
         return UNKNOWN
     if facts.finds_number and found.noise[0] > found.noise[1] + MORE_NOISE:
         return ALONE
+    if facts.may_cut:
+        # The rule below said of three fits in local batches that they had lost clusters of DBSCAN. On all rows, DBSCAN
+        # was not better in any of the three.
+        return UNKNOWN
     return ALONE if is_lost(found.agreement - found.reproducibility, found.silhouette) else UNKNOWN
 
 
@@ -167,7 +179,7 @@ def judge_base_alone(facts: Facts) -> Finding:
     if said == ALONE:
         reason = f"{measured} The fit has lost clusters that {found.base} finds."
         return Finding(question, "Probably.", reason, "poor")
-    reason = f"{measured} The two differ, and nothing in the data tells which one is better."
+    reason = f"{measured} The two differ, and {_say_why_unknown(facts)}."
     return Finding(question, "Not known.", reason, "unknown")
 
 
@@ -213,7 +225,7 @@ def in_one_line(facts: Facts) -> str:
         return f"Whether {found.base} alone would do better is not known: {found.reason}"
     return (
         f"Whether {found.base} alone would do better is not known: in {found.n_rows:,} rows it finds other clusters "
-        f"(adjusted Rand index {found.same:.2f}), and nothing in the data tells which ones are better."
+        f"(adjusted Rand index {found.same:.2f}), and {_say_why_unknown(facts)}."
     )
 
 
@@ -245,6 +257,13 @@ def _say_why_whole(facts: Facts) -> str:
             f"enough: its spanning tree was put together from theirs"
         )
     return f"The fit is one run of {base} on all rows, and has its clusters"
+
+
+def _say_why_unknown(facts: Facts) -> str:
+    """Return why a difference between the fit and the base method does not tell which one is better."""
+    if facts.may_cut:
+        return f"{facts.comparison.base} may have cut clusters at the border of these rows"
+    return "nothing in the data tells which of the two is better"
 
 
 def why_not_comparable(rival: BaseMethod, n_sampled: int, n_rows: int, n_batches: int, kind: str) -> str:
