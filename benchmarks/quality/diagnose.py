@@ -134,7 +134,7 @@ def run(results: Results, bases: Sequence[str], n_seeds: int, n_sets: int | None
 def run_whole(results: Results, n_seeds: int) -> Iterator[tuple[str, str, Figures]]:
     """Yield data set, kind of model and figures of each fit in local batches."""
     sets = {name: data for name in WHOLE_SETS if (data := read_file(name)) is not None}
-    for name, (X, y) in (sets | {"shapes": make_shapes(WHOLE_ROWS, random_state=0)}).items():
+    for name, (X, y) in (sets | {"shapes": make_shapes(2 * WHOLE_ROWS, random_state=0)}).items():
         codes = np.unique(y, return_inverse=True)[1]
         for base in WHOLE_BASES:
             for n_batches, seed in product(WHOLE_BATCHES, range(n_seeds)):

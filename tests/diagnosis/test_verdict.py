@@ -162,6 +162,7 @@ def test_local_batches_are_not_said_to_lose_clusters_that_the_border_of_a_region
     assert in_one_line(local).endswith("DBSCAN may have cut clusters at the border of these rows.")
     assert "at the border of these rows" in judge_base_alone(local).reason
     assert recommend(replace(local, is_part=False)) == "use the base method alone"
+    assert recommend(replace(local, finds_number=False)) == "use the base method alone"
     assert recommend(replace(local, comparison=replace(found, noise=(0.3, 0.1)))) == "use the base method alone"
 
 

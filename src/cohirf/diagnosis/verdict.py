@@ -68,7 +68,7 @@ class Facts:
     @property
     def may_cut(self) -> bool:
         """Whether the base method may cut clusters that the fit rightly has, at the border of the rows compared."""
-        return self.kind == "local" and self.is_part
+        return self.finds_number and self.kind == "local" and self.is_part
 
     @property
     def is_whole(self) -> bool:
