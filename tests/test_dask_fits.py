@@ -19,7 +19,8 @@ import psutil
 import pytest
 from distributed import Client, LocalCluster, wait
 from scipy import sparse
-from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
+from sklearn.base import clone
+from sklearn.cluster import DBSCAN, HDBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, load, open_source, to_dask_array
@@ -38,6 +39,7 @@ K_MEANS = KMeans(4, n_init=1)
 MODELS = {
     "defaults": CoHiRF(n_clusters=4, n_views=3),
     "defaults, noise": CoHiRF(DBSCAN(eps=0.9)),
+    "spanning trees": CoHiRF(HDBSCAN(min_cluster_size=20, copy=True)),
     "k-means": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6),
     "dbscan": CoHiRF.as_published(DBSCAN(eps=1.5), n_views=2),
     "relaxed": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6, consensus="relaxed", scale_views=True),
@@ -49,7 +51,7 @@ MODELS = {
     ),
     "small clusters": CoHiRF.as_published(DBSCAN(eps=1.2), n_views=1, max_iter=3, min_cluster_size=5),
 }
-FAST_MODELS = ("defaults", "defaults, noise", "k-means", "dbscan", "medoid weights in other words")
+FAST_MODELS = ("defaults", "defaults, noise", "spanning trees", "k-means", "dbscan", "medoid weights in other words")
 CHUNKS = ((700, 50, 50, 1100, 1100), (3, 2))
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -690,3 +692,24 @@ with Client(address):
     assert_same(model, fit_here(CoHiRF.as_published(K_MEANS, n_views=1, batch_size=150, random_state=0), X))
     with pytest.raises(CheckpointError, match="belongs to another fit: reading was"):
         fit_logged(da.from_array(X, chunks=(1000, 5)), log, tmp_path / "checkpoint")
+
+
+def test_workers_gather_the_rows_of_local_batches_and_keep_their_chunks(X, client):
+    def count_call(block):  # pickled by value: workers cannot import this file
+        import builtins
+
+        builtins.cohirf_calls = getattr(builtins, "cohirf_calls", 0) + 1
+        return block
+
+    def get_calls():
+        import builtins
+
+        return getattr(builtins, "cohirf_calls", 0)
+
+    data = da.from_array(X, chunks=(CHUNKS[0], -1)).map_blocks(count_call, dtype=X.dtype, meta=X[:0])
+    before = sum(client.run(get_calls).values())
+    model = CoHiRF(DBSCAN(eps=0.9), batch_size=300, random_state=0).fit(data)
+    assert model.diagnostics_[0].n_batches > 1
+    # once for the batches, and once for the values of medoids and exemplars
+    assert sum(client.run(get_calls).values()) - before <= 2 * len(CHUNKS[0]) < model.diagnostics_[0].n_batches
+    assert (model.labels_.compute() == clone(model).fit(X).labels_).all()

@@ -313,9 +313,9 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             up to four times, and its rows are written to a temporary file. With several batches, arrays that grow with
             the number of rows are kept on disk, and ``labels_``, ``parents_`` and ``stability_`` are memory maps. The
             batches of a Dask array or data frame run on the workers that hold its chunks, and ``hierarchy_`` starts at
-            the clusters of the first level; for local batches, rows are sent to this process, which forms the batches
-            and sends them to the workers. ``labels_``, ``parents_`` and ``stability_`` are Dask arrays with the same
-            chunks. A source is fitted on a cluster if ``client`` is given. In-memory data is always fitted locally.
+            the clusters of the first level; for local batches, ``X`` is kept on the workers, and they gather the rows
+            of each batch. ``labels_``, ``parents_`` and ``stability_`` are Dask arrays with the same chunks. A source
+            is fitted on a cluster if ``client`` is given. In-memory data is always fitted locally.
         y : ignored
             Not used; present for scikit-learn's conventions.
         sample_weight : array, shape (n_samples,), optional

@@ -195,7 +195,7 @@ class _Dealer:
         blocks = list(row_blocks(self._rows.n_rows, max(DEALT_ROWS, DEALT_PER_CELL * self._cells.n_cells)))
         new = [block for block in blocks if block.start not in self._known]
         shared = replace(self._rows, values=self._engine.share(self._rows.values))
-        tasks = ((shared, self._cells, self._locality.entropy, block) for block in new)
+        tasks = ((BlockTask(shared, block), self._cells, self._locality.entropy) for block in new)
         found = iter(self._engine.run(deal_block, tasks, len(new))) if new else iter(())
         for block in blocks:
             dealt = self._known[block.start] if block.start in self._known else next(found)
@@ -211,10 +211,26 @@ class _Dealer:
             yield dealt
 
 
-def deal_block(rows: _FilledRows, cells: Cells, entropy: Entropy, block: slice) -> Dealt:
+@dataclass(frozen=True)
+class BlockTask:
+    """A block of rows to deal to cells."""
+
+    rows: _FilledRows
+    block: slice
+
+    def rows_needed(self) -> IntArray:
+        """Return the numbers of its rows."""
+        return np.arange(self.block.start, self.block.stop)
+
+    def with_values(self, values: Any) -> BlockTask:
+        """Return the task with other values."""
+        return replace(self, rows=replace(self.rows, values=values))
+
+
+def deal_block(task: BlockTask, cells: Cells, entropy: Entropy) -> Dealt:
     """Deal a block of rows to cells."""
-    positions = np.arange(block.start, block.stop)
-    return cells.deal(rows.take(positions), rows.draw_lots(positions, entropy), block.start)
+    positions = task.rows_needed()
+    return cells.deal(task.rows.take(positions), task.rows.draw_lots(positions, entropy), task.block.start)
 
 
 def _place(positions: IntArray, cells: IntArray, places: IntArray, next_place: IntArray) -> None:

@@ -78,11 +78,19 @@ class RunTask:
         """Whether the map from rows to survivors stays where the rows are."""
         return self.values is None
 
+    def rows_needed(self) -> IntArray:
+        """Return the sorted indices of all rows of the run, halos included."""
+        return np.unique(np.concatenate([self.run.index(np.arange(self.run.length)), *(self.run.halos or ())]))
+
+    def with_values(self, values: Rows | None) -> RunTask:
+        """Return the task with other values."""
+        return replace(self, values=values)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle a handle to the data, or only the rows of this run; never all rows of an array."""
         values = self.values
         if values is not None and is_in_memory(values):
-            numbers = np.unique(np.concatenate([self.run.index(np.arange(self.run.length)), *(self.run.halos or ())]))
+            numbers = self.rows_needed()
             values = NumberedRows(values.take(numbers), numbers)
         return RunTask, (
             self.run,

@@ -2,8 +2,8 @@
 
 The data is rechunked so that each run of batches is one chunk, and the contraction of a run is one task. Only the
 survivors of each run are sent to the client. After the fit, the results of each row are looked up on its worker, in a
-small table with one entry per leaf. Local batches are formed on the client, which keeps their rows on its disk and
-sends them to the workers.
+small table with one entry per leaf. Local batches are shuffled: workers deal their rows to cells, and each task gathers
+the rows of its batches from all chunks. What belongs to the rows is then on the client's disk.
 
 Some Dask arrays in this file hold one Python object per chunk (such as a contracted run) instead of an array block;
 Dask does not look inside chunks.
@@ -12,7 +12,7 @@ Dask does not look inside chunks.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
@@ -31,17 +31,20 @@ from cohirf.algorithm.runs import ContractedRun, Survivors
 from cohirf.algorithm.storage import ArrayRows, take_in_order
 from cohirf.data.dask_arrays import LazyDaskSource, compute_unoptimised, is_dask
 from cohirf.data.data import Setup
-from cohirf.data.in_memory import ArrayWeights, InMemory, check_array_weights
+from cohirf.data.in_memory import ArrayWeights, InMemory, active_rows, check_array_weights
 from cohirf.data.in_source import contract_local_batches
 from cohirf.engines import DaskEngine, LocalEngine
 from cohirf.engines.dask import (
     DataLocalEngine,
+    ShufflingEngine,
     dask_array,
     find_client,
     find_fullest_worker,
+    keep_on_workers,
     map_chunks,
     new_name,
     one_chunk_each,
+    refuse_other_packages,
 )
 from cohirf.planning import resolve_memory_limit
 from cohirf.scratch import ScratchStorage
@@ -158,15 +161,34 @@ class OnDask:
         return LoadedFirstLevel(**vars(first_level), chunks=self.rows.array.chunks[0])
 
     def _contract_local_batches(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:
-        """Contract local batches on the cluster; they are formed, and their rows are kept, on the client's disk."""
+        """Contract local batches: workers deal rows to cells, and gather the rows of each batch from the chunks.
+
+        Without a cluster, the rows are written to a file of this process, chunk by chunk.
+        """
+        client, weights_here = find_client(), _load(weights, self.rows.n_rows)
+        if client is None:
+            here = self._copy_to_disk()
+            engine = LocalEngine(setup.n_jobs)
+            first_level = contract_local_batches(ArrayRows(here), weights_here, setup, engine, engine)
+        else:
+            refuse_other_packages(client)
+            kept = keep_on_workers(client, self.rows.array)
+            shuffling, storage = ShufflingEngine(client, kept), ScratchStorage()
+            resources = setup.make_resources(shuffling, storage)
+            active = setup.make_local(active_rows(LazyDaskSource(kept), weights_here), None, storage, shuffling)
+            active = setup.label(active, resources.run_engine)
+            first_level = FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
+            first_level = replace(first_level, in_memory=False)
+        return LoadedFirstLevel(**vars(first_level), chunks=self.rows.array.chunks[0])
+
+    def _copy_to_disk(self) -> NDArray[Any]:
+        """Return the rows in a temporary file; each chunk is computed once."""
         storage = ScratchStorage()
         here = storage.matrix(self.rows.n_rows, self.n_features, self.dtype)
-        for start, stop in pairwise(np.cumsum((0, *self.rows.array.chunks[0])).tolist()):  # computes each chunk once
+        for start, stop in pairwise(np.cumsum((0, *self.rows.array.chunks[0])).tolist()):
             here[start:stop] = self.rows.take(np.arange(start, stop))
             storage.release()
-        weights_here, engine = _load(weights, self.rows.n_rows), self.later_engine(setup.n_jobs)
-        first_level = contract_local_batches(ArrayRows(here), weights_here, setup, LocalEngine(setup.n_jobs), engine)
-        return LoadedFirstLevel(**vars(first_level), chunks=self.rows.array.chunks[0])
+        return here
 
 
 def _load(weights: DaskWeights | None, n_rows: int) -> ArrayWeights | None:

@@ -22,6 +22,7 @@ from sklearn import config_context, get_config
 
 from cohirf.algorithm.engine import SerialEngine
 from cohirf.algorithm.runs import ContractedRun, RunTask, contract_run
+from cohirf.algorithm.storage import NumberedRows
 from cohirf.engines.local import one_thread
 from cohirf.optional import import_optional
 from cohirf.sources.dask import ChunkSource
@@ -224,6 +225,54 @@ class DaskEngine:
                     yield from waiting.popleft().result()
             while waiting:
                 yield from waiting.popleft().result()
+
+
+@dataclass(frozen=True)
+class ShufflingEngine:
+    """Sends tasks to the workers of a cluster, which gather the rows of each task from the chunks of a Dask array.
+
+    The first item of a task tells which rows it needs, and takes them.
+    """
+
+    client: Any
+    array: Any
+
+    is_serial: ClassVar[bool] = False
+    writes_here: ClassVar[bool] = False
+
+    def share(self, rows: Any) -> Any:
+        """Return ``rows`` unchanged: tasks are sent without them."""
+        return rows
+
+    def run(self, function: Function, tasks: Tasks, n_tasks: int) -> Iterator[Any]:
+        """Call ``function`` with each tuple of arguments; yield the results in order, as they become ready."""
+        call = dask().delayed(partial(_call_with_rows, function, get_config()), pure=False)
+        waiting = deque[Any]()
+        with naming_faults():
+            n_threads = max(1, sum(self.client.nthreads().values()))
+            for task, *others in tasks:
+                numbers = task.rows_needed()
+                rows = self.array[numbers].rechunk(-1).to_delayed().item()
+                with dask().config.set({"distributed.admin.large-graph-warning-threshold": MAX_BUNDLE}):
+                    lazy = call(pickle.dumps((task.with_values(None), *others)), numbers, rows)
+                    waiting.append(self.client.compute(lazy, retries=RETRIES, optimize_graph=False))
+                if len(waiting) > 2 * n_threads:  # limits the number of rows in transit
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+
+
+def keep_on_workers(client: Any, array: Any) -> Any:
+    """Return an array with new names, whose chunks are computed once and stay on the workers while it is referenced."""
+    named = array.map_blocks(_as_is, name=new_name("rows"), dtype=array.dtype, meta=array._meta)
+    return client.persist(named.rechunk({1: -1}), optimize_graph=False)
+
+
+def _call_with_rows(function: Function, config: dict[str, Any], packed: bytes, numbers: Any, rows: Any) -> Any:
+    """Give a task its rows, and call the function, with one thread for numerical libraries."""
+    task, *others = pickle.loads(packed)
+    with config_context(**config), one_thread():
+        return function(task.with_values(NumberedRows(np.asarray(rows), numbers)), *others)
 
 
 @dataclass(frozen=True)
