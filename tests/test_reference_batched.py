@@ -70,8 +70,6 @@ def assert_same_as_reference(X, base, *, in_order=False, sample_weight=None, n_j
         model = CoHiRF.as_published(base, n_jobs=n_jobs, **options)
         model.fit(open_source(X) if in_order else X, sample_weight=sample_weight)
     messages = [str(warning.message) for warning in caught if issubclass(warning.category, ConvergenceWarning)]
-    if any(message.endswith("The fit stops here.") for message in messages):  # not part of the algorithm
-        options["max_iter"] = 1
     expected = BatchedCoHiRF(estimator=base, in_order=in_order, **options).fit(X, sample_weight)
     assert model.parents_.tolist() == list(expected.parent.values())
     assert model.hierarchy_.parents.tolist() == list(expected.parent.values())
@@ -198,12 +196,19 @@ def test_levels_end_at_max_iter(max_iter, in_order):
 
 
 @IN_ORDER
-def test_a_fit_of_thin_batches_ends_after_the_first_level_of_the_literal_algorithm(in_order):
+def test_a_fit_of_thin_batches_goes_on_as_the_literal_algorithm_does(in_order):
     X = np.random.default_rng(0).random((200, 2))
+    fit, messages = assert_same_as_reference(X, DBSCAN(eps=0.12, min_samples=3), in_order=in_order, batch_size=10)
+    assert len(fit.levels) > 1
+    assert any('Use batches="local"' in message for message in messages)
+
+
+def test_with_other_defaults_a_fit_of_thin_batches_ends_after_the_first_level():
+    X = np.random.default_rng(0).random((200, 2))
+    model = CoHiRF(DBSCAN(eps=0.12, min_samples=3), batch_size=10, batches="random", random_state=0)
     with pytest.warns(ThinBatchesWarning, match="The fit stops here"):
-        CoHiRF.as_published(DBSCAN(eps=0.12, min_samples=3), batch_size=10, random_state=0).fit(X)
-    fit, _ = assert_same_as_reference(X, DBSCAN(eps=0.12, min_samples=3), in_order=in_order, batch_size=10)
-    assert len(fit.levels) == 1
+        model.fit(X)
+    assert model.n_iter_ == 1
 
 
 bases = st.one_of(

@@ -25,7 +25,7 @@ def record(rows_in=1000, rows_held_aside=200, rows_out=1000):
 def test_the_rows_that_a_first_level_left_active_are_counted():
     message = explain_thin_batches(record(rows_out=800), BaseMethod.of(DBSCAN()))
     assert "in its 4 random batches: it left 75% of them active" in message
-    assert 'Use batches="local", or a larger batch_size. The fit stops here.' in message
+    assert 'Use batches="local", or a larger batch_size.' in message
 
 
 def test_half_of_the_rows_fused_is_enough():

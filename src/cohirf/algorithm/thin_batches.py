@@ -31,5 +31,5 @@ def explain_thin_batches(record: LevelRecord, method: BaseMethod) -> str | None:
     return (
         f"The first level fused few of the rows in its {record.n_batches} random batches: it left {share_left:.0%} of "
         f"them active. A random batch is thinner than the data, so that a radius or a number of neighbours means "
-        f'something else in it. Use batches="local", or a larger batch_size. The fit stops here.'
+        f'something else in it. Use batches="local", or a larger batch_size.'
     )

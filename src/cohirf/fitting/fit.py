@@ -210,8 +210,10 @@ class Fit:
             yield state
             thin = explain_thin_batches(state.record, self.contraction.views.method) if state.level == 1 else None
             if thin is not None:
-                self._warn(thin, ThinBatchesWarning)
-                return
+                stops = not goal.as_published  # the paper has no such rule
+                self._warn(f"{thin} The fit stops here." if stops else thin, ThinBatchesWarning)
+                if stops:
+                    return
         self._warn_if_unfinished(state)
 
     def _local_levels(self, first_level: Any, state: FitState) -> Iterator[FitState]:
