@@ -189,8 +189,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     fit; at the end, each joins the cluster of its nearest landmark, as in ``predict``. The relaxed consensus counts
     rows without weights.
 
-    A warning of the base method is shown once per fit, also if the batches run in threads or processes of joblib. Dask
-    workers write such warnings to their logs.
+    A warning of the base method is shown once per fit. Dask workers write such warnings to their logs.
 
     Examples
     --------
