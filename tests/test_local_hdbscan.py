@@ -67,6 +67,14 @@ def test_rows_with_missing_values_are_noise_and_change_nothing_else(moons):
     assert adjusted_rand_score(model.labels_[others], BASE.fit_predict(X[others])) > 0.99
 
 
+def test_rows_without_values_do_not_take_the_place_of_others_in_batches(moons):
+    X = np.concatenate([moons, np.full((1500, 2), np.nan)])  # they would fill the cells around the mean
+    model = fit(X)
+    assert model.diagnostics_[0].kind == "spanning"
+    assert (model.labels_[len(moons) :] == -1).all()
+    assert adjusted_rand_score(model.labels_[: len(moons)], BASE.fit_predict(moons)) > 0.99
+
+
 def test_a_fit_goes_on_with_the_spanning_trees_of_its_checkpoint(moons, tmp_path, monkeypatch):
     from cohirf.fitting import spanning_labels
 

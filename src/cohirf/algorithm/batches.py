@@ -15,7 +15,6 @@ from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import IntArray, index_dtype
 
@@ -241,17 +240,6 @@ class LocalBatches:
     def starts(self) -> IntArray:
         """Numbers of the batches."""
         return np.arange(self.n_batches)
-
-    def only(self, kept: NDArray[np.bool_]) -> LocalBatches:
-        """Return the batches of the positions that are kept, which are numbered anew."""
-        number = np.cumsum(kept) - 1
-        of_home, of_halo = kept[self.home], kept[self.halo]
-        return LocalBatches(
-            home=number[self.home[of_home]],
-            bounds=np.append(0, np.cumsum(of_home))[self.bounds],
-            halo=number[self.halo[of_halo]],
-            halo_bounds=np.append(0, np.cumsum(of_halo))[self.halo_bounds],
-        )
 
     def without_halos(self) -> LocalBatches:
         """Return the batches with empty halos."""

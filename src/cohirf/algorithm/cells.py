@@ -26,7 +26,7 @@ FloatArray = NDArray[np.float64]
 MAX_AXES = 10  # of more features, the principal axes with most variance are split
 AXES_ROWS = 2**12  # rows from which the principal axes are computed
 DENSE_FEATURES = 2**10  # with more features, sparse rows are not centred for that, so that they stay sparse
-LARGEST_CELL = 1.3  # rows of a cell, in multiples of the mean: rows are dealt by lot if no axis divides them so evenly
+LARGEST_CELL = 1.3  # rows of a cell, in multiples of the mean; if no axis divides rows so evenly, chance does
 NEAR = 2.0  # rows around a cell that its parts look through, in multiples of the halo
 
 
@@ -143,7 +143,10 @@ class Cells:
         return cls(axes, root, builder.n_cells)
 
     def deal(self, X: Any, lots: FloatArray, start: int = 0) -> Dealt:
-        """Deal a block of rows, which begins with row ``start``; ``lots`` decide where no axis divides rows."""
+        """Deal a block of rows, which begins with row ``start``.
+
+        ``lots`` has a random number for each row, which decides where no axis divides the rows.
+        """
         points = self.axes.measure(X)
         home = np.empty(len(points), dtype=np.int32)
         rows, cells = [], []

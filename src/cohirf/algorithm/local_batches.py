@@ -32,9 +32,10 @@ SAMPLED_ROWS, SAMPLED_PER_CELL = 2**14, 256
 # rows that are dealt to cells at a time: so many, or so many for each cell, because a block visits all cells
 DEALT_ROWS, DEALT_PER_CELL = 2**18, 32
 KNOWN_BYTES = 2**28  # blocks of dealt rows are kept in memory up to this size
-GOLDEN = 0.6180339887498949
+GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly: other rows are left out in each cell
 LARGEST_BATCH = 1.5  # in units of the batch size
-# With a radius, cells have this fraction (1 / 4, ...) of the batch size: the largest that leaves room for the halos.
+# With a radius, cells are so many times smaller than a batch, to leave room for the halos. The smallest cells come
+# first, because no others are tried if these have no room; of the others, the largest that have room are taken.
 SMALLER_CELLS = (4.0, 1.5, 2.0, 3.0)
 
 
@@ -204,8 +205,8 @@ class _Dealer:
                 self._known_bytes += dealt.home.nbytes + dealt.rows.nbytes + dealt.cells.nbytes
             if self._leaves_rows_out:
                 lots = self._rows.draw_lots(dealt.rows, self._locality.entropy)
-                # Another lot in each cell, from bits of the lots that do not decide where rows are at home: rows of one
-                # spot that are dealt to several cells by lot are in the halos of all of them.
+                # These digits of the random numbers decide nothing else. So rows of one spot, which chance has divided
+                # between several cells, are in the halos of all of them.
                 kept = (lots * 2**36 + dealt.cells * GOLDEN) % 1 < self._share[dealt.cells]
                 dealt = replace(dealt, rows=dealt.rows[kept], cells=dealt.cells[kept])
             yield dealt

@@ -267,7 +267,8 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
         place = (task.level, run.first_batch + number)
         halo = None if run.halos is None else run.halos[number]
         if halo is not None and len(halo):
-            together = _stack(X, task.values.take(halo))  # type: ignore[union-attr]
+            assert task.values is not None  # whoever has the rows has put them in
+            together = _stack(X, task.values.take(halo))
             batch = contract_batch(
                 together, _add_halo_mass(mass, task, number), contraction, place, engine, shown, len(halo)
             )

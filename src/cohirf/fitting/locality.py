@@ -17,13 +17,13 @@ from cohirf.algorithm.reach import find_reach
 from cohirf.data import Data
 from cohirf.fitting.spanning_labels import SpanningLabels
 from cohirf.optional import import_optional
-from cohirf.spanning.settings import settings_of
+from cohirf.spanning.settings import Settings, settings_of
 
 # A spanning tree takes about 300 bytes per row, and the larger a batch, the fewer edges of the tree of all rows leave
 # it. So its batches have at least so many rows. With more features than this, a tree takes longer, and they have fewer.
 SPANNED_ROWS, SPANNED_FEATURES = 2**17, 16
 OVERLAP, SPANNED_OVERLAP = 1.0, 0.5
-SPARSE_FEATURES = 256
+SPARSE_FEATURES = 256  # sparse rows with more features are not made dense for spanning trees
 MAX_SPANNED = 2**30 - 1  # the nodes of the tree of merges are numbered by 32-bit integers
 
 
@@ -44,17 +44,19 @@ def choose_locality(
             'batches="local" cannot be combined with a pipeline: its first steps would treat each batch differently. '
             'Transform X before the fit, or use batches="random".'
         )
-    labelling = choose_labelling(data, n_rows, contraction)
-    overlap = OVERLAP if labelling is None else SPANNED_OVERLAP
-    if labelling is not None:
+    settings = choose_settings(data, n_rows, contraction)
+    overlap = OVERLAP if settings is None else SPANNED_OVERLAP
+    if settings is not None:
         batch_size = max(batch_size, int(SPANNED_ROWS * min(1.0, math.sqrt(SPANNED_FEATURES / data.n_features))))
     reach = find_reach(views.method.prototype) if _sees_everything(data, contraction) else None
     overlap = overlap if model.overlap is None else float(model.overlap)
-    return Locality(batch_size, overlap, reach, views.entropy), labelling
+    found = Locality(batch_size, overlap, reach, views.entropy)
+    may_miss_values = data.column_means is not None
+    return found, None if settings is None else SpanningLabels(settings, found, may_miss_values)
 
 
-def choose_labelling(data: Data, n_rows: int, contraction: Contraction) -> SpanningLabels | None:
-    """Return what labels all local batches in one go: HDBSCAN's spanning trees. None for other base methods."""
+def choose_settings(data: Data, n_rows: int, contraction: Contraction) -> Settings | None:
+    """Return the settings of HDBSCAN if spanning trees label the local batches; None for other base methods."""
     settings = settings_of(contraction.views.method.prototype)
     if settings is None or not _sees_everything(data, contraction):
         return None
@@ -65,8 +67,8 @@ def choose_labelling(data: Data, n_rows: int, contraction: Contraction) -> Spann
             f'HDBSCAN in local batches takes at most {MAX_SPANNED:,} rows, and X has {n_rows:,}: use batches="random", '
             f"or DBSCAN."
         )
-    import_optional("numba", "fast", 'HDBSCAN in local batches (batches="random" has others)')
-    return SpanningLabels(settings)
+    import_optional("numba", "fast", 'HDBSCAN in local batches, but not with batches="random",')
+    return settings
 
 
 def _sees_everything(data: Data, contraction: Contraction) -> bool:

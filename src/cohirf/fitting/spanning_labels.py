@@ -17,27 +17,41 @@ from cohirf.algorithm.batches import LocalBatches, Run, cut_into_runs
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.levels import ActiveRows
+from cohirf.algorithm.local_batches import Locality, make_local_batches
 from cohirf.algorithm.runs import RunTask
-from cohirf.algorithm.storage import Rows
+from cohirf.algorithm.storage import MemoryStorage, Rows
 from cohirf.spanning.settings import Settings
 from cohirf.spanning.spanned_run import SpannedRun
 
 
 @dataclass(frozen=True)
 class SpanningLabels:
-    """Labels rows as HDBSCAN with the given settings does."""
+    """Labels rows as HDBSCAN with the given settings does.
+
+    Attributes
+    ----------
+    settings : Settings
+        The parameters of HDBSCAN.
+    locality : Locality
+        How local batches are made.
+    may_miss_values : bool
+        Whether rows may have missing values. Batches of all rows have means in their place, and could not be used.
+    """
 
     settings: Settings
+    locality: Locality
+    may_miss_values: bool
 
     def __call__(self, active: ActiveRows, batches: LocalBatches, engine: Engine) -> IntArray:
         """Return the label of each active row, -1 for noise and, as in scikit-learn, for rows with missing values."""
-        complete = _find_complete(active)
-        if complete.all():
+        complete = _find_complete(active) if self.may_miss_values else None
+        if complete is None or complete.all():
             return self._label(active, batches, engine)
         labels = np.full(active.n_rows, -1, dtype=np.int32)
         if complete.any():
             rows = replace(active, index=active.at(np.flatnonzero(complete)))
-            labels[complete] = self._label(rows, batches.only(complete), engine)
+            own = make_local_batches(rows, self.locality, None, MemoryStorage())
+            labels[complete] = self._label(rows, own, engine)
         return labels
 
     def _label(self, active: ActiveRows, batches: LocalBatches, engine: Engine) -> IntArray:
@@ -64,8 +78,6 @@ def span_batches(task: RunTask, run: Run, min_samples: int) -> SpannedRun:
     assert task.values is not None
     trees = []
     for own, named in zip(task.run.with_halos(), run.with_halos(), strict=True):
-        if len(named[0]) + len(named[1]) == 0:
-            continue
         core, edges = find_edges(np.concatenate([_read(task.values, rows) for rows in own]), min_samples)
         rows = np.concatenate(named)
         trees.append((rows, core, rows[edges.one], rows[edges.two], edges.lengths))
