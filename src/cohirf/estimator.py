@@ -17,15 +17,15 @@ from cohirf.data.dask_arrays import gather_vectors, is_dask, require_labels_here
 from cohirf.data.open_data import choosing_client, open_new_data, open_training_data
 from cohirf.diagnosis.diagnose import Diagnosis, diagnose_model
 from cohirf.diagnosis.explain import explain_cluster
-from cohirf.fitting import fit_data, label_new_rows, measure_new_rows
-from cohirf.hierarchy import FusionHierarchy
+from cohirf.fitting import label_new_rows, measure_new_rows
 from cohirf.parameters import CONSTRAINTS
 from cohirf.planning import parse_bytes
 from cohirf.saving import save_model
 from cohirf.scratch import ScratchStorage
+from cohirf.updating import UpdatingMixin, fit_model
 
 
-class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class CoHiRF(UpdatingMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """Consensus Hierarchical Random Features: a consensus of runs of any clustering method, on data of any size.
 
     At each level, the base method labels the active rows in several *views*: on random subsets of the features, or on
@@ -209,11 +209,6 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     4
     """
 
-    labels_: Any  # this one and the next two: NumPy arrays, or Dask arrays after a fit on Dask
-    parents_: Any
-    stability_: Any
-    hierarchy_: FusionHierarchy
-
     _parameter_constraints: ClassVar[dict[str, Any]] = CONSTRAINTS
 
     def __init__(
@@ -335,7 +330,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         with choosing_client(self, client, X):
             data = open_training_data(self, X, on_cluster=client is not None)
             self._column_means = data.column_means
-            for name, value in fit_data(self, data, sample_weight).items():
+            for name, value in fit_model(self, data, sample_weight).items():
                 setattr(self, name, value)
         return self
 
@@ -365,7 +360,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             Cluster of each row, or -1 as in ``labels_``; a Dask array with the chunks of ``X`` if ``X`` is a Dask array
             or data frame.
         """
-        check_is_fitted(self, "hierarchy_")
+        check_is_fitted(self, "n_clusters_")
         label = partial(
             label_new_rows,
             landmarks=self._landmarks,
@@ -387,7 +382,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         distances : array of float, shape (n_samples, n_clusters_)
             Column k has the distances to the medoid of cluster k; a Dask array if ``X`` is a Dask array or data frame.
         """
-        check_is_fitted(self, "hierarchy_")
+        check_is_fitted(self, "n_clusters_")
         measure = partial(
             measure_new_rows,
             medoids=self.medoids_,
@@ -448,7 +443,7 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self : CoHiRF
             The fitted estimator, changed in place. If its labels are already in this process, nothing is done.
         """
-        check_is_fitted(self, "hierarchy_")
+        check_is_fitted(self, "n_clusters_")
         if not is_dask(self.labels_):
             return self
         vectors = (self.labels_, self.parents_, self.stability_, self._absorbed_at)

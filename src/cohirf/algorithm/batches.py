@@ -297,6 +297,34 @@ class BlocksInOrder:
             yield Run(of_run, np.concatenate(held), first, int(bounds[first]))
 
 
+@dataclass(frozen=True)
+class EqualBlocks:
+    """Blocks of ``size`` consecutive rows each, without rows held aside; the first has the number ``first_number``.
+
+    A batch is seeded by its number. So rows that arrive in several calls are contracted as in a single one.
+    """
+
+    n_batches: int
+    size: int
+    first_number: int = 0
+
+    @property
+    def held_aside(self) -> IntArray:
+        """No row is held aside."""
+        return _no_rows(0)
+
+    @property
+    def starts(self) -> IntArray:
+        """Position of the first row of each block."""
+        return np.arange(self.n_batches) * self.size
+
+    def runs(self, cuts: IntArray) -> Iterator[Run]:
+        """Yield the runs; ``cuts`` are the numbers, from 0, of the blocks at which a run begins."""
+        for first, stop in pairwise([*cuts.tolist(), self.n_batches]):
+            bounds = np.arange(stop - first + 1) * self.size
+            yield Run(bounds, _no_rows(0), self.first_number + first, first * self.size)
+
+
 def block_bounds(n_active: int, n_with_held_aside: int) -> IntArray:
     """Return the first position of each block, and the end of the last block."""
     return _bounds(n_active, n_with_held_aside - 1)

@@ -27,11 +27,20 @@ class FeatureTally:
             self._confirmed[features] += n_rows * confirmed
             self._held[features] += n_rows
 
-    def add_level(self, level: int, survivors: Survivors) -> None:
-        """Add the views of all batches of a level."""
+    def add_level(self, level: int, survivors: Survivors, first_batch: int = 0) -> None:
+        """Add the views of all batches of a level, of which the first has the given number."""
         batches = zip(survivors.batch_sizes.tolist(), survivors.view_stability, strict=True)
-        for number, (n_rows, of_view) in enumerate(batches):
+        for number, (n_rows, of_view) in enumerate(batches, first_batch):
             self.add((level, number), n_rows, of_view)
+
+    def add_sums(self, sums: NDArray[np.float64]) -> None:
+        """Add what another tally of the same features has summed up; see ``sums``."""
+        self._confirmed += sums[0]
+        self._held += sums[1]
+
+    def sums(self) -> NDArray[np.float64]:
+        """Return, for each feature, the sum of the stability of its views, and the number of rows in these views."""
+        return np.array([self._confirmed, self._held])
 
     def mean(self) -> NDArray[np.float64]:
         """Return the mean for each feature, over all rows that were clustered with it; NaN if there were none."""

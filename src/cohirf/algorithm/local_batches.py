@@ -24,7 +24,7 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
 from cohirf.algorithm.levels import ActiveRows
-from cohirf.algorithm.randomness import Draw, Entropy, generator_at
+from cohirf.algorithm.randomness import Draw, Entropy, draw_lots, generator_at
 from cohirf.algorithm.storage import ArrayRows, Rows, SomeRows, Storage
 
 # rows on which cells are built: so many, and so many for each cell; or all, if the data has fewer
@@ -143,11 +143,7 @@ class _FilledRows:
 
     def draw_lots(self, positions: IntArray, entropy: Entropy) -> NDArray[np.float64]:
         """Return a random number for each row, which depends on its index and the entropy alone."""
-        mixed = self._at(positions).astype(np.uint64) + np.uint64(entropy[0] if entropy else 0)
-        with np.errstate(over="ignore"):
-            for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-                mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-        return np.asarray((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11), dtype=np.float64) / 2**53
+        return draw_lots(self._at(positions), entropy)
 
 
 class _Dealer:

@@ -156,6 +156,32 @@ class SomeRows:
 
 
 @dataclass(frozen=True)
+class StackedRows:
+    """One set of rows followed by another; of these, ``n_rows`` rows from number ``start`` on."""
+
+    first: Rows
+    second: Rows
+    n_rows: int
+    start: int = 0
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether some of the rows are in the memory of this process."""
+        return is_in_memory(self.first) or is_in_memory(self.second)
+
+    def take(self, rows: IntArray) -> Any:
+        """Return the rows with the given numbers (sorted, distinct)."""
+        rows, n_first = rows + self.start, self.first.n_rows
+        cut = int(np.searchsorted(rows, n_first))
+        if cut == len(rows):
+            return self.first.take(rows)
+        if cut == 0:
+            return self.second.take(rows - n_first)
+        blocks = [self.first.take(rows[:cut]), self.second.take(rows[cut:] - n_first)]
+        return sparse.vstack(blocks, format="csr") if sparse.issparse(blocks[0]) else np.concatenate(blocks)
+
+
+@dataclass(frozen=True)
 class RowsReadOnce:
     """A subset of rows, which are read together on first use and then kept in memory."""
 

@@ -170,7 +170,7 @@ def compute_unoptimised(*collections: Any) -> Any:
 
 def require_labels_here(model: Any) -> None:
     """Raise an error if a model is not fitted, or if its labels are on Dask."""
-    check_is_fitted(model, "hierarchy_")
+    check_is_fitted(model, "n_clusters_")
     if is_dask(model.labels_):
         raise ValueError(
             "labels_ is a Dask array, and this method needs the labels in this process: call gather() first, which "

@@ -10,10 +10,10 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.batches import LocalBatches
+from cohirf.algorithm.batches import EqualBlocks, LocalBatches
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.first_level import FirstLevel
+from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows, Resources
 from cohirf.algorithm.local_batches import Locality, make_local_batches
@@ -113,6 +113,12 @@ class Data(Protocol):
 
     def contract_first_level(self, weights: Any, setup: Setup) -> FirstLevel:
         """Contract the rows where they are; ``weights`` come from ``check_weights``."""
+
+    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevelHere:
+        """Contract blocks of rows in order: of the values in ``before``, followed by these rows, from ``start`` on.
+
+        ``mass`` is the weight of all rows of these blocks, or None.
+        """
 
 
 class NewData(Protocol):

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
 from cohirf.algorithm import population
-from cohirf.algorithm.batches import count_batches
+from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.features import take_features
 from cohirf.algorithm.first_level import FirstLevelHere
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows
-from cohirf.algorithm.storage import ArrayRows, MemoryStorage, Storage
+from cohirf.algorithm.storage import ArrayRows, MemoryStorage, StackedRows, Storage
 from cohirf.data.data import Setup
 from cohirf.engines import LocalEngine
 from cohirf.planning import resolve_memory_limit
@@ -96,6 +96,11 @@ class InMemory:
             active = setup.label(setup.make_local(active, self.column_means, storage, engine), resources.run_engine)
         return FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
 
+    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevelHere:
+        """Contract blocks of rows in order: of the values in ``before``, followed by these rows, from ``start`` on."""
+        stacked = StackedRows(ArrayRows(before), self.rows, blocks.n_batches * blocks.size, start)
+        return contract_stacked(stacked, mass, blocks, setup, MemoryStorage())
+
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to the rows."""
         return function(self.X)
@@ -107,6 +112,15 @@ def active_rows(values: Any, weights: ArrayWeights | None, *, in_order: bool = F
         return ActiveRows(values, in_order=in_order)
     positive = weights.positive
     return ActiveRows(values, positive, weights.values if positive is None else weights.values[positive], in_order)
+
+
+def contract_stacked(
+    stacked: StackedRows, mass: Any, blocks: EqualBlocks, setup: Setup, storage: Storage
+) -> FirstLevelHere:
+    """Contract blocks of rows, which are read in order, in this process or in others."""
+    resources = setup.make_resources(LocalEngine(setup.n_jobs), storage)
+    active = ActiveRows(stacked, None, mass, in_order=True, batches=blocks)
+    return FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
 
 
 def check_array_weights(sample_weight: Any, n_rows: int) -> ArrayWeights:

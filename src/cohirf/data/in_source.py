@@ -8,14 +8,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cohirf.algorithm.batches import count_batches
+from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.first_level import FirstLevelHere
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.local_batches import sort_by_batch
-from cohirf.algorithm.storage import Rows, RowsWithFeatures, take_in_order
+from cohirf.algorithm.storage import ArrayRows, Rows, RowsWithFeatures, StackedRows, take_in_order
 from cohirf.data.data import Setup
-from cohirf.data.in_memory import ArrayWeights, InMemory, active_rows, check_array_weights, room_here
+from cohirf.data.in_memory import (
+    ArrayWeights,
+    InMemory,
+    active_rows,
+    check_array_weights,
+    contract_stacked,
+    room_here,
+)
 from cohirf.engines import LocalEngine
 from cohirf.scratch import ScratchStorage
 from cohirf.sources import Source
@@ -81,6 +88,11 @@ class InSource:
         active = active_rows(self.rows, weights, in_order=True)
         resources = setup.make_resources(engine, ScratchStorage())
         return FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
+
+    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevelHere:
+        """Contract blocks of rows in order: of the values in ``before``, followed by these rows, from ``start`` on."""
+        stacked = StackedRows(ArrayRows(before), self.rows, blocks.n_batches * blocks.size, start)
+        return contract_stacked(stacked, mass, blocks, setup, ScratchStorage())
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to blocks of rows, which are read one after the other."""

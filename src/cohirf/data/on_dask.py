@@ -21,17 +21,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.batches import count_batches
+from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere, RowResults, Tree
 from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows, FitState, contract_level, make_tasks, split_level
 from cohirf.algorithm.runs import ContractedRun, Survivors
-from cohirf.algorithm.storage import ArrayRows, take_in_order
+from cohirf.algorithm.storage import ArrayRows, StackedRows, take_in_order
 from cohirf.data.dask_arrays import LazyDaskSource, compute_unoptimised, is_dask
 from cohirf.data.data import Setup
-from cohirf.data.in_memory import ArrayWeights, InMemory, active_rows, check_array_weights
+from cohirf.data.in_memory import ArrayWeights, InMemory, active_rows, check_array_weights, contract_stacked
 from cohirf.data.in_source import contract_local_batches
 from cohirf.engines import DaskEngine, LocalEngine
 from cohirf.engines.dask import (
@@ -154,6 +154,25 @@ class OnDask:
         batches, cuts = split_level(active, 1, contraction)
         tasks = list(make_tasks(active, 1, batches, cuts, resources, None))
         return FirstLevelOnDask(self, leaves, [task.run.start for task in tasks], engine.outcomes(tasks, contraction))
+
+    def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevelHere:
+        """Contract blocks of rows in order: of the values in ``before``, followed by these rows, from ``start`` on.
+
+        Workers gather the rows of each task from the chunks. What belongs to the rows is on the disk of this process.
+        """
+        client, n_rows = find_client(), blocks.n_batches * blocks.size
+        if client is None:
+            stacked = StackedRows(ArrayRows(before), self.rows, n_rows, start)
+            return contract_stacked(stacked, mass, blocks, setup, ScratchStorage())
+        refuse_other_packages(client)
+        da, chunks = dask_array(), self.rows.array
+        if len(before):
+            chunks = da.concatenate([da.from_array(np.asarray(before, chunks.dtype), chunks=-1), chunks])
+        kept = keep_on_workers(client, chunks[start : start + n_rows])
+        rows = LazyDaskSource(kept)
+        resources = setup.make_resources(ShufflingEngine(client, kept), ScratchStorage())
+        active = ActiveRows(rows, None, mass, in_order=True, batches=blocks)
+        return FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
 
     def _contract_here(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:
         everything = np.arange(self.rows.n_rows)

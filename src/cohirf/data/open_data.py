@@ -20,10 +20,11 @@ from cohirf.engines.dask import is_usable
 from cohirf.sources import Source
 
 
-def open_training_data(model: Any, X: Any, *, on_cluster: bool) -> Data:
+def open_training_data(model: Any, X: Any, *, on_cluster: bool, is_first: bool = True) -> Data:
     """Validate the data of a fit, and set the number and the names of its features; sources are validated when read.
 
-    A source is read by the workers of the active client if ``on_cluster`` is set.
+    The data of an update, which is not the first, must have the features of the model. A source is read by the workers
+    of the active client if ``on_cluster`` is set.
     """
     if is_dask(X):
         if model.batch_size is None:
@@ -31,14 +32,16 @@ def open_training_data(model: Any, X: Any, *, on_cluster: bool) -> Data:
                 "batch_size=None contracts all rows together, but the rows of a Dask array stay on its workers: "
                 'set batch_size to a number or to "auto", or fit X.compute().'
             )
-        return OnDask(LazyDaskSource(_open_table(model, X, reset=True).array))
+        return OnDask(LazyDaskSource(_open_table(model, X, reset=is_first, known_rows=True).array))
     if isinstance(X, Source):
-        validation.set_columns(model, X.n_features, X.feature_names)
+        use_columns = validation.set_columns if is_first else validation.check_columns
+        use_columns(model, X.n_features, X.feature_names)
         if not on_cluster:
             return InSource(X)
         batch_size = int(model.batch_size) if isinstance(model.batch_size, Integral) else None
         return OnDask(LazyDaskSource(spread_source(X, batch_size)))
-    X = _check_array(model, X, reset=True, allow_nan=True)
+    allow_nan = is_first or model._column_means is not None
+    X = _check_array(model, X, reset=is_first, allow_nan=allow_nan)
     fills = not sparse.issparse(X) and validation.takes_nan(model._base_method())
     return InMemory(X, validation.column_means(X) if fills else None)
 
@@ -46,7 +49,7 @@ def open_training_data(model: Any, X: Any, *, on_cluster: bool) -> Data:
 def open_new_data(model: Any, X: Any) -> NewData:
     """Validate rows for a fitted model."""
     if is_dask(X):
-        return _open_table(model, X, reset=False)
+        return _open_table(model, X, reset=False, known_rows=False)
     if isinstance(X, Source):
         validation.check_columns(model, X.n_features, X.feature_names)
         return InSource(X)
@@ -72,11 +75,11 @@ def choosing_client(model: Any, client: Any, X: Any) -> AbstractContextManager[A
     return cast("AbstractContextManager[Any]", client.as_current())
 
 
-def _open_table(model: Any, X: Any, *, reset: bool) -> DaskTable:
+def _open_table(model: Any, X: Any, *, reset: bool, known_rows: bool) -> DaskTable:
     """Validate the metadata of a Dask array or data frame, without computing its rows."""
     refuse_other_collections(X)
     validation.refuse_what_is_no_table(X)
-    table = DaskTable.of(X, known_rows=reset)
+    table = DaskTable.of(X, known_rows=known_rows)
     n_features = table.array.shape[1] if table.array.ndim == 2 else 0
     if reset:
         validation.set_columns(model, n_features, table.names)

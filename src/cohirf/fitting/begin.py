@@ -77,10 +77,10 @@ def begin(
     weighted = weights is not None or model.medoid_weights
     make_contraction(model, data, Settled((), None), weighted=False)  # invalid options raise before a checkpoint exists
     entropy = root_entropy(model.random_state)
-    settle = partial(_settle, model, screen, entropy, weighted=weighted)
+    settling = partial(settle, model, screen, entropy, weighted=weighted)
     wrappers: list[WrapEngine] = []
     if model.checkpoint is None:
-        settled = settle()
+        settled = settling()
     else:
         fit = describe_fit(
             model,
@@ -91,16 +91,20 @@ def begin(
             sample_weight=None if weights is None else weights.describe(),
             random_state=entropy if isinstance(model.random_state, np.random.RandomState) else model.random_state,
         )
-        checkpoint = stack.enter_context(open_checkpoint(model.checkpoint, fit, lambda: asdict(settle())))
+        checkpoint = stack.enter_context(open_checkpoint(model.checkpoint, fit, lambda: asdict(settling())))
         settled = Settled(tuple(checkpoint.settled["entropy"]), checkpoint.settled["batch_size"])
         # features are counted when an engine is wrapped, which happens after the screening
         wrappers.append(lambda engine: ResumableEngine(engine, checkpoint.journal, model._count_relevant()))
-    if model.verbose:
-        wrappers.append(progress.WatchedEngine)
+    wrappers.append(watch_engine(model))
     return settled, lambda engine: reduce(lambda inner, wrap: wrap(inner), wrappers, engine)
 
 
-def _settle(model: Any, screen: Screen, entropy: Entropy, *, weighted: bool) -> Settled:
+def watch_engine(model: Any) -> WrapEngine:
+    """Return a function that wraps an engine, so that it shows progress if the model does."""
+    return progress.WatchedEngine if model.verbose else lambda engine: engine
+
+
+def settle(model: Any, screen: Screen, entropy: Entropy, *, weighted: bool) -> Settled:
     """Return the entropy and the batch size, which is measured if ``batch_size="auto"``."""
     if not isinstance(model.batch_size, str):
         return Settled(entropy, None if model.batch_size is None else int(model.batch_size))

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import progress
@@ -22,6 +23,7 @@ from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere
 from cohirf.algorithm.fuse_batches import find_parts, fuse_leaves, number_parts
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState, LevelRecord, Resources, contract_levels
+from cohirf.algorithm.local_batches import Locality
 from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.randomness import Draw, generator_at
@@ -37,8 +39,8 @@ from cohirf.data.data import DataWeights, Setup
 from cohirf.diagnosis.problems import find_problem
 from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
-from cohirf.fitting.begin import Screen, WrapEngine, begin, check_weights
-from cohirf.fitting.contraction import make_contraction
+from cohirf.fitting.begin import Screen, WrapEngine, begin, check_weights, watch_engine
+from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.ending import Ending, TooFewClustersError, end_fit
 from cohirf.fitting.goal import Goal
 from cohirf.fitting.locality import choose_locality
@@ -46,12 +48,43 @@ from cohirf.fitting.results import collect_results, spread_out
 from cohirf.scratch import ScratchStorage
 
 
-def fit_data(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
-    """Fit a model to opened data, and return the fitted attributes."""
+@dataclass(frozen=True)
+class Fitted:
+    """A finished fit.
+
+    Attributes
+    ----------
+    attributes : dict
+        The fitted attributes.
+    first_level : FirstLevel
+        The first level.
+    leaf_labels : array of int
+        The label of each leaf.
+    settled : Settled
+        Entropy and batch size.
+    weights : DataWeights or None
+        Sample weights.
+    tally : array of float
+        Sums over the views of the first level; see ``FeatureTally.sums``.
+    """
+
+    attributes: dict[str, Any]
+    first_level: FirstLevel
+    leaf_labels: IntArray
+    settled: Settled
+    weights: DataWeights | None
+    tally: NDArray[np.float64]
+
+
+def fit_data(model: Any, data: Data, sample_weight: Any, known: Settled | None = None) -> Fitted:
+    """Fit a model to opened data; entropy and batch size may be ``known``, and then there is no checkpoint."""
     with ExitStack() as stack:
         weights = check_weights(model, data, sample_weight)
         screen = Screen(model, data, weights)
-        settled, wrap_engine = begin(model, data, weights, screen, stack)
+        if known is None:
+            settled, wrap_engine = begin(model, data, weights, screen, stack)
+        else:
+            settled, wrap_engine = known, watch_engine(model)
         relevant = screen(settled.entropy)
         if model.feature_screen and model.verbose:
             progress.say(f"{relevant.n_features:,} of {data.n_features:,} features are relevant")
@@ -59,18 +92,22 @@ def fit_data(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
         stack.enter_context(one_thread())
         stack.enter_context(showing_warnings_once())
         tally = FeatureTally(contraction.views, relevant.n_features)
-        fit = Fit(model, relevant, weights, contraction, wrap_engine, tally)
-        first_level, state, records = fit.run()
+        n_rows = Population(relevant.rows, weights).n_rows
+        fit = Fit(model, relevant, weights, n_rows, contraction, wrap_engine, tally)
+        first_level, locality = fit.contract_rows()
+        tally.add_level(1, first_level.leaves)
+        of_first_level = tally.sums()
+        state, records = fit.climb(first_level, locality)
         ending = fit.end(first_level, state)
-        attributes, sizes = collect_results(model, relevant, weights, first_level, ending, contraction)
-        fit.warn_of_problem(sizes)
+        attributes, clusters = collect_results(model, relevant, weights, first_level, ending, contraction)
+        fit.warn_of_problem(clusters.sizes)
         attributes["diagnostics_"] = records
         attributes["n_iter_"] = state.level
         attributes["feature_agreement_"] = spread_out(tally.mean(), model.relevant_features_, data.n_features)
         if relevant is not data:  # these have all features, but the levels saw only the relevant ones
             attributes["medoids_"] = data.take(attributes["medoid_indices_"])
             attributes["exemplars_"] = data.take(attributes["exemplar_indices_"])
-        return attributes
+        return Fitted(attributes, first_level, clusters.labels, settled, weights, of_first_level)
 
 
 @dataclass(frozen=True)
@@ -85,6 +122,8 @@ class Fit:
         The data, with the relevant features only.
     weights : DataWeights or None
         Sample weights.
+    n_rows : int
+        Number of rows that take part.
     contraction : Contraction
         How batches are contracted.
     wrap_engine : callable
@@ -98,23 +137,30 @@ class Fit:
     model: Any
     data: Data
     weights: DataWeights | None
+    n_rows: int
     contraction: Contraction
     wrap_engine: WrapEngine
     tally: FeatureTally
     warned: list[str] = field(default_factory=list)
 
-    def run(self) -> tuple[FirstLevel, FitState, list[LevelRecord]]:
-        """Run all levels; warn if batches are too thin or the fit is unfinished."""
-        model = self.model
+    def contract_rows(self) -> tuple[FirstLevel, Locality | None]:
+        """Run the first level, which sees all rows; also return how local batches were made, if they were."""
         self._warn_if_no_two_rows_can_fuse()
-        max_level = max(2, model.max_iter) + 1  # the last one merges to the wanted number of clusters
-        locality, label_batches = choose_locality(model, self.data, self._population.n_rows, self.contraction)
-        setup = Setup(self.contraction, max_level, model.n_jobs, self._first_resources, locality, label_batches)
-        first_level = self.data.contract_first_level(self.weights, setup)
+        locality, label_batches = choose_locality(self.model, self.data, self.n_rows, self.contraction)
+        return self.data.contract_first_level(self.weights, self.set_up(locality, label_batches)), locality
+
+    def set_up(self, locality: Locality | None = None, label_batches: Any = None) -> Setup:
+        """Return what the first level needs beside the rows."""
+        engines = self._first_resources
+        return Setup(self.contraction, self._max_level, self.model.n_jobs, engines, locality, label_batches)
+
+    def climb(self, first_level: FirstLevel, locality: Locality | None) -> tuple[FitState, list[LevelRecord]]:
+        """Run the levels above the first one; warn if batches are too thin or the fit is unfinished."""
+        model = self.model
         storage: Storage = ScratchStorage() if first_level.readable is None else MemoryStorage()
         values = self.data.rows if first_level.readable is None else first_level.readable
         kind = None if locality is None else self._find_kind(first_level)
-        state = FitState.of_leaves(first_level.leaves, values, self._population.n_rows, max_level, storage, kind)
+        state = FitState.of_leaves(first_level.leaves, values, self.n_rows, self._max_level, storage, kind)
         records: list[LevelRecord] = []
         if locality is None:
             states = self._levels(first_level, state, self._later_resources(first_level, storage))
@@ -125,7 +171,7 @@ class Fit:
             records.append(state.record)
             if model.verbose:
                 progress.say(progress.describe_level(state.record, model.n_views))
-        return first_level, state, records
+        return state, records
 
     def end(self, first_level: FirstLevel, state: FitState) -> Ending:
         """Grow the tree above the levels, and merge clusters to as many as are wanted."""
@@ -142,7 +188,7 @@ class Fit:
 
     def warn_of_problem(self, sizes: IntArray) -> None:
         """Warn if the clusters, of which each has so many rows, are useless, unless a warning has said why."""
-        problem = find_problem(self.model, sizes, self._population.n_rows - int(sizes.sum()))
+        problem = find_problem(self.model, sizes, self.n_rows - int(sizes.sum()))
         if problem is not None and not self.warned:
             self._warn(problem.message)
 
@@ -178,6 +224,10 @@ class Fit:
         )
 
     @property
+    def _max_level(self) -> int:
+        return max(2, int(self.model.max_iter)) + 1  # the last one merges to the wanted number of clusters
+
+    @property
     def _goal(self) -> Goal:
         return Goal.of(self.model)
 
@@ -206,7 +256,8 @@ class Fit:
         goal = self._goal
         for after in contract_levels(state, self.contraction, self.model.max_iter, resources, goal.is_reached):
             state = after
-            self.tally.add_level(state.level, state.survivors)
+            if state.level > 1:
+                self.tally.add_level(state.level, state.survivors)
             yield state
             thin = explain_thin_batches(state.record, self.contraction.views.method) if state.level == 1 else None
             if thin is not None:
@@ -218,7 +269,6 @@ class Fit:
 
     def _local_levels(self, first_level: Any, state: FitState) -> Iterator[FitState]:
         """Yield the state after the first level, and after the fusion of clusters that reach over several batches."""
-        self.tally.add_level(1, state.survivors)
         yield state
         parts = self._find_parts(first_level)
         if parts is not None and int(parts.max()) + 1 < len(parts):
@@ -260,7 +310,7 @@ class Fit:
     def _warn_if_no_two_rows_can_fuse(self) -> None:
         if self._goal.is_chosen:
             return
-        method, n_rows = self.contraction.views.method, self._population.n_rows
+        method, n_rows = self.contraction.views.method, self.n_rows
         n_clusters = method.n_clusters if method.asked is None else method.asked
         if n_clusters is not None and n_clusters >= n_rows > 1:
             self._warn(

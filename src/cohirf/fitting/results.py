@@ -82,8 +82,8 @@ def collect_results(
     first_level: FirstLevel,
     ending: Ending,
     contraction: Contraction,
-) -> tuple[dict[str, Any], IntArray]:
-    """Return the fitted attributes that follow from the last level, and the number of rows of each cluster."""
+) -> tuple[dict[str, Any], Clusters]:
+    """Return the fitted attributes that follow from the last level, and the final clusters."""
     positive = None if weights is None else weights.positive
     clusters = Clusters.of(model, data, first_level, ending)
     kept = keep_rows(data, positive, clusters, generator_at(contraction.views.entropy, Draw.LANDMARKS))
@@ -91,13 +91,13 @@ def collect_results(
         _join_left_out(data, positive, first_level, Landmarks(kept.points, kept.leaves))
         clusters = Clusters.of(model, data, first_level, ending)  # a row that joined can be the first of its cluster
     attributes = {
-        **_describe_clusters(data, positive, clusters, ending, kept),
+        **describe_clusters(data, positive, clusters, ending, kept),
         "choice_": ending.choice,
         "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves]),
         "_landmark_rows": kept.rows,
         **_hand_down(clusters, ending),  # the last one: it rewrites which leaf each row belongs to
     }
-    return attributes, clusters.sizes
+    return attributes, clusters
 
 
 def keep_rows(data: Data, positive: IntArray | None, clusters: Clusters, rng: np.random.Generator) -> KeptRows:
@@ -140,7 +140,7 @@ def spread_out(of_relevant: NDArray[np.float64], relevant: IntArray | None, n_fe
     return of_all
 
 
-def _describe_clusters(
+def describe_clusters(
     data: Data, positive: IntArray | None, clusters: Clusters, ending: Ending, kept: KeptRows
 ) -> dict[str, Any]:
     """Return the attributes that have an entry for each cluster, and the number of clusters."""
@@ -149,6 +149,7 @@ def _describe_clusters(
     exemplars, exemplar_values = find_central_rows(data, positive, clusters, kept, means)
     return {
         "n_clusters_": len(medoids),
+        "cluster_numbers_": np.arange(len(medoids)),
         "exemplar_indices_": exemplars.astype(np.int64),
         "exemplars_": exemplar_values,
         "medoid_indices_": clusters.first_level.leaves.rows[medoids].astype(np.int64),

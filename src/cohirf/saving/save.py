@@ -73,7 +73,7 @@ def save_model(
     """
     if type(model).__name__ != "CoHiRF" or not base_registry.is_registered(model):
         raise TypeError(f"model={reprlib.repr(model)} is not a CoHiRF estimator: only CoHiRF estimators can be saved.")
-    check_is_fitted(model, "hierarchy_")
+    check_is_fitted(model, "n_clusters_")
     if not isinstance(model.labels_, np.ndarray):
         raise TypeError(
             "labels_ is a Dask array, which cannot be saved with the model: call gather() first, which loads 13 bytes "

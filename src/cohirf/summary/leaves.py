@@ -1,0 +1,159 @@
+"""Leaves: groups of rows that a model keeps in place of the rows, so that it can be updated without them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cohirf.algorithm.contract_batch import Mass
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.runs import Survivors
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """Groups of rows, sorted by the number of the row that stands for each.
+
+    Attributes
+    ----------
+    rows : array of int
+        Number of the row that stands for each group: its medoid.
+    values : array or CSR matrix
+        Values of that row, with all features.
+    means : array, CSR matrix or None
+        Mean of the rows of each group, with the relevant features; None if a sample of rows is kept, and not medoids.
+    sizes, first_rows : array of int
+        Number of rows in each group, and the smallest of their numbers.
+    weights : array of float or None
+        Total sample weight of each group; None if all rows have the weight 1.
+    is_noise : array of bool
+        Whether a group is a single row that the base method called noise.
+    stability : array of float32
+        Stability of each row that stands for a group, at the first level; NaN if the level did not cluster it.
+    lots : array of float
+        A random number for each of these rows. Of too many rows, those with the lowest numbers are kept.
+    """
+
+    rows: IntArray
+    values: Any
+    means: Any
+    sizes: IntArray
+    first_rows: IntArray
+    weights: Mass | None
+    is_noise: NDArray[np.bool_]
+    stability: NDArray[np.float32]
+    lots: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def mass(self) -> Mass:
+        """Total weight of each group; without sample weights, its number of rows."""
+        return self.sizes.astype(np.float64) if self.weights is None else self.weights
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows in all groups."""
+        return int(self.sizes.sum())
+
+    @classmethod
+    def of_rows(
+        cls, first_row: int, values: Any, means: Any, weights: Mass | None, lots: NDArray[np.float64]
+    ) -> Leaves:
+        """Return rows that follow each other as groups of one row each."""
+        n_rows = values.shape[0]
+        rows = np.arange(first_row, first_row + n_rows)
+        return cls(
+            rows=rows,
+            values=values,
+            means=means,
+            sizes=np.ones(n_rows, dtype=np.int64),
+            first_rows=rows,
+            weights=weights,
+            is_noise=np.zeros(n_rows, dtype=bool),
+            stability=np.full(n_rows, np.nan, dtype=np.float32),
+            lots=lots,
+        )
+
+    @classmethod
+    def of_survivors(cls, survivors: Survivors, values: Any, first_row: int, lots: NDArray[np.float64]) -> Leaves:
+        """Return the survivors of a first level whose row 0 has the number ``first_row`` among all rows."""
+        return cls(
+            rows=survivors.rows.astype(np.int64) + first_row,
+            values=values,
+            means=survivors.means,
+            sizes=survivors.sizes,
+            first_rows=survivors.first_rows.astype(np.int64) + first_row,
+            weights=survivors.weights,
+            is_noise=survivors.is_noise,
+            stability=survivors.stability,
+            lots=lots,
+        )
+
+    @classmethod
+    def join(cls, parts: Sequence[Leaves]) -> Leaves:
+        """Concatenate groups."""
+        parts = [part for part in parts if len(part)] or list(parts[:1])
+        if len(parts) == 1:
+            return parts[0]
+        weighted = any(part.weights is not None for part in parts)
+        without = [part.means for part in parts if part.means is None]
+        columns = ("rows", "sizes", "first_rows", "is_noise", "stability", "lots")
+        return cls(
+            **{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns},
+            values=stack([part.values for part in parts]),
+            means=None if without else stack([part.means for part in parts]),
+            weights=np.concatenate([part.mass for part in parts]) if weighted else None,
+        )
+
+    def take(self, index: IntArray | NDArray[np.bool_]) -> Leaves:
+        """Return some of the groups."""
+        optional = {name: getattr(self, name) for name in ("means", "weights")}
+        return Leaves(
+            **{name: None if column is None else column[index] for name, column in optional.items()},
+            rows=self.rows[index],
+            values=self.values[index],
+            sizes=self.sizes[index],
+            first_rows=self.first_rows[index],
+            is_noise=self.is_noise[index],
+            stability=self.stability[index],
+            lots=self.lots[index],
+        )
+
+    def shifted(self, n_rows: int) -> Leaves:
+        """Return the groups with row numbers that are higher by ``n_rows``."""
+        return replace(self, rows=self.rows + n_rows, first_rows=self.first_rows + n_rows)
+
+    def as_survivors(self, values: Any, mass: Mass | None, batch_sizes: Any, batch_costs: Any) -> Survivors:
+        """Return the groups as the survivors of a first level of the given batches; ``mass`` is that of later levels.
+
+        The stability of the views of each batch is not known any more.
+        """
+        return Survivors(
+            rows=self.rows,
+            values=values,
+            mass=mass,
+            sizes=self.sizes.astype(np.int64, copy=False),
+            first_rows=self.first_rows,
+            weights=self.weights,
+            means=self.means,
+            is_noise=self.is_noise,
+            stability=self.stability,
+            batch_sizes=batch_sizes,
+            batch_costs=batch_costs,
+            view_stability=np.empty((len(batch_sizes), 0)),
+        )
+
+
+def stack(blocks: Sequence[Any]) -> Any:
+    """Concatenate arrays or CSR matrices with the same number of columns."""
+    if any(sparse.issparse(block) for block in blocks):
+        kind = next(type(block) for block in blocks if sparse.issparse(block))
+        return kind(sparse.vstack(blocks, format="csr"))
+    return np.concatenate(list(blocks))

@@ -1,0 +1,180 @@
+"""Cluster numbers that last: which clusters after an update are those before it, and what has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cohirf.algorithm.grouping import IntArray
+
+MOST_SHOWN = 8  # numbers in one line of the text
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What an update did to the clusters; ``print`` shows it in words.
+
+    Attributes
+    ----------
+    update : int
+        Number of the update, from 0.
+    n_rows : int
+        Number of rows that came with the update; negative if rows were forgotten.
+    grown : dict
+        Number of rows gained by each cluster that went on and has more rows than before.
+    shrunk : dict
+        Number of rows lost by each cluster that went on and has fewer rows than before.
+    born : dict
+        Number of rows of each new cluster.
+    from_noise : dict
+        For each new cluster, how many of its rows were noise before; clusters without such rows are left out.
+    merged : dict
+        For each cluster that went on, the numbers of the clusters that it took in.
+    split : dict
+        For each cluster before the update, the numbers of the new clusters that most of their old rows come from it.
+    gone : list of int
+        Clusters whose rows became noise, or were forgotten.
+    n_moved : int
+        Number of rows from before the update that have another cluster number, or none, after it; rows of clusters that
+        were taken in are among them.
+    """
+
+    update: int
+    n_rows: int
+    grown: dict[int, int] = field(default_factory=dict)
+    shrunk: dict[int, int] = field(default_factory=dict)
+    born: dict[int, int] = field(default_factory=dict)
+    from_noise: dict[int, int] = field(default_factory=dict)
+    merged: dict[int, list[int]] = field(default_factory=dict)
+    split: dict[int, list[int]] = field(default_factory=dict)
+    gone: list[int] = field(default_factory=list)
+    n_moved: int = 0
+
+    def __str__(self) -> str:
+        """Return the changes in words, one line for each kind."""
+        rows = f"{abs(self.n_rows):,} rows {'forgotten' if self.n_rows < 0 else 'added'}"
+        lines = [f"Update {self.update}: {rows}, {self.n_moved:,} older rows have another number"]
+        counted = {"grown": self.grown, "shrunk": self.shrunk, "born": self.born, "born out of noise": self.from_noise}
+        for what, counts in counted.items():
+            lines += _line(what, (f"{number} ({count:,} rows)" for number, count in counts.items()), len(counts))
+        for what, joined in (("merged", self.merged), ("split", self.split)):
+            arrow = "<-" if what == "merged" else "->"
+            shown = (f"{number} {arrow} {', '.join(map(str, others))}" for number, others in joined.items())
+            lines += _line(what, shown, len(joined))
+        lines += _line("gone", map(str, self.gone), len(self.gone))
+        return "\n".join(lines)
+
+
+def _line(what: str, shown: Iterable[str], n_shown: int) -> list[str]:
+    """Return the line of one kind of change; none if nothing changed in this way."""
+    if n_shown == 0:
+        return []
+    more = f", and {n_shown - MOST_SHOWN:,} more" if n_shown > MOST_SHOWN else ""
+    return [f"  {what}: {', '.join(list(shown)[:MOST_SHOWN])}{more}"]
+
+
+@dataclass(frozen=True, eq=False)
+class Overlap:
+    """Old rows by their number before an update and their cluster after it; -1 is noise.
+
+    Attributes
+    ----------
+    before : array of int
+        Number before the update.
+    after : array of int
+        Cluster after it, numbered from 0 in any order.
+    n_rows : array of int
+        Number of rows that have both.
+    """
+
+    before: IntArray
+    after: IntArray
+    n_rows: IntArray
+
+    @classmethod
+    def of(cls, before: IntArray, after: IntArray, sizes: IntArray) -> Overlap:
+        """Count rows; each entry stands for as many as its size says."""
+        if len(before) == 0:
+            nothing = np.empty(0, dtype=np.int64)
+            return cls(nothing, nothing, nothing)
+        pairs, which = np.unique(np.stack([before, after], axis=1), axis=0, return_inverse=True)
+        counts = np.bincount(which.ravel(), weights=sizes).astype(np.int64)
+        some = counts > 0
+        return cls(pairs[some, 0], pairs[some, 1], counts[some])
+
+    def match(self, n_clusters: int, next_number: int) -> IntArray:
+        """Return the number of each cluster after the update; new ones have numbers from ``next_number`` on.
+
+        Pairs of an old and a new cluster are matched in the order of the number of rows that they share, the largest
+        first. So a cluster that splits goes on as its largest piece, and of clusters that merge the largest goes on.
+        """
+        numbers = np.full(n_clusters, -1, dtype=np.int64)
+        clustered = np.flatnonzero((self.before >= 0) & (self.after >= 0))
+        taken: set[int] = set()
+        for pair in clustered[np.argsort(-self.n_rows[clustered], kind="stable")].tolist():
+            before, after = int(self.before[pair]), int(self.after[pair])
+            if numbers[after] < 0 and before not in taken:
+                numbers[after] = before
+                taken.add(before)
+        new = np.flatnonzero(numbers < 0)
+        numbers[new] = next_number + np.arange(len(new))
+        return numbers
+
+    def describe(self, numbers: IntArray, sizes: IntArray, update: int, n_rows: int) -> Changes:
+        """Return what has changed; ``numbers`` and ``sizes`` are those of the clusters after the update."""
+        named = np.append(numbers, -1)  # the last entry is that of noise
+        after = named[self.after]
+        size_before = _sum_by(self.before, self.n_rows)
+        size_after = dict(zip(numbers.tolist(), sizes.tolist(), strict=True))
+        going_on = sorted(size_after.keys() & size_before.keys() - {-1})
+        gained = {number: size_after[number] - size_before[number] for number in going_on}
+        born = [number for number in numbers.tolist() if number not in size_before]
+        from_noise = _sum_by(after[self.before == -1], self.n_rows[self.before == -1])
+        origin = self._largest(after, self.before)
+        heir = self._largest(self.before, after)
+        gone_on = set(going_on)
+        ended = [number for number in sorted(size_before) if number >= 0 and number not in gone_on]
+        return Changes(
+            update=update,
+            n_rows=n_rows,
+            grown={number: rows for number, rows in gained.items() if rows > 0},
+            shrunk={number: -rows for number, rows in gained.items() if rows < 0},
+            born={number: size_after[number] for number in born},
+            from_noise={number: from_noise[number] for number in born if number in from_noise},
+            merged=_collect((heir[number], number) for number in ended if heir[number] >= 0),
+            split=_collect((origin[number], number) for number in born if origin.get(number, -1) >= 0),
+            gone=[number for number in ended if heir[number] < 0],
+            n_moved=int(self.n_rows[(self.before >= 0) & (self.before != after)].sum()),
+        )
+
+    def _largest(self, of: IntArray, other: IntArray) -> dict[int, int]:
+        """Return, for each number in ``of``, the one in ``other`` with which it shares most rows."""
+        order = np.argsort(self.n_rows, kind="stable")
+        return dict(zip(of[order].tolist(), other[order].tolist(), strict=True))  # the last one of a number stays
+
+
+def _sum_by(numbers: IntArray, counts: IntArray) -> dict[int, int]:
+    sums: dict[int, int] = {}
+    for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+        sums[number] = sums.get(number, 0) + count
+    return sums
+
+
+def _collect(pairs: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def positions_of(labels: Any, numbers: IntArray) -> Any:
+    """Return labels as positions in the sorted ``numbers`` of clusters, from 0; noise stays -1.
+
+    Arrays that have an entry for each cluster, such as ``medoids_``, are in this order.
+    """
+    if len(numbers) == 0 or numbers[-1] == len(numbers) - 1:  # there are no gaps
+        return labels
+    return np.where(labels < 0, -1, np.searchsorted(numbers, labels)).astype(labels.dtype)

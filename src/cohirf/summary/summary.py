@@ -1,0 +1,154 @@
+"""Summary: what a model keeps so that it can be updated, merged with others and made to forget.
+
+It has *leaves*, groups of rows with their values and masses, and *pending* rows, which no level has contracted yet. The
+upper levels of a fit need nothing else. Row numbers are those of ``labels_``: the rows of all leaves come first, and
+the pending rows last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.contract_batch import Mass
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.merge_tree import MergeTree
+from cohirf.algorithm.randomness import Entropy
+from cohirf.summary.leaves import Leaves
+from cohirf.summary.row_map import RowMap
+
+
+@dataclass(frozen=True, eq=False)
+class Pending:
+    """Rows that are kept as they are.
+
+    Attributes
+    ----------
+    values : array, CSR matrix or None
+        Values of the rows, with all features; None if there have never been any.
+    weights : array of float or None
+        Their sample weights; None if all have the weight 1.
+    lots : array of float
+        A random number for each row. Of too many rows, those with the lowest numbers are kept.
+    """
+
+    values: Any = None
+    weights: Mass | None = None
+    lots: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return 0 if self.values is None else int(self.values.shape[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """The batches that the leaves come from.
+
+    Attributes
+    ----------
+    sizes : array of int
+        Number of rows of each.
+    costs : array of float
+        Their figures, as in ``ContractedBatch``.
+    tally : array of float, shape (2, n_features)
+        Sums over their views, as in ``FeatureTally``.
+    """
+
+    sizes: IntArray
+    costs: NDArray[np.float64]
+    tally: NDArray[np.float64]
+
+    @classmethod
+    def none(cls, n_features: int) -> Batches:
+        """Return no batches."""
+        return cls(np.empty(0, dtype=np.int64), np.empty((0, 6)), np.zeros((2, n_features)))
+
+
+@dataclass(frozen=True, eq=False)
+class LeafResults:
+    """What the last update found out about leaves and pending rows; both are numbered by their position.
+
+    Attributes
+    ----------
+    parents, absorbed_at : array of int
+        What absorbed each of them, and at which level; a leaf has absorbed its rows at level 1.
+    stability : array of float32
+        Stability of the row that stands for it, at the last level that clustered it.
+    tree : MergeTree
+        Merges up to a single cluster; its medoids are positions.
+    """
+
+    parents: IntArray
+    absorbed_at: IntArray
+    stability: NDArray[np.float32]
+    tree: MergeTree
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What a model keeps of its rows.
+
+    Attributes
+    ----------
+    entropy : tuple of int
+        Entropy of the model, which seeds everything.
+    batch_size : int or None
+        The batch size that was settled by the first call.
+    n_seen : int
+        Number of rows seen so far, those that were forgotten included.
+    leaves : Leaves or None
+        Groups of rows; None if all rows are pending.
+    row_map : RowMap
+        The leaf of each row that is not pending.
+    pending : Pending
+        Rows that no level has contracted yet.
+    batches : Batches
+        Where the leaves come from.
+    labels : array of int
+        Number of the cluster of each leaf, and then of each pending row; -1 for noise.
+    next_number : int
+        The next number for a new cluster.
+    update_rows : tuple of int
+        Number of rows of each update so far; a fit is the first one.
+    results : LeafResults or None
+        Results from which those of all rows follow; None if the model has these.
+    """
+
+    entropy: Entropy
+    batch_size: int | None
+    n_seen: int
+    leaves: Leaves | None
+    row_map: RowMap
+    pending: Pending
+    batches: Batches
+    labels: IntArray
+    next_number: int
+    update_rows: tuple[int, ...]
+    results: LeafResults | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of the model."""
+        return self.row_map.n_rows + self.pending.n_rows
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return 0 if self.leaves is None else len(self.leaves)
+
+    @property
+    def sizes(self) -> IntArray:
+        """Number of rows of each leaf, and then of each pending row."""
+        ones = np.ones(self.pending.n_rows, dtype=np.int64)
+        return ones if self.leaves is None else np.concatenate([self.leaves.sizes, ones])
+
+    @property
+    def rows(self) -> IntArray:
+        """Row number of each leaf, and then of each pending row."""
+        pending = np.arange(self.row_map.n_rows, self.n_rows)
+        return pending if self.leaves is None else np.concatenate([self.leaves.rows, pending])

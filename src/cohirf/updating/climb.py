@@ -1,0 +1,128 @@
+"""Run the upper levels of a model again, on its leaves and pending rows: from a summary to fitted attributes."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.feature_tally import FeatureTally
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.randomness import Draw, generator_at
+from cohirf.algorithm.repeated_warnings import showing_warnings_once
+from cohirf.algorithm.runs import Survivors
+from cohirf.data import InMemory
+from cohirf.engines.local import one_thread
+from cohirf.fitting import Fit
+from cohirf.fitting.begin import watch_engine
+from cohirf.fitting.contraction import Settled, make_contraction
+from cohirf.fitting.new_rows import select_relevant
+from cohirf.fitting.results import Clusters, KeptRows, describe_clusters, spread_out
+from cohirf.landmarks import Landmarks, sample_landmarks
+from cohirf.summary.leaves import Leaves, stack
+from cohirf.summary.summary import LeafResults, Summary
+
+
+@dataclass(frozen=True)
+class KnownLeaves:
+    """A first level of which only the leaves are known."""
+
+    leaves: Survivors
+
+    readable: ClassVar[None] = None
+
+
+@dataclass(frozen=True)
+class Climbed:
+    """What the upper levels found: fitted attributes, the label of each leaf and pending row, and their results."""
+
+    attributes: dict[str, Any]
+    labels: IntArray
+    results: LeafResults
+
+
+def climb(model: Any, summary: Summary, size: int) -> Climbed:
+    """Run the upper levels on the leaves and pending rows of a summary, in batches of about a size."""
+    with ExitStack() as stack_:
+        stack_.enter_context(one_thread())
+        stack_.enter_context(showing_warnings_once())
+        groups = all_groups(model, summary)
+        data = InMemory(select_relevant(groups.values, model.relevant_features_), relevant_means(model))
+        weighted = groups.weights is not None or model.medoid_weights
+        settled = Settled(summary.entropy, size)
+        n_batches = len(summary.batches.sizes) + 1
+        contraction = make_contraction(model, data, settled, weighted=weighted, n_batches=n_batches)
+        tally = FeatureTally(contraction.views, data.n_features)
+        tally.add_sums(summary.batches.tally)
+        mass = None if not weighted else groups.mass if model.medoid_weights else np.ones(len(groups))
+        leaves = groups.as_survivors(data.rows, mass, summary.batches.sizes, summary.batches.costs)
+        first_level: Any = KnownLeaves(leaves)
+        fit = Fit(model, data, None, summary.n_rows, contraction, watch_engine(model), tally)
+        state, records = fit.climb(first_level, None)
+        ending = fit.end(first_level, state)
+        clusters = Clusters.of(model, data, first_level, ending)
+        fit.warn_of_problem(clusters.sizes)
+        kept = keep_rows(model, summary, data, clusters)
+        attributes = {
+            **describe_clusters(data, None, clusters, ending, kept),
+            "choice_": ending.choice,
+            "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves]),
+            "_landmark_rows": kept.rows,
+            "diagnostics_": records,
+            "n_iter_": state.level,
+            "feature_agreement_": spread_out(tally.mean(), model.relevant_features_, model.n_features_in_),
+        }
+        if model.relevant_features_ is not None:  # these have all features
+            for name in ("medoid", "exemplar"):
+                position = np.searchsorted(groups.rows, attributes[f"{name}_indices_"])
+                attributes[f"{name}s_"] = groups.values[position]
+        fusions = ending.state.fusions
+        results = LeafResults(
+            np.array(fusions.parents), np.array(fusions.absorbed_at), np.array(fusions.stability), ending.tree
+        )
+        return Climbed(attributes, clusters.labels, results)
+
+
+def all_groups(model: Any, summary: Summary) -> Leaves:
+    """Return the leaves of a summary, and each pending row as a group of its own."""
+    pending = summary.pending
+    parts = [] if summary.leaves is None else [summary.leaves]
+    if pending.n_rows:
+        own = select_relevant(pending.values, model.relevant_features_)
+        means = fill_missing(own, relevant_means(model)).astype(np.float64)
+        parts.append(Leaves.of_rows(summary.row_map.n_rows, pending.values, means, pending.weights, pending.lots))
+    return Leaves.join(parts)
+
+
+def relevant_means(model: Any) -> Any:
+    """Return the fill value of each relevant feature; None if no cell can be missing."""
+    means = model._column_means
+    return means if means is None or model.relevant_features_ is None else means[model.relevant_features_]
+
+
+def keep_rows(model: Any, summary: Summary, data: InMemory, clusters: Clusters) -> KeptRows:
+    """Choose rows to keep for ``predict``: among the leaves, the pending rows and the rows that were kept before."""
+    own = clusters.first_level.leaves.rows
+    rows, leaves = own, np.arange(len(own))
+    points = fill_missing(data.X, data.column_means)
+    before = getattr(model, "_landmark_rows", np.empty(0, dtype=np.int64))
+    is_new = ~np.isin(before, own)
+    if is_new.any() and model.relevant_features_ is None:  # otherwise these lack features that exemplars have
+        rows = np.concatenate([own, before[is_new]])
+        leaves = np.concatenate([leaves, find_groups(summary, before[is_new])])
+        points = stack([points, model._landmarks.points[is_new]])
+    order = np.argsort(rows)
+    medoids = np.searchsorted(rows[order], own[clusters.medoids])
+    rng = generator_at(summary.entropy, Draw.LANDMARKS)
+    some = order[sample_landmarks(clusters.labels[leaves[order]], medoids, rng)]
+    return KeptRows(rows[some], leaves[some], points[some])
+
+
+def find_groups(summary: Summary, rows: IntArray) -> IntArray:
+    """Return the position of each row's leaf; for a pending row, its own position, which is behind all leaves."""
+    n_contracted = summary.row_map.n_rows
+    cut = int(np.searchsorted(rows, n_contracted))
+    return np.concatenate([summary.row_map.find_leaves(rows[:cut]), rows[cut:] - n_contracted + summary.n_leaves])

@@ -1,0 +1,72 @@
+"""Give the clusters of an update the numbers that they had before, and say what has changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.landmarks import Landmarks
+from cohirf.summary.numbers import Changes, Overlap
+
+BY_CLUSTER = ("medoid_indices_", "medoids_", "exemplar_indices_", "exemplars_")
+
+
+@dataclass(frozen=True, eq=False)
+class Numbered:
+    """The clusters of an update with numbers that last.
+
+    Attributes
+    ----------
+    labels : array of int
+        Number of the cluster of each leaf, or -1.
+    next_number : int
+        The next number for a new cluster.
+    changes : Changes
+        What has changed.
+    """
+
+    labels: IntArray
+    next_number: int
+    changes: Changes
+
+
+def number_clusters(
+    attributes: dict[str, Any],
+    leaf_labels: IntArray,
+    sizes: IntArray,
+    overlap: Overlap,
+    next_number: int,
+    update: int,
+    n_rows: int,
+) -> Numbered:
+    """Give each cluster its number, and sort the attributes that have an entry for each by it, in place.
+
+    Parameters
+    ----------
+    attributes : dict
+        Fitted attributes, in which clusters are numbered from 0 by their first row.
+    leaf_labels, sizes : array of int
+        The cluster of each leaf in these numbers, or -1, and its number of rows.
+    overlap : Overlap
+        Rows from before the update by their old number and their cluster in these numbers.
+    next_number, update, n_rows : int
+        The next number for a new cluster; number of the update and of the rows that came with it.
+    """
+    n_clusters = attributes["n_clusters_"]
+    numbers = overlap.match(n_clusters, next_number)
+    clustered = leaf_labels >= 0
+    rows_in = np.bincount(leaf_labels[clustered], weights=sizes[clustered], minlength=n_clusters).astype(np.int64)
+    changes = overlap.describe(numbers, rows_in, update, n_rows)
+    named = np.append(numbers, -1)
+    order = np.argsort(numbers)
+    for name in BY_CLUSTER:
+        attributes[name] = attributes[name][order]
+    attributes["cluster_numbers_"] = numbers[order]
+    landmarks = attributes["_landmarks"]
+    attributes["_landmarks"] = Landmarks(landmarks.points, named[landmarks.labels])
+    if "labels_" in attributes:
+        attributes["labels_"] = named[attributes["labels_"]].astype(attributes["labels_"].dtype)
+    return Numbered(named[leaf_labels], max(next_number, int(numbers.max(initial=-1)) + 1), changes)

@@ -1,0 +1,105 @@
+"""What is the same in all updates of a model: its entropy, its batch size, and what its base method is like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
+from cohirf.algorithm.batches import count_batches
+from cohirf.algorithm.contract_batch import Mass
+from cohirf.algorithm.randomness import root_entropy
+from cohirf.data import Data
+from cohirf.fitting.begin import Screen, check_weights, settle
+from cohirf.fitting.contraction import Settled
+from cohirf.landmarks import MAX_LANDMARKS
+from cohirf.summary.row_map import RowMap
+from cohirf.summary.summary import Batches, Pending, Summary
+
+# Of a method that finds the number of clusters itself, so many rows are kept. Up to this number, the result of updates
+# is that of a fit to all rows. DBSCAN takes about a second for so many rows of two features, and HDBSCAN some seconds.
+KEPT_ROWS = 2**15
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an update does with rows.
+
+    Attributes
+    ----------
+    is_told : bool
+        Whether the base method is told how many clusters to find. Its rows are then contracted in blocks; of other
+        methods, which go by the density of rows, a sample of rows is kept.
+    block_size : int
+        Number of rows of a block.
+    max_kept : int
+        Largest number of rows in such a sample.
+    """
+
+    is_told: bool
+    block_size: int
+    max_kept: int
+
+    @classmethod
+    def of(cls, model: Any, batch_size: int | None) -> Kind:
+        """Return what the updates of a model do."""
+        is_told = BaseMethod.of(model._base_method()).told is not None
+        return cls(is_told, MAX_LANDMARKS if batch_size is None else batch_size, KEPT_ROWS)
+
+    def keeps_all(self, n_rows: int) -> bool:
+        """Return whether all of so many rows are kept, so that an update is a fit to all of them."""
+        return count_batches(n_rows, self.block_size) == 1 if self.is_told else n_rows <= self.max_kept
+
+
+def begin_summary(model: Any, data: Data, sample_weight: Any) -> Summary:
+    """Return the summary of a model that has seen no rows; the batch size may be measured on the first ones."""
+    weights = check_weights(model, data, sample_weight)
+    entropy = root_entropy(model.random_state)
+    weighted = weights is not None or model.medoid_weights
+    settled = settle(model, Screen(model, data, weights), entropy, weighted=weighted)
+    return Summary(
+        entropy=settled.entropy,
+        batch_size=settled.batch_size,
+        n_seen=0,
+        leaves=None,
+        row_map=RowMap(),
+        pending=Pending(),
+        batches=Batches.none(0),
+        labels=np.empty(0, dtype=np.int64),
+        next_number=0,
+        update_rows=(),
+    )
+
+
+def settled_of(summary: Summary) -> Settled:
+    """Return entropy and batch size."""
+    return Settled(summary.entropy, summary.batch_size)
+
+
+def load_weights(model: Any, data: Data, sample_weight: Any) -> Mass | None:
+    """Return the weights of the rows of an update, all of which must be positive; None without weights."""
+    weights = check_weights(model, data, sample_weight)
+    if weights is None:
+        return None
+    if weights.positive is not None:
+        n_zeros = data.rows.n_rows - len(weights.positive)
+        raise ValueError(
+            f"sample_weight has {n_zeros:,} zeros: partial_fit needs positive weights. Leave out the rows of weight 0; "
+            f"predict labels them."
+        )
+    return weights.take(np.arange(data.rows.n_rows))
+
+
+def stack_weights(first: Mass | None, n_first: int, second: Mass | None, n_second: int) -> Mass | None:
+    """Concatenate weights; None stands for weights of 1."""
+    if first is None and second is None:
+        return None
+    parts = ((first, n_first), (second, n_second))
+    return np.concatenate([np.ones(n) if weights is None else weights for weights, n in parts])
+
+
+def takes_weights(model: Any) -> bool:
+    """Return whether the base method takes sample weights."""
+    return find_weight_argument(model._base_method()) is not None

@@ -1,0 +1,78 @@
+"""Fit a model, and keep what a later update needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cohirf.algorithm.randomness import draw_lots
+from cohirf.algorithm.runs import Survivors
+from cohirf.algorithm.storage import Rows
+from cohirf.data import Data
+from cohirf.fitting import Fitted, fit_data
+from cohirf.summary.leaves import Leaves
+from cohirf.summary.row_map import FittedPart, RowMap
+from cohirf.summary.summary import Batches, Pending, Summary
+from cohirf.updating.settings import Kind
+
+
+def fit_model(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
+    """Fit a model to opened data, and return the fitted attributes."""
+    fitted = fit_data(model, data, sample_weight)
+    return {**fitted.attributes, "changes_": None, "_summary": summarize_fit(model, data, fitted)}
+
+
+def summarize_fit(model: Any, data: Data, fitted: Fitted) -> Summary | None:
+    """Return what a fit keeps for updates; None if the base method would need rows that are not kept."""
+    n_rows = data.rows.n_rows
+    attributes, settled, weights = fitted.attributes, fitted.settled, fitted.weights
+    leaves = fitted.first_level.leaves
+    kind = Kind.of(model, settled.batch_size)
+    all_kept = len(attributes["_landmark_rows"]) == n_rows and (weights is None or weights.positive is None)
+    one_batch = len(leaves.batch_sizes) == 1 and leaves.rows_in == n_rows
+    common = {
+        "entropy": settled.entropy,
+        "batch_size": settled.batch_size,
+        "n_seen": n_rows,
+        "next_number": attributes["n_clusters_"],
+        "update_rows": (n_rows,),
+    }
+    if all_kept and kind.keeps_all(n_rows) and (one_batch or not kind.is_told):
+        pending = Pending(
+            _take_all(data, attributes),
+            None if weights is None else weights.take(np.arange(n_rows)),
+            draw_lots(np.arange(n_rows), settled.entropy),
+        )
+        labels = np.asarray(attributes["labels_"])
+        return Summary(**common, leaves=None, row_map=RowMap(), pending=pending, batches=Batches.none(0), labels=labels)
+    if not kind.is_told:
+        return None
+    own = Leaves.of_survivors(leaves, _take_leaves(model, data, leaves), 0, np.zeros(len(leaves.rows)))
+    absorbed_at = attributes.get("_absorbed_at")
+    part = FittedPart(
+        attributes["parents_"],
+        attributes["hierarchy_"].absorbed_at if absorbed_at is None else absorbed_at,
+        attributes["stability_"],
+        own.rows,
+        np.arange(len(own)),
+    )
+    batches = Batches(leaves.batch_sizes, leaves.batch_costs, fitted.tally)
+    labels = fitted.leaf_labels.astype(np.int64)
+    return Summary(**common, leaves=own, row_map=RowMap((part,)), pending=Pending(), batches=batches, labels=labels)
+
+
+def _take_all(data: Data, attributes: dict[str, Any]) -> Any:
+    """Return the values of all rows: those of the landmarks, if these are the same."""
+    points = attributes["_landmarks"].points
+    if data.column_means is None and points.shape[1] == data.n_features:
+        return points
+    return data.take(np.arange(data.rows.n_rows))
+
+
+def _take_leaves(model: Any, data: Data, leaves: Survivors) -> Any:
+    """Return the values of the leaves, with all features."""
+    carried: Rows | None = leaves.values
+    if carried is None or model.relevant_features_ is not None:
+        return data.take(leaves.rows)
+    return carried.take(np.arange(len(leaves.rows)))

@@ -1,0 +1,218 @@
+"""What a sequence of partial_fit calls is equal to."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.cluster import DBSCAN, HDBSCAN, KMeans
+from sklearn.datasets import make_blobs, make_moons
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+
+from cohirf import CoHiRF, FusionHierarchy, open_source
+from cohirf.updating import settings
+
+BLOBS, CLASSES = make_blobs(600, n_features=5, centers=4, random_state=0)
+MOONS, CRESCENTS = make_moons(1200, noise=0.05, random_state=0)
+
+
+def in_parts(model, X, n_parts, **weights):
+    """Update a model with consecutive parts of the rows."""
+    cuts = np.array_split(np.arange(len(X) if not sparse.issparse(X) else X.shape[0]), n_parts)
+    for rows in cuts:
+        model.partial_fit(X[rows], **{name: values[rows] for name, values in weights.items()})
+    return model
+
+
+def assert_equal_models(one, other):
+    assert adjusted_rand_score(one.labels_, other.labels_) == 1.0
+    assert one.hierarchy_ == other.hierarchy_
+    np.testing.assert_array_equal(one.parents_, other.parents_)
+    np.testing.assert_array_equal(one.stability_, other.stability_)
+    np.testing.assert_allclose(one.feature_agreement_, other.feature_agreement_)
+
+
+def check_hierarchy(model):
+    """Raise unless the vectors of a model are those of a hierarchy with its labels."""
+    hierarchy = model.hierarchy_
+    FusionHierarchy(hierarchy.parents, hierarchy.absorbed_at, tree=hierarchy.tree)
+    assert adjusted_rand_score(hierarchy.cut(level=hierarchy.n_levels), model.labels_) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("estimator", "X"),
+    [
+        (None, BLOBS),
+        (KMeans(4, n_init=1), BLOBS),
+        (GaussianMixture(4), BLOBS),
+        (KMeans(4, n_init=1), sparse.csr_array(BLOBS)),
+        (DBSCAN(0.1), MOONS),
+        (HDBSCAN(min_cluster_size=15, copy=True), MOONS),
+    ],
+    ids=["default", "k-means", "mixture", "sparse", "dbscan", "hdbscan"],
+)
+def test_updates_with_few_rows_are_a_fit_to_all_rows(estimator, X):
+    whole = CoHiRF(estimator, random_state=0).fit(X)
+    assert_equal_models(in_parts(CoHiRF(estimator, random_state=0), X, 3), whole)
+
+
+def test_density_methods_in_local_batches_are_a_fit_to_all_rows():
+    whole = CoHiRF(DBSCAN(0.1), batch_size=300, random_state=0).fit(MOONS)
+    assert whole.diagnostics_[0].n_batches > 1
+    assert_equal_models(in_parts(CoHiRF(DBSCAN(0.1), batch_size=300, random_state=0), MOONS, 5), whole)
+
+
+def test_a_fit_and_updates_with_few_rows_are_a_fit_to_all_rows():
+    model = CoHiRF(n_clusters=4, random_state=0).fit(BLOBS[:400])
+    assert_equal_models(in_parts(model, BLOBS[400:], 3), CoHiRF(n_clusters=4, random_state=0).fit(BLOBS))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"estimator": GaussianMixture(4)},
+        {"max_features": 0.5},
+        {"medoid_weights": False},
+        {"consensus": "majority"},
+        {"n_clusters": "levels"},
+    ],
+    ids=str,
+)
+def test_blocks_do_not_depend_on_how_rows_are_divided_into_updates(options):
+    parameters = {"estimator": KMeans(4, n_init=1), "batch_size": 40, "n_views": 2, "random_state": 0} | options
+    model = in_parts(CoHiRF(**parameters), BLOBS[:250], 4)
+    assert_equal_models(model, CoHiRF(**parameters).partial_fit(BLOBS[:250]))
+    check_hierarchy(model)
+
+
+def test_the_first_blocks_are_contracted_as_finely_as_those_of_a_fit_in_few_batches(monkeypatch):
+    monkeypatch.setattr("cohirf.updating.blocks.FEW_BATCHES", 4)
+    monkeypatch.setattr("cohirf.fitting.contraction.FEW_BATCHES", 4)
+    model = CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0)
+    assert_equal_models(in_parts(model, BLOBS, 4), in_parts(CoHiRF(**model.get_params(deep=False)), BLOBS, 2))
+    n_leaves = np.bincount(model._summary.leaves.rows // 60)
+    assert n_leaves[:4].min() > n_leaves[4:].max()
+
+
+def test_weights_count_as_repeated_rows_in_the_sizes_of_leaves():
+    weights = np.random.default_rng(0).integers(1, 4, len(BLOBS)).astype(float)
+    model = in_parts(CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0), BLOBS, 4, sample_weight=weights)
+    assert model._summary.leaves.weights.sum() + model._summary.pending.weights.sum() == weights.sum()
+    assert adjusted_rand_score(model.labels_, CLASSES) == 1.0
+    model.partial_fit(BLOBS[:100])  # without weights, each row has the weight 1
+    assert model._summary.leaves.weights.sum() + model._summary.pending.weights.sum() == weights.sum() + 100
+
+
+def test_zero_weights_are_refused():
+    weights = np.ones(len(BLOBS))
+    weights[3] = 0
+    with pytest.raises(ValueError, match="has 1 zeros: partial_fit needs positive weights"):
+        CoHiRF(KMeans(4), random_state=0).partial_fit(BLOBS, sample_weight=weights)
+
+
+def test_an_update_after_a_fit_in_batches_adds_to_its_leaves():
+    model = CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0).fit(BLOBS[:400])
+    leaves = len(model._summary.leaves)
+    labels = model.labels_
+    model.partial_fit(BLOBS[400:])
+    assert len(model.labels_) == len(BLOBS)
+    assert model._summary.leaves.rows[leaves:].min() >= 400
+    np.testing.assert_array_equal(model.labels_[:400], labels)
+    assert adjusted_rand_score(model.labels_, CLASSES) == 1.0
+    check_hierarchy(model)
+
+
+def test_a_source_is_updated_as_an_array_is():
+    in_memory = in_parts(CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0), BLOBS, 3)
+    model = CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0)
+    for part in np.array_split(BLOBS, 3):
+        model.partial_fit(open_source(part))
+    assert_equal_models(model, in_memory)
+    assert isinstance(model.labels_, np.memmap)
+
+
+def test_blocks_of_screened_features_keep_all_features_of_medoids():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([BLOBS, rng.normal(size=(len(BLOBS), 3))])
+    model = CoHiRF(KMeans(4, n_init=1), batch_size=100, feature_screen=True, random_state=0)
+    in_parts(model, X, 3)
+    assert len(model.relevant_features_) < X.shape[1]
+    np.testing.assert_array_equal(model.medoids_, X[model.medoid_indices_])
+    np.testing.assert_array_equal(model.exemplars_, X[model.exemplar_indices_])
+
+
+def test_medoids_and_exemplars_are_rows_of_their_cluster():
+    model = in_parts(CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0), BLOBS, 4)
+    for name in ("medoid", "exemplar"):
+        rows = getattr(model, f"{name}_indices_")
+        np.testing.assert_array_equal(getattr(model, f"{name}s_"), BLOBS[rows])
+        np.testing.assert_array_equal(model.labels_[rows], model.cluster_numbers_)
+
+
+class TestThinned:
+    """A density method, of which at most 400 rows are kept."""
+
+    @pytest.fixture(autouse=True)
+    def few_rows(self, monkeypatch):
+        monkeypatch.setattr(settings, "KEPT_ROWS", 400)
+
+    @pytest.mark.parametrize("estimator", [DBSCAN(0.15), HDBSCAN(min_cluster_size=15, copy=True)])
+    def test_a_sample_stands_for_all_rows(self, estimator):
+        model = in_parts(CoHiRF(estimator, random_state=0), MOONS, 6)
+        summary = model._summary
+        assert summary.n_leaves == 400
+        assert summary.leaves.sizes.sum() == len(MOONS)
+        np.testing.assert_array_equal(summary.leaves.values, MOONS[summary.leaves.rows])
+        assert adjusted_rand_score(model.labels_, CRESCENTS) > 0.99
+        check_hierarchy(model)
+
+    def test_the_sample_does_not_depend_on_how_rows_are_divided_into_updates(self):
+        rows = [in_parts(CoHiRF(DBSCAN(0.15), random_state=0), MOONS, n)._summary.leaves.rows for n in (1, 4)]
+        np.testing.assert_array_equal(*rows)
+
+    def test_rows_that_are_not_kept_have_joined_the_nearest_one_at_once(self):
+        model = CoHiRF(DBSCAN(0.15), random_state=0).partial_fit(MOONS)
+        kept = model._summary.leaves.values
+        distance = np.linalg.norm(MOONS[:, None] - kept[None], axis=2)
+        found = model._summary.row_map.find_leaves(np.arange(len(MOONS)))
+        np.testing.assert_array_equal(distance.argmin(axis=1), found)
+
+    def test_levels_begin_with_the_sample(self):
+        model = in_parts(CoHiRF(DBSCAN(0.15), random_state=0), MOONS, 3)
+        assert [record.level for record in model.diagnostics_] == list(range(1, model.n_iter_ + 1))
+        assert (model.diagnostics_[0].kind, model.diagnostics_[0].rows_out) == ("sampled", 400)
+
+
+def test_a_density_model_that_kept_too_few_rows_is_not_updated(monkeypatch):
+    monkeypatch.setattr("cohirf.landmarks.MAX_LANDMARKS", 500)
+    monkeypatch.setattr("cohirf.landmarks.sample_landmarks.__kwdefaults__", {"candidates": None, "max_landmarks": 500})
+    model = CoHiRF(DBSCAN(0.1), random_state=0).fit(MOONS)
+    labels = model.labels_
+    with pytest.raises(ValueError, match="Fit a model with partial_fit from the beginning"):
+        model.partial_fit(MOONS)
+    assert model.labels_ is labels
+
+
+def test_an_update_that_fails_leaves_the_model_as_it_was():
+    model = in_parts(CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0), BLOBS[:300], 2)
+    before = dict(vars(model))
+    model.set_params(estimator=KMeans(1000), n_clusters=1000, random_state=0)
+    with pytest.raises(ValueError, match="n_clusters=1000 cannot be reached"):
+        model.partial_fit(BLOBS[300:])
+    changed = {"estimator", "n_clusters"}
+    assert {name: value for name, value in vars(model).items() if name not in changed} == {
+        name: value for name, value in before.items() if name not in changed
+    }
+
+
+def test_new_rows_must_have_the_features_of_the_model():
+    model = CoHiRF(random_state=0).partial_fit(BLOBS)
+    with pytest.raises(ValueError, match="X has 4 features, but CoHiRF is expecting 5"):
+        model.partial_fit(BLOBS[:, :4])
+
+
+def test_missing_values_are_filled_alike_in_all_updates():
+    X = BLOBS.copy()
+    X[::7, 2] = np.nan
+    whole = CoHiRF(HDBSCAN(copy=True), random_state=0).fit(X)
+    assert_equal_models(in_parts(CoHiRF(HDBSCAN(copy=True), random_state=0), X, 3), whole)
