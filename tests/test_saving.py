@@ -39,7 +39,15 @@ from cohirf.saving import ModelFileError, load_model, save_model
 from cohirf.saving.manifest import read_manifest
 from systems import posix_only
 
-PIECES = ("labels_", "parents_", "medoid_indices_", "stability_", "feature_agreement_", "_landmark_rows")
+PIECES = (
+    "labels_",
+    "cluster_numbers_",
+    "parents_",
+    "medoid_indices_",
+    "stability_",
+    "feature_agreement_",
+    "_landmark_rows",
+)
 OPTIONAL_PIECES = ("relevant_features_", "feature_statistics_", "_column_means")
 
 
@@ -901,7 +909,7 @@ def test_a_newer_format_is_refused_with_the_version_to_upgrade_to(path, version)
     forge(path, format_version=version, package_version="7.1", news="what this version cannot know")
     (path / "news.npy").touch()
     assert_refused(
-        path, r"has format version .*, but this version of cohirf reads version 3: upgrade cohirf to 7.1 or later"
+        path, r"has format version .*, but this version of cohirf reads versions 3 to 4: upgrade cohirf to 7.1 or later"
     )
 
 

@@ -15,6 +15,8 @@ from cohirf.hierarchy import FusionHierarchy
 from cohirf.landmarks import Landmarks
 from cohirf.saving.layout import DENSE, NAMES, Scalars
 from cohirf.saving.manifest import Manifest
+from cohirf.saving.summaries import build_summary, collect_summary
+from cohirf.summary.summary import Summary
 
 
 def collect_scalars(model: Any) -> Scalars:
@@ -52,7 +54,9 @@ def collect_arrays(model: Any) -> Arrays:
         arrays["column_means"] = model._column_means
     if hasattr(model, "feature_names_in_"):
         arrays |= _encode_names(model.feature_names_in_.tolist())
-    return arrays
+    if not np.array_equal(model.cluster_numbers_, np.arange(model.n_clusters_)):
+        arrays["cluster_numbers"] = model.cluster_numbers_
+    return arrays | collect_summary(model, _matrix_parts)
 
 
 def fitted_attributes(manifest: Manifest, arrays: Arrays) -> dict[str, Any]:
@@ -60,7 +64,8 @@ def fitted_attributes(manifest: Manifest, arrays: Arrays) -> dict[str, Any]:
     scalars = manifest.scalars
     tree = MergeTree(arrays["tree_medoids"], arrays["tree_linkage"], scalars.tree_level)
     hierarchy = FusionHierarchy(arrays["parents"], arrays["absorbed_at"], tree=tree)
-    _check_labels(arrays, scalars.n_clusters)
+    numbers = arrays.get("cluster_numbers", np.arange(scalars.n_clusters))
+    _check_labels(arrays, numbers)
     relevant = arrays.get("relevant_features")
     n_relevant = scalars.n_features if relevant is None else len(relevant)
     landmarks = _build_matrix("landmarks", arrays, (len(arrays["landmark_labels"]), n_relevant), scalars)
@@ -84,16 +89,35 @@ def fitted_attributes(manifest: Manifest, arrays: Arrays) -> dict[str, Any]:
         "_column_means": arrays.get("column_means"),
         "_landmarks": Landmarks(landmarks, arrays["landmark_labels"]),
         "_landmark_rows": arrays["landmark_rows"],
+        "cluster_numbers_": numbers,
+        "changes_": manifest.changes,
+        "_summary": _build_summary(manifest, arrays, hierarchy, landmarks),
         **_decode_names(arrays),
     }
 
 
-def _check_labels(arrays: Arrays, n_clusters: int) -> None:
+def _build_summary(manifest: Manifest, arrays: Arrays, hierarchy: FusionHierarchy, landmarks: Any) -> Summary | None:
+    scalars = manifest.scalars
+    if manifest.summary is None:
+        return None
+
+    def build(name: str, n_rows: int, n_columns: int) -> Any:
+        needed = name if scalars.container == DENSE else f"{name}_data"
+        if needed not in arrays:
+            raise ValueError(f"the array {needed} is missing")
+        return _build_matrix(name, arrays, (n_rows, n_columns), scalars)
+
+    return build_summary(manifest.summary, arrays, hierarchy, landmarks, scalars.n_features, build)
+
+
+def _check_labels(arrays: Arrays, numbers: NDArray[Any]) -> None:
     labels = arrays["labels"]
+    if not np.isin(labels, np.append(numbers, -1)).all():
+        raise ValueError("labels.npy has numbers that are not those of clusters")
     if not np.array_equal(labels[arrays["landmark_rows"]], arrays["landmark_labels"]):
         raise ValueError("landmark_labels.npy differs from the labels of the same rows in labels.npy")
     for name in ("medoid_indices", "exemplar_indices"):
-        if not np.array_equal(labels[arrays[name]], np.arange(n_clusters)):
+        if not np.array_equal(labels[arrays[name]], numbers):
             raise ValueError(f"{name}.npy lists rows that are not in the clusters they should represent")
 
 

@@ -16,12 +16,14 @@ from cohirf.durable.arrays import (
     in_range,
     is_finite,
     is_finite_or_nan,
+    is_positive,
     is_share_or_nan,
     match_axes,
     sorted_in_range,
 )
 
-FORMAT, FORMAT_VERSION = "cohirf-model", 3
+FORMAT, FORMAT_VERSION = "cohirf-model", 4
+OLDEST_VERSION = 3  # without what updates need: such a model loads, but cannot be updated
 MANIFEST, MANIFEST_DIGEST, PREPARATION = "manifest.json", "manifest.sha256", "preparation.json"
 MAX_MANIFEST_BYTES = 2**22
 
@@ -61,15 +63,46 @@ ARRAYS = {
     "landmarks_indptr": ArrayLayout(INTEGERS, ("starts of landmarks",)),
     "feature_names": ArrayLayout(("|u1",), ("bytes of names",)),
     "feature_name_lengths": ArrayLayout(("<i4",), ("features",)),
+    "cluster_numbers": ArrayLayout(INTEGERS, ("clusters",)),
+    "leaf_rows": ArrayLayout(INTEGERS, ("leaves",)),
+    "leaf_sizes": ArrayLayout(INTEGERS, ("leaves",)),
+    "leaf_first_rows": ArrayLayout(INTEGERS, ("leaves",)),
+    "leaf_weights": ArrayLayout(("<f8",), ("leaves",)),
+    "leaf_noise": ArrayLayout(("|u1",), ("leaves",)),
+    "leaf_stability": ArrayLayout(("<f4",), ("leaves",)),
+    "leaf_lots": ArrayLayout(("<f8",), ("leaves",)),
+    "batch_sizes": ArrayLayout(INTEGERS, ("batches",)),
+    "batch_costs": ArrayLayout(("<f8",), ("batches", "figures of a batch")),
+    "batch_tally": ArrayLayout(("<f8",), ("sums of a tally", "relevant features")),
+    "pending_weights": ArrayLayout(("<f8",), ("pending rows",)),
+    "pending_lots": ArrayLayout(("<f8",), ("pending rows",)),
+    "leaf_values": ArrayLayout(FLOATS, ("leaves", "features")),
+    "leaf_means": ArrayLayout(FLOATS, ("leaves", "relevant features")),
+    "pending_values": ArrayLayout(FLOATS, ("pending rows", "features")),
+    "leaf_values_data": ArrayLayout(FLOATS, ("cells of leaves",)),
+    "leaf_values_indices": ArrayLayout(INTEGERS, ("cells of leaves",)),
+    "leaf_values_indptr": ArrayLayout(INTEGERS, ("starts of leaves",)),
+    "leaf_means_data": ArrayLayout(FLOATS, ("cells of means",)),
+    "leaf_means_indices": ArrayLayout(INTEGERS, ("cells of means",)),
+    "leaf_means_indptr": ArrayLayout(INTEGERS, ("starts of means",)),
+    "pending_values_data": ArrayLayout(FLOATS, ("cells of pending rows",)),
+    "pending_values_indices": ArrayLayout(INTEGERS, ("cells of pending rows",)),
+    "pending_values_indptr": ArrayLayout(INTEGERS, ("starts of pending rows",)),
 }
 DENSE = "dense"
 CONTAINERS = (DENSE, *CSR_KINDS)
 DENSE_ALONE = {"medoids", "exemplars", "landmarks"}
 CSR_ALONE = {f"{matrix}_{part}" for matrix in sorted(DENSE_ALONE) for part in CSR_PARTS}
+DENSE_SUMMARY = {"leaf_values", "leaf_means", "pending_values"}
+CSR_SUMMARY = {f"{matrix}_{part}" for matrix in sorted(DENSE_SUMMARY) for part in CSR_PARTS}
+LEAVES = {"leaf_rows", "leaf_sizes", "leaf_first_rows", "leaf_noise", "leaf_stability", "leaf_lots"}
+BATCHES = {"batch_sizes", "batch_costs", "batch_tally"}
+SUMMARY = LEAVES | BATCHES | DENSE_SUMMARY | CSR_SUMMARY | {"leaf_weights", "pending_weights", "pending_lots"}
 NAMES = {"feature_names", "feature_name_lengths"}
 SCREENING = {"relevant_features", "feature_statistics"}
 CHOICE = {"choice_candidates", "choice_silhouettes", "choice_heights"}
-ALWAYS = ARRAYS.keys() - DENSE_ALONE - CSR_ALONE - NAMES - SCREENING - CHOICE - {"column_means"}
+ALWAYS = ARRAYS.keys() - DENSE_ALONE - CSR_ALONE - NAMES - SCREENING - CHOICE - SUMMARY
+ALWAYS -= {"column_means", "cluster_numbers"}
 FILE_NAMES = {MANIFEST, MANIFEST_DIGEST, PREPARATION, *(f"{name}.npy" for name in ARRAYS)}
 
 
@@ -87,7 +120,9 @@ class Scalars:
 def check_presence(names: set[str], container: str) -> None:
     """Refuse a model that lacks an array, or has an array that does not belong to its kind of data."""
     needed, other = (DENSE_ALONE, CSR_ALONE) if container == DENSE else (CSR_ALONE, DENSE_ALONE | {"column_means"})
-    together = (group for group in (NAMES, SCREENING, CHOICE) if names & group)
+    other = other | (CSR_SUMMARY if container == DENSE else DENSE_SUMMARY)
+    matrices = [{f"{matrix}_{part}" for part in CSR_PARTS} for matrix in sorted(DENSE_SUMMARY)]
+    together = (group for group in (NAMES, SCREENING, CHOICE, LEAVES, BATCHES, *matrices) if names & group)
     needed = needed.union(ALWAYS, *together)
     for name in sorted(needed - names):
         raise ValueError(f"the array {name} is missing")
@@ -98,6 +133,8 @@ def check_presence(names: set[str], container: str) -> None:
 def axis_lengths(entries: dict[str, ArrayEntry], scalars: Scalars) -> dict[str, int]:
     """Return the numbers of rows, features, clusters and so on of a model; refuse inconsistent numbers."""
     known = {
+        "figures of a batch": (6, "a batch"),
+        "sums of a tally": (2, "a tally"),
         "features": (scalars.n_features, "n_features"),
         "clusters": (scalars.n_clusters, "n_clusters"),
         "columns of a linkage": (4, "a linkage"),
@@ -116,18 +153,23 @@ def axis_lengths(entries: dict[str, ArrayEntry], scalars: Scalars) -> dict[str, 
         ("leaves of the tree", "rows"),
         ("clusters", "rows"),
         ("landmarks", "rows"),
+        ("leaves", "rows"),
+        ("pending rows", "rows"),
         ("relevant features", "features"),
     ):
-        if lengths[axis] > lengths[of]:
+        if lengths.get(axis, 0) > lengths[of]:
             raise ValueError(f"the model has {lengths[axis]} {axis}, but only {lengths[of]} {of}")
     return lengths
 
 
-def value_checks(entries: dict[str, ArrayEntry], scalars: Scalars) -> dict[str, Check]:
-    """Return the check of the values of each array; it is called for one piece of the array after the other."""
+def value_checks(entries: dict[str, ArrayEntry], scalars: Scalars, n_numbers: int) -> dict[str, Check]:
+    """Return the check of the values of each array; it is called for one piece of the array after the other.
+
+    Clusters have numbers below ``n_numbers``.
+    """
     lengths = axis_lengths(entries, scalars)
     row_numbers = in_range(0, lengths["rows"] - 1, "row numbers")
-    labels = in_range(-1, scalars.n_clusters - 1, "labels")
+    labels = in_range(-1, n_numbers - 1, "labels")
     medoids = is_finite_or_nan if "column_means" in entries else is_finite  # NaN: missing cells
     return {
         "feature_agreement": is_share_or_nan,
@@ -161,4 +203,29 @@ def value_checks(entries: dict[str, ArrayEntry], scalars: Scalars) -> dict[str, 
         "landmarks_indptr": in_range(0, lengths.get("cells of landmarks", 0), "starts of rows"),
         "feature_names": accept,
         "feature_name_lengths": in_range(0, lengths.get("bytes of names", 0), "lengths"),
+        "cluster_numbers": sorted_in_range(0, n_numbers - 1, "cluster numbers"),
+        "leaf_rows": sorted_in_range(0, lengths["rows"] - 1, "row numbers"),
+        "leaf_sizes": in_range(1, lengths["rows"], "numbers of rows"),
+        "leaf_first_rows": row_numbers,
+        "leaf_weights": is_positive,
+        "leaf_noise": in_range(0, 1, "flags"),
+        "leaf_stability": is_share_or_nan,
+        "leaf_lots": in_range(0, 1, "random numbers"),
+        "batch_sizes": in_range(0, 2**62, "numbers of rows"),
+        "batch_costs": is_finite_or_nan,
+        "batch_tally": is_finite,
+        "pending_weights": is_positive,
+        "pending_lots": in_range(0, 1, "random numbers"),
+        "leaf_values": medoids,
+        "leaf_means": is_finite,
+        "pending_values": medoids,
+        "leaf_values_data": is_finite,
+        "leaf_means_data": is_finite,
+        "pending_values_data": is_finite,
+        "leaf_values_indices": in_range(0, scalars.n_features - 1, "column numbers"),
+        "leaf_means_indices": in_range(0, lengths["relevant features"] - 1, "column numbers"),
+        "pending_values_indices": in_range(0, scalars.n_features - 1, "column numbers"),
+        "leaf_values_indptr": in_range(0, lengths.get("cells of leaves", 0), "starts of rows"),
+        "leaf_means_indptr": in_range(0, lengths.get("cells of means", 0), "starts of rows"),
+        "pending_values_indptr": in_range(0, lengths.get("cells of pending rows", 0), "starts of rows"),
     }

@@ -128,7 +128,7 @@ def _check_files(directory: Path, manifest: Manifest) -> None:
 
 
 def _read_arrays(directory: Path, manifest: Manifest) -> Arrays:
-    checks = value_checks(manifest.arrays, manifest.scalars)
+    checks = value_checks(manifest.arrays, manifest.scalars, manifest.n_numbers)
     arrays = {}
     for name, entry in manifest.arrays.items():
         path = _array_path(directory, name)

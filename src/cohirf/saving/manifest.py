@@ -27,10 +27,13 @@ from cohirf.saving.layout import (
     MANIFEST,
     MANIFEST_DIGEST,
     MAX_MANIFEST_BYTES,
+    OLDEST_VERSION,
     Scalars,
     axis_lengths,
     check_presence,
 )
+from cohirf.saving.summaries import SummaryEntry, parse_changes, parse_summary
+from cohirf.summary.numbers import Changes
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,13 @@ class Manifest:
     diagnostics: list[LevelRecord]
     arrays: dict[str, ArrayEntry]
     preparation: FileEntry | None
+    summary: SummaryEntry | None
+    changes: Changes | None
+
+    @property
+    def n_numbers(self) -> int:
+        """Clusters have numbers below this one."""
+        return self.scalars.n_clusters if self.summary is None else self.summary.next_number
 
 
 def compose_manifest(
@@ -58,6 +68,7 @@ def compose_manifest(
     diagnostics: list[LevelRecord],
     entries: dict[str, ArrayEntry],
     preparation: bytes | None,
+    updates: dict[str, Any],
 ) -> bytes:
     """Return the text of a manifest, after a check that it can be read again."""
     content = {
@@ -70,6 +81,7 @@ def compose_manifest(
         "diagnostics": [_describe_record(record) for record in diagnostics],
         "arrays": {name: entry.to_json() for name, entry in entries.items()},
     }
+    content |= updates
     if preparation is not None:
         content["preparation"] = {"bytes": len(preparation), "sha256": hashlib.sha256(preparation).hexdigest()}
     try:
@@ -114,6 +126,8 @@ def parse_manifest(content: Any) -> Manifest:
     """Check types, allowed values and the consistency of all sizes."""
     keys = {"format", "format_version", "package_version", "scikit_learn_version"}
     keys |= {"model", "scalars", "diagnostics", "arrays"}
+    has_updates = not isinstance(content, dict) or content.get("format_version") != OLDEST_VERSION
+    keys |= {"summary", "changes"} if has_updates else set()
     has_preparation = isinstance(content, dict) and "preparation" in content
     content = require_keys(content, keys | {"preparation"} if has_preparation else keys, "the manifest")
     scalars = _parse_scalars(content["scalars"])
@@ -127,7 +141,9 @@ def parse_manifest(content: Any) -> Manifest:
         raise ValueError(f"the model is {reprlib.repr(model['name'])}, not CoHiRF with its parameters")
     preparation = _parse_file(content["preparation"]) if has_preparation else None
     diagnostics = [_parse_record(record) for record in content["diagnostics"]]
-    return Manifest(model, scalars, diagnostics, arrays, preparation)
+    summary = parse_summary(content["summary"]) if has_updates and content["summary"] is not None else None
+    changes = parse_changes(content["changes"]) if has_updates else None
+    return Manifest(model, scalars, diagnostics, arrays, preparation, summary, changes)
 
 
 def _package_version() -> str:
@@ -147,10 +163,11 @@ def _check_version(path: Path, content: Any) -> None:
     version = content.get("format_version")
     if type(version) is int and version > FORMAT_VERSION:
         raise ModelFileError(
-            f"{shown(path)} has format version {reprlib.repr(version)}, but this version of cohirf reads version "
-            f"{FORMAT_VERSION}: upgrade cohirf to {one_line(content.get('package_version'))} or later."
+            f"{shown(path)} has format version {reprlib.repr(version)}, but this version of cohirf reads versions "
+            f"{OLDEST_VERSION} to {FORMAT_VERSION}: upgrade cohirf to {one_line(content.get('package_version'))} "
+            f"or later."
         )
-    if type(version) is not int or version != FORMAT_VERSION:
+    if type(version) is not int or version < OLDEST_VERSION:
         raise ValueError(f"format version {reprlib.repr(version)} does not exist")
 
 

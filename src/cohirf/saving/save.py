@@ -23,6 +23,7 @@ from cohirf.saving.contents import collect_arrays, collect_scalars
 from cohirf.saving.layout import FILE_NAMES, FORMAT, MANIFEST, MANIFEST_DIGEST, MAX_MANIFEST_BYTES, PREPARATION
 from cohirf.saving.manifest import compose_manifest, digest_line
 from cohirf.saving.parameters import describe_model
+from cohirf.saving.summaries import describe_changes, describe_summary
 
 
 def save_model(
@@ -121,7 +122,8 @@ def _write_files(directory: Path, model: Any, description: dict[str, Any], prepa
     """Write all files of a model and flush them to disk, the manifest last."""
     arrays = collect_arrays(model)
     entries = {name: write_array(directory / f"{name}.npy", array) for name, array in arrays.items()}
-    text = compose_manifest(description, collect_scalars(model), model.diagnostics_, entries, preparation)
+    updates = {"summary": describe_summary(model), "changes": describe_changes(model.changes_)}
+    text = compose_manifest(description, collect_scalars(model), model.diagnostics_, entries, preparation, updates)
     if preparation is not None:
         write_new_file(directory / PREPARATION, preparation)
     write_new_file(directory / MANIFEST, text)

@@ -42,8 +42,13 @@ def update_model(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
 
 
 def refuse_update(model: Any) -> None:
-    """Raise, because a fit has not kept the rows that an update needs."""
+    """Raise, because a fit has not kept the rows that an update needs, or its file does not have them."""
     name = type(model._base_method()).__name__
+    if Kind.of(model, None).is_told:
+        raise ValueError(
+            "This model cannot be updated: it was saved without what updates need, by an older version of cohirf. Fit "
+            "it again."
+        )
     raise ValueError(
         f"This model cannot be updated: {name} finds the number of clusters by the density of rows, and fit does not "
         f"keep so many rows. Fit a model with partial_fit from the beginning."

@@ -1,0 +1,219 @@
+"""The part of a saved model that updates need: its summary as JSON and arrays, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cohirf.durable.arrays import Arrays
+from cohirf.durable.json_text import require_count, require_keys
+from cohirf.hierarchy import FusionHierarchy
+from cohirf.summary.leaves import Leaves
+from cohirf.summary.numbers import Changes
+from cohirf.summary.row_map import FittedPart, RowMap
+from cohirf.summary.summary import Batches, Pending, Summary
+
+COUNTED = ("grown", "shrunk", "born", "from_noise")
+LISTED = ("merged", "split")
+OF_LEAVES = ("rows", "sizes", "first_rows", "stability", "lots")
+
+BuildMatrix = Callable[[str, int, int], Any]  # from name, number of rows and number of columns
+
+
+@dataclass(frozen=True)
+class SummaryEntry:
+    """What the manifest says about the summary of a model.
+
+    Attributes
+    ----------
+    entropy, batch_size, n_seen, next_number, update_rows
+        As in ``Summary``.
+    n_contracted : int
+        Number of rows that are not pending.
+    pending_are_landmarks : bool
+        Whether the pending rows are the landmarks, and not stored again.
+    """
+
+    entropy: tuple[int, ...]
+    batch_size: int | None
+    n_seen: int
+    next_number: int
+    update_rows: tuple[int, ...]
+    n_contracted: int
+    pending_are_landmarks: bool
+
+
+def describe_summary(model: Any) -> dict[str, Any] | None:
+    """Return what the manifest says about the summary of a model; None if it has none."""
+    summary = model._summary
+    if summary is None:
+        return None
+    return {
+        "entropy": list(summary.entropy),
+        "batch_size": summary.batch_size,
+        "n_seen": summary.n_seen,
+        "next_number": summary.next_number,
+        "update_rows": list(summary.update_rows),
+        "n_contracted": summary.row_map.n_rows,
+        "pending_are_landmarks": are_landmarks(model),
+    }
+
+
+def are_landmarks(model: Any) -> bool:
+    """Return whether the pending rows of a model are its landmarks."""
+    return model._summary.pending.values is model._landmarks.points
+
+
+def parse_summary(content: Any) -> SummaryEntry:
+    """Return what the manifest says about a summary; raise if it is not valid."""
+    names = ("entropy", "batch_size", "n_seen", "next_number", "update_rows", "n_contracted", "pending_are_landmarks")
+    content = require_keys(content, set(names), "summary")
+    if not isinstance(content["pending_are_landmarks"], bool):
+        raise TypeError("pending_are_landmarks must be true or false")
+    batch_size = content["batch_size"]
+    if batch_size is not None and require_count(batch_size, "batch_size") < 1:
+        raise ValueError("batch_size is 0, but must be at least 1")
+    return SummaryEntry(
+        _require_counts(content["entropy"], "entropy"),
+        batch_size,
+        require_count(content["n_seen"], "n_seen"),
+        require_count(content["next_number"], "next_number"),
+        _require_counts(content["update_rows"], "update_rows"),
+        require_count(content["n_contracted"], "n_contracted"),
+        content["pending_are_landmarks"],
+    )
+
+
+def describe_changes(changes: Changes | None) -> dict[str, Any] | None:
+    """Return changes as a JSON object, which has lists of pairs in the place of dicts."""
+    if changes is None:
+        return None
+    pairs = {name: [list(pair) for pair in getattr(changes, name).items()] for name in (*COUNTED, *LISTED)}
+    return vars(changes) | pairs
+
+
+def parse_changes(content: Any) -> Changes | None:
+    """Return changes from a JSON object; raise if it is not valid."""
+    if content is None:
+        return None
+    content = require_keys(content, {"update", "n_rows", "n_moved", "gone", *COUNTED, *LISTED}, "changes")
+    if type(content["n_rows"]) is not int:
+        raise TypeError("n_rows of changes must be an integer")
+    parsers: dict[str, Any] = dict.fromkeys(COUNTED, require_count) | dict.fromkeys(LISTED, _require_counts_list)
+    return Changes(
+        update=require_count(content["update"], "update"),
+        n_rows=content["n_rows"],
+        gone=_require_counts_list(content["gone"], "gone"),
+        n_moved=require_count(content["n_moved"], "n_moved"),
+        **{name: _require_pairs(content[name], name, parse) for name, parse in parsers.items()},
+    )
+
+
+def collect_summary(model: Any, matrix_parts: Callable[[str, Any], Arrays]) -> Arrays:
+    """Return the arrays of the summary of a model; ``matrix_parts`` returns those of an array or CSR matrix."""
+    summary = model._summary
+    if summary is None:
+        return {}
+    found: Arrays = {}
+    leaves, pending = summary.leaves, summary.pending
+    if leaves is not None:
+        found |= {f"leaf_{name}": getattr(leaves, name) for name in OF_LEAVES}
+        found |= {"leaf_noise": leaves.is_noise.astype(np.uint8), **matrix_parts("leaf_values", leaves.values)}
+        if len(summary.batches.sizes):
+            found |= {f"batch_{name}": getattr(summary.batches, name) for name in ("sizes", "costs", "tally")}
+        if leaves.means is not None:
+            found |= matrix_parts("leaf_means", leaves.means)
+        if leaves.weights is not None:
+            found["leaf_weights"] = leaves.weights
+    if pending.n_rows:
+        found["pending_lots"] = pending.lots
+        if not are_landmarks(model):
+            found |= matrix_parts("pending_values", pending.values)
+        if pending.weights is not None:
+            found["pending_weights"] = pending.weights
+    return found
+
+
+def build_summary(
+    entry: SummaryEntry, arrays: Arrays, hierarchy: FusionHierarchy, landmarks: Any, n_features: int, build: BuildMatrix
+) -> Summary:
+    """Return the summary of a loaded model; refuse one that does not fit its hierarchy."""
+    n_rows, n_contracted = len(arrays["labels"]), entry.n_contracted
+    n_pending = n_rows - n_contracted
+    if n_pending < 0 or sum(entry.update_rows) != n_rows or entry.n_seen < n_rows:
+        raise ValueError(f"the summary has {n_contracted} contracted rows and updates of {sum(entry.update_rows)} rows")
+    leaves, row_map = None, RowMap()
+    if n_contracted:
+        leaves = _build_leaves(arrays, n_features, landmarks.shape[1], build)
+        row_map = RowMap((_build_part(arrays, hierarchy, leaves, n_contracted),))
+    pending = Pending()
+    if n_pending:
+        values = landmarks if entry.pending_are_landmarks else build("pending_values", n_pending, n_features)
+        pending = Pending(values, arrays.get("pending_weights"), arrays["pending_lots"])
+        if not len(pending.lots) == values.shape[0] == n_pending or values.shape[1] != n_features:
+            raise ValueError(f"{n_pending} rows are pending, but the arrays of pending rows have others")
+    labels = arrays["labels"].astype(np.int64)
+    of_leaves = labels[n_contracted:] if leaves is None else np.append(labels[leaves.rows], labels[n_contracted:])
+    return Summary(
+        entropy=entry.entropy,
+        batch_size=entry.batch_size,
+        n_seen=entry.n_seen,
+        leaves=leaves,
+        row_map=row_map,
+        pending=pending,
+        batches=_build_batches(arrays),
+        labels=of_leaves,
+        next_number=entry.next_number,
+        update_rows=entry.update_rows,
+    )
+
+
+def _build_leaves(arrays: Arrays, n_features: int, n_relevant: int, build: BuildMatrix) -> Leaves:
+    missing = {f"leaf_{name}" for name in OF_LEAVES} - arrays.keys()
+    if missing:
+        raise ValueError(f"the array {min(missing)} is missing")
+    n_leaves = len(arrays["leaf_rows"])
+    has_means = {"leaf_means", "leaf_means_data"} & arrays.keys()
+    return Leaves(
+        **{name: arrays[f"leaf_{name}"] for name in OF_LEAVES},
+        values=build("leaf_values", n_leaves, n_features),
+        means=build("leaf_means", n_leaves, n_relevant) if has_means else None,
+        weights=arrays.get("leaf_weights"),
+        is_noise=arrays["leaf_noise"].astype(bool),
+    )
+
+
+def _build_part(arrays: Arrays, hierarchy: FusionHierarchy, leaves: Leaves, n_contracted: int) -> FittedPart:
+    """Return the leaf of each contracted row, which follows from the hierarchy."""
+    parents, absorbed_at = hierarchy.parents[:n_contracted], hierarchy.absorbed_at[:n_contracted]
+    is_leaf = absorbed_at != 1
+    if not np.array_equal(np.flatnonzero(is_leaf), leaves.rows) or (parents[~is_leaf] >= n_contracted).any():
+        raise ValueError("leaf_rows.npy differs from the rows that were not absorbed at the first level")
+    return FittedPart(
+        parents, absorbed_at, arrays["stability"][:n_contracted], leaves.rows, np.arange(len(leaves.rows))
+    )
+
+
+def _build_batches(arrays: Arrays) -> Batches:
+    if "batch_sizes" not in arrays:
+        return Batches.none(0)
+    return Batches(arrays["batch_sizes"], arrays["batch_costs"], arrays["batch_tally"])
+
+
+def _require_counts(content: Any, what: str) -> tuple[int, ...]:
+    if not isinstance(content, list):
+        raise TypeError(f"{what} must be a list")
+    return tuple(require_count(value, what) for value in content)
+
+
+def _require_counts_list(content: Any, what: str) -> list[int]:
+    return list(_require_counts(content, what))
+
+
+def _require_pairs(content: Any, what: str, parse: Callable[[Any, str], Any]) -> dict[int, Any]:
+    if not isinstance(content, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in content):
+        raise TypeError(f"{what} must be a list of pairs")
+    return {require_count(number, what): parse(value, what) for number, value in content}

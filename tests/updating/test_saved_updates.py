@@ -1,0 +1,137 @@
+"""A model with updates is saved with all that later updates need, and models of the former format load."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.datasets import make_blobs, make_moons
+
+from cohirf import CoHiRF, load
+from cohirf.durable.files import write_new_file
+from cohirf.saving import ModelFileError
+from cohirf.saving.manifest import digest_line
+from cohirf.updating import settings
+
+BLOBS, _ = make_blobs(400, n_features=4, centers=3, random_state=0)
+MOONS, _ = make_moons(600, noise=0.05, random_state=0)
+
+CASES = {
+    "pending": (CoHiRF(n_clusters=3, n_views=2), BLOBS),
+    "blocks": (CoHiRF(KMeans(3, n_init=1), batch_size=60, n_views=2), BLOBS),
+    "blocks, CSR": (CoHiRF(KMeans(3, n_init=1), batch_size=60, n_views=2), sparse.csr_array(BLOBS)),
+    "blocks, screened": (
+        CoHiRF(KMeans(3, n_init=1), batch_size=60, n_views=2, feature_screen=True),
+        np.column_stack([BLOBS, np.random.default_rng(0).normal(size=(400, 2))]),
+    ),
+    "sample": (CoHiRF(DBSCAN(0.2)), MOONS),
+}
+
+
+@pytest.fixture(params=CASES)
+def model_and_rows(request, monkeypatch):
+    monkeypatch.setattr(settings, "KEPT_ROWS", 300)
+    model, X = CASES[request.param]
+    model = CoHiRF(**model.get_params(deep=False)).set_params(random_state=0)
+    n_rows = X.shape[0]
+    for start, stop in ((0, n_rows // 2), (n_rows // 2, n_rows - 100)):
+        model.partial_fit(X[start:stop])
+    return model, X
+
+
+def update(model, X):
+    model.partial_fit(X[-100:])
+    return model
+
+
+def assert_same_results(one, other):
+    for name in ("labels_", "parents_", "stability_", "cluster_numbers_", "medoid_indices_", "exemplar_indices_"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert one.hierarchy_ == other.hierarchy_
+    assert one.changes_ == other.changes_
+    assert one._summary.update_rows == other._summary.update_rows
+
+
+def test_a_loaded_model_is_updated_as_the_saved_one(model_and_rows, tmp_path):
+    model, X = model_and_rows
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert_same_results(loaded, model)
+    assert_same_results(update(loaded, X), update(model, X))
+
+
+def test_a_loaded_model_is_saved_byte_by_byte_as_before(model_and_rows, tmp_path):
+    model, X = model_and_rows
+    update(model, X).save(tmp_path / "model")
+    load(tmp_path / "model").save(tmp_path / "again")
+    for file in sorted((tmp_path / "model").iterdir()):
+        assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes()
+
+
+def test_a_model_is_pickled_with_what_updates_need(model_and_rows):
+    model, X = model_and_rows
+    assert_same_results(update(pickle.loads(pickle.dumps(model)), X), update(model, X))
+
+
+def rewrite(path, **changes):
+    """Change the manifest of a saved model."""
+    content = json.loads((path / "manifest.json").read_bytes()) | changes
+    content = {name: value for name, value in content.items() if value is not ...}
+    for name in ("manifest.json", "manifest.sha256"):
+        (path / name).unlink()
+    text = json.dumps(content).encode()
+    write_new_file(path / "manifest.json", text)
+    write_new_file(path / "manifest.sha256", digest_line(text))
+
+
+def test_a_model_of_the_former_format_loads_and_predicts_but_is_not_updated(tmp_path):
+    model = CoHiRF(n_clusters=3, random_state=0).fit(BLOBS)
+    model.save(tmp_path / "model")
+    arrays = json.loads((tmp_path / "model" / "manifest.json").read_bytes())["arrays"]
+    (tmp_path / "model" / "pending_lots.npy").unlink()
+    del arrays["pending_lots"]
+    rewrite(tmp_path / "model", format_version=3, summary=..., changes=..., arrays=arrays)
+    loaded = load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.labels_, model.labels_)
+    np.testing.assert_array_equal(loaded.predict(BLOBS), model.predict(BLOBS))
+    with pytest.raises(ValueError, match="This model cannot be updated: it was saved without what updates need"):
+        loaded.partial_fit(BLOBS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_contracted": 10**9}, "the summary has 1000000000 contracted rows"),
+        ({"n_contracted": 300}, "leaf_rows.npy differs|rows are pending"),
+        ({"update_rows": [1, 2]}, "updates of 3 rows"),
+        ({"update_rows": [-1]}, "update_rows is -1"),
+        ({"entropy": 5}, "entropy must be a list"),
+        ({"batch_size": 0}, "batch_size is 0"),
+        ({"n_seen": 1}, "contracted rows"),
+        ({"next_number": 1}, "outside the range -1 to 0|distinct cluster numbers"),
+        ({"pending_are_landmarks": 1}, "must be true or false"),
+        ({"pending_are_landmarks": True}, "arrays of pending rows have others"),
+        ({"code": 1}, "summary must be a JSON object with the keys"),
+    ],
+    ids=str,
+)
+def test_a_hostile_summary_is_refused(changes, message, tmp_path):
+    model = CoHiRF(KMeans(3, n_init=1), batch_size=60, n_views=2, random_state=0).partial_fit(BLOBS)
+    model.save(tmp_path / "model")
+    summary = json.loads((tmp_path / "model" / "manifest.json").read_bytes())["summary"]
+    rewrite(tmp_path / "model", summary=summary | changes)
+    with pytest.raises(ModelFileError, match=message):
+        load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"n_moved": -1}, {"gone": [0.5]}, {"grown": [[1]]}, {"merged": [[1, 2]]}, {"n_rows": "5"}, {"x": 1}]
+)
+def test_hostile_changes_are_refused(changes, tmp_path):
+    CoHiRF(n_clusters=3, random_state=0).partial_fit(BLOBS).save(tmp_path / "model")
+    content = json.loads((tmp_path / "model" / "manifest.json").read_bytes())["changes"]
+    rewrite(tmp_path / "model", changes=content | changes)
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "model")
