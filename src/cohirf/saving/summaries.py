@@ -192,9 +192,9 @@ def _build_part(arrays: Arrays, hierarchy: FusionHierarchy, leaves: Leaves, n_co
     is_leaf = absorbed_at != 1
     if not np.array_equal(np.flatnonzero(is_leaf), leaves.rows) or (parents[~is_leaf] >= n_contracted).any():
         raise ValueError("leaf_rows.npy differs from the rows that were not absorbed at the first level")
-    return FittedPart(
-        parents, absorbed_at, arrays["stability"][:n_contracted], leaves.rows, np.arange(len(leaves.rows))
-    )
+    stability = arrays["stability"][:n_contracted].copy()
+    stability[leaves.rows] = leaves.stability  # at the first level; the model has that of the last one
+    return FittedPart(parents, absorbed_at, stability, leaves.rows, np.arange(len(leaves.rows)))
 
 
 def _build_batches(arrays: Arrays) -> Batches:
