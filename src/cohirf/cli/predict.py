@@ -12,6 +12,7 @@ from cohirf.cli.options import CsvOptions, Screen
 from cohirf.cli.summary import MOST_SIZES, agreement, agreement_rows, shown_sizes, sizes_of
 from cohirf.cli.targets import save_labels
 from cohirf.cli.writing import TABLES, check_file, check_ids
+from cohirf.summary.numbers import positions_of
 
 
 def predict(
@@ -34,7 +35,7 @@ def predict(
     ids = prepared.preparation.id_column
     check_ids(out, ids)
     labels = fitted.predict(prepared.source)
-    sizes = sizes_of(labels, fitted.n_clusters_)
+    sizes = sizes_of(positions_of(labels, fitted.cluster_numbers_), fitted.n_clusters_)
     document = {
         "command": "predict",
         "rows": len(labels),

@@ -17,6 +17,7 @@ from cohirf.estimator import CoHiRF
 from cohirf.planning.byte_sizes import format_bytes
 from cohirf.planning.memory import peak_bytes
 from cohirf.preparation import Classes
+from cohirf.summary.numbers import cluster_positions
 
 MOST_SIZES = 100  # in a JSON document
 FEW_SIZES = 8  # in a table
@@ -41,7 +42,7 @@ def agreement(labels: NDArray[Any], classes: Classes | None) -> dict[str, Any]:
 
 def describe_model(model: CoHiRF) -> dict[str, Any]:
     """Return a summary of a fitted model that can be written as JSON."""
-    labels = model.labels_
+    labels = cluster_positions(model)
     counts = count_with_noise(labels, model.n_clusters_)[1:]
     largest = np.argsort(-counts, kind="stable")[:MOST_SIZES]
     return {

@@ -16,6 +16,7 @@ from cohirf.diagnosis.problems import find_problem
 from cohirf.diagnosis.sample import DiagnosisSample, draw_sample
 from cohirf.diagnosis.scores import SampleDistances
 from cohirf.diagnosis.verdict import WHOLE, Facts, Finding, advise, in_one_line, recommend, verdict, why_not_comparable
+from cohirf.summary.numbers import cluster_positions
 
 WIDTH = 100
 
@@ -91,8 +92,9 @@ def diagnose_model(model: Any, classes: IntArray | None = None) -> Diagnosis:
     rival = rival_of(model)
     sample = draw_sample(model, keeps_density=finds_number(rival))
     distances = SampleDistances.of(sample.features[sample.compared])
-    labels = model.labels_[sample.rows]
-    n_noise, *sizes = count_with_noise(model.labels_, model.n_clusters_).tolist()
+    of_rows = cluster_positions(model)
+    labels = of_rows[sample.rows]
+    n_noise, *sizes = count_with_noise(of_rows, model.n_clusters_).tolist()
     facts = Facts(
         comparison=_compare(model, rival, sample, distances, None if classes is None else classes[sample.rows]),
         finds_number=finds_number(rival),
@@ -122,7 +124,7 @@ def _compare(
         first = model.diagnostics_[0]
         reason = why_not_comparable(rival, len(sample.rows), len(model.labels_), first.n_batches, first.kind)
         return Comparison(type(rival.clusterer).__name__, reason=reason)
-    return compare_with_base(rival, sample, distances, model.labels_[sample.rows], classes)
+    return compare_with_base(rival, sample, distances, cluster_positions(model)[sample.rows], classes)
 
 
 def is_one_run(model: Any, n_noise: int) -> bool:

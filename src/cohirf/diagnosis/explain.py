@@ -43,7 +43,7 @@ def explain_cluster(model: Any, cluster: Any, X: Any = None) -> Any:
     ValueError
         If there is no such cluster, or if ``X`` is not the data of the fit.
     """
-    _check_cluster(cluster, model.n_clusters_)
+    _check_cluster(cluster, model.cluster_numbers_)
     blocks = _landmark_rows(model) if X is None else _all_rows(model, as_data(X))
     contrast = Contrast()
     for features, labels in blocks:
@@ -133,6 +133,9 @@ def _column_sums(features: Any) -> Floats:
     return np.asarray(features.sum(axis=0), dtype=np.float64).ravel()
 
 
-def _check_cluster(cluster: Any, n_clusters: int) -> None:
-    if not isinstance(cluster, int | np.integer) or not 0 <= cluster < n_clusters:
-        raise ValueError(f"cluster={cluster!r} is not a cluster of this model: pass an int from 0 to {n_clusters - 1}.")
+def _check_cluster(cluster: Any, numbers: NDArray[Any]) -> None:
+    if isinstance(cluster, int | np.integer) and cluster in numbers:
+        return
+    has_gaps = len(numbers) and numbers[-1] >= len(numbers)
+    which = "a number from cluster_numbers_" if has_gaps else f"an int from 0 to {len(numbers) - 1}"
+    raise ValueError(f"cluster={cluster!r} is not a cluster of this model: pass {which}.")

@@ -84,8 +84,9 @@ def check_rows(model: Any, X: Any) -> None:
     if differs.any():
         cluster = int(np.flatnonzero(differs.any(axis=1))[0])
         raise ValueError(
-            f"Row {model.medoid_indices_[cluster]} of X differs from the medoid of cluster {cluster}: pass the data "
-            f"of the fit, with the same scaling and the same order of rows."
+            f"Row {model.medoid_indices_[cluster]} of X differs from the medoid of cluster "
+            f"{model.cluster_numbers_[cluster]}: pass the data of the fit, with the same scaling and the same order of "
+            f"rows."
         )
 
 

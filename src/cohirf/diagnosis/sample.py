@@ -13,6 +13,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.algorithm.features import take_features
 from cohirf.algorithm.grouping import IntArray, count_with_noise
+from cohirf.summary.numbers import cluster_positions, positions_of
 
 SEED = 0  # the same rows each time
 # The base method runs on so many rows, which must not take long; with many features, on fewer.
@@ -89,10 +90,10 @@ def _take(
 
 def _draw_landmarks(model: Any, n_drawn: int, rng: np.random.Generator) -> IntArray:
     """Sample landmarks so that clusters have about the same shares as among all rows."""
-    labels = model._landmarks.labels
+    labels = positions_of(model._landmarks.labels, model.cluster_numbers_)
     if len(labels) == len(model.labels_):
         return np.sort(rng.choice(len(labels), min(len(labels), n_drawn), replace=False))
-    among_rows, kept = (count_with_noise(of, model.n_clusters_) for of in (model.labels_, labels))
+    among_rows, kept = (count_with_noise(of, model.n_clusters_) for of in (cluster_positions(model), labels))
     odds = (among_rows / np.maximum(kept, 1))[labels + 1]
     n_drawn = min(n_drawn, (len(labels) + 1) // 2)  # at most half of them, so that the odds have an effect
     return np.sort(rng.choice(len(labels), n_drawn, replace=False, p=odds / odds.sum()))

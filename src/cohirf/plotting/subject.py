@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from cohirf.algorithm.grouping import IntArray
 from cohirf.estimator import CoHiRF
 from cohirf.hierarchy import FusionHierarchy
+from cohirf.summary.numbers import cluster_positions
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ def find_subject(given: Any) -> Subject:
         return Subject(given, _final_labels(given))
     if isinstance(given, CoHiRF):
         check_is_fitted(given)
-        return Subject(given.hierarchy_, given.labels_)
+        return Subject(given.hierarchy_, cluster_positions(given))
     raise TypeError(f"{_describe(given)} cannot be plotted: pass a fitted CoHiRF or a FusionHierarchy.")
 
 

@@ -11,6 +11,7 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.estimator import CoHiRF
 from cohirf.hierarchy import FusionHierarchy
+from cohirf.summary.numbers import cluster_positions
 
 MAX_CLUSTERS = 50  # every number up to this one can be chosen; above it, only those of levels
 MAX_LEVELS = 30
@@ -160,7 +161,7 @@ class Leaves:
 
     def final_cut(self, model: CoHiRF) -> Cut:
         """Return the labels of the model as a cut."""
-        label, n_clusters = model.labels_[self.medoid].astype(np.int64), model.n_clusters_
+        label, n_clusters = cluster_positions(model)[self.medoid].astype(np.int64), model.n_clusters_
         size = np.bincount(label[label >= 0], weights=self.size[label >= 0], minlength=n_clusters).astype(np.int64)
         hierarchy = model.hierarchy_
         n_merged = len(np.unique(hierarchy.cut(level=hierarchy.n_levels)[self.medoid]))

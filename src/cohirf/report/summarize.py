@@ -23,6 +23,7 @@ from cohirf.report.run import describe_run
 from cohirf.report.sample import Sample, draw_sample
 from cohirf.report.study import Study
 from cohirf.report.tree import describe_tree
+from cohirf.summary.numbers import cluster_positions
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def _choice(study: Study) -> dict[str, Any] | None:
 
 
 def _scores(study: Study, sample: Sample, comparison: Comparison) -> dict[str, Any]:
-    labels = study.model.labels_
+    labels = cluster_positions(study.model)
     return {
         "silhouette": sample.distances.silhouette(labels[sample.scored_rows]),
         "calinski_harabasz": calinski_harabasz(sample.features, labels[sample.rows]),

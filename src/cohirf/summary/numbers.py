@@ -170,6 +170,11 @@ def _collect(pairs: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
     return found
 
 
+def cluster_positions(model: Any) -> Any:
+    """Return, for each row of a model, the position of its cluster in arrays with an entry for each cluster; or -1."""
+    return positions_of(model.labels_, model.cluster_numbers_)
+
+
 def positions_of(labels: Any, numbers: IntArray) -> Any:
     """Return labels as positions in the sorted ``numbers`` of clusters, from 0; noise stays -1.
 

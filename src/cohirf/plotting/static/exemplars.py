@@ -17,6 +17,7 @@ from cohirf.plotting.colours import FAINT, NOISE, PAPER, cluster_colours, to_hex
 from cohirf.plotting.layout import Floats
 from cohirf.plotting.static.canvas import FONT, hide_spines, inches, label_x, line_height, make_axes, settle, text_width
 from cohirf.plotting.subject import check_image_shape, check_model
+from cohirf.summary.numbers import cluster_positions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,12 +109,15 @@ def _largest_exemplars(model: CoHiRF, max_clusters: int) -> Exemplars:
             f"The model has no clusters to plot: every row is noise. Change the base method, or lower "
             f"min_cluster_size={model.min_cluster_size}."
         )
-    sizes = np.bincount(model.labels_[model.labels_ >= 0])
+    positions = cluster_positions(model)
+    sizes = np.bincount(positions[positions >= 0])
     chosen = layout.largest_clusters(sizes, max_clusters)
     features = model.exemplars_[chosen]
     if sparse.issparse(features):
         features = features.toarray()
-    return Exemplars(chosen, sizes[chosen], np.asarray(features, dtype=np.float64), model.n_clusters_)
+    return Exemplars(
+        model.cluster_numbers_[chosen], sizes[chosen], np.asarray(features, dtype=np.float64), model.n_clusters_
+    )
 
 
 def _feature_names(model: CoHiRF, given: Sequence[str] | None) -> list[str]:

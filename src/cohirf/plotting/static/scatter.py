@@ -125,13 +125,15 @@ def _clusters(given: Any, X: Any, level: int | None) -> Clusters:
         )
     labels = subject.labels if level is None else hierarchy.cut(level=level)
     if level is None and isinstance(given, CoHiRF):
-        central = given.exemplar_indices_
+        central, numbers = given.exemplar_indices_, given.cluster_numbers_
     else:
         medoids = hierarchy.medoids(hierarchy.n_levels if level is None else level)
         central = medoids[labels[medoids] >= 0]  # in the order of their labels
+        numbers = np.arange(len(central))
     sizes = np.bincount(labels[labels >= 0], minlength=len(central))
     largest = largest_clusters(sizes, MAX_DISCS)
-    return Clusters(labels, largest, central[largest], sizes[largest])
+    named = np.append(numbers, -1)[labels]
+    return Clusters(named, numbers[largest], central[largest], sizes[largest])
 
 
 def _draw_points(ax: Any, points: Floats, labels: IntArray) -> None:

@@ -1,0 +1,76 @@
+"""Whatever shows clusters works with numbers that have gaps, and names clusters by their number."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from sklearn.cluster import DBSCAN
+from sklearn.datasets import make_blobs
+
+from cohirf import CoHiRF, load
+from cohirf.cli.summary import describe_model
+from cohirf.plotting import plot_dendrogram, plot_exemplars, plot_scatter
+from cohirf.report import write_report
+
+mpl.use("Agg")
+
+
+def blobs(centres, n_rows=60):
+    X, _ = make_blobs(n_rows * len(centres), centers=np.array(centres), cluster_std=0.3, random_state=0)
+    return X
+
+
+def make_rows():
+    apart = blobs([[0, 0], [4, 0], [20, 0], [30, 5]])
+    bridge = np.column_stack([np.linspace(0, 4, 120), np.zeros(120)])
+    return np.vstack([apart, bridge])
+
+
+X = make_rows()
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Clusters of which two are merged by the second update, so that a number is gone."""
+    model = CoHiRF(DBSCAN(0.8), random_state=0).partial_fit(X[:240])
+    assert model.n_clusters_ == 4
+    model.partial_fit(X[240:])
+    assert model.n_clusters_ == 3
+    assert model.cluster_numbers_.max() == 3
+    return model
+
+
+def test_a_merged_cluster_is_named_and_its_number_is_gone(model):
+    (kept, (gone,)) = next(iter(model.changes_.merged.items()))
+    assert kept in model.cluster_numbers_
+    assert gone not in model.cluster_numbers_
+    assert not (model.labels_ == gone).any()
+
+
+def test_a_number_that_is_gone_is_not_used_again(model, tmp_path):
+    model.save(tmp_path / "model")
+    later = load(tmp_path / "model").partial_fit(blobs([[60.0, 0.0]]))
+    assert later.changes_.born.keys() == {4}
+    assert later.cluster_numbers_.tolist() == [*model.cluster_numbers_.tolist(), 4]
+    np.testing.assert_array_equal(later.labels_[: len(X)], model.labels_)
+
+
+def test_predict_and_medoids_speak_of_numbers(model):
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_array_equal(model.labels_[model.medoid_indices_], model.cluster_numbers_)
+    assert model.transform(X).shape == (len(X), 3)
+
+
+def test_explain_takes_numbers(model):
+    last = int(model.cluster_numbers_[-1])
+    assert model.explain(last, X).loc["feature 0", "mean"] == pytest.approx(X[model.labels_ == last, 0].mean())
+    with pytest.raises(ValueError, match="is not a cluster of this model: pass a number from cluster_numbers_"):
+        model.explain(next(iter(model.changes_.merged.values()))[0])
+
+
+def test_a_model_with_gaps_is_diagnosed_drawn_reported_and_summed_up(model, tmp_path):
+    assert model.diagnose().findings
+    assert plot_exemplars(model).get_legend().get_texts()[0].get_text().startswith("cluster ")
+    plot_scatter(model, X)
+    plot_dendrogram(model)
+    write_report(model, X, tmp_path / "report.html")
+    assert describe_model(model)["sizes"] == sorted(np.unique(model.labels_, return_counts=True)[1], reverse=True)
