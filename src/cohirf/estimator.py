@@ -22,7 +22,7 @@ from cohirf.parameters import CONSTRAINTS
 from cohirf.planning import parse_bytes
 from cohirf.saving import save_model
 from cohirf.scratch import ScratchStorage
-from cohirf.updating import UpdatingMixin, fit_model
+from cohirf.updating import UpdatingMixin, fit_model, gather_summary
 
 
 class CoHiRF(UpdatingMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -138,9 +138,13 @@ class CoHiRF(UpdatingMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     Attributes
     ----------
     labels_ : array of int, shape (n_samples,)
-        Cluster of each row. Clusters are numbered by their first row. Noise has the label -1.
+        Cluster of each row. ``fit`` numbers clusters by their first row; updates keep numbers. Noise has the label -1.
     n_clusters_ : int
         Number of clusters, not counting -1.
+    cluster_numbers_ : array of int, shape (n_clusters_,)
+        Sorted numbers of the clusters, in the order of ``medoids_``; from 0 without gaps, unless there were updates.
+    changes_ : Changes or None
+        What the last update has changed; ``print`` shows it in words. None after ``fit``.
     hierarchy_ : FusionHierarchy
         All fusions, level by level, and the tree in which the clusters merge pairwise, up to a single one. If clusters
         are merged after the levels to get ``n_clusters``, this is the last level of the hierarchy.
@@ -450,6 +454,7 @@ class CoHiRF(UpdatingMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         self.labels_, self.parents_, self.stability_, absorbed_at = gather_vectors(vectors, ScratchStorage())
         self.hierarchy_ = self.hierarchy_.expand(self.parents_, absorbed_at)
         del self._absorbed_at
+        self._summary = gather_summary(self)
         return self
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

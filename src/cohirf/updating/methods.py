@@ -24,7 +24,69 @@ class UpdatingMixin:
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, client: Any = None) -> Self:
-        """TODO."""
+        """Add rows to the model: contract them, and run the levels above the rows again.
+
+        An update costs as much as the new rows and the groups of rows that the model keeps, however many rows it has
+        seen. The first call may be for a new model or follow ``fit``. Parameters should not be changed between updates.
+
+        What updates are equal to depends on the base method:
+
+        - While there are few rows, updates are equal to a single ``fit`` of all rows: up to 1.5 times ``batch_size``
+          rows (15,000 with ``batch_size=None``) if the base method is told the number of clusters, as K-Means is, and
+          up to 32,768 rows if it finds the number itself, as DBSCAN and HDBSCAN do.
+        - With more rows, a method that is told the number contracts them in blocks of ``batch_size`` consecutive rows
+          (10,000 with None) as soon as a block is full. The other rows take part in the upper levels as they are, as
+          the rows that ``fit`` holds aside do. The result depends on the rows and their order, but not on how they
+          were divided into updates. It is not that of ``fit``, whose batches have other rows.
+        - With more rows, a method that finds the number itself is fitted to a uniform random sample of 32,768 of all
+          rows seen so far. Each other row joins the nearest row of the sample, for good: it has the label of this row.
+          DBSCAN gets the number of rows that each row of the sample stands for as its weight. For methods without
+          weights, ``min_samples`` and ``min_cluster_size`` are lowered in proportion. Clusters that have no row in the
+          sample are lost, and gaps between clusters that are narrower than the distances in the sample can close.
+          ``fit`` keeps all rows only if there are at most 10,000; after a larger one, such a model cannot be updated.
+
+        Features are screened, the batch size is measured and missing cells are filled by what the first rows say, as
+        soon as there are more rows than a ``fit`` of all of them can see. A ``checkpoint`` is not used.
+
+        Clusters keep their numbers: a cluster after the update has the number of the cluster before it with which it
+        shares most rows, if that is not taken by another that shares more. A new cluster has a new number, and a number
+        that is gone is not used again. So numbers can have gaps: ``cluster_numbers_`` has the number of each cluster,
+        in the order of ``medoids_`` and other attributes with an entry for each cluster. ``changes_`` says what the
+        update has changed. If an update fails or is interrupted, the model stays as it was.
+
+        Parameters
+        ----------
+        X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
+            The new rows, with the features of the model. Rows of a source are read once, in order, and what belongs to
+            each of them is kept on disk. Rows on Dask are contracted by the workers; ``labels_`` is in this process,
+            unless the model was fitted on Dask.
+        y : ignored
+            Not used; present for scikit-learn's conventions.
+        sample_weight : array, shape (n_samples,), optional
+            Weight of each new row, for base methods that support it. All must be positive.
+        client : distributed.Client, optional
+            Client of the cluster that contracts the rows of a source, Dask array or Dask data frame, as for ``fit``.
+
+        Returns
+        -------
+        self : CoHiRF
+            The model with all rows so far: ``labels_``, ``parents_``, ``stability_`` and ``hierarchy_`` cover them in
+            order. They are computed when they are first asked for after an update.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from cohirf import CoHiRF
+        >>> X, y = make_blobs(1000, n_features=20, centers=4, random_state=0)
+        >>> model = CoHiRF(n_clusters=4, random_state=0)
+        >>> for month in range(4):
+        ...     model = model.partial_fit(X[250 * month : 250 * (month + 1)])
+        >>> len(model.labels_)
+        1000
+        >>> print(model.changes_)
+        Update 3: 250 rows added, 0 older rows have another number
+          grown: 0 (62 rows), 1 (68 rows), 2 (57 rows), 3 (63 rows)
+        """
         is_first = not hasattr(self, "n_clusters_")
         updated: Any = copy(self)  # if the update fails, or is interrupted, this model stays as it is
         validation.check_base_method(updated._base_method())

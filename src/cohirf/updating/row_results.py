@@ -14,7 +14,7 @@ from cohirf.algorithm.storage import MemoryStorage, Storage
 from cohirf.engines.dask import dask_array
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.scratch import ScratchStorage
-from cohirf.summary.row_map import LOOKED_UP
+from cohirf.summary.row_map import LOOKED_UP, FittedPart, RowMap
 from cohirf.summary.summary import Summary
 
 NAMES = ("labels_", "parents_", "stability_", "_absorbed_at")
@@ -158,3 +158,16 @@ def _look_up_on_dask(summary: Summary, table: Table, tree: MergeTree) -> dict[st
         tree=replace(tree, level=tree.level - 1),
     )
     return {**found, "hierarchy_": hierarchy}
+
+
+def gather_summary(model: Any) -> Summary | None:
+    """Return the summary of a model whose results by row were loaded into this process; its map is then here, too."""
+    summary: Summary | None = model._summary
+    if summary is None or summary.leaves is None or summary.row_map.is_here:
+        return summary
+    n_rows, leaf_rows = summary.row_map.n_rows, summary.leaves.rows
+    stability = model.stability_[:n_rows].copy()
+    stability[leaf_rows] = summary.leaves.stability
+    absorbed_at = model.hierarchy_.absorbed_at[:n_rows]
+    part = FittedPart(model.parents_[:n_rows], absorbed_at, stability, leaf_rows, np.arange(len(leaf_rows)))
+    return replace(summary, row_map=RowMap((part,)))
