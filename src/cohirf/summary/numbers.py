@@ -123,18 +123,26 @@ class Overlap:
         numbers[new] = next_number + np.arange(len(new))
         return numbers
 
-    def describe(self, numbers: IntArray, sizes: IntArray, update: int, n_rows: int) -> Changes:
-        """Return what has changed; ``numbers`` and ``sizes`` are those of the clusters after the update."""
+    def describe(
+        self, numbers: IntArray, sizes: IntArray, update: int, n_rows: int, lost: dict[int, int] | None = None
+    ) -> Changes:
+        """Return what has changed.
+
+        ``numbers`` and ``sizes`` are those of the clusters after the update; ``lost`` has the number of rows of each
+        cluster that were forgotten.
+        """
         named = np.append(numbers, -1)  # the last entry is that of noise
         after = named[self.after]
         size_before = _sum_by(self.before, self.n_rows)
+        for number, rows in (lost or {}).items():
+            size_before[number] = size_before.get(number, 0) + rows
         size_after = dict(zip(numbers.tolist(), sizes.tolist(), strict=True))
         going_on = sorted(size_after.keys() & size_before.keys() - {-1})
         gained = {number: size_after[number] - size_before[number] for number in going_on}
         born = [number for number in numbers.tolist() if number not in size_before]
         from_noise = _sum_by(after[self.before == -1], self.n_rows[self.before == -1])
         origin = self._largest(after, self.before)
-        heir = self._largest(self.before, after)
+        heir = dict.fromkeys(size_before, -1) | self._largest(self.before, after)
         gone_on = set(going_on)
         ended = [number for number in sorted(size_before) if number >= 0 and number not in gone_on]
         return Changes(

@@ -7,7 +7,7 @@ the pending rows last.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,14 @@ class Batches:
     sizes: IntArray
     costs: NDArray[np.float64]
     tally: NDArray[np.float64]
+
+    def without(self, n_rows: int) -> Batches:
+        """Return the batches after so many of their rows have left; which of the batches had these is not known."""
+        total = int(self.sizes.sum())
+        if total == 0 or n_rows == 0:
+            return self
+        bounds = np.append(0, np.cumsum(self.sizes)) * (max(1, total - n_rows) / total)
+        return replace(self, sizes=np.diff(np.round(bounds).astype(np.int64)))
 
     @classmethod
     def none(cls, n_features: int) -> Batches:

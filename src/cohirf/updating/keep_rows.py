@@ -9,7 +9,7 @@ method is told to find clusters of fewer rows, in proportion to the share of row
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks, sum_by_
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.algorithm.randomness import draw_lots
 from cohirf.data import Data, InMemory
-from cohirf.fitting import Fitted, fit_data
+from cohirf.fitting import fit_data
 from cohirf.summary.leaves import Leaves, stack
 from cohirf.summary.row_map import Part, RowMap
 from cohirf.summary.summary import LeafResults, Pending, Summary
@@ -46,11 +46,11 @@ def add_all(summary: Summary, data: Data, weights: Mass | None) -> Summary:
     return replace(summary, pending=joined, n_seen=summary.n_seen + n_new)
 
 
-def fit_pending(model: Any, summary: Summary) -> Fitted:
-    """Fit a model to its pending rows, which are all its rows."""
+def fit_pending(model: Any, summary: Summary) -> dict[str, Any]:
+    """Fit a model to its pending rows, which are all its rows, and return its attributes."""
     data = open_values(model, summary.pending.values)
     model._column_means = data.column_means
-    return fit_data(model, data, summary.pending.weights, settled_of(summary))
+    return dict(fit_data(model, data, summary.pending.weights, settled_of(summary)).attributes)
 
 
 def open_values(model: Any, values: Any) -> InMemory:
@@ -60,25 +60,12 @@ def open_values(model: Any, values: Any) -> InMemory:
     return replace(data, column_means=validation.column_means(values)) if fills else data
 
 
-@dataclass(frozen=True, eq=False)
-class Thinned:
-    """A summary with as many rows as may be kept.
+def thin(model: Any, before: Summary, data: Data, weights: Mass | None, max_kept: int) -> tuple[Summary, IntArray]:
+    """Return the summary with the rows of the data, of which a random sample is kept, as leaves.
 
-    Attributes
-    ----------
-    summary : Summary
-        The rows that are kept are its leaves.
-    now : array of int
-        For each row that was kept before, the position of the row that it is, or that it has joined.
+    Also returns, for each row that was kept before, the position of the row that it is now, or that it has joined.
     """
-
-    summary: Summary
-    now: IntArray
-
-
-def thin(model: Any, before: Summary, data: Data, weights: Mass | None, max_kept: int) -> Thinned:
-    """Return the summary with the rows of the data, of which a random sample is kept."""
-    old, row_map = _as_leaves(before, data.take(np.arange(0)))
+    old, row_map = as_leaves(before, data.take(np.arange(0)))
     n_new, n_old = data.rows.n_rows, len(old)
     lots = draw_lots(np.arange(before.n_seen, before.n_seen + n_new), before.entropy)
     stays = find_lowest(np.concatenate([old.lots, lots]), max_kept)
@@ -87,23 +74,24 @@ def thin(model: Any, before: Summary, data: Data, weights: Mass | None, max_kept
     numbers = row_map.n_rows + new
     kept = Leaves.join([old.take(stays[:n_old]), replace(of_new, rows=numbers, first_rows=numbers)])
     search = Nearest(model, kept.values)
-    now = np.empty(n_old, dtype=np.int64)
-    now[stays[:n_old]] = np.arange(stays[:n_old].sum())
-    now[~stays[:n_old]] = search.find(old.values[~stays[:n_old]])
+    now = join_nearest(old, stays[:n_old], search)
     leaf_of = _assign(data, search, new, len(kept) - len(new))
     given = stack_weights(old.weights, n_old, weights, n_new)
-    kept = _weigh(kept, np.concatenate([now, leaf_of]), np.concatenate([old.sizes, np.ones(n_new)]), given, old)
+    sizes = np.concatenate([old.sizes, np.ones(n_new, dtype=np.int64)])
+    kept = weigh(kept, np.concatenate([now, leaf_of]), sizes, given)
     used, leaf_of_part = np.unique(leaf_of, return_inverse=True)
     stability = np.full(n_new, np.nan, dtype=np.float32)
     part = Part(leaf_of_part.astype(index_dtype(len(used))), stability, used)
-    summary = replace(
-        before,
-        leaves=kept,
-        row_map=row_map.moved(now).followed_by([part]),
-        pending=Pending(),
-        n_seen=before.n_seen + n_new,
-    )
-    return Thinned(summary, now)
+    row_map, n_seen = row_map.moved(now).followed_by([part]), before.n_seen + n_new
+    return replace(before, leaves=kept, row_map=row_map, pending=Pending(), n_seen=n_seen), now
+
+
+def join_nearest(old: Leaves, stays: NDArray[np.bool_], search: Nearest) -> IntArray:
+    """Return the position among the rows that stay of each row that was kept; others join the nearest one."""
+    now = np.empty(len(old), dtype=np.int64)
+    now[stays] = np.arange(stays.sum())
+    now[~stays] = search.find(old.values[~stays])
+    return now
 
 
 def find_lowest(lots: NDArray[np.float64], n_lowest: int) -> NDArray[np.bool_]:
@@ -128,7 +116,7 @@ class Nearest:
         return np.asarray(found[:, 0])
 
 
-def _as_leaves(summary: Summary, no_rows: Any) -> tuple[Leaves, RowMap]:
+def as_leaves(summary: Summary, no_rows: Any) -> tuple[Leaves, RowMap]:
     """Return the rows that are kept as leaves, and the leaf of each row; ``no_rows`` are values if there are none."""
     if summary.leaves is not None:
         return summary.leaves, summary.row_map
@@ -152,14 +140,10 @@ def _assign(data: Data, search: Nearest, kept: IntArray, first: int) -> IntArray
     return leaf_of
 
 
-def _weigh(kept: Leaves, joined: IntArray, sizes: Any, weights: Mass | None, old: Leaves) -> Leaves:
+def weigh(kept: Leaves, joined: IntArray, sizes: IntArray, weights: Mass | None) -> Leaves:
     """Return the kept rows with the sizes and weights of all that have joined them."""
-    n_kept = len(kept)
-    rows = np.bincount(joined, weights=sizes, minlength=n_kept).astype(np.int64)
-    total = None if weights is None else sum_by_label(joined, weights, n_kept)
-    first_rows = kept.first_rows.copy()
-    np.minimum.at(first_rows, joined[: len(old)], old.first_rows)
-    return replace(kept, sizes=rows, weights=total, first_rows=first_rows)
+    rows = np.bincount(joined, weights=sizes, minlength=len(kept)).astype(np.int64)
+    return replace(kept, sizes=rows, weights=None if weights is None else sum_by_label(joined, weights, len(kept)))
 
 
 def fit_sample(model: Any, summary: Summary) -> tuple[dict[str, Any], IntArray, LeafResults]:

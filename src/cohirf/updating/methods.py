@@ -5,10 +5,13 @@ from __future__ import annotations
 from copy import copy
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import _fit_context
+from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
 from cohirf.data.open_data import choosing_client, open_training_data
+from cohirf.updating.forget import forget_rows
 from cohirf.updating.row_results import BY_ROW, RowResult
 from cohirf.updating.update import update_model
 
@@ -97,6 +100,58 @@ class UpdatingMixin:
             data = open_training_data(updated, X, on_cluster=client is not None, is_first=is_first)
             attributes = update_model(updated, data, sample_weight)
         replace_results(self, updated, attributes)
+        return self
+
+    def forget(self, rows: Any = None, *, updates: Any = None, X: Any = None) -> Self:
+        """Take rows out of the model again, and run the levels above the rows again.
+
+        The masses of the rows leave their groups, groups and clusters without rows go, and what the model keeps of
+        the values of these rows is removed: they are not among the landmarks, medoids and exemplars any more. The other
+        rows keep their order, and are numbered from 0 again. Clusters keep their numbers, as in ``partial_fit``.
+
+        If the medoid of a group is forgotten, the row of the group nearest to its mean among those that the model has
+        kept takes its place. If there is none, the mean of the group takes the place of the values of another row.
+        Rows that have joined a row of a sample (see ``partial_fit``) join the nearest other row of the sample.
+
+        What stays: means of groups still have the share of the forgotten rows, unless ``X`` is given; without sample
+        weights, they are then those of the rows that stay. The borders between groups stay where they are. Copies of
+        the model, saved ones included, are not changed.
+
+        Parameters
+        ----------
+        rows : array of int or of bool, optional
+            Numbers of the rows in ``labels_``, or a mask with an entry for each row.
+        updates : int or list of int, optional
+            Numbers of updates, from 0 (the fit, or the first update), all of whose rows are forgotten. An update keeps
+            its number. Exactly one of ``rows`` and ``updates`` must be given.
+        X : array, table or CSR matrix, optional
+            The values of the forgotten rows, in the order of ``rows``, to take them out of the means of their groups.
+
+        Returns
+        -------
+        self : CoHiRF
+            The model without the rows. ``changes_`` says what has changed.
+
+        Examples
+        --------
+        A window of three months:
+
+        >>> from sklearn.datasets import make_blobs
+        >>> from cohirf import CoHiRF
+        >>> X, y = make_blobs(1000, n_features=20, centers=4, random_state=0)
+        >>> model = CoHiRF(n_clusters=4, random_state=0)
+        >>> for month in range(4):
+        ...     model = model.partial_fit(X[250 * month : 250 * (month + 1)])
+        >>> len(model.forget(updates=0).labels_)
+        750
+        """
+        check_is_fitted(self, "n_clusters_")
+        updated: Any = copy(self)
+        values = None
+        if X is not None:
+            data = open_training_data(updated, X, on_cluster=False, is_first=False)
+            values = data.take(np.arange(data.rows.n_rows))
+        replace_results(self, updated, forget_rows(updated, rows, updates, values))
         return self
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.landmarks import Landmarks
 from cohirf.summary.numbers import Changes, Overlap
+
+if TYPE_CHECKING:
+    from cohirf.updating.rerun import Transition
 
 BY_CLUSTER = ("medoid_indices_", "medoids_", "exemplar_indices_", "exemplars_")
 
@@ -34,13 +37,7 @@ class Numbered:
 
 
 def number_clusters(
-    attributes: dict[str, Any],
-    leaf_labels: IntArray,
-    sizes: IntArray,
-    overlap: Overlap,
-    next_number: int,
-    update: int,
-    n_rows: int,
+    attributes: dict[str, Any], leaf_labels: IntArray, overlap: Overlap, transition: Transition
 ) -> Numbered:
     """Give each cluster its number, and sort the attributes that have an entry for each by it, in place.
 
@@ -48,18 +45,20 @@ def number_clusters(
     ----------
     attributes : dict
         Fitted attributes, in which clusters are numbered from 0 by their first row.
-    leaf_labels, sizes : array of int
-        The cluster of each leaf in these numbers, or -1, and its number of rows.
+    leaf_labels : array of int
+        The cluster of each leaf and pending row in these numbers, or -1.
     overlap : Overlap
-        Rows from before the update by their old number and their cluster in these numbers.
-    next_number, update, n_rows : int
-        The next number for a new cluster; number of the update and of the rows that came with it.
+        Rows from before by their old number and their cluster in these numbers.
+    transition : Transition
+        How the rows have changed.
     """
+    sizes, next_number = transition.after.sizes, transition.after.next_number
     n_clusters = attributes["n_clusters_"]
     numbers = overlap.match(n_clusters, next_number)
     clustered = leaf_labels >= 0
     rows_in = np.bincount(leaf_labels[clustered], weights=sizes[clustered], minlength=n_clusters).astype(np.int64)
-    changes = overlap.describe(numbers, rows_in, update, n_rows)
+    update = len(transition.after.update_rows) - 1
+    changes = overlap.describe(numbers, rows_in, update, transition.n_rows, transition.lost)
     named = np.append(numbers, -1)
     order = np.argsort(numbers)
     for name in BY_CLUSTER:

@@ -1,0 +1,61 @@
+"""Run the levels of a model again after its rows have changed: from a summary to fitted attributes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.summary.numbers import Overlap
+from cohirf.summary.summary import Summary
+from cohirf.updating.climb import climb
+from cohirf.updating.keep_rows import fit_pending, fit_sample
+from cohirf.updating.numbering import number_clusters
+from cohirf.updating.settings import Kind
+
+
+@dataclass(frozen=True, eq=False)
+class Transition:
+    """The rows of a model after a change, and where those from before it are now.
+
+    Attributes
+    ----------
+    after : Summary
+        The summary after the change. Its labels are not known yet.
+    before : array of int
+        For each leaf and pending row from before, the number of its cluster before.
+    now : array of int
+        The position, after the change, of the leaf or pending row that it belongs to.
+    sizes : array of int
+        The number of its rows that are still there.
+    n_rows : int
+        Number of rows that have come, or gone if it is negative.
+    lost : dict
+        For each cluster number before, how many rows of it were forgotten.
+    """
+
+    after: Summary
+    before: IntArray
+    now: IntArray
+    sizes: IntArray
+    n_rows: int
+    lost: dict[int, int] = field(default_factory=dict)
+
+
+def rerun(model: Any, transition: Transition) -> dict[str, Any]:
+    """Return the fitted attributes of a model after a change of its rows."""
+    after = transition.after
+    kind = Kind.of(model, after.batch_size)
+    results = None
+    if after.leaves is None:
+        attributes = fit_pending(model, after)
+        labels = attributes["labels_"]
+    elif kind.is_told:
+        climbed = climb(model, after, kind.block_size)
+        attributes, labels, results = climbed.attributes, climbed.labels, climbed.results
+    else:
+        attributes, labels, results = fit_sample(model, after)
+    overlap = Overlap.of(transition.before, labels[transition.now], transition.sizes)
+    numbered = number_clusters(attributes, labels, overlap, transition)
+    summary = replace(after, labels=numbered.labels, next_number=numbered.next_number, results=results)
+    return {**attributes, "changes_": numbered.changes, "_summary": summary}
