@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from cohirf.saving import ModelFileError
     from cohirf.saving import load_model as load
     from cohirf.sources import open_source
+    from cohirf.summary.numbers import Changes
+    from cohirf.updating.merge import merge
 
 __all__ = [
+    "Changes",
     "CheckpointError",
     "CheckpointWarning",
     "CoHiRF",
@@ -26,6 +29,7 @@ __all__ = [
     "ModelFileError",
     "ThinBatchesWarning",
     "load",
+    "merge",
     "open_source",
     "suggest_eps",
     "to_dask_array",
@@ -36,6 +40,7 @@ __version__ = "0.1.0"
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "Changes": "cohirf.summary.numbers:Changes",
         "CheckpointError": "cohirf.checkpoint:CheckpointError",
         "CheckpointWarning": "cohirf.checkpoint:CheckpointWarning",
         "CoHiRF": "cohirf.estimator:CoHiRF",
@@ -45,6 +50,7 @@ __getattr__, __dir__ = lazy_names(
         "ModelFileError": "cohirf.saving:ModelFileError",
         "ThinBatchesWarning": "cohirf.algorithm.thin_batches:ThinBatchesWarning",
         "load": "cohirf.saving:load_model",
+        "merge": "cohirf.updating.merge:merge",
         "open_source": "cohirf.sources:open_source",
         "suggest_eps": "cohirf.eps:suggest_eps",
         "to_dask_array": "cohirf.data.dask_arrays:to_dask_array",

@@ -22,7 +22,7 @@ class Changes:
     update : int
         Number of the update, from 0.
     n_rows : int
-        Number of rows that came with the update; negative if rows were forgotten.
+        Number of rows that came with the update; negative if rows were forgotten, and 0 if models were merged.
     grown : dict
         Number of rows gained by each cluster that went on and has more rows than before.
     shrunk : dict
@@ -56,7 +56,8 @@ class Changes:
     def __str__(self) -> str:
         """Return the changes in words, one line for each kind."""
         rows = f"{abs(self.n_rows):,} rows {'forgotten' if self.n_rows < 0 else 'added'}"
-        lines = [f"Update {self.update}: {rows}, {self.n_moved:,} older rows have another number"]
+        what = rows if self.n_rows else "models merged"
+        lines = [f"Update {self.update}: {what}, {self.n_moved:,} older rows have another number"]
         counted = {"grown": self.grown, "shrunk": self.shrunk, "born": self.born, "born out of noise": self.from_noise}
         for what, counts in counted.items():
             lines += _line(what, (f"{number} ({count:,} rows)" for number, count in counts.items()), len(counts))
@@ -72,8 +73,8 @@ def _line(what: str, shown: Iterable[str], n_shown: int) -> list[str]:
     """Return the line of one kind of change; none if nothing changed in this way."""
     if n_shown == 0:
         return []
-    more = f", and {n_shown - MOST_SHOWN:,} more" if n_shown > MOST_SHOWN else ""
-    return [f"  {what}: {', '.join(list(shown)[:MOST_SHOWN])}{more}"]
+    more = f"; and {n_shown - MOST_SHOWN:,} more" if n_shown > MOST_SHOWN else ""
+    return [f"  {what}: {'; '.join(list(shown)[:MOST_SHOWN])}{more}"]
 
 
 @dataclass(frozen=True, eq=False)

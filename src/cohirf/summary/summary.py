@@ -69,7 +69,8 @@ class Batches:
         if total == 0 or n_rows == 0:
             return self
         bounds = np.append(0, np.cumsum(self.sizes)) * (max(1, total - n_rows) / total)
-        return replace(self, sizes=np.diff(np.round(bounds).astype(np.int64)))
+        sizes: IntArray = np.diff(np.round(bounds)).astype(np.int64)
+        return replace(self, sizes=sizes)
 
     @classmethod
     def none(cls, n_features: int) -> Batches:

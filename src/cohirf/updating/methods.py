@@ -88,7 +88,7 @@ class UpdatingMixin:
         1000
         >>> print(model.changes_)
         Update 3: 250 rows added, 0 older rows have another number
-          grown: 0 (62 rows), 1 (68 rows), 2 (57 rows), 3 (63 rows)
+          grown: 0 (54 rows); 1 (69 rows); 2 (67 rows); 3 (60 rows)
         """
         is_first = not hasattr(self, "n_clusters_")
         updated: Any = copy(self)  # if the update fails, or is interrupted, this model stays as it is

@@ -1,0 +1,269 @@
+"""Merge models that were fitted to different rows, by what they keep of these rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.merge_tree import Groups
+from cohirf.landmarks import Landmarks
+from cohirf.summary.leaves import Leaves, stack
+from cohirf.summary.row_map import Part, RowMap
+from cohirf.summary.summary import Batches, Pending, Summary
+from cohirf.updating.climb import all_groups
+from cohirf.updating.keep_rows import Nearest, find_lowest, join_nearest, weigh
+from cohirf.updating.methods import replace_results
+from cohirf.updating.rerun import Transition, rerun
+from cohirf.updating.settings import Kind, stack_weights
+from cohirf.updating.update import summary_of
+
+
+def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
+    """Return one model out of several that were fitted to different rows with the same features.
+
+    The rows are not needed: the groups of rows that the models keep are put together, and the levels above them run
+    again. The result is that of ``partial_fit`` calls with all rows, except that blocks begin anew with each model:
+    while there are few rows, it is that of a ``fit`` to all rows; see :meth:`CoHiRF.partial_fit`.
+
+    Numbers last as in updates. For this, the clusters of the second model are numbered after those of the first, and so
+    on. A cluster of the result has the number of the one with which it shares most rows, and ``changes_`` says which
+    clusters have merged.
+
+    Parameters
+    ----------
+    models : list of CoHiRF
+        Fitted models. Their base methods should be the same; the result has the parameters of the first.
+    exemplars_only : bool, default=False
+        Reduce each model to its clusters first: of each cluster, only the exemplar, the mean and the number of rows are
+        used. This needs a base method that is told the number of clusters, and models without noise. The result is
+        coarser: whole clusters merge. ``merge([model], exemplars_only=True)`` reduces a single model, and a place can
+        do so before it sends the model elsewhere.
+
+    Returns
+    -------
+    model : CoHiRF
+        A model with the rows of all models, one after the other. The given models are not changed.
+
+    Raises
+    ------
+    ValueError
+        If the models have other features, or do not keep what a merge needs.
+
+    Notes
+    -----
+    A model has, and its saved directory contains:
+
+    - values of some rows: the medoid of each group, up to 10,000 landmarks, the medoid and the exemplar of each
+      cluster, and rows that are not in a group yet; with few rows, all of them (see ``partial_fit``),
+    - the mean, the number of rows and the weight of each group,
+    - for each row, in order, its group, its cluster and its stability, but not its values.
+
+    With ``exemplars_only=True``, the values are one row and one mean for each cluster. This is less, but not anonymous:
+    an exemplar is a row of the data as it is, the mean and the size of a small cluster can give away a single row, and
+    differences between two versions of a model show the rows that came between them. Nothing here protects single rows
+    in the sense of differential privacy. If exemplars must not leave a place, do not send the model.
+
+    See Also
+    --------
+    CoHiRF.partial_fit : Adds rows to a model.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> import cohirf
+    >>> X, y = make_blobs(900, n_features=20, centers=3, random_state=0)
+    >>> sites = [cohirf.CoHiRF(n_clusters=3, random_state=0).fit(X[start : start + 300]) for start in (0, 300, 600)]
+    >>> model = cohirf.merge(sites)
+    >>> model.n_clusters_, len(model.labels_)
+    (3, 900)
+    >>> print(model.changes_)
+    Update 2: models merged, 563 older rows have another number
+      grown: 1 (191 rows); 2 (192 rows); 6 (180 rows)
+      merged: 6 <- 0, 4; 1 <- 3, 7; 2 <- 5, 8
+    """
+    models = list(models)
+    check_models(models, exemplars_only=exemplars_only)
+    merged = copy(models[0])
+    summaries = [reduce_to_clusters(model) if exemplars_only else summary_of(model) for model in models]
+    join_landmarks(merged, models, exemplars_only=exemplars_only)
+    attributes = rerun(merged, join_summaries(merged, models, summaries))
+    replace_results(merged, copy(merged), attributes)
+    return merged
+
+
+def check_models(models: list[Any], *, exemplars_only: bool) -> None:
+    """Raise unless the models can be merged."""
+    if not models:
+        raise ValueError("models is empty: pass at least one fitted model.")
+    first = models[0]
+    for number, model in enumerate(models):
+        check_is_fitted(model, "n_clusters_")
+        if not summary_of(model).row_map.is_here:
+            raise ValueError(
+                f"The rows of model {number} are on Dask: call gather() first, which loads 13 bytes per row."
+            )
+        if _features_of(model) != _features_of(first):
+            raise ValueError(
+                f"Model {number} has other features than the first one: fit all models to the same features."
+            )
+        if not np.array_equal(model.relevant_features_, first.relevant_features_):
+            raise ValueError(
+                f"Model {number} has screened other features than the first one: use feature_screen=False."
+            )
+        if exemplars_only and not Kind.of(model, None).is_told:
+            name = type(model._base_method()).__name__
+            raise ValueError(f"exemplars_only=True does not work with {name}, which goes by the density of rows.")
+        if exemplars_only and (summary_of(model).labels < 0).any():
+            raise ValueError(
+                f"exemplars_only=True needs models in which every row has a cluster, but model {number} has noise: use "
+                f'small_clusters="nearest".'
+            )
+
+
+def _features_of(model: Any) -> tuple[Any, ...]:
+    return model.n_features_in_, *getattr(model, "feature_names_in_", ())
+
+
+def reduce_to_clusters(model: Any) -> Summary:
+    """Return the summary of a model with one group for each cluster: its exemplar, its mean and its number of rows."""
+    summary = summary_of(model)
+    groups, row_map = all_groups(model, summary), map_all(summary)
+    numbers = model.cluster_numbers_
+    label = np.searchsorted(numbers, summary.labels)
+    clusters = Groups(groups.means, groups.mass).merged(label, len(numbers))
+    first_rows = np.full(len(numbers), summary.n_rows)
+    np.minimum.at(first_rows, label, groups.first_rows)
+    rows = model.exemplar_indices_
+    order = np.argsort(rows)
+    position = np.argsort(order)
+    leaves = Leaves(
+        rows=rows,
+        values=model.exemplars_,
+        means=clusters.means,
+        sizes=np.bincount(label, weights=groups.sizes, minlength=len(numbers)).astype(np.int64),
+        first_rows=first_rows,
+        weights=None if groups.weights is None else clusters.mass,
+        is_noise=np.zeros(len(numbers), dtype=bool),
+        stability=np.full(len(numbers), np.nan, dtype=np.float32),
+        lots=np.zeros(len(numbers)),
+    )
+    batches = summary.batches
+    if len(batches.sizes) == 0:  # all rows were pending; their fit had one batch
+        batches = _one_batch(model, summary.n_rows)
+    return replace(
+        summary,
+        leaves=leaves.take(order),
+        row_map=row_map.moved(position[label]),
+        pending=Pending(),
+        batches=batches,
+        labels=numbers[order],
+    )
+
+
+def _one_batch(model: Any, n_rows: int) -> Batches:
+    n_relevant = model._count_relevant()
+    costs = np.array([[model.n_views, np.nan, 1.0, 0.0, 0.0, 0.0]])
+    return Batches(np.array([n_rows]), costs, np.zeros((2, n_relevant)))
+
+
+def map_all(summary: Summary) -> RowMap:
+    """Return the group of each row, in which pending rows are groups of their own, behind the leaves."""
+    n_pending = summary.pending.n_rows
+    if n_pending == 0:
+        return summary.row_map
+    everything = np.arange(n_pending)
+    stability = np.full(n_pending, np.nan, dtype=np.float32)
+    return summary.row_map.followed_by([Part(everything, stability, summary.n_leaves + everything)])
+
+
+def join_landmarks(merged: Any, models: list[Any], *, exemplars_only: bool) -> None:
+    """Give the merged model the landmarks of all models; none if only exemplars are used."""
+    starts = np.cumsum([0, *(summary_of(model).n_rows for model in models)])
+    parts = [model._landmarks for model in models]
+    rows = np.concatenate([model._landmark_rows + start for model, start in zip(models, starts, strict=False)])
+    some = np.arange(0 if exemplars_only else len(rows))
+    points = stack([part.points for part in parts])[some]
+    merged._landmark_rows = rows[some]
+    merged._landmarks = Landmarks(points, np.concatenate([part.labels for part in parts])[some])
+
+
+def join_summaries(merged: Any, models: list[Any], summaries: list[Summary]) -> Transition:
+    """Return the change from several models to one with the rows of all."""
+    first = summaries[0]
+    numbers = np.cumsum([0, *(summary.next_number for summary in summaries)])
+    before = [
+        np.where(summary.labels < 0, -1, summary.labels + number)
+        for summary, number in zip(summaries, numbers, strict=False)
+    ]
+    joined = replace(
+        first,
+        n_seen=sum(summary.n_seen for summary in summaries),
+        next_number=int(numbers[-1]),
+        update_rows=tuple(n_rows for summary in summaries for n_rows in summary.update_rows),
+        results=None,
+    )
+    kind = Kind.of(merged, first.batch_size)
+    n_rows = sum(summary.n_rows for summary in summaries)
+    now: IntArray
+    sizes = np.concatenate([summary.sizes for summary in summaries])
+    if all(summary.leaves is None for summary in summaries) and kind.keeps_all(n_rows):
+        after, now = replace(joined, pending=_join_pending(summaries)), np.arange(n_rows)
+    else:
+        after, now = _join_leaves(merged, joined, models, summaries, kind)
+    return Transition(after, np.concatenate(before), now, sizes, 0)
+
+
+def _join_pending(summaries: list[Summary]) -> Pending:
+    joined = summaries[0].pending
+    for other in (summary.pending for summary in summaries[1:]):
+        weights = stack_weights(joined.weights, joined.n_rows, other.weights, other.n_rows)
+        joined = Pending(stack([joined.values, other.values]), weights, np.concatenate([joined.lots, other.lots]))
+    return joined
+
+
+def _join_leaves(
+    merged: Any, joined: Summary, models: list[Any], summaries: list[Summary], kind: Kind
+) -> tuple[Summary, IntArray]:
+    """Return the summary with the groups of all models, and where each of them is now."""
+    groups = [all_groups(model, summary) for model, summary in zip(models, summaries, strict=True)]
+    row_starts = np.cumsum([0, *(summary.n_rows for summary in summaries)])
+    leaf_starts = np.cumsum([0, *map(len, groups)])
+    leaves = Leaves.join([group.shifted(int(start)) for group, start in zip(groups, row_starts, strict=False)])
+    parts = [
+        part
+        for summary, (start, stop) in zip(summaries, pairwise(leaf_starts.tolist()), strict=True)
+        for part in map_all(summary).moved(np.arange(start, stop)).parts
+    ]
+    now: IntArray = np.arange(len(leaves))
+    row_map = RowMap(tuple(parts))
+    if not kind.is_told:
+        leaves = replace(leaves, means=None)
+        stays = find_lowest(leaves.lots, kind.max_kept)
+        kept = leaves.take(stays)
+        now = join_nearest(leaves, stays, Nearest(merged, kept.values))
+        leaves, row_map = weigh(kept, now, leaves.sizes, leaves.weights), row_map.moved(now)
+    batches = [summary.batches for summary in summaries if len(summary.batches.sizes)]
+    if kind.is_told and not batches:
+        batches = [_one_batch(model, summary.n_rows) for model, summary in zip(models, summaries, strict=True)]
+    return replace(
+        joined,
+        leaves=leaves,
+        row_map=row_map,
+        pending=Pending(),
+        batches=_join_batches(batches) if batches else Batches.none(0),
+    ), now
+
+
+def _join_batches(batches: list[Batches]) -> Batches:
+    return Batches(
+        np.concatenate([each.sizes for each in batches]),
+        np.concatenate([each.costs for each in batches]),
+        np.sum([each.tally for each in batches], axis=0),
+    )

@@ -1,0 +1,127 @@
+"""One model out of several, by what they keep of their rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.datasets import make_blobs, make_moons
+from sklearn.metrics import adjusted_rand_score
+
+from cohirf import CoHiRF, FusionHierarchy, load, merge
+from cohirf.updating import settings
+
+BLOBS, CLASSES = make_blobs(600, n_features=4, centers=3, random_state=0)
+MOONS, CRESCENTS = make_moons(900, noise=0.05, random_state=0)
+SITES = np.array_split(np.arange(600), 3)
+
+
+def fitted(X, parts, **parameters):
+    parameters = {"estimator": KMeans(3, n_init=1), "n_views": 2, "random_state": 0} | parameters
+    return [CoHiRF(**parameters).fit(X[rows]) for rows in parts]
+
+
+def fitted_to_a_table():
+    return [CoHiRF(KMeans(3), random_state=0).fit(pd.DataFrame(BLOBS, columns=list("abcd")))]
+
+
+def check(model, classes):
+    hierarchy = model.hierarchy_
+    FusionHierarchy(hierarchy.parents, hierarchy.absorbed_at, tree=hierarchy.tree)
+    assert adjusted_rand_score(model.labels_, classes) == 1.0
+    np.testing.assert_array_equal(model.labels_[model.medoid_indices_], model.cluster_numbers_)
+
+
+@pytest.mark.parametrize("X", [BLOBS, sparse.csr_array(BLOBS)], ids=["dense", "sparse"])
+@pytest.mark.parametrize("batch_size", [None, 60])
+@pytest.mark.parametrize("exemplars_only", [False, True])
+def test_models_of_three_sites_have_the_clusters_of_all_rows(X, batch_size, exemplars_only, tmp_path):
+    sites = fitted(X, SITES, batch_size=batch_size)
+    labels = [site.labels_ for site in sites]
+    model = merge(sites, exemplars_only=exemplars_only)
+    check(model, CLASSES)
+    assert model._summary.update_rows == (200, 200, 200)
+    assert all(site.labels_ is before for site, before in zip(sites, labels, strict=True))
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model").partial_fit(X[:100])
+    np.testing.assert_array_equal(loaded.labels_, model.partial_fit(X[:100]).labels_)
+
+
+def test_with_few_rows_a_merge_is_a_fit_to_all_rows():
+    whole = CoHiRF(KMeans(3, n_init=1), n_views=2, random_state=0).fit(BLOBS)
+    model = merge(fitted(BLOBS, SITES))
+    assert model.hierarchy_ == whole.hierarchy_
+    assert adjusted_rand_score(model.labels_, whole.labels_) == 1.0
+
+
+def test_models_with_updates_are_merged():
+    sites = fitted(BLOBS, [rows[:100] for rows in SITES], batch_size=60)
+    for site, rows in zip(sites, SITES, strict=True):
+        site.partial_fit(BLOBS[rows[100:]])
+    check(merge(sites), CLASSES)
+
+
+def test_density_models_are_merged_by_their_rows(monkeypatch):
+    sites = [CoHiRF(DBSCAN(0.2), random_state=0).partial_fit(part) for part in np.array_split(MOONS, 3)]
+    whole = CoHiRF(DBSCAN(0.2), random_state=0).fit(MOONS)
+    assert merge(sites).hierarchy_ == whole.hierarchy_
+    monkeypatch.setattr(settings, "KEPT_ROWS", 400)
+    model = merge(sites)
+    assert model._summary.n_leaves == 400
+    assert model._summary.leaves.sizes.sum() == 900
+    check(model, CRESCENTS)
+
+
+def test_numbers_of_the_second_model_follow_those_of_the_first():
+    far = BLOBS[:200] + 1000
+    model = merge([*fitted(BLOBS, SITES[:1], n_clusters=6), *fitted(far, [np.arange(200)], n_clusters=6)])
+    assert model.n_clusters_ == 6
+    assert model.cluster_numbers_.min() >= 0
+    assert model.cluster_numbers_.max() < 12
+    assert model.changes_.born == {}
+
+
+def test_what_an_exemplar_model_keeps_is_one_row_for_each_cluster(tmp_path):
+    (site,) = fitted(BLOBS, SITES[:1])
+    reduced = merge([site], exemplars_only=True)
+    np.testing.assert_array_equal(reduced.labels_, site.labels_)
+    reduced.save(tmp_path / "model")
+    matrices = [np.load(file) for file in sorted((tmp_path / "model").glob("*.npy"))]
+    shown = np.vstack([matrix for matrix in matrices if matrix.ndim == 2 and matrix.shape[1] == 4 and len(matrix) == 3])
+    is_row = (shown[:, None] == BLOBS[None]).all(axis=2).any(axis=0)
+    np.testing.assert_array_equal(np.flatnonzero(is_row), np.sort(site.exemplar_indices_))
+    assert max(len(matrix) for matrix in matrices if matrix.ndim == 2 and matrix.shape[1] == 4) == 3
+
+
+def test_reduced_models_are_merged():
+    reduced = [merge([site], exemplars_only=True) for site in fitted(BLOBS, SITES)]
+    check(merge(reduced), CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("models", "options", "message"),
+    [
+        (list, {}, "models is empty"),
+        (lambda: fitted(BLOBS, SITES[:1]) + fitted(BLOBS[:, :2], SITES[:1]), {}, "Model 1 has other features"),
+        (
+            lambda: [*fitted(BLOBS, SITES[:1]), *fitted_to_a_table()],
+            {},
+            "Model 1 has other features",
+        ),
+        (
+            lambda: [CoHiRF(DBSCAN(0.2), random_state=0).fit(MOONS)],
+            {"exemplars_only": True},
+            "does not work with DBSCAN",
+        ),
+        (
+            lambda: fitted(BLOBS, SITES[:1], min_cluster_size=67),
+            {"exemplars_only": True},
+            "model 0 has noise",
+        ),
+    ],
+    ids=["none", "features", "names", "density", "noise"],
+)
+def test_models_that_do_not_go_together_are_refused(models, options, message):
+    with pytest.raises(ValueError, match=message):
+        merge(models(), **options)
