@@ -40,7 +40,10 @@ class Level:
 
 @dataclass(frozen=True, kw_only=True)
 class BatchedCoHiRF:
-    """The parameters of ``CoHiRF`` that concern batches; ``in_order`` if the data is a source, not an array."""
+    """The parameters of ``CoHiRF`` that concern batches.
+
+    The data is a source with ``in_order``, and arrives in updates with ``in_blocks``; otherwise, it is an array.
+    """
 
     estimator: Any
     batch_size: int
@@ -55,6 +58,7 @@ class BatchedCoHiRF:
     min_cluster_size: int = 1
     max_iter: int = 100
     in_order: bool = False
+    in_blocks: bool = False
 
     def fit(self, X, sample_weight=None):
         """Return the result of all levels."""
@@ -66,6 +70,8 @@ class BatchedCoHiRF:
         while len(fit.levels) < self.max_iter and not has_ended(fit.levels):
             level = len(fit.levels) + 1
             split = split_in_order if in_order and level == 1 else split_at_random
+            if self.in_blocks and level == 1 and count_batches(len(active), self.batch_size) > 1:
+                split = split_into_blocks
             batches, held_aside = split(active, self.batch_size, generator_at(entropy, Draw.SPLIT, level))
             medoids = []
             for number, batch in enumerate(batches):
@@ -238,6 +244,13 @@ def split_in_order(active, batch_size, rng):
         batches.append([row for i, row in enumerate(block) if i not in drawn])
         held_aside += [row for i, row in enumerate(block) if i in drawn]
     return batches, held_aside
+
+
+def split_into_blocks(active, batch_size, rng):
+    """Return blocks of ``batch_size`` consecutive rows, and the rows that do not fill a block, which are held aside."""
+    n_blocks = len(active) // batch_size
+    blocks = [active[k * batch_size : (k + 1) * batch_size] for k in range(n_blocks)]
+    return blocks, active[n_blocks * batch_size :]
 
 
 def cut(items, n_parts):

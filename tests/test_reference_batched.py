@@ -245,3 +245,25 @@ def test_every_fit_equals_the_literal_algorithm(X, base, in_order, lightest, con
         assert_same_as_reference(X, base, in_order=in_order, sample_weight=weights, **CONSENSUS[consensus] | options)
     except TieError:
         reject()
+
+
+@pytest.mark.parametrize("parts", [(46,), (11, 1, 30, 4), (5, 5, 20, 16)], ids=str)
+@pytest.mark.parametrize("options", [{}, {"medoid_weights": True}, CONSENSUS["relaxed"]], ids=str)
+@pytest.mark.parametrize("base", ["kmeans", "bins"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_updates_equal_the_literal_algorithm_with_blocks_in_order(base, options, parts):
+    X, weights = points(46), quarters(46)
+    options = {"n_views": 3, "max_features": 0.7, "random_state": 0, "batch_size": 8} | options
+    model = CoHiRF.as_published(BASES[base], **options)
+    stops = np.cumsum(parts)
+    for stop, n_rows in zip(stops, parts, strict=True):
+        model.partial_fit(X[stop - n_rows : stop], sample_weight=weights[stop - n_rows : stop])
+    expected = BatchedCoHiRF(estimator=BASES[base], in_blocks=True, **options).fit(X, weights)
+    assert expected.levels[0].n_batches == 5
+    assert expected.levels[0].rows_held_aside == 6
+    assert model.parents_.tolist() == list(expected.parent.values())
+    assert model.hierarchy_.absorbed_at.tolist() == list(expected.absorbed_at.values())
+    assert sorted(model.medoid_indices_.tolist()) == sorted(expected.medoids)
+    for record, level in zip(model.diagnostics_, expected.levels, strict=True):
+        assert {name: getattr(record, name) for name in vars(level)} == vars(level)
+    np.testing.assert_allclose(model.stability_, list(expected.stability.values()), rtol=1e-6)

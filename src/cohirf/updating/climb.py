@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.feature_tally import FeatureTally
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.randomness import Draw, generator_at
@@ -57,7 +58,7 @@ def climb(model: Any, summary: Summary, size: int) -> Climbed:
         contraction = make_contraction(model, data, settled, weighted=weighted, n_batches=n_batches)
         tally = FeatureTally(contraction.views, data.n_features)
         tally.add_sums(summary.batches.tally)
-        mass = None if not weighted else groups.mass if model.medoid_weights else np.ones(len(groups))
+        mass = upper_mass(groups, sum_mass=model.medoid_weights) if weighted else None
         leaves = groups.as_survivors(data.rows, mass, summary.batches.sizes, summary.batches.costs)
         first_level: Any = KnownLeaves(leaves)
         fit = Fit(model, data, None, summary.n_rows, contraction, watch_engine(model), tally)
@@ -95,6 +96,14 @@ def all_groups(model: Any, summary: Summary) -> Leaves:
         means = fill_missing(own, relevant_means(model)).astype(np.float64)
         parts.append(Leaves.of_rows(summary.row_map.n_rows, pending.values, means, pending.weights, pending.lots))
     return Leaves.join(parts)
+
+
+def upper_mass(groups: Leaves, *, sum_mass: bool) -> Mass:
+    """Return the mass of groups in the upper levels: their total weight or, without ``sum_mass``, 1 for each medoid.
+
+    Rows that the first level has not clustered are not medoids, and keep their weight.
+    """
+    return groups.mass if sum_mass else np.where(np.isnan(groups.stability), groups.mass, 1.0)
 
 
 def relevant_means(model: Any) -> Any:
