@@ -4,8 +4,9 @@
 
 For each data set and method: the adjusted Rand index with the classes of a fit to all rows, of one with another seed,
 of 10 and 100 updates, of 10 and 100 updates in which classes arrive one after the other, and of a merge of 10 models;
-then the index of the same labels with those of the fit to all rows; and the share of older rows that got another number,
-as a mean over the second 50 of 100 updates, and its maximum. MiniBatchKMeans and Birch are updated in the same parts. In every index, noise counts as one cluster.
+then the index of the same labels with those of the fit to all rows; and the share of older rows that got another
+number, as a mean over the second 50 of 100 updates, and its maximum. MiniBatchKMeans and Birch are updated in the same
+parts. In every index, noise counts as one cluster.
 
 K-Means is told the number of classes, and has batches of 500 rows; it does not know more, and keeps groups of rows.
 DBSCAN has ``min_samples=5`` and twice the median distance to the fifth neighbour as radius, HDBSCAN has
