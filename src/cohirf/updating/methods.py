@@ -157,7 +157,6 @@ class UpdatingMixin:
 
 def replace_results(model: Any, updated: Any, attributes: dict[str, Any]) -> None:
     """Give a model the results of its copy, on which an update has run, and the attributes that the update found."""
-    vars(updated).update({name: None for name in BY_ROW if name in vars(updated)})
-    now = {name: value for name, value in vars(updated).items() if name not in BY_ROW} | attributes
-    vars(model).clear()
-    vars(model).update(now)
+    by_row = set(BY_ROW) - attributes.keys()
+    now = {name: value for name, value in vars(updated).items() if name not in by_row} | attributes
+    model.__dict__ = now  # in one step, so that an interrupt leaves the model before or after it
