@@ -216,3 +216,42 @@ def test_missing_values_are_filled_alike_in_all_updates():
     X[::7, 2] = np.nan
     whole = CoHiRF(HDBSCAN(copy=True), random_state=0).fit(X)
     assert_equal_models(in_parts(CoHiRF(HDBSCAN(copy=True), random_state=0), X, 3), whole)
+
+
+class TestManyGroups:
+    """Groups are contracted again if there are many."""
+
+    @pytest.fixture(autouse=True)
+    def few_groups(self, monkeypatch):
+        monkeypatch.setattr("cohirf.updating.blocks.MAX_GROUPS", 80)
+
+    def model(self, **options):
+        parameters = {"estimator": KMeans(4, n_init=1), "batch_size": 40, "n_views": 2, "random_state": 0}
+        return CoHiRF(**parameters | options)
+
+    @pytest.mark.parametrize("options", [{}, {"max_features": 0.5}, {"medoid_weights": False}], ids=str)
+    def test_their_number_stays_small_and_they_stand_for_all_rows(self, options):
+        model = in_parts(self.model(**options), BLOBS, 5)
+        leaves = model._summary.leaves
+        assert leaves.heights.max() >= 2
+        assert np.bincount(leaves.heights).max() < 80
+        assert leaves.sizes.sum() + model._summary.pending.n_rows == len(BLOBS)
+        np.testing.assert_array_equal(leaves.values, BLOBS[leaves.rows])
+        leaf = model._summary.row_map.find_leaves(np.arange(model._summary.row_map.n_rows))
+        for number in range(len(leaves)):
+            np.testing.assert_allclose(leaves.means[number], BLOBS[: len(leaf)][leaf == number].mean(axis=0))
+        assert adjusted_rand_score(model.labels_, CLASSES) > 0.9
+        check_hierarchy(model)
+
+    def test_they_do_not_depend_on_how_rows_are_divided_into_updates(self):
+        one, other = (in_parts(self.model(), BLOBS, n_parts) for n_parts in (1, 6))
+        assert_equal_models(one, other)
+        np.testing.assert_array_equal(one._summary.leaves.rows, other._summary.leaves.rows)
+
+    def test_groups_of_a_fit_are_contracted_too(self):
+        model = self.model().fit(BLOBS[:400])
+        assert len(model._summary.leaves) > 80
+        model.partial_fit(BLOBS[400:])
+        assert np.bincount(model._summary.leaves.heights).max() < 80
+        assert adjusted_rand_score(model.labels_, CLASSES) == 1.0
+        check_hierarchy(model)

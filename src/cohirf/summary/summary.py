@@ -57,11 +57,14 @@ class Batches:
         Their figures, as in ``ContractedBatch``.
     tally : array of float, shape (2, n_features)
         Sums over their views, as in ``FeatureTally``.
+    n_again : tuple of int
+        Number of batches of groups that were contracted again: of groups of height 1, of height 2, and so on.
     """
 
     sizes: IntArray
     costs: NDArray[np.float64]
     tally: NDArray[np.float64]
+    n_again: tuple[int, ...] = ()
 
     def without(self, n_rows: int) -> Batches:
         """Return the batches after so many of their rows have left; which of the batches had these is not known."""

@@ -153,6 +153,7 @@ def reduce_to_clusters(model: Any) -> Summary:
         is_noise=np.zeros(len(numbers), dtype=bool),
         stability=np.full(len(numbers), np.nan, dtype=np.float32),
         lots=np.zeros(len(numbers)),
+        heights=np.ones(len(numbers), dtype=np.int32),
     )
     batches = summary.batches
     if len(batches.sizes) == 0:  # all rows were pending; their fit had one batch
