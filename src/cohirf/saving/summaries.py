@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cohirf.durable.arrays import Arrays
-from cohirf.durable.json_text import require_count, require_keys
+from cohirf.durable.json_text import require_count, require_keys, require_number
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.summary.leaves import Leaves
 from cohirf.summary.numbers import Changes
@@ -29,7 +29,7 @@ class SummaryEntry:
 
     Attributes
     ----------
-    entropy, batch_size, n_seen, next_number, update_rows
+    entropy, batch_size, n_seen, next_number, update_rows, cell_side
         As in ``Summary``.
     n_contracted : int
         Number of rows that are not pending.
@@ -44,6 +44,7 @@ class SummaryEntry:
     n_seen: int
     next_number: int
     update_rows: tuple[int, ...]
+    cell_side: float
     n_contracted: int
     n_again: tuple[int, ...]
     pending_are_landmarks: bool
@@ -60,6 +61,7 @@ def describe_summary(model: Any) -> dict[str, Any] | None:
         "n_seen": summary.n_seen,
         "next_number": summary.next_number,
         "update_rows": list(summary.update_rows),
+        "cell_side": summary.cell_side,
         "n_contracted": summary.row_map.n_rows,
         "n_again": list(summary.batches.n_again),
         "pending_are_landmarks": are_landmarks(model),
@@ -73,7 +75,7 @@ def are_landmarks(model: Any) -> bool:
 
 def parse_summary(content: Any) -> SummaryEntry:
     """Return what the manifest says about a summary; raise if it is not valid."""
-    names = {"entropy", "batch_size", "n_seen", "next_number", "update_rows", "n_contracted", "n_again"}
+    names = {"entropy", "batch_size", "n_seen", "next_number", "update_rows", "n_contracted", "n_again", "cell_side"}
     content = require_keys(content, names | {"pending_are_landmarks"}, "summary")
     if not isinstance(content["pending_are_landmarks"], bool):
         raise TypeError("pending_are_landmarks must be true or false")
@@ -86,6 +88,7 @@ def parse_summary(content: Any) -> SummaryEntry:
         require_count(content["n_seen"], "n_seen"),
         require_count(content["next_number"], "next_number"),
         _require_counts(content["update_rows"], "update_rows"),
+        require_number(content["cell_side"], "cell_side"),
         require_count(content["n_contracted"], "n_contracted"),
         _require_counts(content["n_again"], "n_again"),
         content["pending_are_landmarks"],
@@ -173,6 +176,7 @@ def build_summary(
         labels=of_leaves,
         next_number=entry.next_number,
         update_rows=entry.update_rows,
+        cell_side=entry.cell_side,
     )
 
 

@@ -127,6 +127,8 @@ class Summary:
         The next number for a new cluster.
     update_rows : tuple of int
         Number of rows of each update so far; a fit is the first one.
+    cell_side : float
+        If leaves are the first rows of cells, the side of these; 0 if leaves are something else.
     results : LeafResults or None
         Results from which those of all rows follow; None if the model has these.
     """
@@ -141,6 +143,7 @@ class Summary:
     labels: IntArray
     next_number: int
     update_rows: tuple[int, ...]
+    cell_side: float = 0.0
     results: LeafResults | None = None
 
     @property
