@@ -86,7 +86,7 @@ class Split:
 class Dealt:
     """A block of rows from ``start`` on: the cell that each is at home in, and pairs of rows and cells.
 
-    The first of the ``rows`` is in the halo of the first of the ``cells``, and so on.
+    The first of the ``rows`` is in the halo of the first of the ``cells``, and so on; rows of a cell are sorted.
     """
 
     start: int
@@ -152,7 +152,7 @@ class Cells:
         rows, cells = [], []
         for cell, at_home, near in self._descend(points, lots):
             home[at_home] = cell
-            rows.append(near)
+            rows.append(np.sort(near))
             cells.append(np.full(len(near), cell, dtype=np.int32))
         return Dealt(start, home, start + np.concatenate(rows, dtype=np.int64), np.concatenate(cells))
 

@@ -22,7 +22,7 @@ from cohirf.algorithm.batches import LocalBatches
 from cohirf.algorithm.cells import Cells, Dealt, NoRoomError
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.engine import Engine, SerialEngine
-from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
+from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks, take_places
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
 from cohirf.algorithm.storage import ArrayRows, Rows, SomeRows, Storage
@@ -174,8 +174,8 @@ class _Dealer:
         home, halo = (storage.vector(int(ends[-1]), kind) for ends in (bounds, halo_bounds))
         next_home, next_halo = bounds[:-1].copy(), halo_bounds[:-1].copy()
         for dealt in self._blocks():
-            _place(np.arange(dealt.start, dealt.start + len(dealt.home)), dealt.home, home, next_home)
-            _place(dealt.rows, dealt.cells, halo, next_halo)
+            home[take_places(dealt.home, next_home)] = np.arange(dealt.start, dealt.start + len(dealt.home))
+            halo[take_places(dealt.cells, next_halo)] = dealt.rows
         has_rows = np.append(True, n_home > 0)
         return LocalBatches(home, bounds[has_rows], halo, halo_bounds[has_rows])
 
@@ -232,13 +232,3 @@ def deal_block(task: BlockTask, cells: Cells, entropy: Entropy) -> Dealt:
     """Deal a block of rows to cells."""
     positions = task.rows_needed()
     return cells.deal(task.rows.take(positions), task.rows.draw_lots(positions, entropy), task.block.start)
-
-
-def _place(positions: IntArray, cells: IntArray, places: IntArray, next_place: IntArray) -> None:
-    """Write positions to the next places of their cells; those of a cell stay in order."""
-    order = np.lexsort((positions, cells))
-    cells, positions = cells[order], positions[order]
-    counts = np.bincount(cells, minlength=len(next_place))
-    rank = np.arange(len(cells)) - np.repeat(np.cumsum(counts) - counts, counts)
-    places[next_place[cells] + rank] = positions
-    next_place += counts
