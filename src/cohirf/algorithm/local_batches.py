@@ -29,8 +29,8 @@ from cohirf.algorithm.storage import ArrayRows, Rows, SomeRows, Storage
 
 # rows on which cells are built: so many, and so many for each cell; or all, if the data has fewer
 SAMPLED_ROWS, SAMPLED_PER_CELL = 2**14, 256
-# rows that are dealt to cells at a time: so many, or so many for each cell, because a block visits all cells
-DEALT_ROWS, DEALT_PER_CELL = 2**18, 32
+# rows that are dealt to cells at a time: so many, or some for each cell, because a block visits all cells, up to most
+DEALT_ROWS, DEALT_PER_CELL, MOST_DEALT = 2**18, 2**9, 2**20
 KNOWN_BYTES = 2**28  # blocks of dealt rows are kept in memory up to this size
 GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly: other rows are left out in each cell
 LARGEST_BATCH = 1.5  # in units of the batch size
@@ -193,7 +193,8 @@ class _Dealer:
 
     def _blocks(self) -> Iterator[Dealt]:
         """Yield blocks of dealt rows, in order."""
-        blocks = list(row_blocks(self._rows.n_rows, max(DEALT_ROWS, DEALT_PER_CELL * self._cells.n_cells)))
+        n_dealt = max(DEALT_ROWS, min(MOST_DEALT, DEALT_PER_CELL * self._cells.n_cells))
+        blocks = list(row_blocks(self._rows.n_rows, n_dealt))
         new = [block for block in blocks if block.start not in self._known]
         shared = replace(self._rows, values=self._engine.share(self._rows.values))
         tasks = ((BlockTask(shared, block), self._cells, self._locality.entropy) for block in new)
