@@ -286,3 +286,8 @@ class TestManyGroups:
         assert np.bincount(model._summary.leaves.heights).max() < 80
         assert adjusted_rand_score(model.labels_, CLASSES) == 1.0
         check_hierarchy(model)
+
+
+def test_an_automatic_batch_size_is_not_that_of_few_first_rows():
+    model = CoHiRF(KMeans(4, n_init=1), batch_size="auto", n_views=2, random_state=0)
+    assert in_parts(model, BLOBS, 6)._summary.batch_size is None

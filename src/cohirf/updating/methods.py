@@ -56,8 +56,9 @@ class UpdatingMixin:
         After ``fit``, a model whose method finds the number itself can be updated only if it had at most 10,000 rows,
         because a larger fit does not keep all of them. Begin with ``partial_fit`` instead.
 
-        Features are screened, the batch size is measured and missing cells are filled by what the first rows say, as
-        soon as there are more rows than a ``fit`` of all of them can see. A ``checkpoint`` is not used.
+        Features are screened and missing cells are filled by what the first rows say, as soon as there are more rows
+        than a ``fit`` of all of them can see. ``batch_size="auto"`` is measured on the rows of the first update, if
+        these are more than 10,000; otherwise, it means None. A ``checkpoint`` is not used.
 
         Clusters keep their numbers: a cluster after the update has the number of the cluster before it with which it
         shares most rows, if that is not taken by another that shares more. A new cluster has a new number, and a number
