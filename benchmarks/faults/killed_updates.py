@@ -8,8 +8,7 @@ a random instant. The model that it leaves is loaded, compared with those before
 
 from __future__ import annotations
 
-import os
-import signal
+import multiprocessing
 import tempfile
 import time
 from collections.abc import Sequence
@@ -35,8 +34,9 @@ def expected_labels(parts: list[np.ndarray]) -> dict[int, np.ndarray]:
     return found
 
 
-def update_for_ever(path: Path, parts: list[np.ndarray]) -> None:
-    """Update a saved model with the rows that it does not have yet."""
+def update_for_ever(path: Path, ready: Path, parts: list[np.ndarray]) -> None:
+    """Update a saved model with the rows that it does not have yet, or with all of them again."""
+    ready.touch()
     while True:
         model = load(path)
         done = len(model.labels_) // N_ROWS
@@ -60,12 +60,15 @@ def main(argv: Sequence[str] | None = None) -> None:
         path = Path(folder) / "model"
         CoHiRF(KMeans(4, n_init=1), batch_size=200, n_views=2, random_state=0).partial_fit(parts[0]).save(path)
         for _ in range(arguments.kills):
-            child = os.fork()
-            if child == 0:
-                update_for_ever(path, parts)
-            time.sleep(rng.uniform(0.2, 3.0))
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
+            ready = Path(folder) / "ready"
+            ready.unlink(missing_ok=True)
+            process = multiprocessing.get_context("spawn").Process(target=update_for_ever, args=(path, ready, parts))
+            process.start()
+            while not ready.exists():  # until all packages are imported
+                time.sleep(0.01)
+            time.sleep(rng.uniform(0.0, 2.0))
+            process.kill()
+            process.join()
             labels = load(path).labels_
             sizes.add(len(labels))
             intact += bool(np.array_equal(labels, expected[len(labels)]))
