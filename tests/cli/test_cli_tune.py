@@ -252,14 +252,6 @@ def test_data_beyond_memory_is_refused(cohirf, folder):
     )
 
 
-def test_a_system_that_does_not_tell_the_memory_is_no_fault(cohirf, folder, monkeypatch):
-    def fail():
-        raise NotImplementedError
-
-    monkeypatch.setattr("cohirf.cli.tune.resident_bytes", fail)
-    assert cohirf("tune", "iris.csv", *QUICK, "--trials", 1).code == 0
-
-
 # -- stop and go on ------------------------------------------------------------------------------------------------
 
 
