@@ -1370,7 +1370,7 @@ def test_a_link_keeps_pointing_at_the_model(path, model):
 
 @pytest.mark.slow
 def test_saving_and_loading_copy_no_array(tmp_path, monkeypatch):
-    n_rows = 400_000
+    n_rows = 1_000_000  # the least copy is of a megabyte; names and JSON take 200 kB
     held = CoHiRF.as_published(KMeans(3), random_state=0).fit(rows(2, 12))
     tree = MergeTree(np.zeros(1, ints), np.empty((0, 4)), level=1)
     hierarchy = type(held.hierarchy_)(np.zeros(n_rows, ints), (np.arange(n_rows) > 0).astype(np.uint8), tree=tree)

@@ -236,11 +236,12 @@ def test_a_silhouette_of_some_rows_is_said_to_be_so(cohirf, folder, monkeypatch)
 @pytest.mark.slow
 def test_where_a_fit_could_give_other_clusters_it_is_said(cohirf, folder, monkeypatch):
     monkeypatch.setattr("cohirf.cli.estimators.MANY_ROWS", 100)
-    outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 1)
+    command = ("tune", "iris.csv", *SPECIES, "--estimator", "kmeans", "--views", 2, "--trials", 1)
+    outcome = cohirf(*command)
     assert "--batch-size auto" in shlex.join(fit_command(outcome))
     assert "\nIt measures the batch size anew, on which clusters depend: give --batch-size" in outcome.out
     monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 1000)
-    assert "\nIt reads data above " in cohirf("tune", "iris.csv", *SPECIES, "--trials", 1).out
+    assert "\nIt reads data above " in cohirf(*command).out
 
 
 def test_data_beyond_memory_is_refused(cohirf, folder):
