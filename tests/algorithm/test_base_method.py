@@ -275,6 +275,7 @@ def test_the_weight_argument_is_found(estimator, argument):
         (DBSCAN(), None),
         (AgglomerativeClustering(None, distance_threshold=1.0), None),
         (make_pipeline(FeatureAgglomeration(2), KMeans(9)), 9),
+        (make_pipeline(StandardScaler(), FeatureAgglomeration(2), KMeans(9)), 9),
         (make_pipeline(FeatureAgglomeration(2), DBSCAN()), None),
     ],
 )

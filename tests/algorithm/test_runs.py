@@ -2,10 +2,11 @@
 
 import pickle
 import sys
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.cluster import KMeans
 
 from cohirf.algorithm.base_method import BaseMethod
@@ -23,6 +24,16 @@ N_ROWS = 1000
 X = np.random.default_rng(0).normal(size=(N_ROWS, 3))
 WEIGHTS = np.random.default_rng(1).uniform(0.5, 2, N_ROWS)
 VIEWS = Views(BaseMethod.of(KMeans(3, n_init=1)), 2, 2, (0, 1, 2, 3), False)
+
+
+@dataclass(frozen=True)
+class Handle:
+    """Rows that are not in memory."""
+
+    path: str = "rows"
+
+
+HANDLE = Handle()
 
 
 def medoids(*given):
@@ -101,6 +112,45 @@ def test_a_pickled_task_finds_the_same(in_order):
         found = contract_run(pickle.loads(pickle.dumps(task)), PLAIN, SerialEngine())
         assert (found.survivor_of == outcome.survivor_of).all()
         assert (found.survivors.rows == outcome.survivors.rows).all()
+
+
+def test_survivors_have_the_mean_of_the_rows_that_they_represent():
+    tasks, outcomes = contract(4, replace(WEIGHTED, keeps_means=True), WEIGHTS)
+    parents = np.concatenate([outcome.parents for outcome in outcomes])
+    assert sum(task.run.length for task in tasks) == N_ROWS
+    found = together(outcomes)
+    for row, mean in zip(found.rows, found.means, strict=True):
+        mine = parents == row
+        assert mean == pytest.approx(np.average(X[mine], axis=0, weights=WEIGHTS[mine]))
+
+
+def test_sparse_rows_have_the_same_survivors():
+    run = Run.of_rows(np.arange(50), number=0)
+    contraction = replace(PLAIN, keeps_means=True)
+    found, expected = (
+        contract_run(RunTask(run, 1, ArrayRows(rows), carry_values=True), contraction, SerialEngine())
+        for rows in (sparse.csr_array(X), X)
+    )
+    assert (found.parents == expected.parents).all()
+    assert (found.survivors.values.toarray() == expected.survivors.values).all()
+    assert found.survivors.means.toarray() == pytest.approx(expected.survivors.means)
+
+
+def test_values_of_sparse_batches_are_joined():
+    batches = split_into_batches(N_ROWS, 100, np.random.default_rng(5), in_order=True)
+    (run,) = batches.runs(np.array([0]))
+    task = RunTask(run, 1, ArrayRows(sparse.csr_array(X)), carry_values=True)
+    found = contract_run(task, PLAIN, SerialEngine()).survivors
+    assert (found.values.toarray() == X[found.rows]).all()
+
+
+def test_a_pickled_task_takes_along_a_handle_or_the_rows_that_it_needs():
+    run = Run.of_rows(np.array([2, 5]), number=7)
+    task = pickle.loads(pickle.dumps(RunTask(run, 4, ArrayRows(X))))
+    assert task.values.take(np.array([5, 2])).tolist() == X[[5, 2]].tolist()
+    assert len(task.values.numbers) == 2
+    assert pickle.loads(pickle.dumps(RunTask(run, 4, HANDLE))).values == HANDLE
+    assert pickle.loads(pickle.dumps(RunTask(run, 4, None))).values is None
 
 
 def test_rows_held_aside_survive_as_they_are():
