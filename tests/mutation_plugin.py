@@ -16,7 +16,10 @@ settings.register_profile(
 )
 
 # Test files that are named after something else than what they are about.
-LOCAL_BATCHES = tuple(f"cohirf.algorithm.{module}." for module in ("cells", "fuse_batches", "local_batches", "reach"))
+LOCAL_BATCHES = tuple(
+    f"cohirf.algorithm.{module}."
+    for module in ("cells", "contract_batch", "first_level", "fuse_batches", "local_batches", "reach", "runs")
+)
 SUBJECTS: dict[str, str | tuple[str, ...]] = {
     "test_checkpoint_damage.py": "cohirf.checkpoint.",
     "test_checkpoint_forged.py": "cohirf.checkpoint.",

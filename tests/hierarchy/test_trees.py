@@ -31,7 +31,9 @@ def hierarchy():
     ],
 )
 def test_the_tree_is_cut_first_and_levels_give_the_other_numbers(hierarchy, n_clusters, labels):
-    assert hierarchy.cut(n_clusters=n_clusters).tolist() == labels
+    found = hierarchy.cut(n_clusters=n_clusters)
+    assert found.tolist() == labels
+    assert found.dtype == np.int32
 
 
 def test_a_number_that_neither_has_is_refused(hierarchy):
