@@ -17,7 +17,7 @@ from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import SerialEngine
 from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.get_clusters import Views
-from cohirf.algorithm.runs import RunTask, Survivors, contract_run, gather_survivors, held_aside
+from cohirf.algorithm.runs import Links, RunTask, Survivors, contract_run, gather_survivors, held_aside
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage
 
 N_ROWS = 1000
@@ -151,6 +151,15 @@ def test_a_pickled_task_takes_along_a_handle_or_the_rows_that_it_needs():
     assert len(task.values.numbers) == 2
     assert pickle.loads(pickle.dumps(RunTask(run, 4, HANDLE))).values == HANDLE
     assert pickle.loads(pickle.dumps(RunTask(run, 4, None))).values is None
+
+
+def test_links_are_by_core_rows_if_all_of_them_are():
+    one, two = Links(np.array([1, 4]), np.array([7, 7]), True), Links(np.array([2]), np.array([9]), True)
+    joined = Links.join(iter([one, two]))
+    assert joined.rows.tolist() == [1, 4, 2]
+    assert joined.survivors.tolist() == [7, 7, 9]
+    assert joined.by_core
+    assert not Links.join([one, replace(two, by_core=False)]).by_core
 
 
 def test_rows_held_aside_survive_as_they_are():
