@@ -51,7 +51,7 @@ MODELS = {
     ),
     "small clusters": CoHiRF.as_published(DBSCAN(eps=1.2), n_views=1, max_iter=3, min_cluster_size=5),
 }
-FAST_MODELS = ("defaults", "defaults, noise", "spanning trees", "k-means", "dbscan", "medoid weights in other words")
+FAST_MODELS = ("defaults", "defaults, noise", "k-means", "dbscan", "medoid weights in other words")
 CHUNKS = ((700, 50, 50, 1100, 1100), (3, 2))
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

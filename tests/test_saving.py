@@ -465,11 +465,12 @@ def test_a_model_whose_parts_do_not_fit_is_not_saved(model, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_manifest_above_the_limit_is_not_written(model, tmp_path):
+def test_a_manifest_above_the_limit_is_not_written(model, tmp_path, monkeypatch):
+    monkeypatch.setattr("cohirf.saving.manifest.MAX_MANIFEST_BYTES", 2**14)
     held = clone(model).fit(rows(2, 12))
-    held.n_iter_ = 20_000
+    held.n_iter_ = 100
     held.diagnostics_ = held.diagnostics_[:1] * held.n_iter_
-    with pytest.raises(ValueError, match="holds at most 4,194,304: shorten diagnostics_"):
+    with pytest.raises(ValueError, match="holds at most 16,384: shorten diagnostics_"):
         save_model(held, tmp_path / "model")
     assert not list(tmp_path.iterdir())
 
