@@ -168,6 +168,7 @@ def test_rows_held_aside_survive_as_they_are():
     assert found.mass.tolist() == [1, 2]
     assert found.sizes.tolist() == [1, 1]
     assert np.isnan(found.stability).all()
+    assert found.is_noise.tolist() == [False, False]
     assert (found.rows_in, found.rows_out) == (0, 0)
     assert found.view_stability.shape == (0, 4)
 
@@ -185,3 +186,13 @@ def test_the_place_of_a_task_is_its_level_and_first_batch():
     assert RunTask(run, 4, ArrayRows(X)).place == (4, 7)
     assert not RunTask(run, 4, ArrayRows(X)).keeps_map
     assert RunTask(run, 4, None).keeps_map
+    assert not RunTask(run, 4, None).with_values(ArrayRows(X)).keeps_map
+
+
+def test_a_run_of_given_rows_is_one_batch():
+    run = Run.of_rows(np.array([2, 5, 6]), number=7)
+    assert (run.n_batches, run.length, run.rows_in, run.first_batch) == (1, 3, 3, 7)
+    ((contracted, held),) = run.batches()
+    assert run.index(contracted).tolist() == [2, 5, 6]
+    assert len(held) == 0
+    assert Run.of_rows(np.array([3])).first_batch == 0

@@ -67,6 +67,12 @@ def test_levels_are_below_the_lowest_merge_and_noise_joins_last(hierarchy):
     ]
 
 
+def test_rows_of_noise_join_one_after_the_other():
+    tree = MergeTree(np.array([1, 3]), np.array([[0, 1, 2.0, 2]]), level=1)
+    linkage = FusionHierarchy([0, 1, 2, 3, 4], [0, 0, 0, 0, 0], tree=tree).to_linkage()
+    assert linkage.tolist() == [[1, 3, 2.0, 2], [0, 5, 2.0, 3], [2, 6, 2.0, 4], [4, 7, 2.0, 5]]
+
+
 def test_where_every_row_is_noise_rows_join_one_after_the_other():
     linkage = FusionHierarchy([0, 1, 2], [0, 0, 0], tree=NO_LEAVES).to_linkage()
     assert linkage.tolist() == [[0, 1, 1.0, 2], [2, 3, 1.0, 3]]
