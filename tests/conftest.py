@@ -44,6 +44,7 @@ LONG_FILES = (
     "test_screening.py",
     "test_feature_screen.py",
     "test_zarr_source.py",
+    "test_local_fits.py",
     "test_properties.py",
     "test_static.py",
     "test_faults.py",
