@@ -70,6 +70,7 @@ WITHOUT_COVERAGE = {
     "test_fusion.py",
     "test_grid_dbscan.py",
     "test_label_runs.py",
+    "test_local_fits.py",
     "test_properties.py",
     "test_reference.py",
     "test_reference_batched.py",
