@@ -69,7 +69,6 @@ WITHOUT_COVERAGE = {
     "test_feature_screen.py",
     "test_fusion.py",
     "test_grid_dbscan.py",
-    "test_label_runs.py",
     "test_local_fits.py",
     "test_properties.py",
     "test_reference.py",
