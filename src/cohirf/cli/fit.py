@@ -13,9 +13,10 @@ from cohirf.cli.estimators import read_base_method, read_parameters, say_chosen,
 from cohirf.cli.explain import in_words_of_options
 from cohirf.cli.invocation import command_line
 from cohirf.cli.options import Screen, TargetOptions
-from cohirf.cli.summary import agreement, describe_model, level_grid, model_grid, peak_bytes_if_known
+from cohirf.cli.summary import agreement, describe_model, level_grid, model_grid
 from cohirf.cli.targets import Targets, say_written
 from cohirf.estimator import CoHiRF
+from cohirf.planning.memory import peak_bytes
 from cohirf.preparation import Prepared
 from cohirf.sources.files import shown
 from cohirf.validation import set_columns
@@ -59,7 +60,7 @@ def fit(
     seconds = time.perf_counter() - started
     document = {"command": "fit", "data": str(data), **describe_model(fitted)}
     document |= agreement(fitted.labels_, classes)
-    document |= {"seconds": seconds, "peak_bytes": peak_bytes_if_known(), "warnings": console.warned}
+    document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
     document["verdict"] = _judge(fitted) if says_verdict and (console.as_json or not console.quiet) else None
     document["written"] = targets.write(fitted, prepared, classes)
     said = [] if document["verdict"] is None else [document["verdict"]["line"]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from math import isnan
 from typing import Any
 
@@ -15,7 +14,6 @@ from cohirf.algorithm.levels import LevelRecord
 from cohirf.cli.console import Grid
 from cohirf.estimator import CoHiRF
 from cohirf.planning.byte_sizes import format_bytes
-from cohirf.planning.memory import peak_bytes
 from cohirf.preparation import Classes
 
 MOST_SIZES = 100  # in a JSON document
@@ -71,7 +69,7 @@ def model_grid(document: dict[str, Any]) -> Grid:
     rows += agreement_rows(document)
     if "seconds" in document:
         rows.append(("time", f"{document['seconds']:.1f} s"))
-    if document.get("peak_bytes") is not None:
+    if "peak_bytes" in document:
         rows.append(("peak memory", format_bytes(document["peak_bytes"])))
     return Grid(rows)
 
@@ -116,13 +114,6 @@ def _shown(texts: list[str], n_clusters: int) -> str:
     """Return the first of the texts, one per cluster, in one line."""
     text = ", ".join(texts[:FEW_SIZES])
     return text if n_clusters <= FEW_SIZES else f"{text} and {n_clusters - FEW_SIZES:,} more"
-
-
-def peak_bytes_if_known() -> int | None:
-    """Return the peak memory of this process; None if the system does not report it."""
-    with suppress(NotImplementedError):
-        return peak_bytes()
-    return None
 
 
 def _describe_level(record: LevelRecord) -> dict[str, Any]:
