@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cohirf.description.describe import Description
+from cohirf.description.described import Description
 from cohirf.diagnosis.diagnose import Diagnosis
 from cohirf.diagnosis.verdict import ALONE, EITHER
 
