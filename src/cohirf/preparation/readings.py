@@ -35,6 +35,7 @@ DAYS = (
 CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
 DATE_FORMATS = (*DAYS, *(f"{day}{gap}{clock}" for day, gap, clock in product(DAYS, " T", CLOCKS)), *CLOCKS)
 COMPACT_DATE = "%Y%m%d"  # a number, unless the user says that it is a date
+FIRST_CELLS = 20
 YEAR_1000 = -30_610_224_000  # seconds: earlier years are years of two digits that were read as four
 
 
@@ -74,7 +75,8 @@ class NumberReading:
             return Cells(_floats(text.cast("double")), np.zeros(len(text), dtype=bool))
         if self.unit:
             text = pc.utf8_trim_whitespace(pc.replace_substring(text, self.unit, "", max_replacements=1))
-        text = pc.replace_substring(text, MINUS, "-")
+        if pc.any(pc.match_substring(text, MINUS)).as_py():
+            text = pc.replace_substring(text, MINUS, "-")
         is_good = pc.match_substring_regex(text, self._pattern)
         if not _all(is_good):
             is_good = _either(is_good, pc.is_null(text))
@@ -154,7 +156,8 @@ def _unit_of(cell: str) -> str:
 
 def find_date_formats(sample: Any) -> list[DateReading]:
     """Return the formats that read at least half of some clean text without missing cells."""
-    readings = [DateReading(form) for form in DATE_FORMATS]
+    first = sample[:FIRST_CELLS]  # few cells show that most of the formats are wrong
+    readings = [reading for reading in map(DateReading, DATE_FORMATS) if not reading.read(first).is_bad.all()]
     return [reading for reading in readings if reading.read(sample).is_bad.mean() <= 0.5]
 
 
