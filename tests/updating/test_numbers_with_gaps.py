@@ -8,7 +8,8 @@ from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, load
 from cohirf.cli.summary import describe_model
-from cohirf.plotting import plot_dendrogram, plot_exemplars, plot_scatter
+from cohirf.description import describe_clusters, find_badly_fitting, name_tree, write_tree
+from cohirf.plotting import plot_dendrogram, plot_exemplars, plot_map
 from cohirf.report import write_report
 
 mpl.use("Agg")
@@ -67,10 +68,20 @@ def test_explain_takes_numbers(model):
         model.explain(next(iter(model.changes_.merged.values()))[0])
 
 
+def test_descriptions_name_clusters_by_their_number(model):
+    described = describe_clusters(model, X).clusters
+    assert [cluster.label for cluster in described] == model.cluster_numbers_.tolist()
+    assert [cluster.size for cluster in described] == [(model.labels_ == n).sum() for n in model.cluster_numbers_]
+    lines = write_tree(name_tree(model))
+    assert all(any(f"cluster {number}," in line for line in lines) for number in model.cluster_numbers_)
+    rows = find_badly_fitting(model).loose
+    assert all(model.labels_[row.row] == row.cluster for row in rows)
+
+
 def test_a_model_with_gaps_is_diagnosed_drawn_reported_and_summed_up(model, tmp_path):
     assert model.diagnose().findings
     assert plot_exemplars(model).get_legend().get_texts()[0].get_text().startswith("cluster ")
-    plot_scatter(model, X)
+    plot_map(model, X)
     plot_dendrogram(model)
     write_report(model, X, tmp_path / "report.html")
     assert describe_model(model)["sizes"] == sorted(np.unique(model.labels_, return_counts=True)[1], reverse=True)

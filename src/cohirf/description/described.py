@@ -18,6 +18,7 @@ from cohirf.description.table import read_cells
 from cohirf.description.traits import Trait, find_traits
 from cohirf.diagnosis.reading import name_features
 from cohirf.hierarchy.export import to_frame
+from cohirf.summary.numbers import cluster_positions
 
 NOISE = "noise"
 N_SHOWN = 3  # traits in the table
@@ -138,7 +139,7 @@ def describe_clusters(model: Any, X: Any = None, feature_names: Sequence[str] | 
     >>> print(description.clusters[0].traits[0].values)
     petal length (cm) 1.46 (others 4.91)
     """
-    counts = count_with_noise(model.labels_, model.n_clusters_)
+    counts = count_with_noise(cluster_positions(model), model.n_clusters_)
     sample = sample_table(model, X, feature_names)
     clusters = np.arange(model.n_clusters_)
     traits = find_traits(sample.table, sample.labels, clusters, sample.weights)
@@ -147,7 +148,7 @@ def describe_clusters(model: Any, X: Any = None, feature_names: Sequence[str] | 
     n_rows = int(counts.sum())
     described = [
         ClusterDescription(
-            label=cluster,
+            label=int(model.cluster_numbers_[cluster]),
             name=names[cluster],
             size=int(counts[cluster + 1]),
             share=float(counts[cluster + 1] / n_rows),
@@ -164,8 +165,9 @@ def describe_clusters(model: Any, X: Any = None, feature_names: Sequence[str] | 
 def _mean_stability(model: Any) -> NDArray[np.float64]:
     """Return the mean stability of the rows of each cluster, where it is known; NaN if it is not known of any row."""
     totals, known = np.zeros(model.n_clusters_), np.zeros(model.n_clusters_)
-    for block in row_blocks(len(model.labels_), max(BLOCK_ROWS, model.n_clusters_)):
-        labels, stability = model.labels_[block], model.stability_[block]
+    of_rows = cluster_positions(model)
+    for block in row_blocks(len(of_rows), max(BLOCK_ROWS, model.n_clusters_)):
+        labels, stability = of_rows[block], model.stability_[block]
         counted = (labels >= 0) & ~np.isnan(stability)
         totals += np.bincount(labels[counted], weights=stability[counted], minlength=model.n_clusters_)
         known += np.bincount(labels[counted], minlength=model.n_clusters_)

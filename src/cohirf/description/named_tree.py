@@ -15,6 +15,7 @@ from cohirf.description.sampling import Sample, sample_table
 from cohirf.description.traits import find_traits
 from cohirf.hierarchy.html import draw_tree
 from cohirf.hierarchy.outline import Node, Outline, make_outline
+from cohirf.summary.numbers import cluster_positions
 
 N_TRAITS = 2  # in the name of a branch
 STROKES = {True: ("├─ ", "│  ", "└─ ", "   "), False: ("|- ", "|  ", "`- ", "   ")}  # drawn, or of letters
@@ -30,10 +31,13 @@ class NamedTree:
         The nodes.
     names : dict of tuple to str
         The name of each node, by its ``groups``: what sets it apart from all other rows.
+    numbers : list of int
+        The number of each final cluster.
     """
 
     outline: Outline
     names: dict[tuple[int, ...], str]
+    numbers: list[int]
 
     def name(self, node: Node) -> str:
         """Return the name of a node: that of its cluster, if it has a single one."""
@@ -55,7 +59,7 @@ def name_tree(model: Any, n_leaves: int | None = None) -> NamedTree | None:
     tree : NamedTree or None
         The tree; None if all rows are noise.
     """
-    outline = make_outline(model.hierarchy_, model.labels_, n_leaves)
+    outline = make_outline(model.hierarchy_, cluster_positions(model), n_leaves)
     if outline is None:
         return None
     finals = [cluster.name for cluster in describe_clusters(model).clusters]
@@ -65,7 +69,7 @@ def name_tree(model: Any, n_leaves: int | None = None) -> NamedTree | None:
     for node in outline.root.walk():
         is_cluster = len(node.finals) == 1 and not _is_part(node, outline.root)
         names[node.groups] = finals[node.finals[0]] if is_cluster else _name_branch(sample, groups, node)
-    return NamedTree(outline, names)
+    return NamedTree(outline, names, model.cluster_numbers_.tolist())
 
 
 def _is_part(node: Node, root: Node) -> bool:
@@ -150,7 +154,7 @@ def _say_node(tree: NamedTree, node: Node, total: int) -> str:
     is_part = _is_part(node, tree.outline.root)
     if len(node.finals) == 1:
         of = "part of cluster" if is_part else "cluster"
-        return f"{of} {node.finals[0]}, {count}: {tree.name(node)}"
+        return f"{of} {tree.numbers[node.finals[0]]}, {count}: {tree.name(node)}"
     if not node.children and len(node.finals) > 1:
         return f"{len(node.finals):,} clusters, {count}: {tree.name(node)}"
     return f"{count}: {tree.name(node)}"

@@ -15,6 +15,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.algorithm.grouping import IntArray, count_with_noise, rows_by_label
 from cohirf.diagnosis.sample import SEED
+from cohirf.summary.numbers import cluster_positions, positions_of
 
 MAX_ROWS, MIN_ROWS, MAX_CELLS = 2000, 300, 2_000_000  # rows that are compared with each other; fewer if they are long
 NEIGHBOURS = 5
@@ -108,7 +109,8 @@ def find_badly_fitting(model: Any, n_loose: int = 3, n_border: int = 50) -> Badl
     >>> [(row.row, round(row.closeness, 2)) for row in found.border]
     [(100, 0.95)]
     """
-    labels = model._landmarks.labels
+    numbers = model.cluster_numbers_
+    labels = positions_of(model._landmarks.labels, numbers)
     clustered = np.flatnonzero(labels >= 0)
     n_drawn = min(MAX_ROWS, max(MIN_ROWS, MAX_CELLS // max(model._count_relevant(), 1)))
     if len(clustered) > n_drawn:
@@ -121,9 +123,9 @@ def find_badly_fitting(model: Any, n_loose: int = 3, n_border: int = 50) -> Badl
     other, closeness = _find_others(own, nearest)
     between = np.flatnonzero((closeness >= CLOSE) & np.isfinite(closeness))
     return BadlyFitting(
-        loose=_find_loose(rows, own, nearest, n_loose),
+        loose=_find_loose(rows, own, nearest, n_loose, numbers),
         border=[
-            BorderRow(int(rows[place]), int(own[place]), int(other[place]), float(closeness[place]))
+            BorderRow(int(rows[place]), int(numbers[own[place]]), int(numbers[other[place]]), float(closeness[place]))
             for place in between[np.argsort(-closeness[between], kind="stable")[:n_border]].tolist()
         ],
         share_between=_share(model, own, between),
@@ -149,7 +151,7 @@ def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> Fl
     return found
 
 
-def _find_loose(rows: IntArray, labels: IntArray, nearest: Floats, n_loose: int) -> list[LooseRow]:
+def _find_loose(rows: IntArray, labels: IntArray, nearest: Floats, n_loose: int, numbers: IntArray) -> list[LooseRow]:
     distance = nearest[np.arange(len(labels)), labels]
     found = []
     for cluster in np.unique(labels[~np.isnan(distance)]).tolist():
@@ -160,7 +162,7 @@ def _find_loose(rows: IntArray, labels: IntArray, nearest: Floats, n_loose: int)
         farthest = members[np.argsort(-distance[members], kind="stable")[:n_loose]]
         ratios = distance[farthest] / typical
         found += [
-            LooseRow(int(rows[member]), cluster, float(ratio))
+            LooseRow(int(rows[member]), int(numbers[cluster]), float(ratio))
             for member, ratio in zip(farthest.tolist(), ratios.tolist(), strict=True)
             if ratio >= FAR
         ]
@@ -179,6 +181,6 @@ def _find_others(labels: IntArray, nearest: Floats) -> tuple[IntArray, Floats]:
 
 def _share(model: Any, labels: IntArray, between: IntArray) -> float:
     """Return the share of rows between two clusters, if the sample had the shares of clusters that the data has."""
-    sizes = count_with_noise(model.labels_, model.n_clusters_)[1:]
+    sizes = count_with_noise(cluster_positions(model), model.n_clusters_)[1:]
     weights = (sizes / np.maximum(np.bincount(labels, minlength=len(sizes)), 1))[labels]
     return float(weights[between].sum() / weights.sum())

@@ -13,6 +13,7 @@ from cohirf.algorithm.grouping import IntArray, count_with_noise
 from cohirf.description.table import Table, count_table_rows, read_table
 from cohirf.diagnosis.reading import name_features
 from cohirf.diagnosis.sample import SEED
+from cohirf.summary.numbers import cluster_positions, positions_of
 
 MAX_ROWS, MAX_CELLS = 20_000, 5_000_000
 FEWEST_ROWS = 30  # of each cluster, if it has so many
@@ -27,7 +28,7 @@ class Sample:
     table : Table
         The rows.
     labels : array of int
-        Cluster of each row; -1 for noise.
+        Position of the cluster of each row in ``cluster_numbers_``; -1 for noise.
     weights : array of float
         How many rows of the data each row stands for.
     """
@@ -45,9 +46,9 @@ def draw_described_rows(model: Any, n_columns: int) -> IntArray:
         return np.arange(n_rows)
     rng = np.random.default_rng(SEED)
     drawn = rng.choice(n_rows, n_drawn, replace=False)
-    present = count_with_noise(model.labels_[drawn], model.n_clusters_)[1:]
+    present = count_with_noise(cluster_positions(model)[drawn], model.n_clusters_)[1:]
     rare = np.flatnonzero(present < FEWEST_ROWS)
-    stored = model._landmarks.labels
+    stored = positions_of(model._landmarks.labels, model.cluster_numbers_)
     extra = [model._landmark_rows[np.flatnonzero(stored == cluster)[:FEWEST_ROWS]] for cluster in rare.tolist()]
     return np.unique(np.concatenate([drawn, *extra]))
 
@@ -59,12 +60,13 @@ def sample_table(model: Any, X: Any = None, feature_names: Sequence[str] | None 
         if model.relevant_features_ is not None:
             names = [names[feature] for feature in model.relevant_features_.tolist()]
         stored = read_table(model._landmarks.points, np.arange(len(model._landmark_rows)), names)
-        table, labels = replace(stored, rows=model._landmark_rows), model._landmarks.labels
+        table = replace(stored, rows=model._landmark_rows)
+        labels = positions_of(model._landmarks.labels, model.cluster_numbers_)
     else:
         _check_rows(model, X)
         rows = draw_described_rows(model, X.shape[1] if hasattr(X, "shape") else model.n_features_in_)
-        table, labels = read_table(X, rows, names_of(model, X, feature_names)), model.labels_[rows]
-    counts = count_with_noise(model.labels_, model.n_clusters_)
+        table, labels = read_table(X, rows, names_of(model, X, feature_names)), cluster_positions(model)[rows]
+    counts = count_with_noise(cluster_positions(model), model.n_clusters_)
     sampled = count_with_noise(labels, model.n_clusters_)
     return Sample(table, labels, (counts / np.maximum(sampled, 1))[labels + 1])
 
