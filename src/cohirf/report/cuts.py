@@ -12,7 +12,8 @@ from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.estimator import CoHiRF
 from cohirf.hierarchy import FusionHierarchy
 
-MAX_CLUSTERS = 50  # every number up to this one can be chosen; above it, only those of levels
+# Every number of clusters up to MANY can be chosen; above it, numbers of equal ratio up to MOST, and those of levels.
+MANY, MOST, RATIO = 60, 500, 1.2
 MAX_LEVELS = 30
 
 
@@ -75,12 +76,18 @@ def find_cuts(model: CoHiRF) -> list[Cut]:
         return [_everything_is_noise(model)]
     leaves = Leaves.of(hierarchy, tree)
     levels = leaves.count_levels(hierarchy)
-    numbers = sorted({*range(1, min(tree.n_leaves, MAX_CLUSTERS) + 1), *levels.values()})
+    numbers = sorted({*_numbers_to_choose(tree.n_leaves), *levels.values()})
     cuts = [leaves.cut(n, tuple(level for level in levels if levels[level] == n)) for n in numbers]
     final = leaves.final_cut(model)
     if final.n_clusters == final.n_merged:  # no cluster is too small: the labels of the model are a cut of the tree
         return [replace(cut, is_final=cut.n_clusters == final.n_clusters) for cut in cuts]
     return sorted([*cuts, final], key=lambda cut: (cut.n_clusters, cut.n_merged))
+
+
+def _numbers_to_choose(n_leaves: int) -> list[int]:
+    n_steps = int(np.log(MOST / MANY) / np.log(RATIO))
+    many = [round(MANY * RATIO**step) for step in range(1, n_steps + 1)]
+    return [number for number in (*range(1, MANY + 1), *many, min(n_leaves, MOST)) if number <= n_leaves]
 
 
 def colour_clusters(cuts: Sequence[Cut]) -> list[IntArray]:
