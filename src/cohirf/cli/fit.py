@@ -13,6 +13,7 @@ from cohirf.cli.estimators import read_base_method, read_parameters, say_chosen,
 from cohirf.cli.explain import in_words_of_options
 from cohirf.cli.invocation import command_line
 from cohirf.cli.options import Screen, TargetOptions
+from cohirf.cli.origin import find_origin
 from cohirf.cli.summary import agreement, describe_model, level_grid, model_grid, peak_bytes_if_known
 from cohirf.cli.targets import Targets, say_written
 from cohirf.estimator import CoHiRF
@@ -61,7 +62,7 @@ def fit(
     document |= agreement(fitted.labels_, classes)
     document |= {"seconds": seconds, "peak_bytes": peak_bytes_if_known(), "warnings": console.warned}
     document["verdict"] = _judge(fitted) if says_verdict and (console.as_json or not console.quiet) else None
-    document["written"] = targets.write(fitted, prepared, classes)
+    document["written"] = targets.write(fitted, prepared, classes, find_origin(data, about, scaling))
     said = [] if document["verdict"] is None else [document["verdict"]["line"]]
     written = say_written(document["written"], NOTHING)
     console.show(document, model_grid(document), level_grid(document), *said, written)

@@ -14,8 +14,10 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.description.names import name_clusters
 from cohirf.description.table import take_rows
 from cohirf.description.traits import Trait, find_traits
+from cohirf.diagnosis.effects import measure_spread
 from cohirf.diagnosis.reading import as_dense
 from cohirf.diagnosis.sample import relevant_part
+from cohirf.report.classes import ClassCounts
 from cohirf.report.columns import Columns
 from cohirf.report.cuts import Cut
 from cohirf.report.images import make_images
@@ -63,6 +65,8 @@ def list_clusters(
     place_of: dict[tuple[int, int], int] = {}
     clusters: list[dict[str, Any]] = []
     traits: list[list[Trait]] = []
+    spread = measure_spread(sample.table.values, sample.weights)
+    class_counts = None if study.classes is None else ClassCounts.of(study.classes, cuts[0])
     places: list[list[int]] = [[] for _ in cuts]
     for number in sorted(range(len(cuts)), key=lambda number: not cuts[number].is_final):
         cut = cuts[number]
@@ -70,8 +74,8 @@ def list_clusters(
         keys = list(zip(cut.medoid[chosen].tolist(), cut.size[chosen].tolist(), strict=True))
         new = chosen[[key not in place_of for key in keys]] if keys else chosen
         place_of |= {key: len(clusters) + i for i, key in enumerate(key for key in keys if key not in place_of)}
-        found = find_traits(sample.table, cut.labels_of(sample.rows), new, sample.weights)
-        clusters += _describe(study, sample, cut, colours[number], new, found, columns)
+        found = find_traits(sample.table, cut.labels_of(sample.rows), new, sample.weights, spread)
+        clusters += _describe(study, sample, cut, colours[number], new, found, columns, class_counts)
         traits += found
         places[number] = [place_of[key] for key in keys]
     _add_images(study, clusters, places, image_shape)
@@ -87,12 +91,13 @@ def _describe(
     chosen: IntArray,
     traits: Sequence[Sequence[Trait]],
     columns: Columns,
+    class_counts: ClassCounts | None,
 ) -> list[dict[str, Any]]:
     if len(chosen) == 0:
         return []
     members = _members(cut.labels_of(sample.rows), chosen)
     exemplars = _find_exemplars(study, sample, cut, chosen, members)
-    classes = _main_classes(study, cut, chosen)
+    classes = [None] * len(chosen) if class_counts is None else class_counts.find_main(cut, chosen)
     positions = np.minimum(np.searchsorted(sample.rows, exemplars), len(sample.rows) - 1)
     return [
         {
@@ -156,20 +161,6 @@ def _find_exemplars(study: Study, sample: Sample, cut: Cut, chosen: IntArray, me
             for cluster, rows in zip(chosen.tolist(), members, strict=True)
         ]
     )
-
-
-def _main_classes(study: Study, cut: Cut, chosen: IntArray) -> list[dict[str, Any] | None]:
-    """Return the most frequent class of the rows of each cluster, and its share; None if classes are not known."""
-    if study.classes is None:
-        return [None] * len(chosen)
-    n_classes = len(study.classes.names)
-    labels = cut.labels
-    pairs = np.bincount((labels + 1) * n_classes + study.classes.code, minlength=(cut.n_clusters + 1) * n_classes)
-    counts = pairs.reshape(-1, n_classes)[1:][chosen]
-    return [
-        {"name": study.classes.names[int(count.argmax())], "share": float(count.max() / max(int(count.sum()), 1))}
-        for count in counts
-    ]
 
 
 def _add_images(

@@ -121,6 +121,10 @@ class Leaves:
         Medoid and number of rows of each leaf, by number.
     rank : array of int, shape (n_leaves,)
         The medoid of a cluster is that of its leaf with the highest rank.
+    top : MergeTree
+        The tree above its last ``MOST`` clusters: cutting it is quick.
+    of_leaf : array of int, shape (n_leaves,)
+        The leaf of ``top`` that each leaf of the tree belongs to.
     """
 
     tree: MergeTree
@@ -129,6 +133,8 @@ class Leaves:
     medoid: IntArray
     size: IntArray
     rank: IntArray
+    top: MergeTree
+    of_leaf: IntArray
 
     @classmethod
     def of(cls, hierarchy: FusionHierarchy, tree: MergeTree) -> Leaves:
@@ -146,7 +152,9 @@ class Leaves:
         order = np.lexsort((size, hierarchy.sizes(last)[hierarchy.cut(level=last)[medoid]], until))
         rank = np.empty(tree.n_leaves, dtype=np.int64)
         rank[order] = np.arange(tree.n_leaves)
-        return cls(tree, of_row, number, medoid, size, rank)
+        of_leaf = tree.cut(min(tree.n_leaves, MOST))
+        _, first = np.unique(of_leaf, return_index=True)
+        return cls(tree, of_row, number, medoid, size, rank, tree.prune(first[of_leaf]), of_leaf)
 
     def count_levels(self, hierarchy: FusionHierarchy) -> dict[int, int]:
         """Return the number of clusters, without noise, of each level that is a cut of the tree."""
@@ -157,7 +165,8 @@ class Leaves:
     def cut(self, n_clusters: int, levels: tuple[int, ...]) -> Cut:
         """Return the cut at a number of clusters, which are numbered by their first row."""
         group = np.empty_like(self.number)
-        group[self.number] = self.tree.cut(n_clusters)
+        is_coarse = n_clusters <= self.top.n_leaves
+        group[self.number] = self.top.cut(n_clusters)[self.of_leaf] if is_coarse else self.tree.cut(n_clusters)
         _, first, label = np.unique(group, return_index=True, return_inverse=True)
         label = np.argsort(np.argsort(first))[label]
         by_rank = np.lexsort((-self.rank, label))

@@ -35,6 +35,8 @@ class Distribution:
         How many rows of the data each row stands for.
     edges : array of float or None
         The limits of the bins, one more than there are bins.
+    ends : tuple of float or None
+        The lowest and the highest number of the bins.
     levels : list of str or None
         The levels of a category.
     """
@@ -45,6 +47,7 @@ class Distribution:
     code: IntArray
     weights: Floats
     edges: Floats | None = None
+    ends: tuple[float, float] | None = None
     levels: list[str] | None = None
 
     @property
@@ -63,7 +66,7 @@ class Distribution:
             "name": self.name,
             "kind": self.kind,
             "levels": self.levels,
-            "edges": None if self.edges is None else [round_number(edge) for edge in self.edges.tolist()],
+            "ends": None if self.ends is None else [round_number(end) for end in self.ends],
             "counts": self.count(),
         }
 
@@ -87,11 +90,13 @@ def find_distribution(table: Table, weights: Floats, name: str, features: list[i
     edges = find_edges(numbers)
     code = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
     kind = "date" if table.features[features[0]].kind == "date" else "number"
-    return Distribution(name, kind, features, code, weights, edges)
+    within = numbers[(numbers >= edges[0]) & (numbers <= edges[-1])]
+    ends = (float(within.min()), float(within.max())) if len(within) else (float(edges[0]), float(edges[-1]))
+    return Distribution(name, kind, features, code, weights, edges, ends)
 
 
 def find_edges(numbers: Floats) -> Floats:
-    """Return the limits of bins of equal width; of a few whole numbers, each has its own bin.
+    """Return the limits of bins of equal width; each has as many steps of a grid, if all numbers are on one.
 
     Examples
     --------
@@ -100,16 +105,34 @@ def find_edges(numbers: Floats) -> Floats:
     >>> find_edges(np.array([1.0, 2.0, 2.0, 3.0]))
     array([0.5, 1.5, 2.5, 3.5])
     """
-    low, high = np.quantile(numbers, [TAIL, 1 - TAIL], method="nearest") if len(numbers) else (0.0, 1.0)
-    is_whole = bool((numbers == np.rint(numbers)).all())
-    if is_whole and high - low < N_BINS:
-        return np.arange(low - 0.5, high + 1)
+    low, high = np.quantile(numbers, [TAIL, 1 - TAIL], method="nearest") if len(numbers) else (0.0, 0.0)
     if not high > low:
-        low, high = low - 0.5, high + 0.5
-    if is_whole:  # as many whole numbers in each bin
-        width = np.ceil((high - low + 1) / N_BINS)
-        return np.arange(low - 0.5, high + width, width)
-    return np.linspace(low, high, N_BINS + 1)
+        return np.array([low - 0.5, low + 0.5])
+    step = find_step(numbers)
+    if step is None:
+        return np.linspace(low, high, N_BINS + 1)
+    n_steps = round((high - low) / step) + 1
+    per_bin = -(-n_steps // N_BINS)
+    n_bins = -(-n_steps // per_bin)
+    edges: Floats = low + step * (per_bin * np.arange(n_bins + 1) - 0.5)
+    return edges
+
+
+def find_step(numbers: Floats) -> float | None:
+    """Return the step of the grid that numbers are on, such as 0.1 or 1; None if they are not on one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.report.distributions import find_step
+    >>> find_step(np.array([0.3, 0.1, 0.7])), find_step(np.array([0.123, 3.14159]))
+    (0.1, None)
+    """
+    for step in (1.0, 0.5, 0.1):
+        steps = numbers / step
+        if np.allclose(steps, np.rint(steps), rtol=0, atol=1e-6):
+            return step
+    return None
 
 
 def round_number(value: float) -> float | int:

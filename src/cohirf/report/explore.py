@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from cohirf.algorithm.grouping import IntArray
-from cohirf.diagnosis.scores import agreement_with_classes
+from cohirf.report.classes import ClassCounts
 from cohirf.report.clusters import MAX_LISTED, Listing
 from cohirf.report.cuts import Cut
 from cohirf.report.packing import pack
@@ -32,6 +32,7 @@ def describe_cuts(
     """
     finer = [find_finer(cuts, number) for number in range(len(cuts))]
     silhouette = measure_silhouettes(sample, cuts)
+    class_counts = None if study.classes is None else ClassCounts.of(study.classes, cuts[0])
     return [
         {
             "n_clusters": cut.n_clusters,
@@ -39,7 +40,7 @@ def describe_cuts(
             "is_final": cut.is_final,
             "levels": list(cut.levels),
             "silhouette": silhouette[number],
-            "ari": agreement_with_classes(cut.labels, study.class_codes) if study.classes else None,
+            "ari": None if class_counts is None else class_counts.agreement(cut),
             "clusters": listing.places[number],
             "names": listing.names[number],
             "numbers": cut.largest(MAX_LISTED).tolist(),

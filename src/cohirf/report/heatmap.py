@@ -15,7 +15,8 @@ from cohirf.report.distributions import Floats, group_features, round_number
 from cohirf.report.packing import pack
 from cohirf.report.sample import Sample
 
-MAX_FEATURES = 16
+MAX_FEATURES = 14
+MIN_EFFECT = 0.3  # standard deviations: in each feature shown, some cluster differs by this from the other rows
 PRECISION = 100  # differences are stored in hundredths of a standard deviation
 LARGEST = 30_000  # hundredths
 UNKNOWN = -32_768  # a cluster without sampled rows
@@ -74,7 +75,7 @@ def choose_features(sample: Sample, cut: Cut) -> list[int]:
         if len(levels) == 2:
             strength[levels[0]] = 0  # it is one minus the other
     order = np.argsort(-strength, kind="stable")[:MAX_FEATURES]
-    return [feature for feature in order.tolist() if strength[feature] > 0]
+    return [feature for feature in order.tolist() if np.abs(effects.effect[:, feature]).max() >= MIN_EFFECT]
 
 
 def _cut_to_compare(cuts: Sequence[Cut]) -> Cut | None:

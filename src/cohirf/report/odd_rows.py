@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.description.rows import BadlyFitting
@@ -18,6 +19,8 @@ from cohirf.report.study import Study
 
 MAX_EACH = 12
 N_VALUES = 3  # columns shown of each row
+WEAK = 0.5  # standard deviations: smaller differences are not shown
+RARE = 0.1  # share of the rows of a cluster with a level, from which on it is not unusual
 
 
 def rows_of(found: BadlyFitting) -> IntArray:
@@ -44,7 +47,7 @@ def describe_odd_rows(study: Study, sample: Sample, found: BadlyFitting, columns
                 "called": study.name_row(row.row),
                 "cluster": row.cluster,
                 "distance": round(row.distance, 1),
-                "values": _tell(means, columns, _position(sample, row.row), [row.cluster], None),
+                "values": _tell(means, columns, place := _position(sample, row.row), means.strangeness(place, row.cluster), [row.cluster]),
             }
             for row in loose
         ],
@@ -54,7 +57,7 @@ def describe_odd_rows(study: Study, sample: Sample, found: BadlyFitting, columns
                 "cluster": row.cluster,
                 "other": row.other,
                 "closeness": round(row.closeness, 2),
-                "values": _tell(means, columns, _position(sample, row.row), [row.cluster, row.other], row.other),
+                "values": _tell(means, columns, _position(sample, row.row), means.contrast(row.cluster, row.other), [row.cluster, row.other]),
             }
             for row in border
         ],
@@ -63,11 +66,15 @@ def describe_odd_rows(study: Study, sample: Sample, found: BadlyFitting, columns
 
 @dataclass(frozen=True)
 class ClusterMeans:
-    """Values of sampled rows, means of the final clusters, and standard deviations of all rows; for each feature."""
+    """Values of sampled rows, means of the final clusters, and standard deviations of all rows; for each feature.
+
+    ``is_level`` tells which features are levels of categories: their means are shares of rows.
+    """
 
     values: Any
     mean: Floats
     deviation: Floats
+    is_level: NDArray[np.bool_]
 
     @classmethod
     def of(cls, study: Study, sample: Sample) -> ClusterMeans:
@@ -75,20 +82,30 @@ class ClusterMeans:
         spread = measure_spread(sample.table.values, sample.weights)
         clusters, labels = np.arange(study.model.n_clusters_), study.model.labels_[sample.rows]
         effects = measure_effects(sample.table.values, spread, labels, clusters, sample.weights)
-        return cls(sample.table.values, effects.mean, spread.deviation)
+        is_level = np.array([feature.kind == "level" for feature in sample.table.features], dtype=bool)
+        return cls(sample.table.values, effects.mean, spread.deviation, is_level)
+
+    def strangeness(self, position: int, cluster: int) -> Floats:
+        """Return how far a row is from its cluster in each feature; of levels, only those that it has and that are rare."""
+        row = as_dense(self.values[[position]])[0]
+        is_usual = self.is_level & ((row < 1) | (self.mean[cluster] > RARE))
+        return np.where(is_usual, 0, self._in_deviations(row - self.mean[cluster]))
+
+    def contrast(self, one: int, other: int) -> Floats:
+        """Return how far two clusters are from each other in each feature."""
+        return self._in_deviations(self.mean[one] - self.mean[other])
+
+    def _in_deviations(self, differences: Floats) -> Floats:
+        return np.abs(differences) / np.where(self.deviation > 0, self.deviation, np.inf)
 
 
 def _tell(
-    means: ClusterMeans, columns: Columns, position: int, clusters: list[int], other: int | None
+    means: ClusterMeans, columns: Columns, position: int, strength: Floats, clusters: list[int]
 ) -> list[list[Any]]:
     """Return the columns of a row that tell most about it, with its values and those of some clusters."""
-    row = as_dense(means.values[[position]])[0]
-    reference = row if other is None else means.mean[other]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        strength = np.where(means.deviation > 0, np.abs(reference - means.mean[clusters[0]]) / means.deviation, 0)
     names: dict[str, None] = {}
     for feature in np.argsort(-strength, kind="stable").tolist():
-        if len(names) == N_VALUES or strength[feature] == 0:
+        if len(names) == N_VALUES or strength[feature] < WEAK:
             break
         names.setdefault(columns.name_of(feature))
     return [_compare(means, columns, position, name, clusters) for name in names]

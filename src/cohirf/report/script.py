@@ -51,12 +51,12 @@ def write_script(model: CoHiRF, origin: Origin | None = None, pipeline: Any = No
     settled = _settle(model)
     parts = [settled, *_nested(settled), *([] if pipeline is None else [pipeline, *_nested(pipeline)])]
     imports = {f"from {_public_module(part)} import {type(part).__name__}" for part in parts}
-    lines = [f"model = {_show(settled)}"]
+    lines = [_assign("model", settled)]
     if origin is not None:
         imports.add("from cohirf.preparation import prepare")
         lines = [_prepare_call(origin), *lines, "labels = model.fit(prepared.rows()).labels_"]
     elif pipeline is not None:
-        lines = [f"pipeline = {_show(pipeline)}", *lines, "labels = model.fit(pipeline.fit_transform(X)).labels_"]
+        lines = [_assign("pipeline", pipeline), *lines, "labels = model.fit(pipeline.fit_transform(X)).labels_"]
     else:
         lines = [*lines, "labels = model.fit(X).labels_"]
     return "\n".join([*sorted(imports), "", *lines])
@@ -68,7 +68,7 @@ def _settle(model: CoHiRF) -> CoHiRF:
     settled.checkpoint = settled.memory_limit = None
     settled.verbose = 0
     if isinstance(model.batch_size, str):
-        settled.batch_size = model._batch_size
+        settled.batch_size = model.batch_size_
     return settled
 
 
@@ -79,9 +79,10 @@ def _nested(estimator: Any) -> list[Any]:
     return [value for value in estimator.get_params(deep=True).values() if hasattr(value, "get_params")]
 
 
-def _show(estimator: Any) -> str:
+def _assign(name: str, estimator: Any) -> str:
+    """Return code that makes an estimator, whose further lines are below the first one in ``name = ...``."""
     shown: str = BaseEstimator.__repr__(estimator, N_CHAR_MAX=MAX_CODE)
-    return shown
+    return f"{name} = {shown}".replace("\n", "\n" + " " * len(f"{name} = "))
 
 
 def _prepare_call(origin: Origin) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cohirf.description.rows import find_badly_fitting
+from cohirf.description import describe_clusters, make_headline
 from cohirf.diagnosis.base_alone import Comparison
 from cohirf.diagnosis.diagnose import diagnose_model
 from cohirf.diagnosis.scores import agreement_with_classes, calinski_harabasz
@@ -19,7 +19,6 @@ from cohirf.report.columns import Columns
 from cohirf.report.cuts import colour_clusters, find_cuts
 from cohirf.report.downloads import pack_labels, pack_names
 from cohirf.report.explore import describe_cuts
-from cohirf.report.headline import write_headline
 from cohirf.report.heatmap import make_heatmap
 from cohirf.report.merges import describe_merges
 from cohirf.report.odd_rows import describe_odd_rows, rows_of
@@ -61,8 +60,8 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
     """
     if options.image_shape is not None:
         check_image_shape(options.image_shape, study.n_columns)
-    odd = find_badly_fitting(study.model)
-    sample = draw_sample(study, options.max_points, rows_of(odd))
+    described = describe_clusters(study.model)  # by the rows that it stores: for sizes and rows that fit badly
+    sample = draw_sample(study, options.max_points, rows_of(described.badly_fitting))
     columns = Columns(sample)
     cuts = find_cuts(study.model)
     colours = colour_clusters(cuts)
@@ -70,23 +69,22 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
     final = next(number for number, cut in enumerate(cuts) if cut.is_final)
     exemplars = np.unique([cluster["exemplar"] for cluster in listing.clusters]).astype(np.int64)
     diagnosis = diagnose_model(study.model, study.class_codes)
-    described = describe_cuts(study, sample, cuts, colours, listing)
-    sizes = [listing.clusters[place]["size"] for place in listing.places[final]]
+    with_figures = describe_cuts(study, sample, cuts, colours, listing)
     return {
         "title": shorten(options.title, 300),
         "written": options.written,
-        "headline": write_headline(study, listing.names[final], sizes, diagnosis.line),
+        "headline": asdict(make_headline(described, diagnosis)),
         "figures": _figures(study, sample),
         "run": describe_run(study, options.data_name, options.origin, options.pipeline),
         "preparation": study.preparation,
-        "suggestion": suggest_cut(cuts, [cut["silhouette"] for cut in described], study.model.choice_),
+        "suggestion": suggest_cut(cuts, [cut["silhouette"] for cut in with_figures], study.model.choice_),
         "clusters": listing.clusters,
-        "cuts": described,
+        "cuts": with_figures,
         "final": final,
         "points": place_points(study, sample, cuts[-1], exemplars),
         "merges": describe_merges(study, cuts, sample.point_rows),
         "heatmap": make_heatmap(sample, cuts, listing),
-        "odd": describe_odd_rows(study, sample, odd, columns),
+        "odd": describe_odd_rows(study, sample, described.badly_fitting, columns),
         "columns": [column.describe() for column in columns.used],
         "labels": pack_labels(cuts),
         "row_names": pack_names(study.row_names),

@@ -28,6 +28,7 @@ function showCards() {
   const start = state.page * PER_PAGE;
   find("cards").replaceChildren(...chosen.slice(start, start + PER_PAGE).map(card));
   find("tools").hidden = clusters.length < 2;
+  find("cards-note").hidden = find("save-clusters").hidden = clusters.length === 0;
   find("pager").hidden = nPages === 1;
   find("previous").disabled = state.page === 0;
   find("next").disabled = state.page === nPages - 1;
@@ -105,7 +106,7 @@ function nameField(cluster) {
 function typical(cluster) {
   const values = cluster.values.slice(0, 6).map(([place, value]) => {
     const column = data.columns[place];
-    return element("div", {}, element("dt", { title: column.name }, column.name), element("dd", {}, valueText(value, column.kind, 6)));
+    return element("div", {}, element("dt", { title: column.name }, column.name), element("dd", {}, valueText(value, column.kind, 4)));
   });
   const picture = cluster.image ? element("img", { src: cluster.image, alt: `Most typical row of cluster ${cluster.number}` }) : null;
   const about = element("p", {}, "Most typical: ", element("bdi", {}, cluster.called));

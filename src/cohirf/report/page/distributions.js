@@ -25,7 +25,6 @@ function traitTitle(column, trait) {
 
 function histogram(column, trait, own, others) {
   const [width, height] = [240, 34];
-  const { edges } = column;
   const highest = Math.max(...own, ...others, 1e-9);
   const step = width / own.length;
   const y = (share) => (height * (1 - share / highest)).toFixed(1);
@@ -35,14 +34,14 @@ function histogram(column, trait, own, others) {
     "svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", class: "histogram", "aria-hidden": "true" },
     shape("path", { class: "others", d: area(others) }), shape("path", { class: "own", d: area(own) }),
   );
-  const isWhole = edges.length > 1 && !Number.isInteger(edges[0]) && Number.isInteger(edges[0] + 0.5); // bins around whole numbers
-  const [low, high] = isWhole ? [edges[0] + 0.5, edges.at(-1) - 0.5] : [edges[0], edges.at(-1)];
-  const ends = [low, high].map((edge) => element("span", {}, valueText(edge, column.kind)));
+  const ends = column.ends.map((end) => element("span", {}, valueText(end, column.kind)));
   return element("div", { class: "drawn" }, svg, element("p", { class: "ends" }, ...ends));
 }
 
 function levelBars(column, own, others) {
-  const order = [...own.keys()].sort((a, b) => Math.max(own[b], others[b]) - Math.max(own[a], others[a])).slice(0, SHOWN_LEVELS);
+  const nShown = own.length === 2 ? 1 : SHOWN_LEVELS; // of two levels, one tells both
+  const strongest = (level) => (own.length === 2 ? own[level] : Math.max(own[level], others[level]));
+  const order = [...own.keys()].sort((a, b) => strongest(b) - strongest(a)).slice(0, nShown);
   order.sort((a, b) => own[b] - own[a]);
   return element("ul", { class: "levels" }, ...order.map((level) => {
     const bar = element("i", {});

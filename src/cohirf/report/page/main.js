@@ -1,6 +1,7 @@
 /* Everything at once, and again when the window changes or the page is printed. */
 
 function drawAll() {
+  find("map").closest(".overview").classList.toggle("alone", !data.merges || data.cuts.length < 2);
   placePoints();
   drawCurve();
   drawMap();

@@ -99,7 +99,7 @@ function describeMap() {
     UMAP: "Rows that are alike are near each other. Distances between clusters, and their sizes, mean little.",
     Features: `Across: ${one.axes[0]}. Up: ${one.axes[1]}.`,
   }[one.name];
-  find("map-note").textContent = `${drawn} ${how} A numbered disc is the most typical row of its cluster.`;
+  find("map-note").textContent = `${drawn} ${how} A disc with a rim is the most typical row of its cluster.`;
 }
 
 find("map").addEventListener("pointermove", (event) => {

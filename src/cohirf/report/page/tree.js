@@ -1,6 +1,7 @@
 /* The tree beside the map: how the clusters of the cut merge, two at a time, up to all rows. */
 
 const LABELLED = 15; // pixels that a line needs for a name
+const SPACIOUS = 36; // and for a name in two lines
 let tree; // nodes of the tree above the cut, leaves first
 
 function clustersBelow(merges) { // the label of each node of the tree at the cut; undefined above the clusters
@@ -44,15 +45,16 @@ function growTree() {
 function drawTree() {
   const svg = find("tree");
   tree = growTree();
+  if (data.cuts.length < 2) tree = null; // one cluster alone is not a tree
   svg.closest("figure").hidden = tree === null;
   if (!tree) return;
   const width = svg.parentElement.clientWidth;
   const n = tree.leaves.length;
-  const aim = Math.max(innerWidth < 900 ? 0 : placed.height, Math.min(n, 40) * LABELLED);
-  const line = Math.max(2.5, Math.min(30, aim / n));
+  const aim = Math.max(innerWidth < 900 ? 300 : placed.height, n <= 40 ? n * LABELLED : 0);
+  const line = Math.max(2.5, Math.min(84, aim / n));
   const height = Math.ceil(n * line);
   const isLabelled = line >= LABELLED - 1;
-  const right = width - (isLabelled ? Math.min(0.62 * width, 330) : 16);
+  const right = width - (isLabelled ? Math.min(0.62 * width, line >= SPACIOUS ? 280 : 340) : 16);
   const highest = Math.sqrt(Math.max(...tree.nodes.map((one) => one.height), 1e-9));
   const x = (one) => (one.parts.length ? right - (right - 14) * (Math.sqrt(one.height) / highest) : right);
   const y = (one) => (one.y + 0.5) * line;
@@ -75,7 +77,9 @@ function drawTree() {
     const disc = shape("circle", { cx: right, cy: y(one), r: radius, class: `disc ${colourClass(colourAt(one.label))}` });
     if (!isLabelled) return branch(one, hit, disc);
     const number = shape("text", { x: right, y: y(one), class: `number ${colourClass(colourAt(one.label))}` }, String(one.label));
-    const name = shape("text", { x: right + 15, y: y(one), class: "name" }, shorten(nameOfLabel(one.label), room));
+    const words = line >= SPACIOUS ? inTwoLines(nameOfLabel(one.label), room) : [shorten(nameOfLabel(one.label), room)];
+    const name = shape("text", { x: right + 15, y: y(one), class: "name" }, ...words.map((text, i) =>
+      shape("tspan", { x: right + 15, dy: i ? 16 : -8 * (words.length - 1) }, text)));
     const share = shape("text", { x: width - 4, y: y(one), class: "share" }, percent(size / data.figures.n_rows));
     return branch(one, hit, disc, number, name, share);
   });
@@ -84,6 +88,13 @@ function drawTree() {
   find("tree-note").textContent = `How the clusters merge, two at a time, up to all rows: those that join far to the left differ most.${hidden}`;
   for (const number of svg.querySelectorAll(".number")) number.style.fill = inkOn(colourOf(colourAt(Number(number.textContent))));
   markTree();
+}
+
+function inTwoLines(text, room) {
+  if (text.length <= room) return [text];
+  const end = text.lastIndexOf(" ", room);
+  const cut = end > 0 ? end : room;
+  return [text.slice(0, cut), shorten(text.slice(cut).trim(), room)];
 }
 
 function branch(one, ...shapes) {
