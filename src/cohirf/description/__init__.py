@@ -13,10 +13,19 @@ The parts can be used for any other partition, such as a cut of the tree::
 
 :func:`find_badly_fitting` returns the least typical rows and the rows between two clusters. :func:`make_headline` says
 in a few sentences how many clusters there are, how large, how far apart, and whether to trust them.
+:func:`arrange_heatmap` sorts clusters and features for a heat map.
 """
 
-from cohirf.description.describe import ClusterDescription, Description, describe_clusters, draw_described_rows
+from cohirf.description.describe import (
+    ClusterDescription,
+    Description,
+    Sample,
+    describe_clusters,
+    draw_described_rows,
+    sample_table,
+)
 from cohirf.description.headline import Headline, make_headline
+from cohirf.description.heatmap import Heatmap, arrange_heatmap
 from cohirf.description.names import name_clusters
 from cohirf.description.rows import BadlyFitting, BorderRow, LooseRow, find_badly_fitting
 from cohirf.description.table import Feature, Table, read_cells, read_table
@@ -29,9 +38,12 @@ __all__ = [
     "Description",
     "Feature",
     "Headline",
+    "Heatmap",
     "LooseRow",
+    "Sample",
     "Table",
     "Trait",
+    "arrange_heatmap",
     "describe_clusters",
     "draw_described_rows",
     "find_badly_fitting",
@@ -40,4 +52,5 @@ __all__ = [
     "name_clusters",
     "read_cells",
     "read_table",
+    "sample_table",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -106,6 +106,25 @@ class Description:
         return frame.astype({"exemplar": "Int64"})
 
 
+@dataclass(frozen=True)
+class Sample:
+    """Rows that clusters are described by.
+
+    Attributes
+    ----------
+    table : Table
+        The rows.
+    labels : array of int
+        Cluster of each row; -1 for noise.
+    weights : array of float
+        How many rows of the data each row stands for.
+    """
+
+    table: Table
+    labels: IntArray
+    weights: NDArray[np.float64]
+
+
 def describe_clusters(model: Any, X: Any = None, feature_names: Sequence[str] | None = None) -> Description:
     """Describe the final clusters of a model.
 
@@ -141,10 +160,9 @@ def describe_clusters(model: Any, X: Any = None, feature_names: Sequence[str] | 
     petal length (cm) 1.46 (others 4.91)
     """
     counts = count_with_noise(model.labels_, model.n_clusters_)
-    table, labels = _read_sample(model, X, feature_names)
-    weights = _weigh(labels, counts)
+    sample = sample_table(model, X, feature_names)
     clusters = np.arange(model.n_clusters_)
-    traits = find_traits(table, labels, clusters, weights)
+    traits = find_traits(sample.table, sample.labels, clusters, sample.weights)
     names = name_clusters(traits)
     stability, exemplars = _mean_stability(model), _read_exemplars(model, X, feature_names)
     n_rows = int(counts.sum())
@@ -161,7 +179,7 @@ def describe_clusters(model: Any, X: Any = None, feature_names: Sequence[str] | 
         )
         for cluster in clusters.tolist()
     ]
-    return Description(model, described, n_rows, int(counts[0]), len(table.rows))
+    return Description(model, described, n_rows, int(counts[0]), len(sample.table.rows))
 
 
 def draw_described_rows(model: Any, n_columns: int) -> IntArray:
@@ -179,21 +197,30 @@ def draw_described_rows(model: Any, n_columns: int) -> IntArray:
     return np.unique(np.concatenate([drawn, *extra]))
 
 
-def _read_sample(model: Any, X: Any, feature_names: Sequence[str] | None) -> tuple[Table, IntArray]:
-    """Return rows of ``X``, or the rows that the model stores, with their clusters."""
+def sample_table(model: Any, X: Any = None, feature_names: Sequence[str] | None = None) -> Sample:
+    """Read the rows of ``X`` that clusters are described by, or the rows that the model stores."""
     if X is None:
         names = name_features(model, None, feature_names)
         if model.relevant_features_ is not None:
             names = [names[feature] for feature in model.relevant_features_.tolist()]
         stored = read_table(model._landmarks.points, np.arange(len(model._landmark_rows)), names)
-        return Table(model._landmark_rows, stored.values, stored.features), model._landmarks.labels
-    if count_table_rows(X) != len(model.labels_):
+        table, labels = replace(stored, rows=model._landmark_rows), model._landmarks.labels
+    else:
+        _check_rows(model, X)
+        rows = draw_described_rows(model, X.shape[1] if hasattr(X, "shape") else model.n_features_in_)
+        table, labels = read_table(X, rows, _names_of(model, X, feature_names)), model.labels_[rows]
+    counts = count_with_noise(model.labels_, model.n_clusters_)
+    sampled = count_with_noise(labels, model.n_clusters_)
+    return Sample(table, labels, (counts / np.maximum(sampled, 1))[labels + 1])
+
+
+def _check_rows(model: Any, X: Any) -> None:
+    n_rows = count_table_rows(X)
+    if n_rows != len(model.labels_):
         raise ValueError(
-            f"X has {count_table_rows(X):,} rows, but the model was fitted on {len(model.labels_):,}: pass the data of "
-            f"the fit, or the table that it was made from."
+            f"X has {n_rows:,} rows, but the model was fitted on {len(model.labels_):,}: pass the data of the fit, or "
+            f"the table that it was made from."
         )
-    rows = draw_described_rows(model, X.shape[1] if hasattr(X, "shape") else model.n_features_in_)
-    return read_table(X, rows, _names_of(model, X, feature_names)), model.labels_[rows]
 
 
 def _names_of(model: Any, X: Any, given: Sequence[str] | None) -> list[str] | None:
@@ -204,12 +231,6 @@ def _names_of(model: Any, X: Any, given: Sequence[str] | None) -> list[str] | No
         return None
     seen = getattr(X, "feature_names", None) or getattr(model, "feature_names_in_", None)
     return None if seen is None else [str(name) for name in seen]
-
-
-def _weigh(labels: IntArray, counts: IntArray) -> NDArray[np.float64]:
-    """Return how many rows of the data each row of a sample stands for."""
-    sampled = count_with_noise(labels, len(counts) - 1)
-    return (counts / np.maximum(sampled, 1))[labels + 1]
 
 
 def _mean_stability(model: Any) -> NDArray[np.float64]:

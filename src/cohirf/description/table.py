@@ -213,6 +213,8 @@ def _read_levels(name: str, cells: Any) -> list[tuple[Feature, Floats]]:
     levels, codes, counts = np.unique(texts, return_inverse=True, return_counts=True)
     if len(levels) > max(DISTINCT * len(texts), MAX_LEVELS) or len(levels) < 2:
         return []
+    if levels.tolist() == ["no", "yes"]:  # one says all
+        return [(Feature(name, "level", "yes"), codes.astype(np.float64))]
     frequent = np.sort(np.argsort(-counts, kind="stable")[:MAX_LEVELS])
     return [
         (Feature(name, "level", shorten(levels[code] or "missing")), (codes == code).astype(np.float64))
