@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from cohirf.report.tree import MAX_LEAVES, describe_tree
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF
 from cohirf.report.study import check_study
-from cohirf.report.tree import MAX_LEAVES, describe_tree
 
 
 def children(tree):

@@ -1,4 +1,4 @@
-"""The clusters of all cuts, each described once: size, exemplar, traits with their distributions, most frequent class."""
+"""The clusters of all cuts, each described once: size, exemplar, traits with distributions, most frequent class."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def most_central(features: Any) -> int:
 def _find_exemplars(study: Study, sample: Sample, cut: Cut, chosen: IntArray, members: list[IntArray]) -> IntArray:
     """Return the exemplars of the model, or the most central of the sampled rows; if there are none, the medoid."""
     if cut.is_final:
-        return study.model.exemplar_indices_[chosen]
+        return np.asarray(study.model.exemplar_indices_[chosen])
     features = relevant_part(study.model, sample.features)
     return np.array(
         [

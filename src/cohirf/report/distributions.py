@@ -58,7 +58,8 @@ class Distribution:
     def count(self, rows: Any = slice(None)) -> list[int]:
         """Return the number of rows of the data in each bin or level: those that all rows, or some, stand for."""
         counts = np.bincount(self.code[rows] + 1, weights=self.weights[rows], minlength=self.n_codes + 1)[1:]
-        return np.rint(counts).astype(np.int64).tolist()
+        rounded: list[int] = np.rint(counts).astype(np.int64).tolist()
+        return rounded
 
     def describe(self) -> dict[str, Any]:
         """Return what a page needs to draw it."""
@@ -85,7 +86,8 @@ def find_distribution(table: Table, weights: Floats, name: str, features: list[i
     if table.features[features[0]].kind == "level":
         has_level = values > 0.5
         code = np.where(has_level.any(axis=1), has_level.argmax(axis=1), -1)
-        return Distribution(name, "category", features, code, weights, levels=[table.features[f].level for f in features])
+        levels = [table.features[feature].level for feature in features]
+        return Distribution(name, "category", features, code, weights, levels=levels)
     numbers = values[:, 0]
     edges = find_edges(numbers)
     code = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)

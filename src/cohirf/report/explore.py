@@ -26,9 +26,9 @@ def describe_cuts(
     Returns
     -------
     described : list of dict
-        ``clusters`` are the places of the largest clusters in the listing, ``numbers`` their labels, and ``names`` their
-        names; ``colour`` has an entry for each label. ``finer`` is the number of a finer cut, and ``parts`` has the label here of each of its
-        clusters; both are None for the finest cut.
+        ``clusters`` are the places of the largest clusters in the listing, ``numbers`` their labels, ``names`` their
+        names; ``colour`` has an entry for each label. ``finer`` is the number of a finer cut, and ``parts`` has the
+        label here of each of its clusters; both are None for the finest cut.
     """
     finer = [find_finer(cuts, number) for number in range(len(cuts))]
     silhouette = measure_silhouettes(sample, cuts)

@@ -65,7 +65,7 @@ def make_heatmap(sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[
 
 
 def choose_features(sample: Sample, cut: Cut) -> list[int]:
-    """Return the features that differ most between the clusters of a cut; of two levels of a category, one is enough."""
+    """Return the features that differ most between clusters of a cut; of a category with two levels, one of these."""
     largest = cut.largest(MAX_LISTED)
     spread = measure_spread(sample.table.values, sample.weights)
     effects = measure_effects(sample.table.values, spread, cut.labels_of(sample.rows), largest, sample.weights)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import IntArray
-from cohirf.description.rows import BadlyFitting
+from cohirf.description.rows import BadlyFitting, BorderRow, LooseRow
 from cohirf.diagnosis.effects import measure_effects, measure_spread
 from cohirf.diagnosis.reading import as_dense
 from cohirf.report.columns import Columns
@@ -25,7 +25,8 @@ RARE = 0.1  # share of the rows of a cluster with a level, from which on it is n
 
 def rows_of(found: BadlyFitting) -> IntArray:
     """Return the numbers of the rows that are shown."""
-    return np.array([row.row for row in (*found.loose[:MAX_EACH], *found.border[:MAX_EACH])], dtype=np.int64)
+    shown = [*(row.row for row in found.loose[:MAX_EACH]), *(row.row for row in found.border[:MAX_EACH])]
+    return np.array(shown, dtype=np.int64)
 
 
 def describe_odd_rows(study: Study, sample: Sample, found: BadlyFitting, columns: Columns) -> dict[str, Any]:
@@ -38,8 +39,7 @@ def describe_odd_rows(study: Study, sample: Sample, found: BadlyFitting, columns
         loose row, those that are farthest from its cluster; for a row between two clusters, those in which the two
         clusters differ most. Each value is a list of column, value, and what is typical for each of the clusters.
     """
-    means = ClusterMeans.of(study, sample)
-    loose, border = found.loose[:MAX_EACH], found.border[:MAX_EACH]
+    teller = Teller(ClusterMeans.of(study, sample), sample, columns)
     return {
         "n_compared": found.n_compared,
         "loose": [
@@ -47,9 +47,9 @@ def describe_odd_rows(study: Study, sample: Sample, found: BadlyFitting, columns
                 "called": study.name_row(row.row),
                 "cluster": row.cluster,
                 "distance": round(row.distance, 1),
-                "values": _tell(means, columns, place := _position(sample, row.row), means.strangeness(place, row.cluster), [row.cluster]),
+                "values": teller.tell_loose(row),
             }
-            for row in loose
+            for row in found.loose[:MAX_EACH]
         ],
         "border": [
             {
@@ -57,9 +57,9 @@ def describe_odd_rows(study: Study, sample: Sample, found: BadlyFitting, columns
                 "cluster": row.cluster,
                 "other": row.other,
                 "closeness": round(row.closeness, 2),
-                "values": _tell(means, columns, _position(sample, row.row), means.contrast(row.cluster, row.other), [row.cluster, row.other]),
+                "values": teller.tell_border(row),
             }
-            for row in border
+            for row in found.border[:MAX_EACH]
         ],
     }
 
@@ -86,7 +86,7 @@ class ClusterMeans:
         return cls(sample.table.values, effects.mean, spread.deviation, is_level)
 
     def strangeness(self, position: int, cluster: int) -> Floats:
-        """Return how far a row is from its cluster in each feature; of levels, only those that it has and that are rare."""
+        """Return how far a row is from its cluster in each feature; of levels, if it has them and they are rare."""
         row = as_dense(self.values[[position]])[0]
         is_usual = self.is_level & ((row < 1) | (self.mean[cluster] > RARE))
         return np.where(is_usual, 0, self._in_deviations(row - self.mean[cluster]))
@@ -99,25 +99,38 @@ class ClusterMeans:
         return np.abs(differences) / np.where(self.deviation > 0, self.deviation, np.inf)
 
 
-def _tell(
-    means: ClusterMeans, columns: Columns, position: int, strength: Floats, clusters: list[int]
-) -> list[list[Any]]:
-    """Return the columns of a row that tell most about it, with its values and those of some clusters."""
-    names: dict[str, None] = {}
-    for feature in np.argsort(-strength, kind="stable").tolist():
-        if len(names) == N_VALUES or strength[feature] < WEAK:
-            break
-        names.setdefault(columns.name_of(feature))
-    return [_compare(means, columns, position, name, clusters) for name in names]
+@dataclass(frozen=True)
+class Teller:
+    """Finds the values of a row that tell why it fits badly."""
 
+    means: ClusterMeans
+    sample: Sample
+    columns: Columns
 
-def _compare(means: ClusterMeans, columns: Columns, position: int, name: str, clusters: list[int]) -> list[Any]:
-    """Return column and value, and for each cluster its mean, or the share of its rows with the same level."""
-    found = columns.find(name)
-    feature = found.features[max(int(found.code[position]), 0)] if found.levels else found.features[0]
-    typical = [round_number(float(means.mean[cluster, feature])) for cluster in clusters]
-    return [columns.place(name), columns.value(name, position), *typical]
+    def tell_loose(self, row: LooseRow) -> list[list[Any]]:
+        """Return the columns in which a row is farthest from its cluster."""
+        position = self._find(row.row)
+        return self._tell(position, self.means.strangeness(position, row.cluster), [row.cluster])
 
+    def tell_border(self, row: BorderRow) -> list[list[Any]]:
+        """Return the columns in which the two clusters of a row differ most."""
+        strength = self.means.contrast(row.cluster, row.other)
+        return self._tell(self._find(row.row), strength, [row.cluster, row.other])
 
-def _position(sample: Sample, row: int) -> int:
-    return int(np.searchsorted(sample.rows, row))
+    def _find(self, row: int) -> int:
+        return int(np.searchsorted(self.sample.rows, row))
+
+    def _tell(self, position: int, strength: Floats, clusters: list[int]) -> list[list[Any]]:
+        names: dict[str, None] = {}
+        for feature in np.argsort(-strength, kind="stable").tolist():
+            if len(names) == N_VALUES or strength[feature] < WEAK:
+                break
+            names.setdefault(self.columns.name_of(feature))
+        return [self._compare(position, name, clusters) for name in names]
+
+    def _compare(self, position: int, name: str, clusters: list[int]) -> list[Any]:
+        """Return column and value, and for each cluster its mean, or the share of its rows with the same level."""
+        found = self.columns.find(name)
+        feature = found.features[max(int(found.code[position]), 0)] if found.levels else found.features[0]
+        typical = [round_number(float(self.means.mean[cluster, feature])) for cluster in clusters]
+        return [self.columns.place(name), self.columns.value(name, position), *typical]

@@ -91,8 +91,8 @@ def find_given(X: Any, pipeline: Any, ids: Any) -> Given:
         return Given(X, X, None, names)
     if not hasattr(pipeline, "transform"):
         raise TypeError(
-            f"pipeline={pipeline!r} cannot transform rows: give the fitted transformer or Pipeline, or the Preparation, "
-            f"that made the data of the fit."
+            f"pipeline={pipeline!r} cannot transform rows: give the fitted transformer or Pipeline, or the "
+            f"Preparation, that made the data of the fit."
         )
     return Given(TransformedRows(pipeline, X), X, None, names)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,7 +11,6 @@ from scipy import sparse
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.diagnosis.reading import read_rows
-from cohirf.diagnosis.sample import SEED
 from cohirf.plotting.projection import Projection, project_rows
 from cohirf.report.cuts import Cut
 from cohirf.report.packing import pack
@@ -38,7 +35,8 @@ def place_points(study: Study, sample: Sample, finest: Cut, exemplars: IntArray)
     projection = project_rows(features, np.concatenate([rows, exemplars]), 2, study.feature_names)
     is_projected = study.model.n_features_in_ > 2
     maps = [_describe_map(PCA if is_projected else FEATURES, projection, same_unit=is_projected)]
-    if is_projected and (placed := project_with_umap(features)) is not None:
+    if is_projected and find_spec("umap") is not None:
+        placed = project_rows(features, rows, 2, None, method="umap")
         maps.append(_describe_map(UMAP, placed, same_unit=True))
     return {
         "n": len(rows),
@@ -49,17 +47,6 @@ def place_points(study: Study, sample: Sample, finest: Cut, exemplars: IntArray)
         "called": None if study.row_names is None else [study.name_row(row) for row in rows.tolist()],
         "class": None if study.classes is None else _pack_classes(study.classes, rows),
     }
-
-
-def project_with_umap(features: Any) -> Projection | None:
-    """Return rows in the plane of UMAP; None if umap-learn is not installed, or there are too few rows."""
-    if find_spec("umap") is None or features.shape[0] <= 15:
-        return None
-    umap = import_module("umap")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # UMAP warns that a seed makes it use one thread
-        points = umap.UMAP(random_state=SEED).fit_transform(features)
-    return Projection(np.asarray(points, dtype=np.float64), ["", ""])
 
 
 def _describe_map(name: str, projection: Projection, *, same_unit: bool) -> dict[str, Any]:

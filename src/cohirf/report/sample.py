@@ -101,7 +101,8 @@ def _rows_of_small_clusters(model: CoHiRF, drawn: IntArray) -> IntArray:
 def _weigh(model: CoHiRF, rows: IntArray) -> NDArray[np.float64]:
     counts = count_with_noise(model.labels_, model.n_clusters_)
     sampled = count_with_noise(model.labels_[rows], model.n_clusters_)
-    return (counts / np.maximum(sampled, 1))[model.labels_[rows] + 1]
+    weights: NDArray[np.float64] = (counts / np.maximum(sampled, 1))[model.labels_[rows] + 1]
+    return weights
 
 
 def _cells_per_row(study: Study) -> int:
