@@ -19,7 +19,7 @@ from cohirf.preparation import Classes, Prepared
 from cohirf.saving import Origin, save_model
 from cohirf.sources.files import shown
 
-REPORT_PACKAGES = ("jinja2", "plotly")
+REPORT_PACKAGES = ("jinja2",)
 
 
 @dataclass(frozen=True)

@@ -128,17 +128,12 @@ def significant(value: float) -> str:
     return (f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}").replace("-", MINUS)
 
 
-def signed(value: float) -> str:
-    """Return a number with a sign and one decimal."""
-    return f"{value:+.1f}".replace("-", MINUS)
-
-
 def plural(count: int, noun: str) -> str:
     """Return a count with its noun in the singular or plural."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-FILTERS = (thousands, percent, decimal, significant, signed, plural)
+FILTERS = (thousands, percent, decimal, significant, plural)
 
 
 @cache

@@ -39,6 +39,8 @@ class Sample:
         The columns of these rows in their original units.
     weights : array of float
         How many rows of the data each row stands for.
+    drawn : array of int
+        Positions in the sample of the rows that were drawn at random.
     points : array of int
         Positions in the sample of the rows that are plotted.
     scored : array of int
@@ -51,6 +53,7 @@ class Sample:
     features: Any
     table: Table
     weights: NDArray[np.float64]
+    drawn: IntArray
     points: IntArray
     scored: IntArray
     distances: SampleDistances
@@ -79,6 +82,7 @@ def draw_sample(study: Study, max_points: int, wanted: IntArray = NO_ROWS) -> Sa
         features=features,
         table=read_table(study.original, rows, study.column_names),
         weights=_weigh(study.model, rows),
+        drawn=among,
         points=among[_draw(len(drawn), max_points)],
         scored=scored,
         distances=SampleDistances.of(relevant_part(study.model, features[scored])),

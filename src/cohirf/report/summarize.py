@@ -117,10 +117,10 @@ def _contraction(study: Study) -> list[dict[str, Any]]:
 
 
 def _scores(study: Study, sample: Sample, comparison: Comparison) -> dict[str, Any]:
-    labels, drawn = study.model.labels_, sample.rows
+    labels, drawn = study.model.labels_, sample.drawn
     return {
         "silhouette": sample.distances.silhouette(labels[sample.scored_rows]),
-        "calinski_harabasz": calinski_harabasz(sample.features, labels[drawn]),
+        "calinski_harabasz": calinski_harabasz(sample.features[drawn], labels[sample.rows[drawn]]),
         "ari": agreement_with_classes(labels, study.class_codes),
         "neighbours_together": sample.distances.neighbours_together(labels[sample.scored_rows]),
         "n_scored": len(sample.scored),
