@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from cohirf.cli.console import Grid
+from cohirf.cli.grids import Grid
 from cohirf.cli.search import Search
 from cohirf.cli.summary import MOST_SIZES, agreement_rows, shown_sizes, sizes_of
 from cohirf.planning.byte_sizes import format_bytes

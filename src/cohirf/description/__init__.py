@@ -13,21 +13,16 @@ The parts can be used for any other partition, such as a cut of the tree::
 
 :func:`find_badly_fitting` returns the least typical rows and the rows between two clusters. :func:`make_headline` says
 in a few sentences how many clusters there are, how large, how far apart, and whether to trust them.
-:func:`arrange_heatmap` sorts clusters and features for a heat map.
+:func:`arrange_heatmap` sorts clusters and features for a heat map, :func:`name_tree` names the branches of the tree.
 """
 
-from cohirf.description.describe import (
-    ClusterDescription,
-    Description,
-    Sample,
-    describe_clusters,
-    draw_described_rows,
-    sample_table,
-)
+from cohirf.description.cluster_names import name_clusters
+from cohirf.description.described import ClusterDescription, Description, describe_clusters
 from cohirf.description.headline import Headline, make_headline
 from cohirf.description.heatmap import Heatmap, arrange_heatmap
-from cohirf.description.names import name_clusters
+from cohirf.description.named_tree import NamedTree, name_tree, write_tree
 from cohirf.description.rows import BadlyFitting, BorderRow, LooseRow, find_badly_fitting
+from cohirf.description.sampling import Sample, draw_described_rows, sample_table
 from cohirf.description.table import Feature, Table, read_cells, read_table
 from cohirf.description.traits import Trait, find_traits
 
@@ -40,6 +35,7 @@ __all__ = [
     "Headline",
     "Heatmap",
     "LooseRow",
+    "NamedTree",
     "Sample",
     "Table",
     "Trait",
@@ -50,7 +46,9 @@ __all__ = [
     "find_traits",
     "make_headline",
     "name_clusters",
+    "name_tree",
     "read_cells",
     "read_table",
     "sample_table",
+    "write_tree",
 ]

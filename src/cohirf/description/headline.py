@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cohirf.description.describe import Description
+from cohirf.description.described import Description
 from cohirf.diagnosis.diagnose import Diagnosis
+from cohirf.diagnosis.problems import ways_to_less_noise
 from cohirf.diagnosis.verdict import ALONE, EITHER
 
 # Shares of rows between two clusters up to which clusters are clearly apart, touch, and overlap.
@@ -25,7 +26,7 @@ class Headline:
     separation : str
         How sure it is to which cluster a row belongs; empty if there are fewer than two clusters.
     trust : str
-        Whether to trust the clusters.
+        Whether to trust the clusters; empty without a diagnosis.
     tone : {"good", "fair", "poor", "unknown"}
         Whether this is good news.
     """
@@ -41,15 +42,15 @@ class Headline:
         return " ".join(part for part in (self.count, self.sizes, self.separation, self.trust) if part)
 
 
-def make_headline(description: Description, diagnosis: Diagnosis) -> Headline:
+def make_headline(description: Description, diagnosis: Diagnosis | None) -> Headline:
     """Return the headline of a result.
 
     Parameters
     ----------
     description : Description
         What ``describe_clusters`` returned.
-    diagnosis : Diagnosis
-        What ``CoHiRF.diagnose`` returned.
+    diagnosis : Diagnosis or None
+        What ``CoHiRF.diagnose`` returned; None leaves out whether to trust the clusters.
 
     Returns
     -------
@@ -69,7 +70,10 @@ def make_headline(description: Description, diagnosis: Diagnosis) -> Headline:
     >>> print(headline.separation)
     They are clearly apart: 2% of the rows are between two clusters.
     """
-    trust, tone = say_trust(diagnosis)
+    if not description.clusters:
+        remedy = f"To find some, {ways_to_less_noise(description.model)}."
+        return Headline(say_count(description), "", "", remedy, "poor")
+    trust, tone = ("", "unknown") if diagnosis is None else say_trust(diagnosis)
     separation = ""
     if len(description.clusters) > 1 and tone != "poor":
         share = description.badly_fitting.share_between

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cohirf.data.dask_arrays import require_labels_here
-from cohirf.description.describe import describe_clusters
+from cohirf.data.dask_arrays import is_dask, require_labels_here
+from cohirf.description.described import describe_clusters
+from cohirf.description.named_tree import draw_model
 from cohirf.diagnosis.diagnose import Diagnosis, diagnose_model
 from cohirf.diagnosis.explain import explain_cluster
 
@@ -54,6 +55,12 @@ class DescribedClusters:
         """
         require_labels_here(self)
         return describe_clusters(self, X, feature_names).to_frame()
+
+    def _html_repr(self) -> str:
+        """Return HTML for notebooks: scikit-learn's display of the parameters and, after a fit, the tree."""
+        parameters: str = super()._html_repr()  # type: ignore[misc]  # of scikit-learn's BaseEstimator
+        is_here = hasattr(self, "hierarchy_") and not is_dask(self.labels_)  # type: ignore[attr-defined]
+        return parameters + (draw_model(self) if is_here else "")
 
     def diagnose(self) -> Diagnosis:
         """Say whether to trust the clusters: whether they are usable, and whether the base method alone does better.

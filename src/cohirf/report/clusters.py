@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
 from cohirf.algorithm.grouping import IntArray
-from cohirf.description.names import name_clusters
+from cohirf.description.cluster_names import name_clusters
 from cohirf.description.table import take_rows
 from cohirf.description.traits import Trait, find_traits
 from cohirf.diagnosis.effects import measure_spread

@@ -89,7 +89,7 @@ def test_all_noise_and_a_single_cluster_are_described():
 
 
 def test_small_clusters_are_in_the_sample_and_count_as_much_as_they_have_rows(monkeypatch):
-    monkeypatch.setattr("cohirf.description.describe.MAX_ROWS", 200)
+    monkeypatch.setattr("cohirf.description.sampling.MAX_ROWS", 200)
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(5000, 1)), 100 + rng.normal(size=(40, 1))])
     model = CoHiRF(n_clusters=2, random_state=0).fit(X)
