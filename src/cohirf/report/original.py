@@ -14,7 +14,7 @@ from cohirf.description.table import count_table_rows, take_rows
 from cohirf.diagnosis.text import shorten
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Preparation, Prepared
-from cohirf.sources import Source
+from cohirf.sources import ScaledSource, Source
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def find_given(X: Any, pipeline: Any, ids: Any) -> Given:
         pipeline = pipeline[:-1]
     if isinstance(X, Prepared):
         names = _names_of(ids) if ids is not None else _read_names(X)
-        return Given(X.source, in_original_units(X.source), X.feature_names, names, X)
+        return Given(X.source, in_original_units(X), X.feature_names, names, X)
     names = None if ids is None else _names_of(ids)
     if pipeline is None:
         return Given(X, X, None, names)
@@ -97,9 +97,11 @@ def find_given(X: Any, pipeline: Any, ids: Any) -> Given:
     return Given(TransformedRows(pipeline, X), X, None, names)
 
 
-def in_original_units(source: Source) -> Source:
-    """Return a source without the scaling of its features."""
-    return getattr(source, "_source", source)
+def in_original_units(prepared: Prepared) -> Source:
+    """Return the prepared rows, with missing cells filled, before their features were scaled."""
+    if not isinstance(prepared.source, ScaledSource):
+        return prepared.source
+    return ScaledSource(prepared.source.unscaled, fill=prepared.preparation.fill)
 
 
 def _read_names(prepared: Prepared) -> RowNames | None:
