@@ -87,8 +87,8 @@ class FirstLevelHere:
         Stores the labels.
     readable : Rows or None
         The rows of the data, if any of them can be read again at little cost.
-    links : Links or None
-        What local batches have in common.
+    links : tuple of Links
+        What local batches have in common, for each run.
     local : LocalBatches or None
         The local batches, by position among the rows of positive weight.
     known : array of int or None
@@ -102,7 +102,7 @@ class FirstLevelHere:
     engine: Engine
     storage: Storage
     readable: Rows | None
-    links: Links | None = None
+    links: tuple[Links, ...] = ()
     local: LocalBatches | None = None
     known: IntArray | None = None
     in_memory: bool = True
@@ -132,7 +132,7 @@ class FirstLevelHere:
             engine,
             storage,
             readable,
-            links=Links.join(links) if links else None,
+            links=tuple(links),
             local=active.batches if isinstance(active.batches, LocalBatches) else None,
             known=None if active.labels is None else active.labels[active.find(leaves.rows)],
             in_memory=not active.in_order,
