@@ -60,7 +60,7 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
         Texts, numbers, lists and dicts; long arrays are packed.
     """
     if options.image_shape is not None:
-        check_image_shape(options.image_shape, study.n_columns)
+        check_image_shape(options.image_shape, study.n_pixels)
     described = describe_clusters(study.model)  # by the rows that it stores: for sizes and rows that fit badly
     sample = draw_sample(study, options.max_points, rows_of(described.badly_fitting))
     columns = Columns(sample)
@@ -85,9 +85,9 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
         "final": final,
         "points": place_points(study, sample, cuts[-1], exemplars),
         "merges": describe_merges(study, cuts, sample.point_rows),
-        "heatmap": None if pictures else make_heatmap(sample, cuts, listing),  # pixels alone tell nothing
+        "heatmap": None if pictures else make_heatmap(study, sample, cuts, listing),  # pixels alone tell nothing
         "odd": describe_odd_rows(study, sample, described.badly_fitting, columns, pictures),
-        "columns": [column.describe() for column in columns.used],
+        "columns": [column.describe() | {"unit": study.units.get(column.name, "")} for column in columns.used],
         "labels": pack_labels(cuts),
         "row_names": pack_names(study.row_names),
         "contraction": _contraction(study),

@@ -107,7 +107,7 @@ function nameField(cluster) {
 function typical(cluster) {
   const values = cluster.values.slice(0, 6).map(([place, value]) => {
     const column = data.columns[place];
-    return element("div", {}, element("dt", { title: column.name }, column.name), element("dd", {}, valueText(value, column.kind, 4)));
+    return element("div", {}, element("dt", { title: column.name }, column.name), element("dd", {}, valueText(value, column, 4)));
   });
   const about = element("p", {}, "Most typical: ", element("bdi", {}, cluster.called));
   if (!cluster.image) return element("div", { class: "typical" }, about, values.length ? element("dl", {}, ...values) : null);
