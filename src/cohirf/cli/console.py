@@ -85,7 +85,7 @@ class LogDisplay:
     def say(self, line: str) -> None:
         """Print a line."""
         if not self._quiet:
-            _print(line, sys.stderr)
+            _print(in_words_of_options(line), sys.stderr)
 
 
 class RichDisplay:
@@ -97,7 +97,7 @@ class RichDisplay:
 
     def say(self, line: str) -> None:
         """Print a line above the progress bar."""
-        for part in wrap(line, _width(sys.stderr), "  ", ""):
+        for part in wrap(in_words_of_options(line), _width(sys.stderr), "  ", ""):
             _rich_console(stderr=True).print(part, style="dim", markup=False, highlight=False)
 
 
