@@ -239,7 +239,7 @@ def test_from_many_rows_on_the_batch_size_is_measured(cohirf, folder, iris, monk
     monkeypatch.setattr("cohirf.cli.estimators.MANY_ROWS", 100)
     outcome = cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species")
     assert "chosen: --clusters auto --scale standard --seed 0 --batch-size auto\n" in outcome.err
-    assert "batch_size=150: one batch" in outcome.err
+    assert "--batch-size 150: one batch" in outcome.err
     assert (
         "--batch-size" not in cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species", "--batch-size", "none").err
     )
