@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from cohirf.cli.invocation import command_line
 from cohirf.cli.options import Screen, TargetOptions
 from cohirf.cli.search import Search, read_search
 from cohirf.cli.search_options import METRICS, SPACES, SearchOptions
-from cohirf.cli.summary import agreement, peak_bytes_if_known
+from cohirf.cli.summary import agreement
 from cohirf.cli.targets import Targets, say_written
 from cohirf.cli.tune_summary import describe_labels, describe_tuned, facts_grid, trials_grid
 from cohirf.cli.values import read_count, read_number, refuse_unknown
@@ -31,7 +30,7 @@ from cohirf.cli.writing import check_file, check_parent, refuse_data
 from cohirf.durable.temporary import replacing
 from cohirf.estimator import CoHiRF
 from cohirf.planning.byte_sizes import format_bytes
-from cohirf.planning.memory import resident_bytes, resolve_memory_limit
+from cohirf.planning.memory import peak_bytes, resident_bytes, resolve_memory_limit
 from cohirf.preparation import Classes, Prepared
 from cohirf.preparation.preparation import IN_MEMORY_BYTES
 from cohirf.sources.files import shown
@@ -63,7 +62,7 @@ def tune(
     refuse_unknown("--space", options.space, SPACES)
     limits = {
         "n_trials": read_count("--trials", options.trials),
-        "timeout": None if options.timeout is None else read_number("--timeout", options.timeout),
+        "timeout": None if options.timeout == "none" else read_number("--timeout", options.timeout),
         "n_jobs": _read_jobs(options.jobs),
         "storage": options.storage,
         "study_name": options.study,
@@ -80,17 +79,18 @@ def tune(
     chosen = {} if method.estimator is not None or search.base is None else {"--estimator": search.method}
     chosen |= {} if about.scale != "auto" else {"--scale": scaling}
     chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in search.parameters}
-    _note(console, prepared, search, chosen)
     _refuse_too_large(prepared, metric, search)
     classes = prepared.classes()
     started = time.perf_counter()
     X = prepared.array()
+    search = search.fit_to(X)
+    _note(console, prepared, search, chosen)
     found = _tune(search, settled, X, classes, metric, limits, console)
     best = found.best_estimator
     labels = np.asarray(best.labels_ if hasattr(best, "labels_") else best.predict(X))
     document = {"command": "tune", "data": str(data), "metric": metric, **describe_tuned(found)}
     document |= {"features": prepared.source.n_features, **describe_labels(labels), **agreement(labels, classes)}
-    document |= {"seconds": time.perf_counter() - started, "peak_bytes": peak_bytes_if_known()}
+    document |= {"seconds": time.perf_counter() - started, "peak_bytes": peak_bytes()}
     command = None if alone else _fit_command(data, about, scaling, search, settled, found.best_params)
     document |= {"fit": command, "warnings": console.warned}
     document["written"] = _write(targets, table, found, labels, prepared)
@@ -122,6 +122,7 @@ def _tune(
                 y,
                 metric=metric if y is None or (y >= 0).all() else _ari_of_known(y),
                 search_space=search.space,
+                first=search.first,
                 seeds=(settled["random_state"],),
                 random_state=settled["random_state"],
                 verbose=0 if console.quiet else 1,
@@ -157,14 +158,13 @@ def _refuse_too_large(data: Prepared, metric: str, search: Search) -> None:
     """Refuse data that does not fit into memory: scores need all rows in memory."""
     n_scored = min(data.source.n_rows, SILHOUETTE_ROWS) if metric == "silhouette" else 0
     needed = data.n_bytes + DISTANCE_BYTES * n_scored**2
-    with suppress(NotImplementedError):  # not every system reports its memory
-        room = resolve_memory_limit(search.parameters.get("memory_limit")) - resident_bytes()
-        if needed > room:
-            raise BadInputError(
-                f"{data.data.name}: a search holds all rows in memory, which takes {format_bytes(needed)}, and this "
-                f"process may take another {format_bytes(max(0, room))}: tune on a file with a sample of the rows, and "
-                f"fit this one with what it finds{'' if search.alone else '; or raise --memory-limit'}."
-            )
+    room = resolve_memory_limit(search.parameters.get("memory_limit")) - resident_bytes()
+    if needed > room:
+        raise BadInputError(
+            f"{data.data.name}: a search holds all rows in memory, which takes {format_bytes(needed)}, and this "
+            f"process may take another {format_bytes(max(0, room))}: tune on a file with a sample of the rows, and "
+            f"fit this one with what it finds{'' if search.alone else '; or raise --memory-limit'}."
+        )
 
 
 def _check_targets(
