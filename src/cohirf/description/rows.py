@@ -109,8 +109,7 @@ def find_badly_fitting(model: Any, n_loose: int = 3, n_border: int = 50) -> Badl
     >>> [(row.row, round(row.closeness, 2)) for row in found.border]
     [(100, 0.95)]
     """
-    numbers = model.cluster_numbers_
-    labels = positions_of(model._landmarks.labels, numbers)
+    labels = positions_of(model._landmarks.labels, model.cluster_numbers_)
     clustered = np.flatnonzero(labels >= 0)
     n_drawn = min(MAX_ROWS, max(MIN_ROWS, MAX_CELLS // max(model._count_relevant(), 1)))
     if len(clustered) > n_drawn:
@@ -119,14 +118,15 @@ def find_badly_fitting(model: Any, n_loose: int = 3, n_border: int = 50) -> Badl
         return BadlyFitting([], [], 0.0, 0)
     own = labels[clustered].astype(np.int64)
     rows = model._landmark_rows[clustered]
-    nearest = _distances_to_clusters(model._landmarks.points[clustered], own, model.n_clusters_)
-    other, closeness = _find_others(own, nearest)
+    present, place = np.unique(own, return_inverse=True)
+    nearest = _distances_to_clusters(model._landmarks.points[clustered], place, len(present))
+    other, closeness = _find_others(place, nearest)
     between = np.flatnonzero((closeness >= CLOSE) & np.isfinite(closeness))
     return BadlyFitting(
-        loose=_find_loose(rows, own, nearest, n_loose, numbers),
+        loose=_find_loose(rows, own, nearest[np.arange(len(place)), place], n_loose),
         border=[
-            BorderRow(int(rows[place]), int(numbers[own[place]]), int(numbers[other[place]]), float(closeness[place]))
-            for place in between[np.argsort(-closeness[between], kind="stable")[:n_border]].tolist()
+            BorderRow(int(rows[at]), int(own[at]), int(present[other[at]]), float(closeness[at]))
+            for at in between[np.argsort(-closeness[between], kind="stable")[:n_border]].tolist()
         ],
         share_between=_share(model, own, between),
         n_compared=len(rows),
@@ -151,8 +151,8 @@ def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> Fl
     return found
 
 
-def _find_loose(rows: IntArray, labels: IntArray, nearest: Floats, n_loose: int, numbers: IntArray) -> list[LooseRow]:
-    distance = nearest[np.arange(len(labels)), labels]
+def _find_loose(rows: IntArray, labels: IntArray, distance: Floats, n_loose: int) -> list[LooseRow]:
+    """Return the rows that are farthest from their own cluster, given their distance to it."""
     found = []
     for cluster in np.unique(labels[~np.isnan(distance)]).tolist():
         members = np.flatnonzero((labels == cluster) & ~np.isnan(distance))
@@ -162,7 +162,7 @@ def _find_loose(rows: IntArray, labels: IntArray, nearest: Floats, n_loose: int,
         farthest = members[np.argsort(-distance[members], kind="stable")[:n_loose]]
         ratios = distance[farthest] / typical
         found += [
-            LooseRow(int(rows[member]), int(numbers[cluster]), float(ratio))
+            LooseRow(int(rows[member]), cluster, float(ratio))
             for member, ratio in zip(farthest.tolist(), ratios.tolist(), strict=True)
             if ratio >= FAR
         ]
