@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from cohirf.datasets import make_spheres
-from cohirf.landmarks import Landmarks, sample_landmarks
+from cohirf.landmarks import Landmarks, find_ranked, sample_landmarks
 
 
 def test_small_data_is_kept_whole():
@@ -60,3 +60,12 @@ def make_separated_blobs():
 def test_many_rows_of_separated_clusters_get_their_own_label(make):
     X, y = make()
     assert (Landmarks(X[:10_000], y[:10_000]).label(X) == y).all()
+
+
+def test_rows_are_found_by_their_rank_in_a_group():
+    labels = np.random.default_rng(0).integers(-1, 3, size=200_000).astype(np.int32)
+    groups = np.array([0, 0, 1, 2, 3, 3, 3])
+    members = [np.flatnonzero(labels == label) for label in (0, 1, 2, -1)]
+    ranks = np.array([0, len(members[0]) - 1, 40_000, 7, 0, 30_000, len(members[3]) - 1])
+    expected = [members[group][rank] for group, rank in zip(groups, ranks, strict=True)]
+    assert find_ranked(labels, groups, ranks, 4).tolist() == expected

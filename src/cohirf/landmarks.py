@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cohirf.algorithm.grouping import IntArray, rows_by_label
+from cohirf.algorithm.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks, rows_by_label
 from cohirf.nearest_label import NearestLabel
 
 MAX_LANDMARKS = 10_000
@@ -39,13 +39,25 @@ def sample_landmarks(
     n_rows, n_groups = len(labels), len(medoids) + 1
     if n_rows <= max_landmarks:
         return np.arange(n_rows)
-    starts, rows = rows_by_label(np.where(labels < 0, len(medoids), labels), n_groups)
-    sizes = np.diff(starts)
+    sizes = np.roll(count_with_noise(labels, len(medoids)), -1)  # noise is the last group
     budget = max(0, max_landmarks - len(medoids))
     share = (budget * (0.5 / n_groups + 0.5 * sizes / n_rows)).astype(np.int64) * (sizes > 0)
     cluster = np.repeat(np.arange(n_groups), share)
-    drawn = rows[starts[cluster] + (rng.random(len(cluster)) * sizes[cluster]).astype(np.int64)]
-    return np.unique(np.concatenate([drawn, medoids]))
+    ranks = (rng.random(len(cluster)) * sizes[cluster]).astype(np.int64)
+    return np.unique(np.concatenate([find_ranked(labels, cluster, ranks, n_groups), medoids]))
+
+
+def find_ranked(labels: IntArray, group: IntArray, ranks: IntArray, n_groups: int) -> IntArray:
+    """Return the row with each rank among the rows of a group: a label or, for the last group, -1."""
+    found, n_before = np.empty(len(ranks), dtype=np.int64), np.zeros(n_groups, dtype=np.int64)
+    for block in row_blocks(len(labels), max(BLOCK_ROWS, n_groups)):
+        of_block = np.asarray(labels[block])
+        starts, rows = rows_by_label(np.where(of_block < 0, n_groups - 1, of_block), n_groups)
+        place = ranks - n_before[group]
+        n_before += np.diff(starts)
+        here = np.flatnonzero((place >= 0) & (ranks < n_before[group]))
+        found[here] = block.start + rows[starts[group[here]] + place[here]]
+    return found
 
 
 @dataclass(frozen=True)

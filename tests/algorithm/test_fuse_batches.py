@@ -36,8 +36,9 @@ def parts_of(*shared, one_is_enough):
     """Return the parts, given pairs of leaves that share so many rows: (at home in, seen from, how many)."""
     home = np.repeat([pair[0] for pair in shared], [pair[2] for pair in shared]).astype(np.int64)
     seen = np.repeat([pair[1] for pair in shared], [pair[2] for pair in shared]).astype(np.int64)
-    links = Links(np.arange(len(home)), seen, by_core=one_is_enough)
-    part = find_parts(links, home, leaves(), BATCH, one_is_enough=one_is_enough)
+    runs = np.array_split(np.arange(len(home)), 3)
+    links = [Links(rows, seen[rows], by_core=one_is_enough) for rows in runs]
+    part = find_parts(links, home, leaves(), None if one_is_enough else BATCH)
     return [ROWS[part == number].tolist() for number in range(part.max() + 1)]
 
 

@@ -17,7 +17,7 @@ from cohirf.planning import BatchPlan, draw_rows, plan_batches, probe_sizes
 from cohirf.planning import plan as plan_module
 from cohirf.planning.forecast import BatchCost, Levels
 from cohirf.planning.memory import resident_bytes
-from cohirf.planning.plan import Candidate, Room, Task, choose, list_candidates, smallest_batch
+from cohirf.planning.plan import Candidate, Room, Task, choose, judge, list_candidates, smallest_batch
 from cohirf.planning.probe import Probe
 from systems import linux_only
 
@@ -196,6 +196,19 @@ def test_where_memory_decides_a_size_that_fills_it_comes_into_question():
 def test_all_rows_come_into_question_where_the_probes_reach_as_far():
     assert candidate_sizes(50_000, memory_limit=10**9)[-2:] == [20_000, 50_000]
     assert candidate_sizes(81_000, memory_limit=10**9)[-1] == 50_000
+
+
+def test_local_batches_are_contracted_once_and_have_halos():
+    cost = BatchCost.learn(
+        [Probe(size, size, size / 1e4, 100 * size) for size in (100, 2000, 20_000)]
+    )  # nothing merges
+    room = Room(10**9, taken=0)
+    found = judge(10_000, Task(10**6, n_runs=1, n_jobs=2, smallest_batch=100, room=room, overlap=0.5), cost)
+    assert (found.n_batches, found.levels.n_levels) == (150, 2)
+    assert found.levels.seconds == pytest.approx(75)
+    assert (
+        judge(10_000, Task(10**6, n_runs=1, n_jobs=2, smallest_batch=100, room=room), cost).levels.seconds == math.inf
+    )
 
 
 def candidate(batch_size, seconds, needed=100):

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.spatial import cKDTree
 
+from cohirf.algorithm.storage import MemoryStorage
 from cohirf.spanning.batch_edges import find_edges
 from cohirf.spanning.label_runs import label_runs
 from cohirf.spanning.spanned_run import SpannedRun
@@ -47,4 +48,5 @@ def label_rows(X, batches, settings):
         core, edges = find_edges(X[batch], settings.min_samples)
         one, two = batch[edges.one].astype(np.int32), batch[edges.two].astype(np.int32)
         runs.append(SpannedRun(batch, core, one, two, edges.lengths, np.array([len(batch)])))
-    return label_runs(runs, len(X), X.__getitem__, settings)
+    n_copies = sum(len(run.rows) for run in runs)
+    return label_runs(runs, len(X), n_copies, X.__getitem__, settings, MemoryStorage())

@@ -14,10 +14,12 @@ from sklearn.cluster._hdbscan._linkage import MST_edge_dtype, make_single_linkag
 from sklearn.cluster._hdbscan._tree import tree_to_labels
 from sklearn.metrics.cluster import contingency_matrix
 
-from cohirf.spanning.batch_edges import Edges, find_edges
-from cohirf.spanning.condensed_tree import label_tree
-from cohirf.spanning.join_edges import join_edges
+from cohirf.algorithm.storage import MemoryStorage
+from cohirf.spanning.batch_edges import find_edges
+from cohirf.spanning.condensed_tree import CondensedTree
+from cohirf.spanning.edges import Edges
 from cohirf.spanning.settings import Settings
+from cohirf.spanning.sort_edges import sort_by_weight
 
 RANDOM = np.random.default_rng(0)
 ANGLES = RANDOM.uniform(0, np.pi, size=(2, 200))
@@ -53,7 +55,14 @@ EPSILON = {
 
 def tree_of(X, settings):
     core, edges = find_edges(X, settings.min_samples)
-    return join_edges(edges, core)[0]
+    (tree,) = sort_by_weight(edges, core, MemoryStorage())
+    return tree
+
+
+def label_tree(edges, settings):
+    tree = CondensedTree(edges.count + 1, settings)
+    tree.merge(edges)
+    return tree.label()
 
 
 def options(settings):
@@ -158,3 +167,20 @@ def test_equal_rows_are_clusters():
     X = np.repeat(np.arange(6.0), 10).reshape(-1, 1)
     labels = label_tree(tree_of(X, Settings(5, 5)), Settings(5, 5))
     assert_same_clusters(labels, np.repeat(np.arange(6), 10))
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_edges_can_come_in_parts_and_more_than_once(name):
+    settings = Settings(5, 5, allow_single_cluster=True)
+    tree = tree_of(DATA[name], settings)
+    twice = Edges(*(np.repeat(part, 2) for part in (tree.one, tree.two, tree.lengths)))
+    merged = CondensedTree(tree.count + 1, settings)
+    for start in range(0, twice.count, 7):
+        merged.merge(twice.take(slice(start, start + 7)))
+    np.testing.assert_array_equal(merged.label(), label_tree(tree, settings))
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_one_row_is_noise(single):
+    tree = CondensedTree(1, Settings(1, 5, allow_single_cluster=single))
+    assert tree.label().tolist() == [-1]

@@ -86,7 +86,7 @@ class Split:
 class Dealt:
     """A block of rows from ``start`` on: the cell that each is at home in, and pairs of rows and cells.
 
-    The first of the ``rows`` is in the halo of the first of the ``cells``, and so on.
+    The first of the ``rows`` is in the halo of the first of the ``cells``, and so on; rows of a cell are sorted.
     """
 
     start: int
@@ -152,7 +152,7 @@ class Cells:
         rows, cells = [], []
         for cell, at_home, near in self._descend(points, lots):
             home[at_home] = cell
-            rows.append(near)
+            rows.append(np.sort(near))
             cells.append(np.full(len(near), cell, dtype=np.int32))
         return Dealt(start, home, start + np.concatenate(rows, dtype=np.int64), np.concatenate(cells))
 
@@ -166,18 +166,24 @@ class Cells:
             if node.left is None or node.right is None:
                 yield node.cell, home, near
                 continue
-            at_random = node.axis == n_axes
-            value = lots[home] if at_random else points[home, node.axis]
-            is_left = value < node.threshold
-            for part, of_part, share in ((node.right, ~is_left, node.shares[0]), (node.left, is_left, node.shares[1])):
-                if at_random:
-                    beside = home[~of_part & (other_lots(value) < share)]
-                else:
-                    beside = home[~of_part & (np.abs(value - node.threshold) <= part.reach)]
-                around = np.concatenate([near, beside])
+            if node.axis == n_axes:
+                lot = lots[home]
+                is_left, other = lot < node.threshold, other_lots(lot)
+                near_left, near_right = other < node.shares[1], other < node.shares[0]
+            else:
+                beyond = points[home, node.axis] - node.threshold
+                is_left = beyond < 0
+                near_left, near_right = beyond <= node.left.reach, beyond >= -node.right.reach
+            is_right = ~is_left
+            for part, of_part, beside in (
+                (node.right, is_right, is_left & near_right),
+                (node.left, is_left, is_right & near_left),
+            ):
+                around = np.concatenate([near, home[beside]])
                 around = around[part.distance(points[around]) <= part.reach**2]
-                if of_part.any() or len(around):
-                    stack.append((part, home[of_part], around))
+                own = home[of_part]
+                if len(own) or len(around):
+                    stack.append((part, own, around))
 
 
 def other_lots(lots: FloatArray) -> FloatArray:

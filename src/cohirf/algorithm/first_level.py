@@ -23,6 +23,7 @@ from cohirf.algorithm.runs import Links, Survivors
 from cohirf.algorithm.storage import Rows, Storage
 
 LABEL_ROWS = 2**22  # number of rows of one task
+PUT_LEAVES = 2**12  # leaves whose entries are written at a time
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,8 @@ class FirstLevelHere:
         Stores the labels.
     readable : Rows or None
         The rows of the data, if any of them can be read again at little cost.
-    links : Links or None
-        What local batches have in common.
+    links : tuple of Links
+        What local batches have in common, for each run.
     local : LocalBatches or None
         The local batches, by position among the rows of positive weight.
     known : array of int or None
@@ -102,7 +103,7 @@ class FirstLevelHere:
     engine: Engine
     storage: Storage
     readable: Rows | None
-    links: Links | None = None
+    links: tuple[Links, ...] = ()
     local: LocalBatches | None = None
     known: IntArray | None = None
     in_memory: bool = True
@@ -132,7 +133,7 @@ class FirstLevelHere:
             engine,
             storage,
             readable,
-            links=Links.join(links) if links else None,
+            links=tuple(links),
             local=active.batches if isinstance(active.batches, LocalBatches) else None,
             known=None if active.labels is None else active.labels[active.find(leaves.rows)],
             in_memory=not active.in_order,
@@ -146,7 +147,7 @@ class FirstLevelHere:
         """Return the label of each row of the data, given the label of each leaf."""
         parents = self.fusions.parents
         of_rows = self.storage.vector(len(parents), parents.dtype)
-        of_rows[self.leaves.rows] = labels
+        self._put(of_rows, labels)
         tasks = [((of_rows, parents), block) for block in row_blocks(len(parents), LABEL_ROWS)]
         for _ in self.engine.run(label_rows, tasks, len(tasks)):
             self.storage.release()
@@ -161,14 +162,20 @@ class FirstLevelHere:
     def hand_down(self, state: FitState, labels_of_rows: Any) -> tuple[RowResults, Tree]:
         """Return the results of all rows, given the last state and what ``label`` returned."""
         rows, of_rows = self.leaves.rows, self.fusions
-        of_rows.parents[rows] = rows[state.fusions.parents]
-        of_rows.absorbed_at[rows] = state.fusions.absorbed_at
-        of_rows.stability[rows] = state.fusions.stability
+        self._put(of_rows.parents, rows[state.fusions.parents])
+        self._put(of_rows.absorbed_at, state.fusions.absorbed_at)
+        self._put(of_rows.stability, state.fusions.stability)
         vectors = (labels_of_rows, of_rows.parents, of_rows.absorbed_at, of_rows.stability)
         results = RowResults(*(load_vector(vector) if self.in_memory else vector for vector in vectors))
         first_level_fused = len(rows) < len(of_rows.parents)
         n_levels = max(int(state.fusions.absorbed_at.max()), int(first_level_fused))
         return results, Tree(results.parents, results.absorbed_at, n_levels)
+
+    def _put(self, vector: NDArray[Any], of_leaves: NDArray[Any]) -> None:
+        """Write the entries of leaves into a vector of rows; the parts of a file around each of them are let go."""
+        for block in row_blocks(len(of_leaves), PUT_LEAVES):
+            vector[self.leaves.rows[block]] = of_leaves[block]
+            self.storage.release()
 
 
 def load_vector(vector: NDArray[Any]) -> NDArray[Any]:

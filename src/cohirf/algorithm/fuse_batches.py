@@ -7,9 +7,11 @@ them is enough.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from time import perf_counter
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
@@ -22,36 +24,47 @@ MIN_SHARED = 3  # of fewer rows, a share says little
 MIN_SHARE = 0.5  # of the smaller cluster's rows that two batches have in common
 
 
-def find_parts(links: Links, home: IntArray, leaves: Survivors, batch: IntArray, *, one_is_enough: bool) -> IntArray:
+def find_parts(links: Iterable[Links], parents: IntArray, leaves: Survivors, batch: IntArray | None) -> IntArray:
     """Return a number for each leaf, which is the same for leaves that are parts of one cluster.
 
     Parameters
     ----------
-    links : Links
+    links : iterable of Links
         Rows that two batches have in common.
-    home : array of int
-        The leaf that absorbed each of these rows where it is at home, by index.
+    parents : array of int
+        The leaf that absorbed each row of the data where it is at home, by index.
     leaves : Survivors
         The clusters of all batches.
-    batch : array of int
-        The batch of each leaf.
-    one_is_enough : bool
-        Whether one row in common makes two clusters parts of one.
+    batch : array of int or None
+        The batch of each leaf; None if one row in common makes two clusters parts of one.
     """
     n_leaves = len(leaves.rows)
-    here, there = np.searchsorted(leaves.rows, home), np.searchsorted(leaves.rows, links.survivors)
-    clustered = ~leaves.is_noise[here]
-    here, there = here[clustered], there[clustered]
-    shape = (n_leaves, n_leaves)
-    pairs = sparse.coo_array((np.ones(len(here), dtype=np.int64), (here, there)), shape=shape).tocsr().tocoo()
-    here, there, n_shared = pairs.row, pairs.col, pairs.data
-    if not one_is_enough:
+    here, there, n_shared = _count_pairs(links, parents, leaves)
+    if batch is not None:
         # rows of each of the two clusters among all that their two batches have in common
         of_here, of_there = (_sum_pairs(leaf, batch[other], n_shared) for leaf, other in ((here, there), (there, here)))
         enough = (n_shared >= MIN_SHARED) & (n_shared >= MIN_SHARE * np.minimum(of_here, of_there))
         here, there = here[enough], there[enough]
-    graph = sparse.coo_array((np.ones(len(here), dtype=bool), (here, there)), shape=shape)
+    graph = sparse.coo_array((np.ones(len(here), dtype=bool), (here, there)), shape=(n_leaves, n_leaves))
     return np.asarray(connected_components(graph, directed=False)[1])
+
+
+def _count_pairs(
+    links: Iterable[Links], parents: IntArray, leaves: Survivors
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return pairs of leaves that have rows in common, and how many: leaf at home, other leaf, count."""
+    n_leaves = len(leaves.rows)
+    keys, counts = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    for part in links:
+        here = np.searchsorted(leaves.rows, parents[part.rows])
+        clustered = ~leaves.is_noise[here]
+        there = np.searchsorted(leaves.rows, part.survivors[clustered])
+        found, n_found = np.unique(here[clustered] * n_leaves + there, return_counts=True)
+        keys.append(found)
+        counts.append(n_found)
+    pairs, number = np.unique(np.concatenate(keys), return_inverse=True)
+    n_shared = np.bincount(number, weights=np.concatenate(counts)).astype(np.int64)
+    return pairs // n_leaves, pairs % n_leaves, n_shared
 
 
 def _sum_pairs(left: IntArray, right: IntArray, counts: IntArray) -> IntArray:

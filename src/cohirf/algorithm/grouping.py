@@ -96,3 +96,16 @@ def rows_by_label(labels: IntArray, n_labels: int) -> tuple[IntArray, IntArray]:
         shape=(n_labels, n),
     ).tocsr()
     return one_hot.indptr, one_hot.indices
+
+
+def take_places(labels: IntArray, next_places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a place for each row: the next ones of its label, which ``next_places`` has, and where they end is noted.
+
+    Rows of a label get its places in their order.
+    """
+    starts, rows = rows_by_label(labels, len(next_places))
+    counts = np.diff(starts)
+    places = np.empty(len(labels), dtype=np.int64)
+    places[rows] = np.arange(len(labels)) + np.repeat(next_places - starts[:-1], counts)
+    next_places += counts
+    return places

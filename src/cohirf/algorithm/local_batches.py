@@ -22,15 +22,15 @@ from cohirf.algorithm.batches import LocalBatches
 from cohirf.algorithm.cells import Cells, Dealt, NoRoomError
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.engine import Engine, SerialEngine
-from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
+from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks, take_places
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.randomness import Draw, Entropy, draw_lots, generator_at
 from cohirf.algorithm.storage import ArrayRows, Rows, SomeRows, Storage
 
 # rows on which cells are built: so many, and so many for each cell; or all, if the data has fewer
 SAMPLED_ROWS, SAMPLED_PER_CELL = 2**14, 256
-# rows that are dealt to cells at a time: so many, or so many for each cell, because a block visits all cells
-DEALT_ROWS, DEALT_PER_CELL = 2**18, 32
+# rows that are dealt to cells at a time: so many, or some for each cell, because a block visits all cells, up to most
+DEALT_ROWS, DEALT_PER_CELL, MOST_DEALT = 2**18, 2**9, 2**20
 KNOWN_BYTES = 2**28  # blocks of dealt rows are kept in memory up to this size
 GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly: other rows are left out in each cell
 LARGEST_BATCH = 1.5  # in units of the batch size
@@ -170,8 +170,8 @@ class _Dealer:
         home, halo = (storage.vector(int(ends[-1]), kind) for ends in (bounds, halo_bounds))
         next_home, next_halo = bounds[:-1].copy(), halo_bounds[:-1].copy()
         for dealt in self._blocks():
-            _place(np.arange(dealt.start, dealt.start + len(dealt.home)), dealt.home, home, next_home)
-            _place(dealt.rows, dealt.cells, halo, next_halo)
+            home[take_places(dealt.home, next_home)] = np.arange(dealt.start, dealt.start + len(dealt.home))
+            halo[take_places(dealt.cells, next_halo)] = dealt.rows
         has_rows = np.append(True, n_home > 0)
         return LocalBatches(home, bounds[has_rows], halo, halo_bounds[has_rows])
 
@@ -189,7 +189,8 @@ class _Dealer:
 
     def _blocks(self) -> Iterator[Dealt]:
         """Yield blocks of dealt rows, in order."""
-        blocks = list(row_blocks(self._rows.n_rows, max(DEALT_ROWS, DEALT_PER_CELL * self._cells.n_cells)))
+        n_dealt = max(DEALT_ROWS, min(MOST_DEALT, DEALT_PER_CELL * self._cells.n_cells))
+        blocks = list(row_blocks(self._rows.n_rows, n_dealt))
         new = [block for block in blocks if block.start not in self._known]
         shared = replace(self._rows, values=self._engine.share(self._rows.values))
         tasks = ((BlockTask(shared, block), self._cells, self._locality.entropy) for block in new)
@@ -228,13 +229,3 @@ def deal_block(task: BlockTask, cells: Cells, entropy: Entropy) -> Dealt:
     """Deal a block of rows to cells."""
     positions = task.rows_needed()
     return cells.deal(task.rows.take(positions), task.rows.draw_lots(positions, entropy), task.block.start)
-
-
-def _place(positions: IntArray, cells: IntArray, places: IntArray, next_place: IntArray) -> None:
-    """Write positions to the next places of their cells; those of a cell stay in order."""
-    order = np.lexsort((positions, cells))
-    cells, positions = cells[order], positions[order]
-    counts = np.bincount(cells, minlength=len(next_place))
-    rank = np.arange(len(cells)) - np.repeat(np.cumsum(counts) - counts, counts)
-    places[next_place[cells] + rank] = positions
-    next_place += counts

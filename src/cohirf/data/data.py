@@ -46,19 +46,22 @@ class Setup:
     n_jobs: int | None
     make_resources: Callable[[Engine, Storage], Resources]
     locality: Locality | None = None
-    label_batches: Callable[[ActiveRows, LocalBatches, Engine], IntArray] | None = None
+    label_batches: Callable[[ActiveRows, LocalBatches, Engine, Storage], IntArray] | None = None
 
     def make_local(self, active: ActiveRows, column_means: Any, storage: Storage, engine: Engine) -> ActiveRows:
         """Return the active rows with local batches, which ``engine`` forms."""
         assert self.locality is not None
         return replace(active, batches=make_local_batches(active, self.locality, column_means, storage, engine))
 
-    def label(self, active: ActiveRows, engine: Engine) -> ActiveRows:
-        """Return the active rows with their labels, if the base method is not called on each batch."""
+    def label(self, active: ActiveRows, engine: Engine, storage: Storage) -> ActiveRows:
+        """Return the active rows with their labels, if the base method is not called on each batch.
+
+        ``storage`` is needed for this alone, and can be discarded then.
+        """
         if self.label_batches is None or not isinstance(active.batches, LocalBatches):
             return active
         started = perf_counter()
-        labels = self.label_batches(active, active.batches, engine)
+        labels = self.label_batches(active, active.batches, engine, storage)
         batches = active.batches.without_halos()
         return replace(active, labels=labels, batches=batches, label_seconds=perf_counter() - started)
 

@@ -93,7 +93,8 @@ class InMemory:
         resources = setup.make_resources(engine, storage)
         active = active_rows(values, weights)
         if setup.locality is not None:
-            active = setup.label(setup.make_local(active, self.column_means, storage, engine), resources.run_engine)
+            active = setup.make_local(active, self.column_means, storage, engine)
+            active = setup.label(active, resources.run_engine, MemoryStorage())
         return FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
 
     def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevelHere:

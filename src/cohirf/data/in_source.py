@@ -113,6 +113,6 @@ def contract_local_batches(
     storage = ScratchStorage()
     active = setup.make_local(active_rows(rows, weights), None, storage, reader)
     resources = setup.make_resources(engine, storage)
-    active = setup.label(sort_by_batch(active, storage), resources.run_engine)
+    active = setup.label(sort_by_batch(active, storage), resources.run_engine, ScratchStorage())
     first_level = FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
     return replace(first_level, in_memory=False)

@@ -195,7 +195,7 @@ class OnDask:
             shuffling, storage = ShufflingEngine(client, kept), ScratchStorage()
             resources = setup.make_resources(shuffling, storage)
             active = setup.make_local(active_rows(LazyDaskSource(kept), weights_here), None, storage, shuffling)
-            active = setup.label(active, resources.run_engine)
+            active = setup.label(active, resources.run_engine, ScratchStorage())
             first_level = FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
             first_level = replace(first_level, in_memory=False)
         return LoadedFirstLevel(**vars(first_level), chunks=self.rows.array.chunks[0])

@@ -24,7 +24,8 @@ from cohirf.data.data import DataWeights
 from cohirf.describe import describe_fit
 from cohirf.engines.local import one_thread
 from cohirf.fitting.contraction import Settled, make_contraction
-from cohirf.planning import draw_rows, plan_batches
+from cohirf.fitting.locality import are_local, choose_overlap, choose_settings, count_spanned
+from cohirf.planning import Neighbourhood, draw_rows, plan_batches
 
 WrapEngine = Callable[[Engine], Engine]
 
@@ -109,13 +110,21 @@ def settle(model: Any, screen: Screen, entropy: Entropy, *, weighted: bool) -> S
     if not isinstance(model.batch_size, str):
         return Settled(entropy, None if model.batch_size is None else int(model.batch_size))
     data = screen(entropy)
-    rows = data.rows
-    plan = plan_batches(
-        lambda size: rows.take(draw_rows(rows.n_rows, size, entropy)),
-        rows.n_rows,
-        make_contraction(model, data, Settled(entropy, None), weighted=weighted, n_batches=2),
-        **data.room(model.memory_limit, model.n_jobs),
-    )
+    n_rows = data.rows.n_rows
+    contraction = make_contraction(model, data, Settled(entropy, None), weighted=weighted, n_batches=2)
+    options = data.room(model.memory_limit, model.n_jobs)
+    read_sample: Callable[[int], Any] = partial(_draw_sample, data, entropy)
+    if are_local(model, contraction.views.method.prototype):
+        if choose_settings(data, n_rows, contraction) is not None:  # the base method is not called
+            return Settled(entropy, min(n_rows, count_spanned(data)))
+        neighbourhood = Neighbourhood(data.rows, data.column_means, entropy)
+        read_sample = neighbourhood.take
+        options |= {"overlap": choose_overlap(model, None), "n_readable": neighbourhood.n_rows}
+    plan = plan_batches(read_sample, n_rows, contraction, **options)
     if model.verbose:
         progress.say(plan.describe())
     return Settled(entropy, plan.batch_size)
+
+
+def _draw_sample(data: Data, entropy: Entropy, size: int) -> Any:
+    return data.rows.take(draw_rows(data.rows.n_rows, size, entropy))

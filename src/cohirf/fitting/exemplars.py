@@ -13,7 +13,7 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.storage import Rows
 
-BLOCK_CELLS = 2**22
+BLOCK_CELLS = 2**19
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,10 @@ def find_exemplars(rows: Any, labels: IntArray, means: Any) -> IntArray:
             continue
         own = labels[clustered]
         distances = _squared_distances(rows.take(clustered), means, own)
-        order = np.lexsort((distances, own))
-        present, first = np.unique(own[order], return_index=True)
-        best = order[first]
-        closer = distances[best] < nearest[present]
-        nearest[present[closer]] = distances[best[closer]]
-        exemplars[present[closer]] = clustered[best[closer]]
+        closer = np.flatnonzero(distances < nearest[own])  # than all rows of the blocks before
+        np.minimum.at(nearest, own[closer], distances[closer])
+        best = closer[distances[closer] == nearest[own[closer]]][::-1]  # of several, the first row is written last
+        exemplars[own[best]] = clustered[best]
     return exemplars
 
 

@@ -283,25 +283,27 @@ class Fit:
             return "all"
         return "exact" if local.is_exact and (self._one_link_is_enough(links) or len(local.halo) == 0) else "local"
 
-    def _one_link_is_enough(self, links: Links | None) -> bool:
+    def _one_link_is_enough(self, links: tuple[Links, ...]) -> bool:
         """Return whether a single row in common makes clusters of two batches one.
 
         A core row of DBSCAN in a batch is a core row of the data, and all rows of a single linkage are.
         """
-        return (links is not None and links.by_core) or links_every_row(self._prototype)
+        return (len(links) > 0 and all(part.by_core for part in links)) or links_every_row(self._prototype)
 
     def _find_parts(self, first_level: FirstLevelHere) -> IntArray | None:
         """Return a number for each leaf, the same for parts of one cluster; None if batches have nothing in common."""
         links, local, leaves = first_level.links, first_level.local, first_level.leaves
         if first_level.known is not None:
             return number_parts(first_level.known)
-        if links is None or local is None:
+        if not links or local is None:
             return None
-        taking_part = self._population.taking_part
-        positions = leaves.rows if taking_part is None else np.searchsorted(taking_part, leaves.rows)
-        home = first_level.fusions.parents[links.rows]
-        batch, one_is_enough = local.find_batches(positions), self._one_link_is_enough(links)
-        return find_parts(links, home, leaves, batch, one_is_enough=one_is_enough)
+        batch = None
+        if not self._one_link_is_enough(links):
+            taking_part = self._population.taking_part
+            batch = local.find_batches(
+                leaves.rows if taking_part is None else np.searchsorted(taking_part, leaves.rows)
+            )
+        return find_parts(links, first_level.fusions.parents, leaves, batch)
 
     @property
     def _prototype(self) -> Any:

@@ -35,9 +35,7 @@ def choose_locality(
     The first is None if batches are random, or if there is only one.
     """
     views, batch_size = contraction.views, contraction.batch_size
-    if batch_size is None or count_batches(n_rows, batch_size) == 1 or model.batches == "random":
-        return None, None
-    if model.batches == "auto" and not finds_number(views.method.prototype):
+    if batch_size is None or count_batches(n_rows, batch_size) == 1 or not are_local(model, views.method.prototype):
         return None, None
     if isinstance(views.method.prototype, Pipeline):
         raise ValueError(  # noqa: TRY004 - not a wrong type, but a wrong combination
@@ -45,14 +43,29 @@ def choose_locality(
             'Transform X before the fit, or use batches="random".'
         )
     settings = choose_settings(data, n_rows, contraction)
-    overlap = OVERLAP if settings is None else SPANNED_OVERLAP
     if settings is not None:
-        batch_size = max(batch_size, int(SPANNED_ROWS * min(1.0, math.sqrt(SPANNED_FEATURES / data.n_features))))
+        batch_size = max(batch_size, count_spanned(data))
     reach = find_reach(views.method.prototype) if _sees_everything(data, contraction) else None
-    overlap = overlap if model.overlap is None else float(model.overlap)
-    found = Locality(batch_size, overlap, reach, views.entropy)
+    found = Locality(batch_size, choose_overlap(model, settings), reach, views.entropy)
     may_miss_values = data.column_means is not None
     return found, None if settings is None else SpanningLabels(settings, found, may_miss_values)
+
+
+def are_local(model: Any, method: Any) -> bool:
+    """Return whether the batches of a model are local, if there are several; ``method`` is its base method."""
+    return model.batches == "local" or (model.batches == "auto" and finds_number(method))
+
+
+def choose_overlap(model: Any, settings: Settings | None) -> float:
+    """Return the number of rows in a halo, in multiples of the rows of its cell."""
+    if model.overlap is not None:
+        return float(model.overlap)
+    return OVERLAP if settings is None else SPANNED_OVERLAP
+
+
+def count_spanned(data: Data) -> int:
+    """Return the smallest number of rows of a batch whose spanning tree is computed."""
+    return int(SPANNED_ROWS * min(1.0, math.sqrt(SPANNED_FEATURES / data.n_features)))
 
 
 def choose_settings(data: Data, n_rows: int, contraction: Contraction) -> Settings | None:

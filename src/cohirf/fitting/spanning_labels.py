@@ -19,7 +19,7 @@ from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.local_batches import Locality, make_local_batches
 from cohirf.algorithm.runs import RunTask
-from cohirf.algorithm.storage import MemoryStorage, Rows
+from cohirf.algorithm.storage import MemoryStorage, Rows, Storage
 from cohirf.spanning.settings import Settings
 from cohirf.spanning.spanned_run import SpannedRun
 
@@ -42,23 +42,32 @@ class SpanningLabels:
     locality: Locality
     may_miss_values: bool
 
-    def __call__(self, active: ActiveRows, batches: LocalBatches, engine: Engine) -> IntArray:
-        """Return the label of each active row, -1 for noise and, as in scikit-learn, for rows with missing values."""
+    def __call__(self, active: ActiveRows, batches: LocalBatches, engine: Engine, storage: Storage) -> IntArray:
+        """Return the label of each active row, -1 for noise and, as in scikit-learn, for rows with missing values.
+
+        Edges of spanning trees are kept in ``storage``.
+        """
         complete = _find_complete(active) if self.may_miss_values else None
         if complete is None or complete.all():
-            return self._label(active, batches, engine)
+            return self._label(active, batches, engine, storage)
         labels = np.full(active.n_rows, -1, dtype=np.int32)
         if complete.any():
             rows = replace(active, index=active.at(np.flatnonzero(complete)))
             own = make_local_batches(rows, self.locality, None, MemoryStorage())
-            labels[complete] = self._label(rows, own, engine)
+            labels[complete] = self._label(rows, own, engine, storage)
         return labels
 
-    def _label(self, active: ActiveRows, batches: LocalBatches, engine: Engine) -> IntArray:
+    def _label(self, active: ActiveRows, batches: LocalBatches, engine: Engine, storage: Storage) -> IntArray:
         from cohirf.spanning.label_runs import label_runs
 
-        runs = self._span(active, batches, engine)
-        return label_runs(runs, active.n_rows, lambda rows: _read(active.values, active.at(rows)), self.settings)
+        return label_runs(
+            self._span(active, batches, engine),
+            active.n_rows,
+            len(batches.home) + len(batches.halo),
+            lambda rows: _read(active.values, active.at(rows)),
+            self.settings,
+            storage,
+        )
 
     def _span(self, active: ActiveRows, batches: LocalBatches, engine: Engine) -> Iterator[SpannedRun]:
         """Yield the spanning trees of each run; its rows are positions among the active rows."""

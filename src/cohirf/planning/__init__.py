@@ -2,7 +2,8 @@
 
 from cohirf.planning.byte_sizes import parse_bytes
 from cohirf.planning.memory import resolve_memory_limit
+from cohirf.planning.neighbourhood import Neighbourhood
 from cohirf.planning.plan import BatchPlan, plan_batches
 from cohirf.planning.probe import Probe, draw_rows
 
-__all__ = ["BatchPlan", "Probe", "draw_rows", "parse_bytes", "plan_batches", "resolve_memory_limit"]
+__all__ = ["BatchPlan", "Neighbourhood", "Probe", "draw_rows", "parse_bytes", "plan_batches", "resolve_memory_limit"]

@@ -3,12 +3,14 @@
 **Few rows.** If there are too few rows for two batches of the smallest size, they are one batch. Nothing is measured:
 there is no choice, and starting a process for measurements takes longer than the fit.
 
-**Probe.** Batches of increasing size, uniform samples of the data, are contracted in a separate process, which measures
-the time and the peak memory of each. The sizes start at the smallest useful batch, and end when the next probe would
-need more than half of the memory that a batch may use, or too much time.
+**Probe.** Batches of increasing size are contracted in a separate process, which measures the time and the peak memory
+of each. They are uniform samples of the data or, if batches are local, the rows around one row. The sizes start at the
+smallest useful batch, and end when the next probe would need more than half of the memory that a batch may use, or too
+much time.
 
 **Forecast.** Growth laws fitted to the probes predict the time and memory of a batch, up to four times the size of the
-largest probe. The levels of a fit are simulated with the share of rows that the probes left active.
+largest probe. The levels of a fit are simulated with the share of rows that the probes left active. Local batches are
+contracted only once.
 
 **Choose.** Of the batch sizes that keep the process below the limit, take the largest whose fit is expected to take at
 most twice the time of the cheapest size, or at most a minute. A larger batch shows the base method more of the density
@@ -26,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import inf
+from math import ceil, inf
 from time import perf_counter
 from typing import Any
 
@@ -139,13 +141,17 @@ class Trial:
 
 @dataclass(frozen=True)
 class Task:
-    """The planned fit: its rows, runs of the base method per batch, concurrent batches, smallest batch and memory."""
+    """The planned fit: its rows, runs of the base method per batch, concurrent batches, smallest batch and memory.
+
+    For local batches, ``overlap`` is the number of rows in their halos, in multiples of their own rows.
+    """
 
     n_rows: int
     n_runs: int
     n_jobs: int
     smallest_batch: int
     room: Room
+    overlap: float | None = None
 
 
 @dataclass(frozen=True)
@@ -169,14 +175,16 @@ def plan_batches(
     held_bytes: int | None = None,
     taken_bytes: int | None = None,
     in_processes: bool = False,
+    overlap: float | None = None,
+    n_readable: int | None = None,
 ) -> BatchPlan:
     """Choose the batch size of a fit by measuring the contraction of samples.
 
     Parameters
     ----------
     read_sample : callable
-        Takes a number of rows, and returns so many rows of the data, drawn uniformly. It is called once for each size
-        that is probed.
+        Takes a number of rows, and returns so many rows of the data that are like a batch: drawn uniformly or, for
+        local batches, neighbours. It is called once for each size that is probed.
     n_rows : int
         Number of rows of the data.
     contraction : Contraction
@@ -191,6 +199,10 @@ def plan_batches(
         Memory that the process that runs batches uses before the fit. By default the resident memory of this process.
     in_processes : bool
         Whether batches run in separate processes, each of which holds an interpreter.
+    overlap : float, optional
+        For local batches, the number of rows in their halos, in multiples of their own rows.
+    n_readable : int, optional
+        Most rows that ``read_sample`` can return, if that is not all rows.
 
     Returns
     -------
@@ -212,8 +224,10 @@ def plan_batches(
         loaded, n_features = trial.first_call(smallest)
         room = Room(memory_limit, room.taken + loaded, call(resident_bytes) if in_processes else 0)
         bytes_per_batch = room.for_batch(n_jobs)
-        probes = probe_increasing_sizes(trial.measure, smallest, n_rows, bytes_per_batch=bytes_per_batch, n_jobs=n_jobs)
-    task = Task(n_rows, contraction.views.n_runs(n_features), n_jobs, smallest, room)
+        probes = probe_increasing_sizes(
+            trial.measure, smallest, n_rows, bytes_per_batch=bytes_per_batch, n_jobs=n_jobs, most=n_readable
+        )
+    task = Task(n_rows, contraction.views.n_runs(n_features), n_jobs, smallest, room, overlap)
     candidates = list_candidates(task, BatchCost.learn(probes))
     chosen = choose(candidates, memory_limit)
     if chosen is None:
@@ -268,13 +282,17 @@ def list_candidates(task: Task, cost: BatchCost) -> list[Candidate]:
 def judge(batch_size: int, task: Task, cost: BatchCost) -> Candidate:
     """Forecast the fit with this batch size."""
     n_batches = count_batches(task.n_rows, batch_size)
+    levels = forecast_levels(task.n_rows, batch_size, cost, task.n_jobs)
+    if task.overlap is not None and n_batches > 1:
+        n_batches = ceil((1 + task.overlap) * task.n_rows / batch_size)
+        levels = Levels(2, ceil(n_batches / task.n_jobs) * cost.seconds(batch_size))  # the second one only fuses
     # A single batch runs its views in parallel, several batches run in parallel; the last level has a single batch.
     n_jobs = min(task.n_jobs, max(task.n_runs, n_batches - 1))
     batch_bytes = cost.n_bytes(min(task.n_rows, LARGEST_BATCH * batch_size))
     return Candidate(
         batch_size=batch_size,
         n_batches=n_batches,
-        levels=forecast_levels(task.n_rows, batch_size, cost, task.n_jobs),
+        levels=levels,
         peak=task.room.peak(batch_bytes, n_jobs),
         needed=task.room.peak(MARGIN * batch_bytes, n_jobs),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from cohirf.planning.forecast import MEMORY_DEGREE, TIME_DEGREE, BatchCost
 from cohirf.planning.probe import Probe
@@ -18,20 +19,32 @@ TRUSTED_PROBES = 3  # fewer probes cannot determine the three or four coefficien
 
 
 def probe_increasing_sizes(
-    measure: Callable[[int], Probe], smallest: int, n_rows: int, *, bytes_per_batch: float, n_jobs: int
+    measure: Callable[[int], Probe],
+    smallest: int,
+    n_rows: int,
+    *,
+    bytes_per_batch: float,
+    n_jobs: int,
+    most: int | None = None,
 ) -> list[Probe]:
-    """Measure batches of increasing size from ``smallest`` rows on, up to the limit of memory, time or ``n_rows``."""
+    """Measure batches of increasing size from ``smallest`` rows on, up to the limit of memory, time or rows.
+
+    There are ``n_rows`` rows, of which no more than ``most`` can be measured.
+    """
     probes = [measure(smallest)]
-    while (size := next_size(probes, n_rows, bytes_per_batch=bytes_per_batch, n_jobs=n_jobs)) is not None:
+    find_next = partial(next_size, bytes_per_batch=bytes_per_batch, n_jobs=n_jobs, most=most)
+    while (size := find_next(probes, n_rows)) is not None:
         probes.append(measure(size))
     return probes
 
 
-def next_size(probes: Sequence[Probe], n_rows: int, *, bytes_per_batch: float, n_jobs: int) -> int | None:
+def next_size(
+    probes: Sequence[Probe], n_rows: int, *, bytes_per_batch: float, n_jobs: int, most: int | None = None
+) -> int | None:
     """Return the largest size within the limits for the next probe; None if no larger size is within them."""
     last = probes[-1].n_rows
     most_seconds = PROBING_SECONDS - sum(probe.seconds for probe in probes)
-    for size in reversed(fine_sizes(SMALLEST_STEP * last, min(LARGEST_STEP * last, n_rows))):
+    for size in reversed(fine_sizes(SMALLEST_STEP * last, min(LARGEST_STEP * last, n_rows if most is None else most))):
         seconds, n_bytes = expect(probes, size)
         fit_seconds = seconds * n_rows / size / n_jobs
         if n_bytes <= MEMORY_SHARE * bytes_per_batch and seconds <= max(most_seconds, TIME_SHARE * fit_seconds):

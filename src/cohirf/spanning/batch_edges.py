@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,29 +9,10 @@ from numpy.typing import NDArray
 
 from cohirf.box_tree import build_tree
 from cohirf.spanning.boruvka_kernels import spanning_edges
+from cohirf.spanning.edges import Edges, FloatArray
 from cohirf.spanning.neighbour_kernels import nearest
 
 LIST_LENGTH = 16  # longer lists cost more than the walks through the tree that they save
-
-FloatArray = NDArray[np.float64]
-RowArray = NDArray[np.int32] | NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Edges:
-    """Edges between rows.
-
-    Attributes
-    ----------
-    one, two : array of int
-        The rows of each edge.
-    lengths : array of float
-        Euclidean distances of the rows, or weights of the edges: see the function that returns them.
-    """
-
-    one: RowArray
-    two: RowArray
-    lengths: FloatArray
 
 
 def find_edges(X: Any, min_samples: int) -> tuple[FloatArray, Edges]:

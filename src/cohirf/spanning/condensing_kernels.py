@@ -1,6 +1,9 @@
-"""Clusters in a single-linkage tree, as HDBSCAN defines them: condense the tree, select clusters, label rows.
+"""The condensed tree of HDBSCAN, grown from the lightest edge on: merge components, select clusters, label rows.
 
-Weights of merges become densities, their inverses. Clusters are numbered from the root, 0; each comes after its parent.
+Edges come in the order of their weights, in as many parts as one likes, and none is kept. A component with fewer than
+``min_cluster_size`` rows is small, and it does not matter how its rows came together. When it merges with another one,
+it joins a cluster, or the two are the beginning of one. Where two clusters merge, both end, and a new one begins: read
+from the root, a split. Weights become densities, their inverses.
 """
 
 from __future__ import annotations
@@ -10,9 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from cohirf.spanning.kruskal_kernels import size_of
+from cohirf.spanning.boruvka_kernels import root
 
-INSIDE = -1.0
+
+class Components(NamedTuple):
+    """The components of rows, by row; those that have joined a cluster are no longer merged."""
+
+    parents: Any  # as ``root`` reads them
+    sizes: Any  # number of rows, of each root
+    joined: Any  # the cluster that each root has joined, or -1
+    left_at: Any  # the density at which it did so, if that is asked for
 
 
 class Clusters(NamedTuple):
@@ -26,41 +36,76 @@ class Clusters(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def condense(left: Any, right: Any, sizes: Any, weights: Any, min_cluster_size: Any) -> Any:
-    """Return the clusters, and for each row the cluster that it leaves last and the density at which it does.
-
-    Merges are read from the last to the first, each after the one that it is part of. A merge of two large nodes is a
-    split into two clusters; a small node leaves its cluster with all its rows.
-    """
-    n_rows = len(left) + 1
-    most = 2 * (n_rows // min_cluster_size) + 1
-    births, deaths, stabilities = np.zeros(most), np.zeros(most), np.zeros(most)
-    found = Clusters(np.zeros(most, dtype=np.int32), np.zeros(most, dtype=np.int64), births, deaths, stabilities)
-    found.sizes[0], n_clusters = n_rows, 1
-    clusters, left_at = np.zeros(2 * n_rows - 1, dtype=np.int32), np.full(2 * n_rows - 1, INSIDE)  # of each node
-    for merge in range(n_rows - 2, -1, -1):
-        node = n_rows + merge
-        own, density = clusters[node], 1 / weights[merge] if weights[merge] > 0 else np.inf
-        one, two = size_of(left[merge], n_rows, sizes), size_of(right[merge], n_rows, sizes)
-        is_split = min(one, two) >= min_cluster_size
-        for child, size in ((left[merge], one), (right[merge], two)):
-            clusters[child], left_at[child] = own, left_at[node]
-            if left_at[node] == INSIDE and (is_split or size < min_cluster_size):
-                found.stabilities[own] += (density - found.births[own]) * size
-                found.deaths[own] = max(found.deaths[own], density)
-                if is_split:
-                    clusters[child] = n_clusters
-                    found.parents[n_clusters], found.sizes[n_clusters] = own, size
-                    found.births[n_clusters] = density
-                    n_clusters += 1
-                else:
-                    left_at[child] = density
-    return _first(found, n_clusters), clusters[:n_rows], left_at[:n_rows]
+def unite(parents: Any, one: Any, two: Any) -> None:
+    """Unite the components that edges connect."""
+    for edge in range(len(one)):
+        a, b = root(parents, one[edge]), root(parents, two[edge])
+        parents[max(a, b)] = min(a, b)
 
 
 @njit(cache=True, nogil=True)
-def _first(found: Any, n: Any) -> Any:
-    return Clusters(found.parents[:n], found.sizes[:n], found.births[:n], found.deaths[:n], found.stabilities[:n])
+def merge(one: Any, two: Any, weights: Any, rows: Any, found: Any, tops: Any, n_found: Any, min_size: Any) -> Any:
+    """Merge components along edges, which are sorted by weight; return the number of clusters found so far.
+
+    Until all edges are merged, the stability of a cluster is the sum of the densities at which rows leave it, births
+    are 0, and ``tops`` leads from each cluster to the one that it has become part of.
+    """
+    for edge in range(len(one)):
+        a, b = root(rows.parents, one[edge]), root(rows.parents, two[edge])
+        of_a, of_b = _cluster_of(rows, tops, a), _cluster_of(rows, tops, b)
+        if a == b or (of_a >= 0 and of_a == of_b):
+            continue
+        density = 1 / weights[edge] if weights[edge] > 0 else np.inf
+        if of_a < 0 and of_b < 0:
+            if rows.sizes[a] + rows.sizes[b] < min_size:
+                rows.parents[max(a, b)] = min(a, b)
+                rows.sizes[min(a, b)] = rows.sizes[a] + rows.sizes[b]
+            else:
+                found.sizes[n_found] = 0
+                join(rows, found, a, n_found, density)
+                join(rows, found, b, n_found, density)
+                n_found += 1
+        elif of_a < 0:
+            join(rows, found, a, of_b, density)
+        elif of_b < 0:
+            join(rows, found, b, of_a, density)
+        else:
+            found.sizes[n_found], found.deaths[n_found] = found.sizes[of_a] + found.sizes[of_b], density
+            found.stabilities[n_found] = density * found.sizes[n_found]
+            for cluster in (of_a, of_b):
+                found.births[cluster], found.parents[cluster], tops[cluster] = density, n_found, n_found
+            n_found += 1
+    return n_found
+
+
+@njit(cache=True, nogil=True)
+def _cluster_of(rows: Any, tops: Any, component: Any) -> Any:
+    """Return the cluster that a component is part of, or -1."""
+    cluster = rows.joined[component]
+    return root(tops, cluster) if cluster >= 0 else cluster
+
+
+@njit(cache=True, nogil=True)
+def join(rows: Any, found: Any, component: Any, cluster: Any, density: Any) -> None:
+    """Let a small component join a cluster: read from the root, it leaves it."""
+    rows.joined[component] = cluster
+    if len(rows.left_at) > 0:
+        rows.left_at[component] = density
+    found.sizes[cluster] += rows.sizes[component]
+    found.stabilities[cluster] += density * rows.sizes[component]
+    found.deaths[cluster] = max(found.deaths[cluster], density)
+
+
+@njit(cache=True, nogil=True)
+def from_root(found: Any, n: Any) -> Any:
+    """Return the ``n`` clusters of a whole tree, numbered from the root, 0, so that each comes after its parent."""
+    last = n - 1
+    stabilities = found.stabilities[:n] - np.where(found.births[:n] > 0, found.births[:n] * found.sizes[:n], 0)
+    parents = last - found.parents[:n]
+    parents[last] = 0
+    return Clusters(
+        parents[::-1], found.sizes[:n][::-1], found.births[:n][::-1], found.deaths[:n][::-1], stabilities[::-1]
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -111,24 +156,25 @@ def _lowest_above(found: Any, cluster: Any, epsilon: Any, allow_root: Any) -> An
 
 
 @njit(cache=True, nogil=True)
-def labels_of_rows(found: Any, is_selected: Any, clusters: Any, left_at: Any, epsilon: Any) -> Any:
-    """Return the label of each row, -1 for noise; selected clusters are numbered in the order of their first rows."""
-    selected = np.full(len(is_selected), -1, dtype=np.int32)  # the selected cluster that each cluster is in
-    for cluster in range(len(is_selected)):
+def label_rows(found: Any, is_selected: Any, rows: Any, epsilon: Any, labels: Any) -> None:
+    """Write the label of each row, -1 for noise; selected clusters are numbered in the order of their first rows."""
+    last = len(is_selected) - 1
+    selected = np.full(last + 1, -1, dtype=np.int32)  # the selected cluster that each cluster is in
+    for cluster in range(last + 1):
         if is_selected[cluster]:
             selected[cluster] = cluster
         elif cluster > 0:
             selected[cluster] = selected[found.parents[cluster]]
     # If the root is selected, it is the only one, and rows that leave it early are noise.
-    threshold = 0.0 if not is_selected[0] else 1 / epsilon if epsilon > 0 else found.deaths[0]
-    labels = np.full(len(clusters), -1, dtype=np.int32)
-    numbers = np.full(len(is_selected), -1, dtype=np.int32)
+    threshold = 1 / epsilon if epsilon > 0 else found.deaths[0]
+    numbers = np.full(last + 1, -1, dtype=np.int32)
     n_labels = 0
-    for row in range(len(clusters)):
-        cluster = selected[clusters[row]]
-        if cluster >= 0 and left_at[row] >= threshold:
+    for row in range(len(labels)):
+        component = root(rows.parents, row)
+        cluster = selected[last - rows.joined[component]]
+        labels[row] = -1
+        if cluster > 0 or (cluster == 0 and rows.left_at[component] >= threshold):
             if numbers[cluster] < 0:
                 numbers[cluster] = n_labels
                 n_labels += 1
             labels[row] = numbers[cluster]
-    return labels

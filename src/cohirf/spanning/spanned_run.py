@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.spanning.edges import Edges
+
 
 @dataclass(frozen=True)
 class SpannedRun:
@@ -38,6 +40,11 @@ class SpannedRun:
     def __sizeof__(self) -> int:
         """Return its bytes, by which Dask decides what stays in memory."""
         return object.__sizeof__(self) + sum(sys.getsizeof(getattr(self, field.name)) for field in fields(self))
+
+    @property
+    def edges(self) -> Edges:
+        """The edges of the trees, with the distances of their rows."""
+        return Edges(self.one, self.two, self.lengths)
 
     @property
     def rows_in(self) -> int:
