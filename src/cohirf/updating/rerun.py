@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from cohirf import progress
 from cohirf.algorithm.grouping import IntArray
 from cohirf.summary.numbers import Overlap
 from cohirf.summary.summary import Summary
@@ -57,5 +58,7 @@ def rerun(model: Any, transition: Transition) -> dict[str, Any]:
         attributes, labels, results = fit_sample(model, after)
     overlap = Overlap.of(transition.before, labels[transition.now], transition.sizes)
     numbered = number_clusters(attributes, labels, overlap, transition)
+    if model.verbose:
+        progress.say(str(numbered.changes))
     summary = replace(after, labels=numbered.labels, next_number=numbered.next_number, results=results)
     return {**attributes, "changes_": numbered.changes, "_summary": summary}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.storage import Rows
 from cohirf.data import Data
 from cohirf.fitting import Fitted, fit_data
+from cohirf.scratch import ScratchStorage
 from cohirf.summary.leaves import Leaves
 from cohirf.summary.row_map import FittedPart, RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
@@ -48,7 +50,10 @@ def summarize_fit(model: Any, data: Data, fitted: Fitted) -> Summary | None:
         return Summary(**common, leaves=None, row_map=RowMap(), pending=pending, batches=Batches.none(0), labels=labels)
     if not kind.is_told:
         return None
-    own = Leaves.of_survivors(leaves, _take_leaves(model, data, leaves), 0, np.zeros(len(leaves.rows)))
+    values = _take_leaves(model, data, leaves)
+    if isinstance(values, np.memmap):  # what grows with the data is on disk
+        leaves = replace(leaves, means=ScratchStorage().store(leaves.means))
+    own = Leaves.of_survivors(leaves, values, 0, np.zeros(len(leaves.rows)))
     absorbed_at = attributes.get("_absorbed_at")
     part = FittedPart(
         attributes["parents_"],
