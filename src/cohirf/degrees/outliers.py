@@ -1,8 +1,8 @@
 """Outlier scores: the distance of a row to the nearest landmarks, relative to what is usual there and everywhere.
 
 A distance over that of the landmarks around it finds rows beside a dense cluster, but outliers that are each other's
-neighbours look usual. A distance over that of all landmarks finds these, but not those beside a dense cluster. The score
-is the geometric mean of the two ratios, which measured at least nearly as well as the better one on all data sets.
+neighbours look usual. A distance over that of all landmarks finds these, but not rows beside a dense cluster. The score
+is the geometric mean of the two ratios: on each data set, it lost little against the better one.
 """
 
 from __future__ import annotations
