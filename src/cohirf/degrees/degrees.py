@@ -115,6 +115,11 @@ def score_own_rows(model: Any) -> Floats:
     return degrees_of(model).outliers.of_landmarks
 
 
+def apply_to_relevant(model: Any, X: Any) -> Any:
+    """Return the relevant features of rows, with missing cells filled."""
+    return select_relevant(fill_missing(X, model._column_means), model.relevant_features_)
+
+
 def _reading(model: Any) -> dict[str, Any]:
     return {"relevant": model.relevant_features_, "column_means": model._column_means}
 

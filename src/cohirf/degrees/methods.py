@@ -1,4 +1,4 @@
-"""Methods of a fitted model that rate rows: membership, outlier scores."""
+"""Methods of a fitted model that rate rows: membership, outlier scores, drift."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf.degrees.degrees import find_membership, score_own_rows, score_rows
+from cohirf.degrees.drift import Drift, find_drift
 
 
 class DegreesMixin:
@@ -88,3 +89,40 @@ class DegreesMixin:
         """
         check_is_fitted(self, "n_clusters_")
         return score_own_rows(self)
+
+    def drift(self, X: Any) -> Drift:
+        """Say whether new rows look like those of the model: rows outside, shares of clusters, features that moved.
+
+        Nothing is changed in the model. A finding must be large enough to matter and larger than chance explains, so a
+        fresh sample of the same data raises no alarm; the attributes of the result have the thresholds. What a cluster
+        consists of can change without drift in its share or in single features: only rows outside show that.
+
+        Parameters
+        ----------
+        X : array, table, CSR matrix or source, shape (n_samples, n_features)
+            The new rows. A source is read block by block.
+
+        Returns
+        -------
+        drift : Drift
+            Figures and a verdict in words.
+
+        See Also
+        --------
+        partial_fit : Adds the new rows to the model.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from cohirf import CoHiRF
+        >>> X, y = make_blobs(4000, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+        >>> model = CoHiRF(n_clusters=3, random_state=0).fit(X[:2000])
+        >>> model.drift(X[2000:]).verdict
+        'the new rows look like those of the model'
+        >>> fewer = X[2000:][(y[2000:] != 2) | (X[2000:, 1] < 8)]
+        >>> drift = model.drift(fewer)
+        >>> drift.has_drifted
+        True
+        """
+        check_is_fitted(self, "n_clusters_")
+        return find_drift(self, X)
