@@ -10,8 +10,9 @@ parts. In every index, noise counts as one cluster.
 
 K-Means is told the number of classes, and has batches of 500 rows; it does not know more, and keeps groups of rows.
 DBSCAN has ``min_samples=5`` and twice the median distance to the fifth neighbour as radius, HDBSCAN has
-``min_cluster_size=15``. Models of these two keep 32,768 rows; ``--kept`` sets another number, to see what a sample
-loses. Nothing is tuned. Data sets have at most 10,000 rows, in random order; features are standardised.
+``min_cluster_size=15``. Models of these two keep 32,768 rows; ``--kept`` sets another number, to see what is lost if
+some rows stand for all. Nothing is tuned. Data sets have at most 10,000 rows, in random order; features are
+standardised.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cohirf.algorithm.batches import Run, count_batches, cut_at_chunks, cut_into_runs, split_into_batches
+from cohirf.algorithm.batches import EqualBlocks, Run, count_batches, cut_at_chunks, cut_into_runs, split_into_batches
 
 
 @pytest.mark.parametrize(
@@ -136,3 +136,15 @@ def test_rows_of_a_run_may_be_some_of_the_active_ones():
         ([12], [9]),
     ]
     assert Run(np.array([0, 2]), np.array([], int), start=3).rows == slice(3, 5)
+
+
+@pytest.mark.parametrize("cuts", [[0], [0, 2], [0, 1, 2]])
+def test_equal_blocks_are_numbered_on_from_those_before(cuts):
+    blocks = EqualBlocks(3, 4, first_number=7)
+    runs = list(blocks.runs(np.array(cuts)))
+    assert [run.first_batch for run in runs] == [7 + cut for cut in cuts]
+    rows = [run.start + offsets for run in runs for offsets, held in run.batches() if len(held) == 0]
+    assert np.concatenate(rows).tolist() == list(range(12))
+    assert [len(block) for block in rows] == [4, 4, 4]
+    assert blocks.starts.tolist() == [0, 4, 8]
+    assert len(blocks.held_aside) == 0

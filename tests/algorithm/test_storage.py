@@ -11,6 +11,7 @@ from cohirf.algorithm.storage import (
     RowsReadOnce,
     RowsWithFeatures,
     SomeRows,
+    StackedRows,
     is_in_memory,
     take_in_order,
 )
@@ -85,3 +86,14 @@ def test_rows_of_rows_in_memory_are_in_memory():
 
 def test_without_blocks_there_are_no_rows():
     assert MemoryStorage().gather().rows() is None
+
+
+@pytest.mark.parametrize("rows", [[0, 1], [3, 5], [1, 2, 4]], ids=["first", "second", "both"])
+def test_stacked_rows_are_those_of_one_set_and_then_of_another(rows):
+    X = np.arange(14).reshape(7, 2)
+    for kind in (np.asarray, sparse.csr_array):
+        stacked = StackedRows(ArrayRows(kind(X[:4])), ArrayRows(kind(X[4:])), 6, start=1)
+        assert stacked.n_rows == 6
+        assert stacked.in_memory
+        found = stacked.take(np.array(rows))
+        np.testing.assert_array_equal(found.toarray() if sparse.issparse(found) else found, X[np.array(rows) + 1])

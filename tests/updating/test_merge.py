@@ -68,7 +68,7 @@ def test_density_models_are_merged_by_their_rows(monkeypatch):
     assert merge(sites).hierarchy_ == whole.hierarchy_
     monkeypatch.setattr(settings, "KEPT_ROWS", 400)
     model = merge(sites)
-    assert model._summary.n_leaves == 400
+    assert model._summary.n_leaves <= 400
     assert model._summary.leaves.sizes.sum() == 900
     check(model, CRESCENTS)
 

@@ -10,6 +10,8 @@ from sklearn.mixture import GaussianMixture
 
 from cohirf import CoHiRF, FusionHierarchy, open_source
 from cohirf.updating import settings
+from cohirf.updating.keep_rows import count_fewer
+from cohirf.updating.thinning import find_cells
 
 BLOBS, CLASSES = make_blobs(600, n_features=5, centers=4, random_state=0)
 MOONS, CRESCENTS = make_moons(1200, noise=0.05, random_state=0)
@@ -150,35 +152,65 @@ def test_medoids_and_exemplars_are_rows_of_their_cluster():
 
 
 class TestThinned:
-    """A density method, of which at most 400 rows are kept."""
+    """Density methods, of which at most 400 rows are kept, if these are a random sample."""
 
     @pytest.fixture(autouse=True)
     def few_rows(self, monkeypatch):
         monkeypatch.setattr(settings, "KEPT_ROWS", 400)
 
-    @pytest.mark.parametrize("estimator", [DBSCAN(0.15), HDBSCAN(min_cluster_size=15, copy=True)])
-    def test_a_sample_stands_for_all_rows(self, estimator):
+    hdbscan = HDBSCAN(min_cluster_size=15, copy=True)
+
+    @pytest.mark.parametrize("estimator", [DBSCAN(0.2), hdbscan], ids=["cells", "sample"])
+    def test_some_rows_stand_for_all(self, estimator):
         model = in_parts(CoHiRF(estimator, random_state=0), MOONS, 6)
-        summary = model._summary
-        assert summary.n_leaves == 400
-        assert summary.leaves.sizes.sum() == len(MOONS)
-        np.testing.assert_array_equal(summary.leaves.values, MOONS[summary.leaves.rows])
+        leaves = model._summary.leaves
+        assert len(leaves) <= 400
+        assert leaves.sizes.sum() == len(MOONS)
+        np.testing.assert_array_equal(leaves.values, MOONS[leaves.rows])
+        found = model._summary.row_map.find_leaves(np.arange(len(MOONS)))
+        np.testing.assert_array_equal(np.bincount(found), leaves.sizes)
         assert adjusted_rand_score(model.labels_, CRESCENTS) > 0.99
         check_hierarchy(model)
 
-    def test_the_sample_does_not_depend_on_how_rows_are_divided_into_updates(self):
-        rows = [in_parts(CoHiRF(DBSCAN(0.15), random_state=0), MOONS, n)._summary.leaves.rows for n in (1, 4)]
-        np.testing.assert_array_equal(*rows)
+    @pytest.mark.parametrize("estimator", [DBSCAN(0.2), hdbscan], ids=["cells", "sample"])
+    def test_they_do_not_depend_on_how_rows_are_divided_into_updates(self, estimator):
+        one, other = (in_parts(CoHiRF(estimator, random_state=0), MOONS, n)._summary for n in (1, 4))
+        np.testing.assert_array_equal(one.leaves.rows, other.leaves.rows)
+        assert one.cell_side == other.cell_side
 
-    def test_rows_that_are_not_kept_have_joined_the_nearest_one_at_once(self):
-        model = CoHiRF(DBSCAN(0.15), random_state=0).partial_fit(MOONS)
-        kept = model._summary.leaves.values
-        distance = np.linalg.norm(MOONS[:, None] - kept[None], axis=2)
+    def test_rows_of_a_cell_are_within_half_of_the_radius(self):
+        model = in_parts(CoHiRF(DBSCAN(0.2), random_state=0), MOONS, 3)
+        found = model._summary.row_map.find_leaves(np.arange(len(MOONS)))
+        assert np.linalg.norm(MOONS - model._summary.leaves.values[found], axis=1).max() <= 0.1
+
+    def test_cells_are_as_small_as_the_number_of_rows_allows(self):
+        model = in_parts(CoHiRF(DBSCAN(0.6), random_state=0), MOONS, 3)
+        n_kept = model._summary.n_leaves
+        finer = find_cells(MOONS, model._summary.cell_side / 2)[0]
+        assert n_kept <= 400 < len(finer)
+
+    def test_more_rows_are_kept_if_the_largest_cells_are_more(self):
+        model = in_parts(CoHiRF(DBSCAN(0.06), random_state=0), MOONS, 3)
+        assert model._summary.n_leaves > 400
+        whole = CoHiRF(DBSCAN(0.06), random_state=0).fit(MOONS)
+        assert adjusted_rand_score(model.labels_, whole.labels_) > 0.9
+
+    def test_rows_that_are_not_in_the_sample_have_joined_the_nearest_one(self):
+        model = CoHiRF(self.hdbscan, random_state=0).partial_fit(MOONS)
+        distance = np.linalg.norm(MOONS[:, None] - model._summary.leaves.values[None], axis=2)
         found = model._summary.row_map.find_leaves(np.arange(len(MOONS)))
         np.testing.assert_array_equal(distance.argmin(axis=1), found)
 
-    def test_levels_begin_with_the_sample(self):
-        model = in_parts(CoHiRF(DBSCAN(0.15), random_state=0), MOONS, 3)
+    def test_a_sample_counts_fewer_rows_but_not_too_few(self):
+        model = CoHiRF(HDBSCAN(min_cluster_size=100, min_samples=8, copy=True), min_cluster_size=30)
+        lowered = count_fewer(model, 0.3)
+        assert (lowered.estimator.min_cluster_size, lowered.estimator.min_samples) == (30, 5)
+        assert lowered.min_cluster_size == 9
+        assert model.estimator.min_cluster_size == 100
+        assert count_fewer(CoHiRF(HDBSCAN(min_cluster_size=4, copy=True)), 0.1).estimator.min_cluster_size == 4
+
+    def test_levels_begin_with_the_rows_that_stay(self):
+        model = in_parts(CoHiRF(self.hdbscan, random_state=0), MOONS, 3)
         assert [record.level for record in model.diagnostics_] == list(range(1, model.n_iter_ + 1))
         assert (model.diagnostics_[0].kind, model.diagnostics_[0].rows_out) == ("sampled", 400)
 
@@ -216,3 +248,46 @@ def test_missing_values_are_filled_alike_in_all_updates():
     X[::7, 2] = np.nan
     whole = CoHiRF(HDBSCAN(copy=True), random_state=0).fit(X)
     assert_equal_models(in_parts(CoHiRF(HDBSCAN(copy=True), random_state=0), X, 3), whole)
+
+
+class TestManyGroups:
+    """Groups are contracted again if there are many."""
+
+    @pytest.fixture(autouse=True)
+    def few_groups(self, monkeypatch):
+        monkeypatch.setattr("cohirf.updating.blocks.MAX_GROUPS", 80)
+
+    def model(self, **options):
+        parameters = {"estimator": KMeans(4, n_init=1), "batch_size": 40, "n_views": 2, "random_state": 0}
+        return CoHiRF(**parameters | options)
+
+    @pytest.mark.parametrize("options", [{}, {"max_features": 0.5}, {"medoid_weights": False}], ids=str)
+    def test_their_number_stays_small_and_they_stand_for_all_rows(self, options):
+        model = in_parts(self.model(**options), BLOBS, 5)
+        leaves = model._summary.leaves
+        assert leaves.heights.max() >= 2
+        assert np.bincount(leaves.heights).max() < 80
+        assert leaves.sizes.sum() + model._summary.pending.n_rows == len(BLOBS)
+        np.testing.assert_array_equal(leaves.values, BLOBS[leaves.rows])
+        leaf = model._summary.row_map.find_leaves(np.arange(model._summary.row_map.n_rows))
+        for number in range(len(leaves)):
+            np.testing.assert_allclose(leaves.means[number], BLOBS[: len(leaf)][leaf == number].mean(axis=0))
+        check_hierarchy(model)
+
+    def test_they_do_not_depend_on_how_rows_are_divided_into_updates(self):
+        one, other = (in_parts(self.model(), BLOBS, n_parts) for n_parts in (1, 6))
+        assert_equal_models(one, other)
+        np.testing.assert_array_equal(one._summary.leaves.rows, other._summary.leaves.rows)
+
+    def test_groups_of_a_fit_are_contracted_too(self):
+        model = self.model().fit(BLOBS[:400])
+        assert len(model._summary.leaves) > 80
+        model.partial_fit(BLOBS[400:])
+        assert np.bincount(model._summary.leaves.heights).max() < 80
+        assert adjusted_rand_score(model.labels_, CLASSES) == 1.0
+        check_hierarchy(model)
+
+
+def test_an_automatic_batch_size_is_not_that_of_few_first_rows():
+    model = CoHiRF(KMeans(4, n_init=1), batch_size="auto", n_views=2, random_state=0)
+    assert in_parts(model, BLOBS, 6)._summary.batch_size is None

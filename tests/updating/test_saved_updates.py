@@ -1,7 +1,9 @@
 """A model with updates is saved with all that later updates need, and models of the former format load."""
 
 import json
+import os
 import pickle
+import signal
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from cohirf.durable.files import write_new_file
 from cohirf.saving import ModelFileError
 from cohirf.saving.manifest import digest_line
 from cohirf.updating import settings
+from systems import posix_only
 
 BLOBS, _ = make_blobs(400, n_features=4, centers=3, random_state=0)
 MOONS, _ = make_moons(600, noise=0.05, random_state=0)
@@ -73,6 +76,37 @@ def test_a_loaded_model_is_saved_byte_by_byte_as_before(model_and_rows, tmp_path
 def test_a_model_is_pickled_with_what_updates_need(model_and_rows):
     model, X = model_and_rows
     assert_same_results(update(pickle.loads(pickle.dumps(model)), X), update(model, X))
+
+
+def update_and_die(path, call):
+    """Load, update and save a model in a process of its own, which is killed in the given call of fsync."""
+    child = os.fork()
+    if child == 0:
+        calls = []
+
+        def kill(descriptor):
+            calls.append(descriptor)
+            if len(calls) == call:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        os.fsync = kill
+        load(path).partial_fit(BLOBS[200:]).save(path, overwrite=True)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+@posix_only
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize(("call", "n_rows"), [(1, 200), (12, 200), (33, 400)], ids=["begun", "half", "replaced"])
+def test_an_update_that_is_killed_leaves_the_model_before_or_after_it(call, n_rows, tmp_path):
+    before = CoHiRF(KMeans(3, n_init=1), batch_size=60, n_views=2, random_state=0).partial_fit(BLOBS[:200])
+    before.save(tmp_path / "model")
+    n_files = len(list((tmp_path / "model").iterdir()))
+    update_and_die(tmp_path / "model", call if call < n_files else n_files + 2)
+    left = load(tmp_path / "model")
+    assert len(left.labels_) == n_rows
+    after = before if n_rows == 200 else before.partial_fit(BLOBS[200:])
+    assert_same_results(left, after)
 
 
 def rewrite(path, **changes):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cohirf.durable.arrays import Arrays
-from cohirf.durable.json_text import require_count, require_keys
+from cohirf.durable.json_text import require_count, require_keys, require_number
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.summary.leaves import Leaves
 from cohirf.summary.numbers import Changes
@@ -18,7 +18,7 @@ from cohirf.summary.summary import Batches, Pending, Summary
 
 COUNTED = ("grown", "shrunk", "born", "from_noise")
 LISTED = ("merged", "split")
-OF_LEAVES = ("rows", "sizes", "first_rows", "stability", "lots")
+OF_LEAVES = ("rows", "sizes", "first_rows", "stability", "lots", "heights")
 
 BuildMatrix = Callable[[str, int, int], Any]  # from name, number of rows and number of columns
 
@@ -29,10 +29,12 @@ class SummaryEntry:
 
     Attributes
     ----------
-    entropy, batch_size, n_seen, next_number, update_rows
+    entropy, batch_size, n_seen, next_number, update_rows, cell_side
         As in ``Summary``.
     n_contracted : int
         Number of rows that are not pending.
+    n_again : tuple of int
+        As in ``Batches``.
     pending_are_landmarks : bool
         Whether the pending rows are the landmarks, and not stored again.
     """
@@ -42,7 +44,9 @@ class SummaryEntry:
     n_seen: int
     next_number: int
     update_rows: tuple[int, ...]
+    cell_side: float
     n_contracted: int
+    n_again: tuple[int, ...]
     pending_are_landmarks: bool
 
 
@@ -57,7 +61,9 @@ def describe_summary(model: Any) -> dict[str, Any] | None:
         "n_seen": summary.n_seen,
         "next_number": summary.next_number,
         "update_rows": list(summary.update_rows),
+        "cell_side": summary.cell_side,
         "n_contracted": summary.row_map.n_rows,
+        "n_again": list(summary.batches.n_again),
         "pending_are_landmarks": are_landmarks(model),
     }
 
@@ -69,8 +75,8 @@ def are_landmarks(model: Any) -> bool:
 
 def parse_summary(content: Any) -> SummaryEntry:
     """Return what the manifest says about a summary; raise if it is not valid."""
-    names = ("entropy", "batch_size", "n_seen", "next_number", "update_rows", "n_contracted", "pending_are_landmarks")
-    content = require_keys(content, set(names), "summary")
+    names = {"entropy", "batch_size", "n_seen", "next_number", "update_rows", "n_contracted", "n_again", "cell_side"}
+    content = require_keys(content, names | {"pending_are_landmarks"}, "summary")
     if not isinstance(content["pending_are_landmarks"], bool):
         raise TypeError("pending_are_landmarks must be true or false")
     batch_size = content["batch_size"]
@@ -82,7 +88,9 @@ def parse_summary(content: Any) -> SummaryEntry:
         require_count(content["n_seen"], "n_seen"),
         require_count(content["next_number"], "next_number"),
         _require_counts(content["update_rows"], "update_rows"),
+        require_number(content["cell_side"], "cell_side"),
         require_count(content["n_contracted"], "n_contracted"),
+        _require_counts(content["n_again"], "n_again"),
         content["pending_are_landmarks"],
     )
 
@@ -164,10 +172,11 @@ def build_summary(
         leaves=leaves,
         row_map=row_map,
         pending=pending,
-        batches=_build_batches(arrays),
+        batches=_build_batches(arrays, entry.n_again),
         labels=of_leaves,
         next_number=entry.next_number,
         update_rows=entry.update_rows,
+        cell_side=entry.cell_side,
     )
 
 
@@ -197,10 +206,10 @@ def _build_part(arrays: Arrays, hierarchy: FusionHierarchy, leaves: Leaves, n_co
     return FittedPart(parents, absorbed_at, stability, leaves.rows, np.arange(len(leaves.rows)))
 
 
-def _build_batches(arrays: Arrays) -> Batches:
+def _build_batches(arrays: Arrays, n_again: tuple[int, ...]) -> Batches:
     if "batch_sizes" not in arrays:
         return Batches.none(0)
-    return Batches(arrays["batch_sizes"], arrays["batch_costs"], arrays["batch_tally"])
+    return Batches(arrays["batch_sizes"], arrays["batch_costs"], arrays["batch_tally"], n_again)
 
 
 def _require_counts(content: Any, what: str) -> tuple[int, ...]:

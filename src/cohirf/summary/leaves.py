@@ -12,6 +12,7 @@ from scipy import sparse
 
 from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.merge_tree import Groups
 from cohirf.algorithm.runs import Survivors
 
 
@@ -37,6 +38,8 @@ class Leaves:
         Stability of each row that stands for a group, at the first level; NaN if the level did not cluster it.
     lots : array of float
         A random number for each of these rows. Of too many rows, those with the lowest numbers are kept.
+    heights : array of int
+        How often the rows of each group were contracted.
     """
 
     rows: IntArray
@@ -48,6 +51,7 @@ class Leaves:
     is_noise: NDArray[np.bool_]
     stability: NDArray[np.float32]
     lots: NDArray[np.float64]
+    heights: IntArray
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -79,6 +83,7 @@ class Leaves:
             is_noise=np.zeros(n_rows, dtype=bool),
             stability=np.full(n_rows, np.nan, dtype=np.float32),
             lots=lots,
+            heights=np.zeros(n_rows, dtype=np.int32),
         )
 
     @classmethod
@@ -94,6 +99,7 @@ class Leaves:
             is_noise=survivors.is_noise,
             stability=survivors.stability,
             lots=lots,
+            heights=np.ones(len(survivors.rows), dtype=np.int32),
         )
 
     @classmethod
@@ -104,7 +110,7 @@ class Leaves:
             return parts[0]
         weighted = any(part.weights is not None for part in parts)
         without = [part.means for part in parts if part.means is None]
-        columns = ("rows", "sizes", "first_rows", "is_noise", "stability", "lots")
+        columns = ("rows", "sizes", "first_rows", "is_noise", "stability", "lots", "heights")
         return cls(
             **{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns},
             values=stack([part.values for part in parts]),
@@ -124,6 +130,23 @@ class Leaves:
             is_noise=self.is_noise[index],
             stability=self.stability[index],
             lots=self.lots[index],
+            heights=self.heights[index],
+        )
+
+    def joined(self, kept: IntArray, label: IntArray, height: int) -> Leaves:
+        """Return the groups at the positions ``kept``, which all groups with their label have joined."""
+        n_kept = len(kept)
+        groups = Groups(self.means, self.mass).merged(label, n_kept)
+        first_rows = np.full(n_kept, np.iinfo(np.int64).max)
+        np.minimum.at(first_rows, label, self.first_rows)
+        return replace(
+            self.take(kept),
+            means=groups.means,
+            sizes=np.bincount(label, weights=self.sizes, minlength=n_kept).astype(np.int64),
+            first_rows=first_rows,
+            weights=None if self.weights is None else groups.mass,
+            is_noise=np.zeros(n_kept, dtype=bool),
+            heights=np.full(n_kept, height, dtype=np.int32),
         )
 
     def shifted(self, n_rows: int) -> Leaves:

@@ -177,6 +177,7 @@ class RowMap:
         found = [
             part.find_leaves(rows[first:last] - start)
             for part, start, first, last in zip(self.parts, self.starts, bounds, bounds[1:], strict=False)
+            if first < last
         ]
         return np.concatenate([np.empty(0, dtype=np.int64), *found])
 

@@ -57,11 +57,14 @@ class Batches:
         Their figures, as in ``ContractedBatch``.
     tally : array of float, shape (2, n_features)
         Sums over their views, as in ``FeatureTally``.
+    n_again : tuple of int
+        Number of batches of groups that were contracted again: of groups of height 1, of height 2, and so on.
     """
 
     sizes: IntArray
     costs: NDArray[np.float64]
     tally: NDArray[np.float64]
+    n_again: tuple[int, ...] = ()
 
     def without(self, n_rows: int) -> Batches:
         """Return the batches after so many of their rows have left; which of the batches had these is not known."""
@@ -124,6 +127,8 @@ class Summary:
         The next number for a new cluster.
     update_rows : tuple of int
         Number of rows of each update so far; a fit is the first one.
+    cell_side : float
+        If leaves are the first rows of cells, the side of these; 0 if leaves are something else.
     results : LeafResults or None
         Results from which those of all rows follow; None if the model has these.
     """
@@ -138,6 +143,7 @@ class Summary:
     labels: IntArray
     next_number: int
     update_rows: tuple[int, ...]
+    cell_side: float = 0.0
     results: LeafResults | None = None
 
     @property

@@ -3,6 +3,9 @@
 A block has as many rows as a batch. Rows that do not fill a block are pending: they take part in the upper levels as
 they are, like the rows that a fit holds aside, and are contracted as soon as there are enough. So the result depends on
 the rows and their order, but not on how they were divided into updates.
+
+Groups of rows are contracted again as soon as there are many. So the number of groups, and with it the cost of an
+update, grows with the logarithm of the number of rows at most.
 """
 
 from __future__ import annotations
@@ -17,25 +20,34 @@ from cohirf.algorithm.batches import EqualBlocks
 from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.feature_tally import FeatureTally
 from cohirf.algorithm.first_level import FirstLevelHere
+from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
+from cohirf.algorithm.levels import ActiveRows, Resources, contract_level
 from cohirf.algorithm.storage import MemoryStorage, Storage
-from cohirf.data import Data
+from cohirf.data import Data, InMemory
+from cohirf.engines import LocalEngine
 from cohirf.fitting import Fit
 from cohirf.fitting.begin import watch_engine
 from cohirf.fitting.contraction import FEW_BATCHES, Settled, make_contraction
+from cohirf.fitting.goal import MAX_GROUPS
 from cohirf.fitting.new_rows import select_relevant
 from cohirf.scratch import ScratchStorage
 from cohirf.summary.leaves import Leaves, stack
 from cohirf.summary.row_map import LOOKED_UP, Part
 from cohirf.summary.summary import Batches, Pending, Summary
+from cohirf.updating.climb import relevant_means, upper_mass
 from cohirf.updating.settings import stack_weights
 
+MAX_HEIGHT = 20  # groups that were contracted so often stay as they are
 
-def add_rows(model: Any, summary: Summary, data: Data, weights: Mass | None, size: int) -> Summary:
+
+def add_rows(model: Any, summary: Summary, data: Data, weights: Mass | None, size: int) -> tuple[Summary, IntArray]:
     """Return the summary with the rows of the data: contracted as far as they fill blocks of a size, or pending.
 
-    The rows that were pending come first. The model must know the relevant features and the means of columns.
+    The rows that were pending come first. The model must know the relevant features and the means of columns. Also
+    returns where each leaf is now.
     """
+    n_leaves = summary.n_leaves
     pending, n_new = summary.pending, data.rows.n_rows
     n_before, n_all = pending.n_rows, pending.n_rows + n_new
     values = data.take(np.arange(0)) if pending.values is None else pending.values
@@ -48,7 +60,60 @@ def add_rows(model: Any, summary: Summary, data: Data, weights: Mass | None, siz
         start += n_section * size
     parts = [values[min(start, n_before) :], data.take(np.arange(max(start - n_before, 0), n_new))]
     left = Pending(stack(parts), None if joined is None else joined[start:], np.zeros(n_all - start))
-    return replace(summary, pending=left, n_seen=summary.n_seen + n_new)
+    summary, now = contract_again(model, replace(summary, pending=left, n_seen=summary.n_seen + n_new), size)
+    return summary, now[:n_leaves]
+
+
+def contract_again(model: Any, summary: Summary, size: int) -> tuple[Summary, IntArray]:
+    """Contract groups in blocks of a size, while there are many of the same height; return where each leaf is now."""
+    now: IntArray = np.arange(summary.n_leaves)
+    n_many = max(1, MAX_GROUPS // size) * size
+    for height in range(1, MAX_HEIGHT):
+        while summary.leaves is not None:
+            some = np.flatnonzero(summary.leaves.heights == height)[:n_many]
+            if len(some) < n_many:
+                break
+            summary, moved = _contract_groups(model, summary, summary.leaves, some, height, size)
+            now = moved[now]
+    return summary, now
+
+
+def _contract_groups(
+    model: Any, summary: Summary, leaves: Leaves, some: IntArray, height: int, size: int
+) -> tuple[Summary, IntArray]:
+    """Contract some of the leaves in blocks of a size; return where each leaf is now."""
+    batches, own = summary.batches, leaves.take(some)
+    n_again = (*batches.n_again, *(0,) * (height - len(batches.n_again)))
+    blocks = EqualBlocks(len(some) // size, size, n_again[height - 1])
+    data = InMemory(select_relevant(own.values, model.relevant_features_), relevant_means(model))
+    weighted = own.weights is not None or model.medoid_weights
+    settled = Settled(summary.entropy, size)
+    contraction = make_contraction(model, data, settled, weighted=weighted, n_batches=FEW_BATCHES + 1)
+    mass = upper_mass(own, sum_mass=model.medoid_weights) if weighted else None
+    engine, storage = LocalEngine(model.n_jobs), MemoryStorage()
+    fusions = Fusions.unwritten(len(some), height + 1, storage)
+    active = ActiveRows(data.rows, None, mass, batches=blocks)
+    survivors = contract_level(active, height + 1, contraction, Resources(engine, engine, storage), fusions)
+    tally = FeatureTally(contraction.views, data.n_features)
+    tally.add_level(height + 1, survivors, n_again[height - 1])
+    tally.add_sums(batches.tally)
+    label = np.searchsorted(survivors.rows, fusions.parents)
+    kept = own.joined(survivors.rows, label, height + 1)
+    # Groups that were absorbed leave; the others stay where they are, sorted by row.
+    position = np.arange(len(leaves))
+    position[some] = some[survivors.rows[label]]
+    stays = np.unique(position)
+    changed = Leaves.join([leaves, kept])
+    index = np.arange(len(leaves))
+    index[some[survivors.rows]] = len(leaves) + np.arange(len(kept))
+    moved = np.searchsorted(stays, position)
+    n_again = (*n_again[: height - 1], n_again[height - 1] + blocks.n_batches, *n_again[height:])
+    return replace(
+        summary,
+        leaves=changed.take(index[stays]),
+        row_map=summary.row_map.moved(moved),
+        batches=replace(batches, tally=tally.sums(), n_again=n_again),
+    ), moved
 
 
 def _sections(n_before: int, n_blocks: int) -> Iterator[int]:
@@ -86,6 +151,7 @@ def _contract(
         np.concatenate([summary.batches.sizes, survivors.batch_sizes]),
         np.concatenate([summary.batches.costs, survivors.batch_costs]),
         tally.sums(),
+        summary.batches.n_again,
     )
     return replace(
         summary,

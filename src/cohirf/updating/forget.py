@@ -21,8 +21,8 @@ from cohirf.summary.leaves import Leaves, stack
 from cohirf.summary.row_map import RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.climb import find_groups, relevant_means
-from cohirf.updating.keep_rows import Nearest, join_nearest, weigh
 from cohirf.updating.rerun import Transition, rerun
+from cohirf.updating.thinning import Nearest, join_nearest, weigh
 from cohirf.updating.update import summary_of
 
 

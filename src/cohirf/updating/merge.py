@@ -18,10 +18,10 @@ from cohirf.summary.leaves import Leaves, stack
 from cohirf.summary.row_map import Part, RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.climb import all_groups
-from cohirf.updating.keep_rows import Nearest, find_lowest, join_nearest, weigh
 from cohirf.updating.methods import replace_results
 from cohirf.updating.rerun import Transition, rerun
 from cohirf.updating.settings import Kind, stack_weights
+from cohirf.updating.thinning import thin_leaves
 from cohirf.updating.update import summary_of
 
 
@@ -153,6 +153,7 @@ def reduce_to_clusters(model: Any) -> Summary:
         is_noise=np.zeros(len(numbers), dtype=bool),
         stability=np.full(len(numbers), np.nan, dtype=np.float32),
         lots=np.zeros(len(numbers)),
+        heights=np.ones(len(numbers), dtype=np.int32),
     )
     batches = summary.batches
     if len(batches.sizes) == 0:  # all rows were pending; their fit had one batch
@@ -244,11 +245,9 @@ def _join_leaves(
     now: IntArray = np.arange(len(leaves))
     row_map = RowMap(tuple(parts))
     if not kind.is_told:
-        leaves = replace(leaves, means=None)
-        stays = find_lowest(leaves.lots, kind.max_kept)
-        kept = leaves.take(stays)
-        now = join_nearest(leaves, stays, Nearest(merged, kept.values))
-        leaves, row_map = weigh(kept, now, leaves.sizes, leaves.weights), row_map.moved(now)
+        side = max(summary.cell_side for summary in summaries)
+        leaves, now, side = thin_leaves(merged, replace(leaves, means=None), side, kind.max_kept)
+        row_map, joined = row_map.moved(now), replace(joined, cell_side=side)
     batches = [summary.batches for summary in summaries if len(summary.batches.sizes)]
     if kind.is_told and not batches:
         batches = [_one_batch(model, summary.n_rows) for model, summary in zip(models, summaries, strict=True)]

@@ -39,17 +39,26 @@ class UpdatingMixin:
           up to 32,768 rows if it finds the number itself, as DBSCAN and HDBSCAN do.
         - With more rows, a method that is told the number contracts them in blocks of ``batch_size`` consecutive rows
           (10,000 with None) as soon as a block is full. The other rows take part in the upper levels as they are, as
-          the rows that ``fit`` holds aside do. The result depends on the rows and their order, but not on how they
-          were divided into updates. It is not that of ``fit``, whose batches have other rows.
-        - With more rows, a method that finds the number itself is fitted to a uniform random sample of 32,768 of all
-          rows seen so far. Each other row joins the nearest row of the sample, for good: it has the label of this row.
-          DBSCAN gets the number of rows that each row of the sample stands for as its weight. For methods without
-          weights, ``min_samples`` and ``min_cluster_size`` are lowered in proportion. Clusters that have no row in the
-          sample are lost, and gaps between clusters that are narrower than the distances in the sample can close.
-          ``fit`` keeps all rows only if there are at most 10,000; after a larger one, such a model cannot be updated.
+          the rows that ``fit`` holds aside do. When there are 8,000 groups, these are contracted in blocks, too. The
+          result depends on the rows and their order, but not on how they were divided into updates. It is not that of
+          ``fit``, whose batches have other rows.
+        - With more rows, DBSCAN, and other methods with a radius and sample weights, are fitted to rows that stand for
+          all: the first row in each cell of a grid, with the number of rows in the cell as its weight. The diagonal of
+          a cell is at most half of the radius, and smaller if 32,768 rows are enough. So clusters can differ from those
+          of all rows where they are about a radius apart, or rows about as dense as ``min_samples`` says. With many
+          features, most rows have a cell of their own: then the model keeps nearly all rows, and updates cost more the
+          more rows there are.
+        - With more rows, other methods that find the number themselves, such as HDBSCAN, are fitted to a uniform random
+          sample of 32,768 of all rows seen so far. Each other row joins the nearest row of the sample. ``min_samples``
+          and ``min_cluster_size`` are lowered in proportion, but not below 5 and 15. So small clusters are lost, and
+          more rows are noise, or fewer.
 
-        Features are screened, the batch size is measured and missing cells are filled by what the first rows say, as
-        soon as there are more rows than a ``fit`` of all of them can see. A ``checkpoint`` is not used.
+        After ``fit``, a model whose method finds the number itself can be updated only if it had at most 10,000 rows,
+        because a larger fit does not keep all of them. Begin with ``partial_fit`` instead.
+
+        Features are screened and missing cells are filled by what the first rows say, as soon as there are more rows
+        than a ``fit`` of all of them can see. ``batch_size="auto"`` is measured on the rows of the first update, if
+        these are more than 10,000; otherwise, it means None. A ``checkpoint`` is not used.
 
         Clusters keep their numbers: a cluster after the update has the number of the cluster before it with which it
         shares most rows, if that is not taken by another that shares more. A new cluster has a new number, and a number
@@ -157,7 +166,6 @@ class UpdatingMixin:
 
 def replace_results(model: Any, updated: Any, attributes: dict[str, Any]) -> None:
     """Give a model the results of its copy, on which an update has run, and the attributes that the update found."""
-    vars(updated).update({name: None for name in BY_ROW if name in vars(updated)})
-    now = {name: value for name, value in vars(updated).items() if name not in BY_ROW} | attributes
-    vars(model).clear()
-    vars(model).update(now)
+    by_row = set(BY_ROW) - attributes.keys()
+    now = {name: value for name, value in vars(updated).items() if name not in by_row} | attributes
+    model.__dict__ = now  # in one step, so that an interrupt leaves the model before or after it

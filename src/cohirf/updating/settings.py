@@ -54,11 +54,17 @@ class Kind:
 
 
 def begin_summary(model: Any, data: Data, sample_weight: Any) -> Summary:
-    """Return the summary of a model that has seen no rows; the batch size may be measured on the first ones."""
+    """Return the summary of a model that has seen no rows; the batch size may be measured on the first ones.
+
+    Few rows would fit into a batch that is too small for those that come later. Then blocks have their default size.
+    """
     weights = check_weights(model, data, sample_weight)
     entropy = root_entropy(model.random_state)
     weighted = weights is not None or model.medoid_weights
-    settled = settle(model, Screen(model, data, weights), entropy, weighted=weighted)
+    if isinstance(model.batch_size, str) and data.rows.n_rows <= MAX_LANDMARKS:
+        settled = Settled(entropy, None)
+    else:
+        settled = settle(model, Screen(model, data, weights), entropy, weighted=weighted)
     return Summary(
         entropy=settled.entropy,
         batch_size=settled.batch_size,

@@ -33,8 +33,9 @@ def update_model(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
         settle_features(model, data, weights, before)
         if isinstance(data, InMemory):
             data = replace(data, column_means=model._column_means)
-        after = add_rows(model, before, data, weights, kind.block_size)
-        now = find_now(before, after)
+        after, now = add_rows(model, before, data, weights, kind.block_size)
+        pending = np.arange(before.row_map.n_rows, before.n_rows)  # they keep their numbers, and may be contracted now
+        now = np.concatenate([now, find_groups(after, pending)])
     else:
         after, now = thin(model, before, data, weights, kind.max_kept)
     after = replace(after, update_rows=(*before.update_rows, n_new))
@@ -69,12 +70,3 @@ def settle_features(model: Any, data: Data, weights: Mass | None, before: Summar
     if not hasattr(model, "n_clusters_"):
         model._column_means = data.column_means
         Screen(model, data, None if weights is None else ArrayWeights(weights))(before.entropy)
-
-
-def find_now(before: Summary, after: Summary) -> IntArray:
-    """Return the position, after rows were added, of each leaf and pending row from before.
-
-    Leaves have kept their positions. Pending rows have kept their row numbers, and may have been contracted.
-    """
-    pending = np.arange(before.row_map.n_rows, before.n_rows)
-    return np.concatenate([np.arange(before.n_leaves), find_groups(after, pending)])
