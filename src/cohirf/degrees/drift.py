@@ -50,10 +50,14 @@ class ClusterDrift:
     now: float
     has_changed: bool
 
+    @property
+    def name(self) -> str:
+        """The cluster in words."""
+        return "noise" if self.number < 0 else f"cluster {self.number}"
+
     def __str__(self) -> str:
-        name = "noise" if self.number < 0 else f"cluster {self.number}"
         verb = "grew" if self.now > self.before else "shrank"
-        return f"{name} {verb} from {percent(self.before)} to {percent(self.now)}"
+        return f"{self.name} {verb} from {percent(self.before)} to {percent(self.now)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,12 +109,12 @@ class Drift:
         lines = [f"Drift of {self.n_rows:,} new rows: {self.verdict}"]
         lines += [f"  outside: {self.share_outside:.1%} (usual is 1.0%)"]
         shown = sorted(self.clusters, key=lambda part: -_change(part))[:SHOWN_FEATURES]
-        lines += [f"  cluster {part.number}: {part.before:.1%} before, {part.now:.1%} now" for part in shown]
+        lines += [f"  {part.name}: {part.before:.1%} before, {part.now:.1%} now" for part in shown]
         lines += [
             f"  {part.name}: shift {part.shift:+.2f} standard deviations, KS {part.statistic:.2f}"
             for part in self.features[:SHOWN_FEATURES]
         ]
-        return "\n".join(lines).replace("cluster -1:", "noise:")
+        return "\n".join(lines)
 
 
 def find_drift(model: Any, X: Any) -> Drift:
