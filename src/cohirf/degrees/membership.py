@@ -39,8 +39,8 @@ SMALLEST_DEGREE = 1e-4  # in a sparse result
 
 # A normal distribution that is cut `CUTS` standard deviations from its mean: how far the mean of what remains is from
 # the mean before, and the ratio of its standard deviation to its distance from the cut, which falls as the cut moves
-# away. Clusters whose cut would be nearer than one standard deviation are not taken for wider ones: a third of their
-# rows would be beyond the cut.
+# away. Clusters whose cut would be nearer than one standard deviation are not taken for still wider ones: 16 % of their
+# rows are beyond that cut.
 CUTS = np.linspace(1.0, 10.0, 901)
 _PULL = np.exp(norm.logpdf(CUTS) - norm.logcdf(CUTS))
 _RATIO = np.sqrt(1 - CUTS * _PULL - _PULL**2) / (CUTS + _PULL)
