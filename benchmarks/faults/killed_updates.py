@@ -10,8 +10,7 @@ With ``--program``, the process is ``cohirf update``, and each run is killed at 
 
 from __future__ import annotations
 
-import os
-import signal
+import multiprocessing
 import subprocess
 import sys
 import tempfile
@@ -39,8 +38,9 @@ def expected_labels(parts: list[np.ndarray]) -> dict[int, np.ndarray]:
     return found
 
 
-def update_for_ever(path: Path, parts: list[np.ndarray]) -> None:
-    """Update a saved model with the rows that it does not have yet."""
+def update_for_ever(path: Path, ready: Path, parts: list[np.ndarray]) -> None:
+    """Update a saved model with the rows that it does not have yet, or with all of them again."""
+    ready.touch()
     while True:
         model = load(path)
         done = len(model.labels_) // N_ROWS
@@ -54,13 +54,16 @@ def update_for_ever(path: Path, parts: list[np.ndarray]) -> None:
 def kill_loops(path: Path, parts: list[np.ndarray], n_kills: int) -> Iterator[np.ndarray]:
     """Yield the labels after each kill of a process that updates a model again and again."""
     rng = np.random.default_rng(0)
+    ready = path.parent / "ready"
     for _ in range(n_kills):
-        child = os.fork()
-        if child == 0:
-            update_for_ever(path, parts)
-        time.sleep(rng.uniform(0.2, 3.0))
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        ready.unlink(missing_ok=True)
+        process = multiprocessing.get_context("spawn").Process(target=update_for_ever, args=(path, ready, parts))
+        process.start()
+        while not ready.exists():  # until all packages are imported
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0.0, 2.0))
+        process.kill()
+        process.join()
         yield load(path).labels_
 
 
