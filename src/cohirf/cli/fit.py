@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from cohirf.cli.columns import column_lines, describe_columns
 from cohirf.cli.console import Console
 from cohirf.cli.data_options import DataOptions
 from cohirf.cli.errors import Interrupted
@@ -14,10 +15,11 @@ from cohirf.cli.estimators import read_base_method, read_parameters, say_chosen,
 from cohirf.cli.explain import in_words_of_options
 from cohirf.cli.invocation import command_line
 from cohirf.cli.options import Screen, TargetOptions
-from cohirf.cli.summary import agreement, cluster_grid, describe_model, fact_grid, peak_bytes_if_known
+from cohirf.cli.summary import agreement, cluster_grid, describe_model, fact_grid
 from cohirf.cli.targets import Targets, say_written
 from cohirf.description import describe_clusters, make_headline
 from cohirf.estimator import CoHiRF
+from cohirf.planning.memory import peak_bytes
 from cohirf.preparation import Prepared
 from cohirf.sources.files import shown
 from cohirf.validation import set_columns
@@ -45,13 +47,15 @@ def fit(
     targets = Targets.of(options, report, console)
     targets.check(data, about.id_column, parameters.get("checkpoint"))
     scaling = about.scaling(method.estimator)
-    prepared = about.prepare(data, scaling)
+    with console.watching():
+        prepared = about.prepare(data, scaling)
     settled = settle_parameters(parameters, prepared.source.n_rows)
     chosen = {} if base is not None or not method.as_published else {"--estimator": BASE_METHOD}
     chosen |= {} if base is not None or method.as_published or "n_clusters" in parameters else {"--clusters": "auto"}
     chosen |= {} if about.scale != "auto" else {"--scale": scaling}
     chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in parameters}
     console.note(prepared.describe())
+    console.note_lines(column_lines(prepared.preparation))
     if chosen:
         console.note(say_chosen(chosen))
     classes = prepared.classes()  # before the fit, so that an error does not waste it
@@ -60,8 +64,9 @@ def fit(
     fitted = _fit(make(base, **settled), prepared, console)
     seconds = time.perf_counter() - started
     document = {"command": "fit", "data": str(data), **describe_model(fitted)}
+    document["columns"] = describe_columns(prepared.preparation)
     document |= agreement(fitted.labels_, classes)
-    document |= {"seconds": seconds, "peak_bytes": peak_bytes_if_known(), "warnings": console.warned}
+    document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
     document |= _describe(fitted, document, says_verdict=says_verdict and (console.as_json or not console.quiet))
     document["written"] = targets.write(fitted, prepared, classes)
     table = [cluster_grid(document)] if document["clusters"] else []
