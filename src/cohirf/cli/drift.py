@@ -18,10 +18,12 @@ MOST_SHOWN = 8  # clusters and features in a table
 
 def drift(model: Path, data: Path, csv: CsvOptions, screen: Screen) -> None:
     """Compare the rows of a file with those of a model."""
+    console = Console.on(screen)
     fitted, preparation = open_model(model)
-    found = fitted.drift(preparation.apply(data, **csv.given()).source)
+    with console.watching():
+        found = fitted.drift(preparation.apply(data, **csv.given()).source)
     document = {"command": "drift", "model": str(model), "data": str(data), **describe_drift(found)}
-    Console.on(screen).show(document, drift_grid(found), say_drift(found))
+    console.show(document, drift_grid(found), say_drift(found))
 
 
 def describe_drift(drift: Drift) -> dict[str, Any]:

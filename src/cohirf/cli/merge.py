@@ -44,10 +44,12 @@ def merge(models: list[Path], out: Path, screen: Screen, *, exemplars_only: bool
 
 
 def _refuse_other(path: Path, preparation: Preparation, first: Path, wanted: Preparation) -> None:
-    """Refuse a model whose rows were prepared in another way: its values cannot be compared with those of the first."""
-    for name in ("columns", "categories", "fill", "offset", "scale"):
+    """Refuse a model whose rows were prepared in another way: its values cannot be compared with those of the first.
+
+    Values for missing cells may differ: those of the first model are used from now on.
+    """
+    for name, what in (("columns", "the columns"), ("offset", "the scales"), ("scale", "the scales")):
         if getattr(preparation, name) != getattr(wanted, name):
-            what = "mean and standard deviation, or range," if name in ("offset", "scale") else name
             raise BadInputError(
                 f"{shown(path.absolute())} was prepared in another way than {shown(first.absolute())}: {what} differ. "
                 f"Fit all models to the same columns, and with --scale none."

@@ -17,6 +17,7 @@ from cohirf.cli.targets import save_labels
 from cohirf.cli.writing import TABLES, check_file, check_ids, refuse_data
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Prepared
+from cohirf.preparation.roles import listed
 from cohirf.saving import load_preparation, save_model
 from cohirf.summary.numbers import Changes
 
@@ -39,8 +40,12 @@ def update(
     check_file(out, "--out", TABLES, force=force, data=data)
     refuse_data(model, "MODEL", data)
     fitted, preparation = open_model(model)
-    prepared = preparation.apply(data, label_column=label_column, id_column=id_column, **csv.given())
-    ids, classes = prepared.preparation.id_column, prepared.classes()
+    with console.watching():
+        prepared = preparation.apply(data, label_column=label_column, id_column=id_column, **csv.given())
+    if prepared.ignored:
+        console.note(f"ignored, because the model was fitted without them: {listed(prepared.ignored)}")
+    has_ids = out is None or out.suffix.lower() != ".npy"
+    ids, classes = prepared.preparation.id_column if has_ids else id_column, prepared.classes()
     check_ids(out, ids)
     document: dict[str, Any] = {"command": "update", "model": str(model), "data": str(data)}
     shown: list[Grid | str] = []

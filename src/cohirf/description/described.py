@@ -18,6 +18,7 @@ from cohirf.description.table import read_cells
 from cohirf.description.traits import Trait, find_traits
 from cohirf.diagnosis.reading import name_features
 from cohirf.hierarchy.export import to_frame
+from cohirf.summary.numbers import cluster_positions
 
 MAX_DESCRIBED = 1000  # clusters that have a name: the largest
 NOISE = "noise"
@@ -101,7 +102,7 @@ class Description:
 
     def to_frame(self) -> Any:
         """Return a pandas table with one row for each cluster; a last row for noise, if there is any."""
-        labels = range(len(self.sizes))
+        labels = self.model.cluster_numbers_.tolist()
         traits = {cluster.label: cluster.traits[:N_SHOWN] for cluster in self.clusters}
         columns: dict[str, list[Any]] = {
             "cluster": list(labels),
@@ -154,8 +155,9 @@ def describe_clusters(model: Any, X: Any = None, feature_names: Sequence[str] | 
     >>> print(description.clusters[0].traits[0].values)
     petal length (cm) 1.46 (others 4.91)
     """
-    counts = count_with_noise(model.labels_, model.n_clusters_)
-    n_rows, sizes, stability = int(counts.sum()), counts[1:], _mean_stability(model)
+    labels, numbers = cluster_positions(model), model.cluster_numbers_
+    counts = count_with_noise(labels, model.n_clusters_)
+    n_rows, sizes, stability = int(counts.sum()), counts[1:], _mean_stability(model, labels)
     chosen = np.sort(np.argsort(-sizes, kind="stable")[:MAX_DESCRIBED])
     sample = sample_table(model, X, feature_names, chosen)
     traits = find_traits(sample.table, sample.labels, chosen, sample.weights)
@@ -164,7 +166,7 @@ def describe_clusters(model: Any, X: Any = None, feature_names: Sequence[str] | 
     )
     described = [
         ClusterDescription(
-            label=cluster,
+            label=int(numbers[cluster]),
             name=name,
             size=int(sizes[cluster]),
             share=float(sizes[cluster] / n_rows),
@@ -178,11 +180,11 @@ def describe_clusters(model: Any, X: Any = None, feature_names: Sequence[str] | 
     return Description(model, described, sizes, stability, n_rows, int(counts[0]), len(sample.table.rows))
 
 
-def _mean_stability(model: Any) -> NDArray[np.float64]:
+def _mean_stability(model: Any, positions: IntArray) -> NDArray[np.float64]:
     """Return the mean stability of the rows of each cluster, where it is known; NaN if it is not known of any row."""
     totals, known = np.zeros(model.n_clusters_), np.zeros(model.n_clusters_)
-    for block in row_blocks(len(model.labels_), max(BLOCK_ROWS, model.n_clusters_)):
-        labels, stability = model.labels_[block], model.stability_[block]
+    for block in row_blocks(len(positions), max(BLOCK_ROWS, model.n_clusters_)):
+        labels, stability = positions[block], model.stability_[block]
         counted = (labels >= 0) & ~np.isnan(stability)
         totals += np.bincount(labels[counted], weights=stability[counted], minlength=model.n_clusters_)
         known += np.bincount(labels[counted], minlength=model.n_clusters_)

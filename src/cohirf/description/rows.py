@@ -15,6 +15,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.algorithm.grouping import IntArray, count_with_noise, rows_by_label
 from cohirf.diagnosis.sample import SEED
+from cohirf.summary.numbers import cluster_positions, positions_of
 
 MAX_ROWS, MIN_ROWS, MAX_CELLS = 2000, 300, 2_000_000  # rows that are compared with each other; fewer if they are long
 NEIGHBOURS = 5
@@ -127,7 +128,7 @@ def find_badly_fitting(model: Any, n_loose: int = 3, n_border: int = 50) -> Badl
             BorderRow(int(rows[at]), int(own[at]), int(present[other[at]]), float(closeness[at]))
             for at in between[np.argsort(-closeness[between], kind="stable")[:n_border]].tolist()
         ],
-        share_between=_share(model, own, between),
+        share_between=_share(model, positions_of(own, model.cluster_numbers_), between),
         n_compared=len(rows),
     )
 
@@ -180,6 +181,6 @@ def _find_others(labels: IntArray, nearest: Floats) -> tuple[IntArray, Floats]:
 
 def _share(model: Any, labels: IntArray, between: IntArray) -> float:
     """Return the share of rows between two clusters, if the sample had the shares of clusters that the data has."""
-    sizes = count_with_noise(model.labels_, model.n_clusters_)[1:]
+    sizes = count_with_noise(cluster_positions(model), model.n_clusters_)[1:]
     weights = (sizes / np.maximum(np.bincount(labels, minlength=len(sizes)), 1))[labels]
     return float(weights[between].sum() / weights.sum())

@@ -13,6 +13,7 @@ from cohirf.algorithm.grouping import IntArray, count_with_noise, rows_by_label
 from cohirf.description.table import Table, count_table_rows, read_table
 from cohirf.diagnosis.reading import name_features
 from cohirf.diagnosis.sample import SEED
+from cohirf.summary.numbers import cluster_positions, positions_of
 
 MAX_ROWS, MAX_CELLS = 20_000, 5_000_000
 LEAST_ROWS = 500  # that are drawn even if they have more cells
@@ -28,7 +29,7 @@ class Sample:
     table : Table
         The rows.
     labels : array of int
-        Cluster of each row; -1 for noise.
+        Cluster of each row, as its position in ``cluster_numbers_``; -1 for noise.
     weights : array of float
         How many rows of the data each row stands for.
     """
@@ -44,9 +45,10 @@ def draw_described_rows(model: Any, n_columns: int, clusters: IntArray | None = 
     if len(drawn) == len(model.labels_):
         return drawn
     clusters = np.arange(model.n_clusters_) if clusters is None else clusters
-    present = count_with_noise(model.labels_[drawn], model.n_clusters_)[1:]
+    numbers = model.cluster_numbers_
+    present = count_with_noise(positions_of(model.labels_[drawn], numbers), model.n_clusters_)[1:]
     rare = clusters[present[clusters] < FEWEST_ROWS]
-    starts, stored = rows_by_label(model._landmarks.labels + 1, model.n_clusters_ + 1)
+    starts, stored = rows_by_label(positions_of(model._landmarks.labels, numbers) + 1, model.n_clusters_ + 1)
     extra = [model._landmark_rows[stored[starts[k + 1] : starts[k + 2]][:FEWEST_ROWS]] for k in rare.tolist()]
     return np.unique(np.concatenate([drawn, *extra]))
 
@@ -70,7 +72,8 @@ def sample_table(
         n_columns = X.shape[1] if hasattr(X, "shape") else model.n_features_in_
         rows = draw_described_rows(model, n_columns, clusters)
         table, labels = read_table(X, rows, names_of(model, X, feature_names)), model.labels_[rows]
-    counts = count_with_noise(model.labels_, model.n_clusters_)
+    labels = positions_of(labels, model.cluster_numbers_)
+    counts = count_with_noise(cluster_positions(model), model.n_clusters_)
     sampled = count_with_noise(labels, model.n_clusters_)
     return Sample(table, labels, (counts / np.maximum(sampled, 1))[labels + 1])
 
