@@ -12,6 +12,9 @@ beside those of scikit-learn's LocalOutlierFactor and IsolationForest and hdbsca
 minimum and the maximum of each feature; *moved*: rows of the data plus normal noise of one standard deviation; *mixed*:
 each value from another row.
 
+The formula of the score was chosen among three, and two constants of the membership among three values each, on some of
+these data sets. Those marked *held out* had no part in that, and are the fairer test.
+
 *time*: seconds of processor time to score a million rows in 20 features, over those of IsolationForest; and, as methods
 that need all pairs of neighbours do not end, LocalOutlierFactor and GLOSH at a fiftieth of the rows.
 """
@@ -37,6 +40,7 @@ from cohirf import CoHiRF
 RANGES = (0.0, 0.6, 0.8, 0.95, 0.99, 1.0001)
 FILES = ("pendigits", "satimage", "shuttle", "usps", "chameleon-t4-8k", "pbmc68k-reduced")
 SMALL = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer, "digits": load_digits}
+HELD_OUT = ("coil-20", *SMALL)  # their outliers had no part in the choice of the score
 SHARE_OF_OUTLIERS = 0.02
 
 Data = tuple[np.ndarray, np.ndarray]
@@ -49,17 +53,38 @@ def normals(n_rows: int, n_features: int, distance: float) -> Data:
     return rng.normal(size=(n_rows, n_features)) + distance / np.sqrt(2) * np.eye(4, n_features)[y], y
 
 
+def unequal_normals(n_rows: int, n_features: int, seed: int) -> Data:
+    """Return five normal classes with unequal shares, spreads and distances, and features that depend on each other."""
+    rng = np.random.default_rng(seed)
+    y = rng.choice(5, n_rows, p=[0.4, 0.25, 0.2, 0.1, 0.05])
+    mixing = np.eye(n_features) + 0.3 * rng.normal(size=(5, n_features, n_features)) / np.sqrt(n_features)
+    noise = np.einsum("ij,ijk->ik", rng.normal(size=(n_rows, n_features)), mixing[y])
+    centres = rng.normal(size=(5, n_features)) * 4.5 / np.sqrt(2 * n_features)
+    return centres[y] + noise * rng.uniform(0.6, 1.2, size=5)[y, None], y
+
+
+def load(name: str, n_rows: int) -> Data | None:
+    """Return at most so many rows of a data set, standardised; None if it is not here."""
+    if name in SMALL:
+        X, y = SMALL[name](return_X_y=True)
+        data = standardise(X), y
+    else:
+        data = read_file(name)
+    if data is None:
+        return None
+    chosen = np.random.default_rng(0).permutation(len(data[0]))[:n_rows]
+    return data[0][chosen], data[1][chosen]
+
+
 def sets_with_classes(n_rows: int) -> Iterator[tuple[str, Data]]:
     for distance in (6, 5, 4, 3):
         yield f"normal, {distance} apart", normals(n_rows, 20, distance)
-    for name, load in SMALL.items():
-        X, y = load(return_X_y=True)
-        yield name, (standardise(X), y)
-    for name in ("alizadeh-2000-v2", *FILES):
-        data = read_file(name)
+    for n_features in (5, 10, 40):
+        yield f"held out, {n_features}", unequal_normals(n_rows, n_features, seed=n_features)
+    for name in (*SMALL, "alizadeh-2000-v2", *FILES):
+        data = load(name, n_rows)
         if data is not None:
-            chosen = np.random.default_rng(0).permutation(len(data[0]))[:n_rows]
-            yield name, (data[0][chosen], data[1][chosen])
+            yield name, data
 
 
 def rate_membership(X: np.ndarray, y: np.ndarray) -> list[Any]:
@@ -129,10 +154,9 @@ def show_membership(n_rows: int) -> None:
 def show_outliers(n_rows: int, names: Sequence[str]) -> None:
     table = Table({"data": "<18", "planted": "<8"} | dict.fromkeys(["cohirf", *RIVALS], ">8.3f"))
     for name in names:
-        data = read_file(name)
+        data = load(name, n_rows)
         for way in ("box", "moved", "mixed") if data is not None else ():
-            chosen = np.random.default_rng(0).permutation(len(data[0]))[:n_rows]
-            X, is_outlier = plant(data[0][chosen], way)
+            X, is_outlier = plant(data[0], way)
             ours = score_rows(X, len(np.unique(data[1])))
             scores = [ours, *(score(X) for score in RIVALS.values())]
             table.row(name, way, *(roc_auc_score(is_outlier, of_method) for of_method in scores))
@@ -156,7 +180,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parts = ("membership", "outliers", "time")
     parser.add_argument("--parts", nargs="+", default=list(parts), choices=parts)
-    parser.add_argument("--sets", nargs="+", default=list(FILES), choices=FILES, help="for outliers")
+    parser.add_argument("--sets", nargs="+", default=[*FILES, *HELD_OUT], choices=[*FILES, *HELD_OUT])
     parser.add_argument("--rows", type=int, default=4000, help="at most so many of each data set")
     parser.add_argument("--timed-rows", type=int, default=1_000_000)
     arguments = parse(parser, argv, rows=1000, timed_rows=50_000, sets=["satimage"])
