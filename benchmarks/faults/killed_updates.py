@@ -59,7 +59,7 @@ def kill_loops(path: Path, parts: list[np.ndarray], n_kills: int) -> Iterator[np
         ready.unlink(missing_ok=True)
         process = multiprocessing.get_context("spawn").Process(target=update_for_ever, args=(path, ready, parts))
         process.start()
-        while not ready.exists():  # until all packages are imported
+        while not ready.exists() and process.is_alive():  # until all packages are imported
             time.sleep(0.01)
         time.sleep(rng.uniform(0.0, 2.0))
         process.kill()
