@@ -111,7 +111,7 @@ SHAPES = {
 
 
 def look_at(search, X):
-    return search.cells.look(Expanded.of_rows(search._prepare(X), search.points.values.dtype))
+    return search.cells.look(Expanded.of_rows(search.prepare(X), search.points.values.dtype))
 
 
 def label_of_nearest(X, points, labels):

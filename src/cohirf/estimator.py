@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from cohirf import validation
 from cohirf.data.dask_arrays import gather_vectors, is_dask
 from cohirf.data.open_data import choosing_client, open_new_data, open_training_data
+from cohirf.degrees.methods import DegreesMixin
 from cohirf.description.methods import DescribedClusters
 from cohirf.fitting import label_new_rows, measure_new_rows
 from cohirf.parameters import CONSTRAINTS
@@ -26,6 +27,7 @@ from cohirf.updating import UpdatingMixin, fit_model, gather_summary
 
 class CoHiRF(
     UpdatingMixin,
+    DegreesMixin,
     DescribedClusters,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,

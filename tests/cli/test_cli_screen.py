@@ -26,7 +26,7 @@ from cohirf.preparation.preparation import SCALINGS
 from cohirf.progress import LogBar, Work
 from cohirf.tuning import metrics
 
-COMMANDS = ["fit", "tune", "predict", "cut", "tree", "report", "info", "demo"]
+COMMANDS = ["fit", "tune", "predict", "update", "merge", "drift", "cut", "tree", "report", "info", "demo"]
 
 
 class Terminal(io.StringIO):

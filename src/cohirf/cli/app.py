@@ -198,6 +198,82 @@ def predict(
     predict(model, data, out, csv, screen, label_column, id_column, escape_formulas=escape_formulas, force=force)
 
 
+@command(
+    "cohirf update model/ january.parquet",
+    "cohirf update model/ february.csv --report --out labels.csv",
+)
+def update(
+    model: ModelPath,
+    data: DataPath,
+    csv: CsvOptions,
+    screen: Screen,
+    report: Annotated[
+        bool,
+        option(
+            "--report",
+            "Also say how the new rows differ from those of the model before the update, as cohirf drift does.",
+            SCREEN,
+            "",
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        option("--out", "Write the cluster of each new row to this .parquet, .csv or .npy file.", OUTPUT, "FILE"),
+    ] = None,
+    label_column: LabelColumn = None,
+    id_column: IdColumn = None,
+    escape_formulas: EscapeFormulas = False,
+    force: Force = False,
+) -> None:
+    """Add the rows of a file to a model; its clusters keep their numbers."""
+    from cohirf.cli.update import update
+
+    update(
+        model,
+        data,
+        out,
+        csv,
+        screen,
+        label_column,
+        id_column,
+        report=report,
+        escape_formulas=escape_formulas,
+        force=force,
+    )
+
+
+@command(
+    "cohirf merge north/ south/ west/ --model all/",
+    "cohirf merge north/ --exemplars-only --model reduced/",
+)
+def merge(
+    models: Annotated[list[Path], argument("Folders that cohirf fit --model has written.", "MODEL...")],
+    model: Annotated[Path, option("--model", "Save the merged model to this new folder.", OUTPUT, "FOLDER")],
+    screen: Screen,
+    exemplars_only: Annotated[
+        bool,
+        option(
+            "--exemplars-only",
+            "Reduce each model to its clusters first: their exemplars, means and numbers of rows.",
+            metavar="",
+        ),
+    ] = False,
+    force: Force = False,
+) -> None:
+    """Merge models of different rows into one, without their data."""
+    from cohirf.cli.merge import merge
+
+    merge(models, model, screen, exemplars_only=exemplars_only, force=force)
+
+
+@command("cohirf drift model/ new.parquet", "cohirf drift model/ new.csv --json")
+def drift(model: ModelPath, data: DataPath, csv: CsvOptions, screen: Screen) -> None:
+    """Say whether new rows look like those of a model, or whether it should be updated."""
+    from cohirf.cli.drift import drift
+
+    drift(model, data, csv, screen)
+
+
 @command("cohirf cut model/ --clusters 8 --out labels.parquet")
 def cut(
     model: ModelPath,

@@ -52,7 +52,7 @@ def describe_model(model: CoHiRF) -> dict[str, Any]:
         "n_levels": model.hierarchy_.n_levels,
         "clusters": int(model.n_clusters_),
         "rows_in_no_cluster": len(labels) - int(counts.sum()),
-        "numbers": largest.tolist(),
+        "numbers": model.cluster_numbers_[largest].tolist(),
         "sizes": counts[largest].tolist(),
         "exemplars": model.exemplar_indices_[largest].tolist(),
         "levels": [_describe_level(record) for record in model.diagnostics_],

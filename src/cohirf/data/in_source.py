@@ -26,6 +26,7 @@ from cohirf.data.in_memory import (
 from cohirf.engines import LocalEngine
 from cohirf.scratch import ScratchStorage
 from cohirf.sources import Source
+from cohirf.summary.leaves import stack
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class InSource:
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to blocks of rows, which are read one after the other."""
-        return np.concatenate([function(block) for block in self._blocks()])
+        return stack([function(block) for block in self._blocks()])
 
     def _blocks(self) -> Iterator[Any]:
         for block in row_blocks(self.source.n_rows):

@@ -102,7 +102,7 @@ class Description:
 
     def to_frame(self) -> Any:
         """Return a pandas table with one row for each cluster; a last row for noise, if there is any."""
-        labels = range(len(self.sizes))
+        labels = self.model.cluster_numbers_.tolist()
         traits = {cluster.label: cluster.traits[:N_SHOWN] for cluster in self.clusters}
         columns: dict[str, list[Any]] = {
             "cluster": list(labels),
@@ -160,8 +160,9 @@ def describe_clusters(
     >>> print(description.clusters[0].traits[0].values)
     petal length (cm) 1.46 (others 4.91)
     """
-    counts = count_with_noise(cluster_positions(model), model.n_clusters_)
-    n_rows, sizes, stability = int(counts.sum()), counts[1:], _mean_stability(model)
+    labels, numbers = cluster_positions(model), model.cluster_numbers_
+    counts = count_with_noise(labels, model.n_clusters_)
+    n_rows, sizes, stability = int(counts.sum()), counts[1:], _mean_stability(model, labels)
     chosen = np.sort(np.argsort(-sizes, kind="stable")[:MAX_DESCRIBED])
     sample = sample_table(model, X, feature_names, chosen, preparation)
     traits = find_traits(sample.table, sample.labels, chosen, sample.weights)
@@ -170,7 +171,7 @@ def describe_clusters(
     )
     described = [
         ClusterDescription(
-            label=cluster,
+            label=int(numbers[cluster]),
             name=name,
             size=int(sizes[cluster]),
             share=float(sizes[cluster] / n_rows),
@@ -184,12 +185,11 @@ def describe_clusters(
     return Description(model, described, sizes, stability, n_rows, int(counts[0]), len(sample.table.rows))
 
 
-def _mean_stability(model: Any) -> NDArray[np.float64]:
+def _mean_stability(model: Any, positions: IntArray) -> NDArray[np.float64]:
     """Return the mean stability of the rows of each cluster, where it is known; NaN if it is not known of any row."""
     totals, known = np.zeros(model.n_clusters_), np.zeros(model.n_clusters_)
-    of_rows = cluster_positions(model)
-    for block in row_blocks(len(of_rows), max(BLOCK_ROWS, model.n_clusters_)):
-        labels, stability = of_rows[block], model.stability_[block]
+    for block in row_blocks(len(positions), max(BLOCK_ROWS, model.n_clusters_)):
+        labels, stability = positions[block], model.stability_[block]
         counted = (labels >= 0) & ~np.isnan(stability)
         totals += np.bincount(labels[counted], weights=stability[counted], minlength=model.n_clusters_)
         known += np.bincount(labels[counted], minlength=model.n_clusters_)

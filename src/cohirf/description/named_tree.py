@@ -12,7 +12,6 @@ from cohirf.description.sampling import sample_table
 from cohirf.description.traits import find_traits_of_unions
 from cohirf.hierarchy.html import draw_tree
 from cohirf.hierarchy.outline import Node, Outline, make_outline
-from cohirf.summary.numbers import cluster_positions
 
 N_TRAITS = 2  # in the name of a branch
 STROKES = {True: ("├─ ", "│  ", "└─ ", "   "), False: ("|- ", "|  ", "`- ", "   ")}  # drawn, or of letters
@@ -55,7 +54,7 @@ def name_tree(model: Any, n_leaves: int | None = None, preparation: Any = None) 
     tree : NamedTree or None
         The tree; None if all rows are noise.
     """
-    outline = make_outline(model.hierarchy_, cluster_positions(model), n_leaves)
+    outline = make_outline(model.hierarchy_, model.labels_, n_leaves)
     if outline is None:
         return None
     described = describe_clusters(model, preparation=preparation)

@@ -30,7 +30,7 @@ class Sample:
     table : Table
         The rows.
     labels : array of int
-        Cluster of each row; -1 for noise.
+        Cluster of each row, as its position in ``cluster_numbers_``; -1 for noise.
     weights : array of float
         How many rows of the data each row stands for.
     """
@@ -46,11 +46,10 @@ def draw_described_rows(model: Any, n_columns: int, clusters: IntArray | None = 
     if len(drawn) == len(model.labels_):
         return drawn
     clusters = np.arange(model.n_clusters_) if clusters is None else clusters
-    present = count_with_noise(cluster_positions(model)[drawn], model.n_clusters_)[1:]
+    numbers = model.cluster_numbers_
+    present = count_with_noise(positions_of(model.labels_[drawn], numbers), model.n_clusters_)[1:]
     rare = clusters[present[clusters] < FEWEST_ROWS]
-    starts, stored = rows_by_label(
-        positions_of(model._landmarks.labels, model.cluster_numbers_) + 1, model.n_clusters_ + 1
-    )
+    starts, stored = rows_by_label(positions_of(model._landmarks.labels, numbers) + 1, model.n_clusters_ + 1)
     extra = [model._landmark_rows[stored[starts[k + 1] : starts[k + 2]][:FEWEST_ROWS]] for k in rare.tolist()]
     return np.unique(np.concatenate([drawn, *extra]))
 
@@ -70,22 +69,20 @@ def sample_table(
     if X is None and preparation is not None and model.relevant_features_ is None:
         some = _draw(len(model._landmark_rows), model.n_features_in_, np.random.default_rng(SEED))
         table = read_prepared(preparation, model._landmarks.points[some], model._landmark_rows[some])
-        labels = positions_of(model._landmarks.labels, model.cluster_numbers_)[some]
+        labels = model._landmarks.labels[some]
     elif X is None:
         names = name_features(model, None, feature_names)
         if model.relevant_features_ is not None:
             names = [names[feature] for feature in model.relevant_features_.tolist()]
         some = _draw(len(model._landmark_rows), len(names), np.random.default_rng(SEED))
         stored = read_table(model._landmarks.points, some, names)
-        table, labels = (
-            replace(stored, rows=model._landmark_rows[some]),
-            positions_of(model._landmarks.labels, model.cluster_numbers_)[some],
-        )
+        table, labels = replace(stored, rows=model._landmark_rows[some]), model._landmarks.labels[some]
     else:
         _check_rows(model, X)
         n_columns = X.shape[1] if hasattr(X, "shape") else model.n_features_in_
         rows = draw_described_rows(model, n_columns, clusters)
-        table, labels = read_table(X, rows, names_of(model, X, feature_names)), cluster_positions(model)[rows]
+        table, labels = read_table(X, rows, names_of(model, X, feature_names)), model.labels_[rows]
+    labels = positions_of(labels, model.cluster_numbers_)
     counts = count_with_noise(cluster_positions(model), model.n_clusters_)
     sampled = count_with_noise(labels, model.n_clusters_)
     return Sample(table, labels, (counts / np.maximum(sampled, 1))[labels + 1])

@@ -87,10 +87,10 @@ class NearestLabel:
         """Return the label of the point nearest to each row, in Euclidean distance."""
         found = np.empty(X.shape[0], dtype=self.labels.dtype)
         for block in row_blocks(X.shape[0], BLOCK_ROWS):
-            found[block] = self._label_block(self._prepare(X[block]))
+            found[block] = self._label_block(self.prepare(X[block]))
         return found
 
-    def _prepare(self, X: Any) -> Any:
+    def prepare(self, X: Any) -> Any:
         """Return rows as the points are: in the same container, lifted, and without offsets."""
         X = sparse.csr_array(X) if sparse.issparse(self.points.values) else as_array(X)
         return self.offsets.subtract(_lift(X, self.lift))

@@ -91,9 +91,10 @@ def plot_heatmap(
     heatmap = arrange_heatmap(sample.table, sample.labels, largest, max_features, sample.weights)
     if not heatmap.features:
         raise ValueError("The clusters do not differ in any feature: there is nothing to plot.")
+    numbers = fitted.cluster_numbers_[heatmap.clusters]
     texts = [
-        f"{cluster}  {_cut(described.name(cluster))}  {described.sizes[cluster] / described.n_rows:.0%}"
-        for cluster in heatmap.clusters.tolist()
+        f"{number}  {_cut(described.name(number))}  {described.sizes[cluster] / described.n_rows:.0%}"
+        for cluster, number in zip(heatmap.clusters.tolist(), numbers.tolist(), strict=True)
     ]
     columns = [_say_feature(feature) for feature in heatmap.features]
     ax = make_axes(

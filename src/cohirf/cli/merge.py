@@ -1,0 +1,56 @@
+"""cohirf merge: one model out of several saved ones."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from cohirf.cli.console import Console
+from cohirf.cli.errors import BadInputError
+from cohirf.cli.grids import Grid
+from cohirf.cli.models import open_model
+from cohirf.cli.options import Screen
+from cohirf.cli.update import say_changes
+from cohirf.cli.writing import check_model
+from cohirf.preparation import Preparation
+from cohirf.saving import load_preparation, save_model
+from cohirf.sources.files import shown
+from cohirf.updating.merge import merge as merge_models
+
+
+def merge(models: list[Path], out: Path, screen: Screen, *, exemplars_only: bool, force: bool) -> None:
+    """Merge saved models, and save the result as another model."""
+    console = Console.on(screen)
+    if len(models) < 2 and not exemplars_only:
+        raise BadInputError("One model alone cannot be merged: give at least two, or --exemplars-only to reduce it.")
+    check_model(out, "--model", force=force)
+    opened = [open_model(path) for path in models]
+    for path, (_, preparation) in zip(models[1:], opened[1:], strict=True):
+        _refuse_other(path, preparation, models[0], opened[0][1])
+    with console.watching():
+        merged = merge_models([model for model, _ in opened], exemplars_only=exemplars_only)
+    save_model(merged, out, overwrite=force, preparation=load_preparation(models[0]))
+    document = {
+        "command": "merge",
+        "models": [str(path) for path in models],
+        "rows": len(merged.labels_),
+        "clusters": int(merged.n_clusters_),
+        "changes": asdict(merged.changes_),
+        "warnings": console.warned,
+        "written": {"model": str(out)},
+    }
+    facts = Grid([("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}")])
+    console.show(document, *say_changes(merged.changes_), facts, f"Written: {out} (model)")
+
+
+def _refuse_other(path: Path, preparation: Preparation, first: Path, wanted: Preparation) -> None:
+    """Refuse a model whose rows were prepared in another way: its values cannot be compared with those of the first.
+
+    Values for missing cells may differ: those of the first model are used from now on.
+    """
+    for name, what in (("columns", "the columns"), ("offset", "the scales"), ("scale", "the scales")):
+        if getattr(preparation, name) != getattr(wanted, name):
+            raise BadInputError(
+                f"{shown(path.absolute())} was prepared in another way than {shown(first.absolute())}: {what} differ. "
+                f"Fit all models to the same columns, and with --scale none."
+            )

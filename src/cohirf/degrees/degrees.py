@@ -1,0 +1,132 @@
+"""What a model knows of degrees: learned from its landmarks when it is first asked for, and kept until it changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.grouping import IntArray, count_with_noise
+from cohirf.data.dask_arrays import is_dask
+from cohirf.data.open_data import open_new_data
+from cohirf.degrees.membership import Membership
+from cohirf.degrees.outliers import OutlierScores
+from cohirf.degrees.pieces import Floats
+from cohirf.engines.dask import dask_array
+from cohirf.fitting.new_rows import select_relevant
+from cohirf.landmarks import Landmarks
+from cohirf.summary.numbers import positions_of
+
+MANY_CLUSTERS = 100  # with more, degrees of membership are sparse
+
+
+@dataclass(frozen=True, eq=False)
+class Degrees:
+    """Landmarks of a model, and the numbers of rows that they stand for.
+
+    Attributes
+    ----------
+    landmarks : Landmarks
+        Those of the model.
+    numbers : array of int
+        Number of each cluster in the labels of the landmarks.
+    n_noise : int
+        Number of rows of the model that are noise.
+    masses : array of float
+        Number of rows of each cluster.
+    """
+
+    landmarks: Landmarks
+    numbers: IntArray
+    n_noise: int
+    masses: Floats
+
+    @cached_property
+    def clusters(self) -> IntArray:
+        """Cluster of each landmark, as a position from 0; -1 is noise."""
+        return np.asarray(positions_of(self.landmarks.labels, self.numbers))
+
+    @cached_property
+    def membership(self) -> Membership:
+        """Degrees of membership of rows; there must be a cluster."""
+        return Membership.of(self.landmarks, self.numbers, self.masses)
+
+    @cached_property
+    def outliers(self) -> OutlierScores:
+        """Outlier scores of rows."""
+        return OutlierScores.of(self.landmarks.search, self.clusters, self.masses)
+
+    @property
+    def weights(self) -> Floats:
+        """Number of rows that each landmark stands for."""
+        counts = np.bincount(self.clusters + 1, minlength=len(self.masses) + 1)
+        rows = np.append(self.n_noise, self.masses)
+        return np.asarray((rows / np.maximum(counts, 1))[self.clusters + 1])
+
+
+def degrees_of(model: Any) -> Degrees:
+    """Return the degrees of a fitted model."""
+    kept: Degrees | None = vars(model).get("_degrees")
+    if kept is None or kept.landmarks is not model._landmarks:  # an update gives a model other landmarks
+        sizes = count_rows(model)
+        kept = Degrees(model._landmarks, model.cluster_numbers_, int(sizes[0]), sizes[1:].astype(np.float64))
+        model._degrees = kept
+    return kept
+
+
+def count_rows(model: Any) -> IntArray:
+    """Return the number of rows of a model that are noise, and then of each cluster."""
+    summary, numbers = model._summary, model.cluster_numbers_
+    if summary is not None:
+        positions = positions_of(summary.labels, numbers)
+        return np.bincount(positions + 1, weights=summary.sizes, minlength=len(numbers) + 1).astype(np.int64)
+    if is_dask(model.labels_):
+        return np.asarray(dask_array().bincount(model.labels_ + 1, minlength=len(numbers) + 1))
+    return count_with_noise(positions_of(model.labels_, numbers), len(numbers))
+
+
+def find_membership(model: Any, X: Any) -> Any:
+    """Return the degree of membership of each row in each cluster."""
+    data, degrees = open_new_data(model, X), degrees_of(model)
+    if len(degrees.masses) == 0:
+        return data.map_rows(_no_columns, 0, np.float64)
+    membership = degrees.membership
+    is_sparse = len(degrees.masses) > MANY_CLUSTERS and not is_dask(X)
+    rate = partial(_apply, function=membership.rate_sparse if is_sparse else membership.rate, **_reading(model))
+    return data.map_rows(rate, len(degrees.masses), np.float64)
+
+
+def score_rows(model: Any, X: Any) -> Any:
+    """Return the outlier score of each row."""
+    score = partial(_apply, function=degrees_of(model).outliers.score, **_reading(model))
+    return open_new_data(model, X).map_rows(score, None, np.float64)
+
+
+def score_own_rows(model: Any) -> Floats:
+    """Return the outlier score of each row of the model, which must have kept them all."""
+    n_rows, n_kept = int(count_rows(model).sum()), len(model._landmark_rows)
+    if n_kept < n_rows:
+        raise AttributeError(
+            f"outlier_scores_ needs all rows, but the model has kept {n_kept:,} of {n_rows:,}: call score_outliers(X)."
+        )
+    return degrees_of(model).outliers.of_landmarks
+
+
+def apply_to_relevant(model: Any, X: Any) -> Any:
+    """Return the relevant features of rows, with missing cells filled."""
+    return select_relevant(fill_missing(X, model._column_means), model.relevant_features_)
+
+
+def _reading(model: Any) -> dict[str, Any]:
+    return {"relevant": model.relevant_features_, "column_means": model._column_means}
+
+
+def _apply(X: Any, *, function: Any, relevant: IntArray | None, column_means: Any) -> Any:
+    return function(select_relevant(fill_missing(X, column_means), relevant))
+
+
+def _no_columns(X: Any) -> Floats:
+    return np.empty((X.shape[0], 0))

@@ -1,0 +1,196 @@
+"""Drift: do new rows look like those of a model? Rows outside, shares of clusters, and features that have moved.
+
+Each kind of change must be large enough to matter, and larger than chance explains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cohirf.algorithm.grouping import IntArray, count_with_noise, row_blocks
+from cohirf.data.dask_arrays import is_dask
+from cohirf.data.open_data import open_new_data
+from cohirf.degrees.degrees import Degrees, apply_to_relevant, degrees_of
+from cohirf.degrees.feature_drift import FeatureBaseline, FeatureDrift
+from cohirf.degrees.pieces import Floats
+from cohirf.description.headline import percent
+from cohirf.summary.numbers import positions_of
+
+OUTSIDE = 0.99  # rows are outside if they score above this quantile of the rows of the model
+SMALLEST_OUTSIDE = 0.03  # share of rows outside that matters
+SMALLEST_CHANGE = 0.02  # of the share of a cluster, in all rows
+SMALLEST_RELATIVE_CHANGE = 1 / 3  # of the share of a cluster, relative to the larger one
+CERTAINTY = 4.0  # standard errors by which shares differ
+MOST_NAMED = 3  # clusters and features in a verdict
+SHOWN_FEATURES = 5
+BLOCK_CELLS = 2**22
+
+
+@dataclass(frozen=True)
+class ClusterDrift:
+    """Share of a cluster in the rows of a model and in new rows.
+
+    Attributes
+    ----------
+    number : int
+        Number of the cluster; -1 is noise.
+    before, now : float
+        Its share in the rows of the model, and in the new rows.
+    has_changed : bool
+        Whether the two differ by more than 2 points and by more than a third of the larger one, and by more than four
+        standard errors.
+    """
+
+    number: int
+    before: float
+    now: float
+    has_changed: bool
+
+    @property
+    def name(self) -> str:
+        """The cluster in words."""
+        return "noise" if self.number < 0 else f"cluster {self.number}"
+
+    def __str__(self) -> str:
+        verb = "grew" if self.now > self.before else "shrank"
+        return f"{self.name} {verb} from {percent(self.before)} to {percent(self.now)}"
+
+
+@dataclass(frozen=True, repr=False)
+class Drift:
+    """Whether new rows look like those of a model; ``print`` shows it in words.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of new rows.
+    share_outside : float
+        Share of the new rows that are farther from the landmarks than 99 % of the rows of the model are: their outlier
+        scores are above those of these rows.
+    is_outside : bool
+        Whether this share is at least 3 %, and above the usual 1 % by more than four standard errors.
+    clusters : list of ClusterDrift
+        Share of each cluster before and now, in the order of ``cluster_numbers_``; at last of noise, if there is any.
+    features : list of FeatureDrift
+        Each relevant feature, the one that differs most first.
+    """
+
+    n_rows: int
+    share_outside: float
+    is_outside: bool
+    clusters: list[ClusterDrift]
+    features: list[FeatureDrift]
+
+    @property
+    def has_drifted(self) -> bool:
+        """Whether anything has changed so much that the model should be updated."""
+        parts: list[ClusterDrift | FeatureDrift] = [*self.clusters, *self.features]
+        return self.is_outside or any(part.has_changed for part in parts)
+
+    @property
+    def verdict(self) -> str:
+        """What has changed and what to do, in one sentence."""
+        if not self.has_drifted:
+            return "the new rows look like those of the model"
+        return f"{'; '.join(self._findings())}: update the model"
+
+    def _findings(self) -> Iterator[str]:
+        changed = sorted((part for part in self.clusters if part.has_changed), key=lambda part: -_change(part))
+        yield from _name_some(changed, "clusters")
+        if self.is_outside:
+            yield f"{percent(self.share_outside)} of the new rows are far from everything (usual is 1%)"
+        yield from _name_some([feature for feature in self.features if feature.has_changed], "features")
+
+    def __repr__(self) -> str:
+        lines = [f"Drift of {self.n_rows:,} new rows: {self.verdict}"]
+        lines += [f"  outside: {self.share_outside:.1%} (usual is 1.0%)"]
+        shown = sorted(self.clusters, key=lambda part: -_change(part))[:SHOWN_FEATURES]
+        lines += [f"  {part.name}: {part.before:.1%} before, {part.now:.1%} now" for part in shown]
+        lines += [
+            f"  {part.name}: shift {part.shift:+.2f} standard deviations, KS {part.statistic:.2f}"
+            for part in self.features[:SHOWN_FEATURES]
+        ]
+        return "\n".join(lines)
+
+
+def find_drift(model: Any, X: Any) -> Drift:
+    """Compare new rows with those of a model."""
+    if is_dask(X):
+        raise TypeError(
+            "drift reads rows in this process, but X is on Dask: pass X.compute(), or a sample of its rows."
+        )
+    degrees = degrees_of(model)
+    baseline = FeatureBaseline.of(degrees.landmarks.points, degrees.weights)
+    limit = _find_limit(degrees)
+    counts, n_outside, n_rows = np.zeros(len(degrees.masses) + 1, dtype=np.int64), 0, 0
+    for rows in _read_blocks(model, X):
+        n_rows += rows.shape[0]
+        n_outside += int((degrees.outliers.score(rows) > limit).sum())
+        counts += count_with_noise(positions_of(degrees.landmarks.label(rows), degrees.numbers), len(degrees.masses))
+        baseline.count(rows)
+    share = n_outside / n_rows
+    usual = 1 - OUTSIDE
+    is_certain = share - usual > CERTAINTY * _standard_error(usual, len(degrees.clusters), n_rows)
+    names = _feature_names(model)
+    return Drift(
+        n_rows,
+        share,
+        bool(share >= SMALLEST_OUTSIDE and is_certain),
+        list(_compare_clusters(degrees, counts)),
+        baseline.compare(names),
+    )
+
+
+def _read_blocks(model: Any, X: Any) -> Iterator[Any]:
+    """Yield the relevant features of new rows, block by block."""
+    data: Any = open_new_data(model, X)
+    n_rows = data.rows.n_rows
+    for block in row_blocks(n_rows, BLOCK_CELLS // model.n_features_in_ + 1):
+        yield apply_to_relevant(model, data.take(np.arange(block.start, block.stop)))
+
+
+def _find_limit(degrees: Degrees) -> float:
+    """Return the quantile of the outlier scores of the rows of a model, which its landmarks stand for."""
+    scores = degrees.outliers.of_landmarks
+    order = np.argsort(scores)
+    share = np.cumsum(degrees.weights[order])
+    return float(scores[order[np.searchsorted(share, OUTSIDE * share[-1])]])
+
+
+def _compare_clusters(degrees: Degrees, counts: IntArray) -> Iterator[ClusterDrift]:
+    rows: Floats = np.append(degrees.masses, degrees.n_noise)
+    now = np.append(counts[1:], counts[0])
+    n_before, n_now = int(rows.sum()), int(now.sum())
+    for number, old, new in zip([*degrees.numbers.tolist(), -1], rows / n_before, now / n_now, strict=True):
+        if number < 0 and old == 0 == new:
+            continue
+        change, pooled = abs(new - old), (old * n_before + new * n_now) / (n_before + n_now)
+        is_large = change >= max(SMALLEST_CHANGE, SMALLEST_RELATIVE_CHANGE * max(old, new))
+        is_certain = change > CERTAINTY * _standard_error(pooled, n_before, n_now)
+        yield ClusterDrift(number, float(old), float(new), bool(is_large and is_certain))
+
+
+def _standard_error(share: float, n_before: int, n_now: int) -> float:
+    """Return the standard error of the difference of two shares."""
+    return float(np.sqrt(share * (1 - share) * (1 / n_before + 1 / n_now)))
+
+
+def _feature_names(model: Any) -> list[str]:
+    names = getattr(model, "feature_names_in_", None)
+    every = [f"feature {number}" for number in range(model.n_features_in_)] if names is None else list(map(str, names))
+    relevant = model.relevant_features_
+    return every if relevant is None else [every[number] for number in relevant]
+
+
+def _change(part: ClusterDrift) -> float:
+    return abs(part.now - part.before)
+
+
+def _name_some(parts: list[Any], what: str) -> Iterator[str]:
+    yield from map(str, parts[:MOST_NAMED])
+    if len(parts) > MOST_NAMED:
+        yield f"{len(parts) - MOST_NAMED:,} more {what} changed"

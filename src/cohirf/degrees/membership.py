@@ -1,0 +1,238 @@
+"""Degrees of membership: how probable it is that a row belongs to each cluster.
+
+Between two pieces of different clusters, a row has a place on the line that joins their centres. Along this line, each
+piece has a normal distribution with the variance of its own landmarks in this direction. The odds of the two clusters
+are those of the two densities times the numbers of rows. Only one direction counts, so features that depend on each
+other are not counted twice, and the odds of a row in a hundred features are as moderate as those in two.
+
+A partition cuts clusters that overlap where they meet, so each looks narrower than it is and its centre farther away.
+Both are corrected as if the landmarks were a normal distribution that was cut in the middle between the centres.
+
+At last, all odds are raised to one power, at most 1, so that the landmarks themselves are rated best if each is taken
+out and its cluster is guessed from the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.stats import norm
+from sklearn.neighbors import NearestNeighbors
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.degrees.pieces import Floats, Pieces, divide_clusters, mean_by
+from cohirf.landmarks import Landmarks
+from cohirf.nearest_label import NearestLabel
+from cohirf.summary.numbers import positions_of
+
+MAX_TABLE = 2000  # pieces; with more, a piece has the same variance in all directions
+PRIOR_SIZE = 2.0  # the variance of a piece is averaged with that of all pieces, which counts as so many landmarks
+SMALLEST = 1e-12  # variance of a piece along a line, relative to the squared length of the line
+LARGEST_ODDS = 1 - 1e-6  # of other clusters, so that the predicted one has the highest degree
+POWERS = np.geomspace(0.02, 1, 30)
+N_CALIBRATED = 2000  # landmarks
+SMALLEST_DEGREE = 1e-4  # in a sparse result
+
+# A normal distribution that is cut `CUTS` standard deviations from its mean: how far the mean of what remains is from
+# the mean before, and the ratio of its standard deviation to its distance from the cut, which falls as the cut moves
+# away. Clusters whose cut would be nearer than one standard deviation are not taken for still wider ones: 16 % of their
+# rows are beyond that cut.
+CUTS = np.linspace(1.0, 10.0, 901)
+_PULL = np.exp(norm.logpdf(CUTS) - norm.logcdf(CUTS))
+_RATIO = np.sqrt(1 - CUTS * _PULL - _PULL**2) / (CUTS + _PULL)
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """What is needed to find degrees of membership.
+
+    Attributes
+    ----------
+    landmarks : Landmarks
+        Landmarks of the model.
+    clusters : array of int
+        Cluster of each landmark, as a position from 0; -1 is noise.
+    numbers : array of int
+        Number of each cluster in the labels of the landmarks.
+    pieces : Pieces
+        Pieces of the clusters.
+    log_mass : array of float
+        Logarithm of the number of rows of each piece.
+    variances : array of float, shape (n_pieces, n_pieces) or (n_pieces, 1)
+        Variance of each piece in the direction of each other piece, or in all directions.
+    power : float
+        Power to which odds are raised.
+    """
+
+    landmarks: Landmarks
+    clusters: IntArray
+    numbers: IntArray
+    pieces: Pieces
+    log_mass: Floats
+    variances: Floats
+    power: float = 1.0
+
+    @classmethod
+    def of(cls, landmarks: Landmarks, numbers: IntArray, masses: Floats) -> Membership:
+        """Learn from landmarks; clusters with the given numbers have ``masses`` rows."""
+        clusters = positions_of(landmarks.labels, numbers)
+        points = landmarks.search.points.values[clusters >= 0]
+        clustered = clusters[clusters >= 0]
+        pieces = divide_clusters(points, clustered)
+        log_mass = np.log(masses[pieces.cluster] * pieces.sizes / np.bincount(clustered)[pieces.cluster])
+        variances = _measure_variances(points, pieces)
+        membership = cls(landmarks, clusters, numbers, pieces, log_mass, variances)
+        return replace(membership, power=_calibrate(membership, points, clustered, masses))
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.pieces.cluster[-1]) + 1
+
+    def rate(self, X: Any) -> Floats:
+        """Return the degree of membership of each row in each cluster; those of a row sum to one."""
+        degrees = np.empty((X.shape[0], self.n_clusters))
+        for block in self.pieces.blocks(X.shape[0]):
+            degrees[block] = self._rate_block(X[block])
+        return degrees
+
+    def rate_sparse(self, X: Any) -> Any:
+        """Return the same as a CSR matrix, without degrees below ``SMALLEST_DEGREE``."""
+        blocks = [_thin(self._rate_block(X[block])) for block in self.pieces.blocks(X.shape[0])]
+        return sparse.csr_array(sparse.vstack(blocks, format="csr"))
+
+    def _rate_block(self, X: Any) -> Floats:
+        log_odds = self.find_log_odds(self.landmarks.search.prepare(X), self._find_own(X))
+        return _normalize(self.power * log_odds)
+
+    def _find_own(self, X: Any) -> IntArray:
+        """Return the cluster that ``predict`` finds for each row; for noise, that of the nearest clustered landmark."""
+        own: IntArray = positions_of(self.landmarks.label(X), self.numbers)
+        noise = np.flatnonzero(own < 0)
+        if len(noise) > 0:
+            own[noise] = self._clustered.label(X[noise])
+        return own
+
+    @cached_property
+    def _clustered(self) -> NearestLabel:
+        """Finds the nearest landmark that is not noise."""
+        is_clustered = self.clusters >= 0
+        return NearestLabel.build(self.landmarks.points[is_clustered], self.clusters[is_clustered])
+
+    def find_log_odds(self, X: Any, own: IntArray) -> Floats:
+        """Return the logarithm of the odds of each cluster against the cluster ``own`` of each row; at most 0."""
+        squares = self.pieces.measure(X)
+        of_cluster = _nearest_pieces(squares, self.pieces.starts)
+        here = np.take_along_axis(of_cluster, own[:, None], axis=1)
+        log_odds = self._compare(squares, here, of_cluster)
+        np.minimum(log_odds, np.log(LARGEST_ODDS), out=log_odds)
+        np.put_along_axis(log_odds, own[:, None], 0.0, axis=1)
+        return log_odds
+
+    def _compare(self, squares: Floats, here: IntArray, there: IntArray) -> Floats:
+        """Return the logarithm of the odds of pieces ``there`` against the piece ``here`` of each row."""
+        length = np.sqrt(self._measure_lines(here, there))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            place = (np.take_along_axis(squares, here, 1) - np.take_along_axis(squares, there, 1)) / (2 * length)
+            place += length / 2
+            (near, width), (far, far_width) = (self._unfold(*pair, length) for pair in ((here, there), (there, here)))
+            place = np.clip(place, near, length - far)
+            # behind the centres, odds do not change any more: the wider piece would win at last
+            ratio = ((place - near) / width) ** 2 - ((length - far - place) / far_width) ** 2
+            log_odds = 0.5 * ratio + np.log(width / far_width)
+        log_odds[~(length > 0)] = 0.0  # centres that coincide tell nothing
+        return np.asarray(log_odds + self.log_mass[there] - self.log_mass[here])
+
+    def _unfold(self, of: IntArray, towards: IntArray, length: Floats) -> tuple[Floats, Floats]:
+        """Return how far the centre of a piece moves towards another if its cut is undone, and its spread."""
+        variances = self.variances[of, np.minimum(towards, self.variances.shape[1] - 1)]
+        ratio = np.sqrt(np.maximum(variances, SMALLEST * length**2)) / (length / 2)
+        cut = np.interp(ratio, _RATIO[::-1], CUTS[::-1])
+        pull = np.interp(cut, CUTS, _PULL)
+        # the ratio of a cut that is farther away than the table goes is the spread itself
+        width = np.where(ratio > _RATIO[-1], length / 2 / (cut + pull), ratio * length / 2)
+        return pull * width, width
+
+    def _measure_lines(self, here: IntArray, there: IntArray) -> Floats:
+        """Return the squared distances between the centres of pieces."""
+        if len(self.pieces.cluster) <= MAX_TABLE:
+            return np.asarray(self._line_table[here, there])
+        return np.take_along_axis(self.pieces.measure(self.pieces.centres[here[:, 0]]), there, axis=1)
+
+    @cached_property
+    def _line_table(self) -> Floats:
+        return self.pieces.measure(self.pieces.centres)
+
+
+def _measure_variances(points: Any, pieces: Pieces) -> Floats:
+    """Return the variance of the landmarks of each piece in the direction of each other piece."""
+    n_pieces, sizes = len(pieces.cluster), pieces.sizes[:, None]
+    own = _own_squares(points, pieces)
+    typical = own.mean() / points.shape[1]
+    if n_pieces > MAX_TABLE:
+        along = mean_by(own[:, None], pieces.of_point, n_pieces) / points.shape[1]
+    else:
+        squares = pieces.measure(points)
+        lengths = pieces.measure(pieces.centres)
+        difference = own[:, None] - squares  # twice the length of the line times the place on it, less a constant
+        mean = mean_by(difference, pieces.of_point, n_pieces)
+        difference -= mean[pieces.of_point]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            along = mean_by(difference**2, pieces.of_point, n_pieces) / (4 * lengths)
+        along[~(lengths > 0)] = 0.0
+    return np.asarray((sizes * along + PRIOR_SIZE * typical) / (sizes + PRIOR_SIZE))
+
+
+def _own_squares(points: Any, pieces: Pieces) -> Floats:
+    """Return the squared distance of each landmark to the centre of its piece."""
+    own = np.empty(len(pieces.of_point))
+    for block in pieces.blocks(len(own)):
+        squares = pieces.measure(points[block])
+        own[block] = np.take_along_axis(squares, pieces.of_point[block, None], axis=1)[:, 0]
+    return own
+
+
+def _nearest_pieces(squares: Floats, starts: IntArray) -> IntArray:
+    """Return the piece of each cluster whose centre is nearest to each row."""
+    n_rows, n_pieces = squares.shape
+    if len(starts) == n_pieces:
+        return np.broadcast_to(np.arange(n_pieces), (n_rows, n_pieces))
+    ends = [*starts[1:].tolist(), n_pieces]
+    bounds = zip(starts.tolist(), ends, strict=True)
+    return np.stack([start + squares[:, start:end].argmin(axis=1) for start, end in bounds], axis=1)
+
+
+def _calibrate(membership: Membership, points: Any, clusters: IntArray, masses: Floats) -> float:
+    """Return the power of the odds with which some landmarks are rated best, each by the others."""
+    chosen = np.arange(0, len(clusters), len(clusters) // N_CALIBRATED + 1)
+    if membership.n_clusters == 1 or len(clusters) < 3:
+        return 1.0
+    neighbours = NearestNeighbors(n_neighbors=2).fit(points).kneighbors(points[chosen], return_distance=False)
+    other = np.where(neighbours[:, 0] == chosen, neighbours[:, 1], neighbours[:, 0])
+    log_odds = membership.find_log_odds(points[chosen], clusters[other])
+    weights = (masses / np.bincount(clusters))[clusters[chosen]]
+    losses = [_loss(power * log_odds, clusters[chosen], weights) for power in POWERS]
+    return float(POWERS[int(np.argmin(losses))])
+
+
+def _loss(log_odds: Floats, clusters: IntArray, weights: Floats) -> float:
+    """Return the mean of the negative logarithms of the degrees in the own cluster."""
+    degrees = _normalize(log_odds)[np.arange(len(clusters)), clusters]
+    return float(np.average(-np.log(np.maximum(degrees, 1e-300)), weights=weights))
+
+
+def _normalize(log_odds: Floats) -> Floats:
+    """Return odds as shares; the largest logarithm in a row is 0."""
+    odds = np.exp(log_odds)
+    shares: Floats = odds / odds.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _thin(degrees: Floats) -> Any:
+    """Return degrees as a CSR matrix without the smallest ones; rows still sum to one."""
+    kept = np.where(degrees < SMALLEST_DEGREE, 0.0, degrees)
+    return sparse.csr_array(kept / kept.sum(axis=1, keepdims=True))

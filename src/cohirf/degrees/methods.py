@@ -1,0 +1,128 @@
+"""Methods of a fitted model that rate rows: membership, outlier scores, drift."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from cohirf.degrees.degrees import find_membership, score_own_rows, score_rows
+from cohirf.degrees.drift import Drift, find_drift
+
+
+class DegreesMixin:
+    """Adds the methods that rate rows to an estimator."""
+
+    def membership(self, X: Any) -> Any:
+        """Return how probable it is that each row belongs to each cluster.
+
+        The odds of two clusters follow from the place of the row between their landmarks: along the line between the
+        two centres, each cluster has a normal distribution with the variance of its landmarks. Clusters of other shapes
+        are divided into pieces first. The cluster of ``predict`` always has the largest degree. Degrees are close to
+        the shares of true classes if clusters match classes; they cannot tell that a cluster has two classes in it. The
+        user guide has the tables.
+
+        The first call learns from the landmarks, which takes a few seconds at most.
+
+        Parameters
+        ----------
+        X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
+            Rows to rate. A source is read block by block.
+
+        Returns
+        -------
+        degrees : array or CSR matrix of float, shape (n_samples, n_clusters_)
+            Column j is the cluster with the number ``cluster_numbers_[j]``. Rows sum to one. With more than 100
+            clusters, a CSR matrix without degrees below 0.0001; a Dask array if ``X`` is a Dask array or data frame.
+            Rows that ``predict`` calls noise have degrees as well: ``score_outliers`` tells them from others.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import make_blobs
+        >>> from cohirf import CoHiRF
+        >>> X, _ = make_blobs(1000, centers=[[-2, 0], [2, 0]], random_state=0)
+        >>> model = CoHiRF(n_clusters=2, random_state=0).fit(X)
+        >>> degrees = model.membership([[-3, 0], [-0.5, 0], [3, 0]])
+        >>> [bool(degrees[row].max() > 0.95) for row in range(3)]
+        [True, False, True]
+        """
+        check_is_fitted(self, "n_clusters_")
+        return find_membership(self, X)
+
+    def score_outliers(self, X: Any) -> Any:
+        """Return how far each row is from the rows of all clusters; larger means more outlying.
+
+        The score is the mean distance of the row to the 20 nearest landmarks, over what is usual: the geometric mean of
+        the same distance for these landmarks and for all landmarks. It is about 1 for usual rows. Landmarks that are
+        noise do not count as neighbours, so noise scores high. Outliers of which more than 20 are landmarks in one
+        place can look usual there.
+
+        Parameters
+        ----------
+        X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
+            Rows to rate. A source is read block by block.
+
+        Returns
+        -------
+        scores : array of float, shape (n_samples,)
+            The scores; a Dask array if ``X`` is a Dask array or data frame.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from cohirf import CoHiRF
+        >>> X, _ = make_blobs(1000, centers=[[-2, 0], [2, 0]], random_state=0)
+        >>> model = CoHiRF(n_clusters=2, random_state=0).fit(X)
+        >>> near, far = model.score_outliers([[2, 0], [2, 9]])
+        >>> bool(near < 1.5), bool(far > 5)
+        (True, True)
+        """
+        check_is_fitted(self, "n_clusters_")
+        return score_rows(self, X)
+
+    @property
+    def outlier_scores_(self) -> Any:
+        """Outlier score of each row of the model, which is not compared with itself, as by ``score_outliers``.
+
+        A model keeps at most 10,000 rows. If it has seen more, the attribute does not exist: call ``score_outliers``.
+        """
+        check_is_fitted(self, "n_clusters_")
+        return score_own_rows(self)
+
+    def drift(self, X: Any) -> Drift:
+        """Say whether new rows look like those of the model: rows outside, shares of clusters, features that moved.
+
+        Nothing is changed in the model. A finding must be large enough to matter and larger than chance explains, so a
+        fresh sample of the same data raises no alarm; the attributes of the result have the thresholds. What a cluster
+        consists of can change without drift in its share or in single features: only rows outside show that.
+
+        Parameters
+        ----------
+        X : array, table, CSR matrix or source, shape (n_samples, n_features)
+            The new rows. A source is read block by block.
+
+        Returns
+        -------
+        drift : Drift
+            Figures and a verdict in words.
+
+        See Also
+        --------
+        partial_fit : Adds the new rows to the model.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_blobs
+        >>> from cohirf import CoHiRF
+        >>> X, y = make_blobs(4000, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+        >>> model = CoHiRF(n_clusters=3, random_state=0).fit(X[:2000])
+        >>> model.drift(X[2000:]).verdict
+        'the new rows look like those of the model'
+        >>> fewer = X[2000:][(y[2000:] != 2) | (X[2000:, 1] < 8)]
+        >>> drift = model.drift(fewer)
+        >>> drift.has_drifted
+        True
+        """
+        check_is_fitted(self, "n_clusters_")
+        return find_drift(self, X)

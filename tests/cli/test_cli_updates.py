@@ -1,0 +1,139 @@
+"""cohirf update, merge and drift: models that go on."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+
+from cohirf import CoHiRF, load
+from cohirf.cli.update import CoHiRF as UpdatedModel
+from cohirf.saving import load_preparation, save_model
+
+FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
+
+
+@pytest.fixture
+def halves(folder, iris):
+    """Two files with every other row of iris."""
+    for number in (0, 1):
+        iris.iloc[number::2].to_csv(f"half{number}.csv", index=False)
+    return folder
+
+
+@pytest.fixture
+def first(cohirf, halves, apart):
+    """A model of the first half."""
+    assert cohirf("fit", "half0.csv", *apart, "--clusters", 3, "--model", "model", "--quiet").code == 0
+    return halves / "model"
+
+
+def test_update_adds_rows_and_prints_what_has_changed(cohirf, first, iris):
+    before = load_preparation(first)
+    outcome = cohirf("update", first, "half1.csv", "--out", "labels.csv")
+    assert outcome.code == 0, outcome.err
+    model = load(first)
+    assert len(model.labels_) == 150
+    assert load_preparation(first) == before
+    labels = pd.read_csv("labels.csv")
+    assert labels["id"].tolist() == iris["id"].iloc[1::2].tolist()
+    assert labels["cluster"].tolist() == model.labels_[75:].tolist()
+    lines = outcome.out.splitlines()
+    changes = [line.strip() for line in str(model.changes_).splitlines()]
+    assert lines[: len(changes)] == changes
+    assert "rows      150" in lines
+    assert lines[-1] == f"Written: {first} (model), labels.csv (labels of the new rows)"
+
+
+def test_update_equals_partial_fit_of_prepared_rows(cohirf, first, iris):
+    assert cohirf("update", first, "half1.csv", "--json", "--quiet").code == 0
+    rows = iris[FEATURES].to_numpy()
+    scaled = (rows - rows[::2].mean(axis=0)) / rows[::2].std(axis=0)
+    expected = CoHiRF(n_clusters=3, random_state=0).fit(scaled[::2]).partial_fit(scaled[1::2])
+    np.testing.assert_array_equal(load(first).labels_, expected.labels_)
+
+
+def test_update_reports_drift_before_the_update(cohirf, first, iris):
+    shifted = iris.iloc[1::2].assign(petal_length=iris["petal_length"] + 5)
+    shifted.to_csv("shifted.csv", index=False)
+    document = json.loads(cohirf("update", first, "shifted.csv", "--report", "--json").out)
+    assert document["drift"]["has_drifted"]
+    assert document["drift"]["features"][0]["name"] == "petal_length"
+    assert document["changes"]["n_rows"] == 75
+    assert document["rows"] == 150
+
+
+def test_update_of_a_model_that_python_saved_keeps_it_without_preparation(cohirf, halves, iris):
+    save_model(CoHiRF(KMeans(3, n_init=1), random_state=0).fit(iris[FEATURES]), "plain")
+    assert cohirf("update", "plain", "iris.csv").code == 0
+    assert load_preparation("plain") is None
+    assert len(load("plain").labels_) == 300
+
+
+def test_an_update_that_fails_leaves_the_model(cohirf, first, iris):
+    iris.drop(columns="petal_width").to_csv("lacking.csv", index=False)
+    outcome = cohirf("update", first, "lacking.csv")
+    assert outcome.code != 0
+    assert "has no column 'petal_width'" in outcome.err
+    assert len(load(first).labels_) == 75
+
+
+def test_an_update_that_is_stopped_leaves_the_model(cohirf, first, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(UpdatedModel, "partial_fit", stop)
+    outcome = cohirf("update", first, "half1.csv")
+    assert outcome.err.splitlines()[-1] == "cohirf: Stopped. The model is as it was before."
+    assert len(load(first).labels_) == 75
+
+
+def test_merge_makes_one_model_of_several(cohirf, halves, apart):
+    for number in (0, 1):
+        options = ("--clusters", 3, "--scale", "none", "--model", f"site{number}", "--quiet")
+        assert cohirf("fit", f"half{number}.csv", *apart, *options).code == 0
+    outcome = cohirf("merge", "site0", "site1", "--model", "all")
+    assert outcome.code == 0, outcome.err
+    merged = load("all")
+    assert len(merged.labels_) == 150
+    assert outcome.out.startswith(str(merged.changes_).splitlines()[0])
+    assert outcome.out.splitlines()[-1] == "Written: all (model)"
+    assert cohirf("predict", "all", "iris.csv", "--out", "labels.csv").code == 0
+
+
+def test_merge_refuses_models_with_other_scales(cohirf, first, apart):
+    assert cohirf("fit", "half1.csv", *apart, "--clusters", 3, "--model", "other", "--quiet").code == 0
+    outcome = cohirf("merge", first, "other", "--model", "all")
+    assert "was prepared in another way than" in outcome.err
+    assert "--scale none" in outcome.err
+    assert not (first.parent / "all").exists()
+
+
+def test_merge_of_one_model_is_refused_unless_it_is_reduced(cohirf, first):
+    assert "give at least two, or --exemplars-only" in cohirf("merge", first, "--model", "all").err
+    assert cohirf("merge", first, "--exemplars-only", "--model", "all").code == 0
+    assert load("all").n_clusters_ == 3
+
+
+def test_merge_does_not_replace_a_model_unasked(cohirf, first):
+    outcome = cohirf("merge", first, first, "--model", first)
+    assert "exists: give another name, or --force" in outcome.err
+
+
+def test_drift_says_that_rows_look_alike(cohirf, first):
+    outcome = cohirf("drift", first, "half1.csv")
+    assert outcome.code == 0
+    assert outcome.out.splitlines()[0] == "new rows      75"
+    assert outcome.out.splitlines()[-1] == "The new rows look like those of the model."
+
+
+def test_drift_says_what_has_changed(cohirf, first, iris):
+    iris[iris["species"] == "setosa"].to_csv("setosa.csv", index=False)
+    outcome = cohirf("drift", first, "setosa.csv")
+    assert outcome.out.splitlines()[-1].endswith(": update the model.")
+    assert "grew from 33% to 100%" in outcome.out
+    document = json.loads(cohirf("drift", first, "setosa.csv", "--json").out)
+    assert document["has_drifted"]
+    assert len(document["shares"]) == 3
+    assert len(document["features"]) == 4
