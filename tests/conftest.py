@@ -44,6 +44,7 @@ LONG_FILES = (
     "test_merge.py",
     "test_dask_updates.py",
     "test_cli_fit.py",
+    "test_cli_messy_files.py",
     "test_experiments.py",
     "test_source_memory.py",
     "test_screening.py",
