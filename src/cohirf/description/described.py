@@ -120,7 +120,9 @@ class Description:
         return frame.astype({"exemplar": "Int64"})
 
 
-def describe_clusters(model: Any, X: Any = None, feature_names: Sequence[str] | None = None) -> Description:
+def describe_clusters(
+    model: Any, X: Any = None, feature_names: Sequence[str] | None = None, *, preparation: Any = None
+) -> Description:
     """Describe the final clusters of a model.
 
     Parameters
@@ -133,6 +135,9 @@ def describe_clusters(model: Any, X: Any = None, feature_names: Sequence[str] | 
         cluster. By default, the clusters are described by the rows that the model stores for ``predict``.
     feature_names : sequence of str, optional
         Names of the columns, if ``X`` has none.
+    preparation : Preparation, optional
+        How the data of the fit was prepared. Without ``X``, the rows that the model stores are then described in the
+        units and with the categories of the original data.
 
     Returns
     -------
@@ -157,11 +162,10 @@ def describe_clusters(model: Any, X: Any = None, feature_names: Sequence[str] | 
     counts = count_with_noise(model.labels_, model.n_clusters_)
     n_rows, sizes, stability = int(counts.sum()), counts[1:], _mean_stability(model)
     chosen = np.sort(np.argsort(-sizes, kind="stable")[:MAX_DESCRIBED])
-    sample = sample_table(model, X, feature_names, chosen)
+    sample = sample_table(model, X, feature_names, chosen, preparation)
     traits = find_traits(sample.table, sample.labels, chosen, sample.weights)
-    parts = zip(
-        chosen.tolist(), name_clusters(traits), _read_exemplars(model, X, feature_names, chosen), traits, strict=True
-    )
+    exemplars = _read_exemplars(model, X, feature_names, chosen, preparation)
+    parts = zip(chosen.tolist(), name_clusters(traits), exemplars, traits, strict=True)
     described = [
         ClusterDescription(
             label=cluster,
@@ -190,9 +194,12 @@ def _mean_stability(model: Any) -> NDArray[np.float64]:
 
 
 def _read_exemplars(
-    model: Any, X: Any, feature_names: Sequence[str] | None, clusters: IntArray
+    model: Any, X: Any, feature_names: Sequence[str] | None, clusters: IntArray, preparation: Any
 ) -> list[dict[str, Any]]:
     """Return the values of the exemplar of each of some clusters."""
+    if X is None and preparation is not None:
+        names = [feature.name for feature in preparation.features]
+        return read_cells(preparation.to_original_units(model.exemplars_), clusters, names)
     if X is None:
         return read_cells(model.exemplars_, clusters, name_features(model, None, feature_names))
     return read_cells(X, model.exemplar_indices_[clusters], names_of(model, X, feature_names))
