@@ -15,6 +15,7 @@ from cohirf.cli.estimators import read_base_method, read_parameters, say_chosen,
 from cohirf.cli.explain import in_words_of_options
 from cohirf.cli.invocation import command_line
 from cohirf.cli.options import Screen, TargetOptions
+from cohirf.cli.origin import find_origin
 from cohirf.cli.summary import agreement, cluster_grid, describe_model, fact_grid
 from cohirf.cli.targets import Targets, say_written
 from cohirf.description import describe_clusters, make_headline
@@ -67,10 +68,9 @@ def fit(
     document["columns"] = describe_columns(prepared.preparation)
     document |= agreement(fitted.labels_, classes)
     document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
-    document |= _describe(
-        fitted, prepared.preparation, document, says_verdict=says_verdict and (console.as_json or not console.quiet)
-    )
-    document["written"] = targets.write(fitted, prepared, classes)
+    says_verdict = says_verdict and (console.as_json or not console.quiet)
+    document |= _describe(fitted, prepared.preparation, document, says_verdict=says_verdict)
+    document["written"] = targets.write(fitted, prepared, classes, find_origin(data, about, scaling))
     table = [cluster_grid(document)] if document["clusters"] else []
     written = say_written(document["written"], NOTHING)
     console.show(document, *table, fact_grid(document), document["headline"], written)

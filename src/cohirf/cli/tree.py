@@ -33,8 +33,7 @@ def tree(
     """Print the tree of a model with sizes and names, or write it to a file."""
     refuse_unknown("--format", format, TREE_FORMATS)
     check_file(out, "--out", (), force=force)
-    fitted, preparation = open_model(model)
-    n_leaves = None if top is None else read_count("--top", top)
+    (fitted, preparation), n_leaves = open_model(model), None if top is None else read_count("--top", top)
     if format == "text":
         _write_lines(_lines(fitted, preparation, n_leaves, out), out)
         return
@@ -51,7 +50,7 @@ def tree(
 
 def _lines(model: CoHiRF, preparation: Preparation, n_leaves: int | None, out: Path | None) -> list[str]:
     """Return the tree as text; in a terminal, lines are cut to its width."""
-    named = name_tree(model, n_leaves, preparation=preparation)
+    named = name_tree(model, n_leaves, preparation)
     if named is None:
         return [f"{len(model.labels_):,} rows, all of them noise: there is no tree."]
     is_terminal = out is None and sys.stdout.isatty()

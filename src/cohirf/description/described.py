@@ -16,7 +16,7 @@ from cohirf.description.rows import BadlyFitting, find_badly_fitting
 from cohirf.description.sampling import names_of, sample_table
 from cohirf.description.table import read_cells
 from cohirf.description.traits import Trait, find_traits
-from cohirf.diagnosis.reading import name_features
+from cohirf.diagnosis.reading import as_dense, name_features
 from cohirf.hierarchy.export import to_frame
 
 MAX_DESCRIBED = 1000  # clusters that have a name: the largest
@@ -121,7 +121,7 @@ class Description:
 
 
 def describe_clusters(
-    model: Any, X: Any = None, feature_names: Sequence[str] | None = None, *, preparation: Any = None
+    model: Any, X: Any = None, feature_names: Sequence[str] | None = None, preparation: Any = None
 ) -> Description:
     """Describe the final clusters of a model.
 
@@ -136,8 +136,8 @@ def describe_clusters(
     feature_names : sequence of str, optional
         Names of the columns, if ``X`` has none.
     preparation : Preparation, optional
-        How the data of the fit was prepared. Without ``X``, the rows that the model stores are then described in the
-        units and with the categories of the original data.
+        What made the data of the fit from a table. The rows that the model stores are then described by the columns of
+        that table, in their own units.
 
     Returns
     -------
@@ -164,8 +164,13 @@ def describe_clusters(
     chosen = np.sort(np.argsort(-sizes, kind="stable")[:MAX_DESCRIBED])
     sample = sample_table(model, X, feature_names, chosen, preparation)
     traits = find_traits(sample.table, sample.labels, chosen, sample.weights)
-    exemplars = _read_exemplars(model, X, feature_names, chosen, preparation)
-    parts = zip(chosen.tolist(), name_clusters(traits), exemplars, traits, strict=True)
+    parts = zip(
+        chosen.tolist(),
+        name_clusters(traits),
+        _read_exemplars(model, X, feature_names, chosen, preparation),
+        traits,
+        strict=True,
+    )
     described = [
         ClusterDescription(
             label=cluster,
@@ -199,7 +204,7 @@ def _read_exemplars(
     """Return the values of the exemplar of each of some clusters."""
     if X is None and preparation is not None:
         names = [feature.name for feature in preparation.features]
-        return read_cells(preparation.to_original_units(model.exemplars_), clusters, names)
+        return read_cells(preparation.to_original_units(as_dense(model.exemplars_)), clusters, names)
     if X is None:
         return read_cells(model.exemplars_, clusters, name_features(model, None, feature_names))
     return read_cells(X, model.exemplar_indices_[clusters], names_of(model, X, feature_names))

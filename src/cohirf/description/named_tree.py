@@ -37,7 +37,7 @@ class NamedTree:
         return self.names[node.groups]
 
 
-def name_tree(model: Any, n_leaves: int | None = None, *, preparation: Any = None) -> NamedTree | None:
+def name_tree(model: Any, n_leaves: int | None = None, preparation: Any = None) -> NamedTree | None:
     """Return the top of the tree of a model, with names from the rows that the model stores.
 
     Parameters
@@ -47,7 +47,7 @@ def name_tree(model: Any, n_leaves: int | None = None, *, preparation: Any = Non
     n_leaves : int, optional
         Number of leaves; by default the number of final clusters, and at most 30.
     preparation : Preparation, optional
-        How the data of the fit was prepared; names then refer to the original columns.
+        What made the data of the fit from a table; names are then made from the columns of that table.
 
     Returns
     -------

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import IntArray, count_with_noise, rows_by_label
-from cohirf.description.table import Feature, Table, count_table_rows, read_table
+from cohirf.description.prepared import read_prepared
+from cohirf.description.table import Table, count_table_rows, read_table
 from cohirf.diagnosis.reading import name_features
 from cohirf.diagnosis.sample import SEED
-from cohirf.diagnosis.text import shorten
 
 MAX_ROWS, MAX_CELLS = 20_000, 5_000_000
 LEAST_ROWS = 500  # that are drawn even if they have more cells
@@ -61,12 +61,12 @@ def sample_table(
 ) -> Sample:
     """Read the rows of ``X`` that clusters are described by, or the rows that the model stores.
 
-    The sample has at least 30 rows of each of ``clusters``, if they have so many; by default, of all clusters. Stored
-    rows are in original units if the ``preparation`` of the data is given.
+    The sample has at least 30 rows of each of ``clusters``, if they have so many; by default, of all clusters. A
+    ``preparation`` turns the stored rows back into original units.
     """
-    if X is None and preparation is not None:
+    if X is None and preparation is not None and model.relevant_features_ is None:
         some = _draw(len(model._landmark_rows), model.n_features_in_, np.random.default_rng(SEED))
-        table = read_prepared(model, preparation, some)
+        table = read_prepared(preparation, model._landmarks.points[some], model._landmark_rows[some])
         labels = model._landmarks.labels[some]
     elif X is None:
         names = name_features(model, None, feature_names)
@@ -92,28 +92,6 @@ def _check_rows(model: Any, X: Any) -> None:
             f"X has {n_rows:,} rows, but the model was fitted on {len(model.labels_):,}: pass the data of the fit, or "
             f"the table that it was made from."
         )
-
-
-def read_prepared(model: Any, preparation: Any, some: IntArray) -> Table:
-    """Return rows that a model stores, in the units that the data had before its preparation."""
-    points = model._landmarks.points[some]
-    shown = np.arange(model.n_features_in_) if model.relevant_features_ is None else model.relevant_features_
-    whole = np.zeros((len(some), model.n_features_in_))
-    whole[:, shown] = points
-    features = [_original_feature(preparation.features[place]) for place in shown.tolist()]
-    return Table(model._landmark_rows[some], preparation.to_original_units(whole)[:, shown], features)
-
-
-def _original_feature(prepared: Any) -> Feature:
-    """Return what a prepared feature is in the original data."""
-    column = shorten(prepared.column)
-    if prepared.level is not None:
-        return Feature(column, "level", shorten(prepared.level))
-    if prepared.kind == "boolean":
-        return Feature(column, "level", "yes")
-    if prepared.unit == "date":
-        return Feature(column, "date")
-    return Feature(shorten(prepared.name))
 
 
 def _draw(n_rows: int, n_columns: int, rng: np.random.Generator) -> IntArray:
