@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from cohirf.preparation import prepare
-from cohirf.report.prepared_table import UnscaledRows, find_units, read_prepared, tell_columns
+from cohirf.report.prepared_table import OriginalNumbers, find_units, read_prepared, tell_columns
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,14 @@ def test_numbers_have_their_own_unit_again(prepared):
     spend = frame["spend"].str.replace("[€,]", "", regex=True).astype(float)
     assert values_of(read_prepared(made, rows), "spend") == pytest.approx(spend[rows])
     assert find_units(made) == {"spend": "€"}
-    assert UnscaledRows(made).take(rows)[:, 0] == pytest.approx(spend[rows])
+
+
+def test_pixels_that_are_constant_are_part_of_an_image():
+    pixels = np.random.default_rng(0).integers(0, 255, (40, 4)).astype(float)
+    pixels[:, 2] = 255
+    numbers = OriginalNumbers(prepare(pd.DataFrame(pixels, columns=list("abcd"))))
+    assert (numbers.n_rows, numbers.n_features) == (40, 4)
+    assert numbers.take(np.array([5, 7])) == pytest.approx(pixels[[5, 7]])
 
 
 def test_categories_and_booleans_are_levels(prepared):

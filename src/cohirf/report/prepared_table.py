@@ -21,16 +21,19 @@ SHARE, DATE = "share", "date"  # units of prepared features
 Floats = NDArray[np.float64]
 
 
-class UnscaledRows:
-    """Prepared rows in original units: missing cells are filled, and nothing is scaled."""
+class OriginalNumbers:
+    """The numbers of the original data, also those of constant columns; missing cells are filled."""
 
     def __init__(self, prepared: Prepared) -> None:
         self._prepared = prepared
-        self.n_rows, self.n_features = prepared.source.n_rows, prepared.source.n_features
+        self.n_rows = prepared.source.n_rows
+        names, _ = prepared.preparation.to_original_numbers(np.empty((0, prepared.source.n_features)))
+        self.n_features = len(names)
 
     def take(self, rows: IntArray) -> Floats:
         """Return rows."""
-        return self._prepared.preparation.to_original_units(self._prepared.source.take(rows))
+        _, numbers = self._prepared.preparation.to_original_numbers(self._prepared.source.take(rows))
+        return numbers
 
 
 def read_prepared(prepared: Prepared, rows: IntArray) -> Table:
@@ -39,7 +42,7 @@ def read_prepared(prepared: Prepared, rows: IntArray) -> Table:
     A level of a category is a feature, as it was for the fit; yes and no are two levels. The sine and cosine of an hour
     or weekday become times of the day or days of the week, of which each is a feature.
     """
-    values = UnscaledRows(prepared).take(rows)
+    values = prepared.preparation.to_original_units(prepared.source.take(rows))
     features: list[Feature] = []
     columns: list[Floats] = []
     cycles: dict[tuple[Any, str], list[Floats]] = {}
