@@ -1387,6 +1387,7 @@ def test_saving_and_loading_copy_no_array(tmp_path, monkeypatch):
         labels_=np.zeros(n_rows, ints),
         hierarchy_=hierarchy,
         n_clusters_=1,
+        cluster_numbers_=np.zeros(1, int),
         medoid_indices_=np.zeros(1, int),
         medoids_=held.medoids_[:1],
         exemplar_indices_=np.zeros(1, int),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,9 @@ def describe_odd_rows(
         Images have no values: ``image`` shows the row.
     """
     teller = Teller(ClusterMeans.of(study, sample), sample, columns)
+    place = {number: position for position, number in enumerate(study.model.cluster_numbers_.tolist())}
+    loose = [replace(row, cluster=place[row.cluster]) for row in found.loose[:MAX_EACH]]
+    border = [replace(row, cluster=place[row.cluster], other=place[row.other]) for row in found.border[:MAX_EACH]]
     odd: dict[str, Any] = {
         "n_compared": found.n_compared,
         "loose": [
@@ -55,7 +58,7 @@ def describe_odd_rows(
                 "values": teller.tell_loose(row),
                 "image": None,
             }
-            for row in found.loose[:MAX_EACH]
+            for row in loose
         ],
         "border": [
             {
@@ -66,7 +69,7 @@ def describe_odd_rows(
                 "values": teller.tell_border(row),
                 "image": None,
             }
-            for row in found.border[:MAX_EACH]
+            for row in border
         ],
     }
     if pictures is not None:
