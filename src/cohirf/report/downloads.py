@@ -12,6 +12,7 @@ from cohirf.report.packing import compress_to_text, pack
 
 MAX_ROWS = 5_000_000  # a browser could not write a CSV file with more lines
 MAX_CHARACTERS = 1_200_000  # of the page, for labels; and as many for names
+DENSEST = 6  # names are hardly ever compressed to less than a sixth: longer ones need not be tried
 
 
 def pack_labels(cuts: Sequence[Cut], max_characters: int = MAX_CHARACTERS) -> dict[str, Any] | None:
@@ -44,6 +45,7 @@ def pack_names(row_names: RowNames | None, max_characters: int = MAX_CHARACTERS)
     if row_names is None:
         return None
     lines = "\n".join(" ".join(name.split()) for name in row_names.names)
-    packed = compress_to_text(lines.encode("utf-8", "replace")) if len(row_names.names) <= MAX_ROWS else None
+    can_fit = len(lines) <= DENSEST * max_characters
+    packed = compress_to_text(lines.encode("utf-8", "replace")) if can_fit else None
     fits = packed is not None and len(packed) <= max_characters
     return {"column": row_names.column, "names": packed if fits else None}

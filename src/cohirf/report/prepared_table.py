@@ -1,4 +1,4 @@
-"""Prepared rows as a table in original units: what a preparation made of each column, turned back."""
+"""What a page shows of a preparation: the original numbers, their units, and what was done with each column."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ function card(cluster) {
     percent(cluster.size / data.figures.n_rows),
   );
   if (cluster.class) {
-    size.append(` \u00b7 ${percent(cluster.class.share)} `, element("bdi", {}, cluster.class.name));
+    size.append(` \u00b7 ${percent(cluster.class.share)} of class `, element("bdi", {}, cluster.class.name));
   }
   const isPictured = cluster.image !== null;
   const body = isPictured ? null : cluster.traits.length
