@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from cohirf import CoHiRF
-from cohirf.plotting import plot_scatter
+from cohirf.plotting import plot_map
 
 # %%
 # The data
@@ -81,7 +81,7 @@ for row, (data_name, (X, y)) in zip(axes, data.items(), strict=True):
     for ax, (name, method) in zip(row, base_methods(n_clusters=y.max() + 1), strict=True):
         model = fit(X, method)
         alone = seeded(method).fit_predict(X)
-        plot_scatter(model, X, ax=ax)
+        plot_map(model, X, ax=ax)
         score, score_alone = (round(adjusted_rand_score(y, found), 2) + 0.0 for found in (model.labels_, alone))
         ax.set_xlabel(f"{score:.2f}  (alone {score_alone:.2f})", fontsize=10)
         ax.set_ylabel("")

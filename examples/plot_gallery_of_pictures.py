@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
 from cohirf import CoHiRF
-from cohirf.plotting import plot_dendrogram, plot_exemplars, plot_icicle, plot_levels, plot_scatter
+from cohirf.plotting import plot_dendrogram, plot_exemplars, plot_icicle, plot_levels, plot_map
 
 # %%
 # The fit
@@ -79,7 +79,7 @@ plt.show()
 # Sixty-four features are too many to draw. The plot shows the first two principal components, as the axis labels say.
 # They explain less than a third of the variance, so clusters that overlap here may be separate.
 
-plot_scatter(model, X)
+plot_map(model, X)
 plt.show()
 
 # %%

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF
 from cohirf.clusterers import KernelKMeans
-from cohirf.plotting import plot_dendrogram, plot_scatter
+from cohirf.plotting import plot_dendrogram, plot_map
 
 # %%
 # Fit
@@ -105,8 +105,8 @@ plt.show()
 # the other two species overlap, the views disagree, and small clusters remain.
 
 figure, axes = plt.subplots(1, 2, figsize=(8.5, 4), layout="constrained", sharex=True, sharey=True)
-plot_scatter(model, X, level=1, ax=axes[0])
-plot_scatter(model, X, ax=axes[1])
+plot_map(model, X, level=1, ax=axes[0])
+plot_map(model, X, ax=axes[1])
 axes[0].set_title("after level 1")
 axes[1].set_title("in the end")
 axes[1].set_ylabel("")

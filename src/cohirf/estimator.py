@@ -13,10 +13,9 @@ from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
-from cohirf.data.dask_arrays import gather_vectors, is_dask, require_labels_here
+from cohirf.data.dask_arrays import gather_vectors, is_dask
 from cohirf.data.open_data import choosing_client, open_new_data, open_training_data
-from cohirf.diagnosis.diagnose import Diagnosis, diagnose_model
-from cohirf.diagnosis.explain import explain_cluster
+from cohirf.description.methods import DescribedClusters
 from cohirf.fitting import fit_data, label_new_rows, measure_new_rows
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.parameters import CONSTRAINTS
@@ -25,7 +24,7 @@ from cohirf.saving import save_model
 from cohirf.scratch import ScratchStorage
 
 
-class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class CoHiRF(DescribedClusters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """Consensus Hierarchical Random Features: a consensus of runs of any clustering method, on data of any size.
 
     At each level, the base method labels the active rows in several *views*: on random subsets of the features, or on
@@ -396,45 +395,6 @@ class CoHiRF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         )
         data = open_new_data(self, X)
         return data.map_rows(measure, self.n_clusters_, np.result_type(data.dtype, self.medoids_.dtype))
-
-    def diagnose(self) -> Diagnosis:
-        """Say whether to trust the clusters: whether they are usable, and whether the base method alone does better.
-
-        The base method runs alone, three times, on at most 1,000 of the rows that the fit stored for ``predict``,
-        without sample weights, and on the features that the fit used. K-Means has ten starts. A base method that finds
-        the number of clusters itself needs rows that are as dense as the data: all rows or, if the fit stored them all
-        (up to 10,000), those of a region.
-
-        Returns
-        -------
-        diagnosis : Diagnosis
-            Findings and figures; ``print`` shows them in words.
-        """
-        require_labels_here(self)
-        return diagnose_model(self)
-
-    def explain(self, cluster: int, X: Any = None) -> Any:
-        """Return the features that distinguish a final cluster from the others, strongest first.
-
-        Parameters
-        ----------
-        cluster : int
-            The label of the cluster.
-        X : array, table, CSR matrix or source, shape (n_samples, n_features), optional
-            The data of the fit, which is read completely, block by block. Without it, the table is computed from at
-            most 2,000 of the landmarks that the fit kept for ``predict``, and lacks features that were screened out.
-
-        Returns
-        -------
-        table : pandas.DataFrame
-            One row for each feature, with its name as the index. ``mean`` is the mean in the cluster,
-            ``mean_elsewhere`` the mean of all other rows, and ``effect`` their difference in standard deviations of
-            all rows. ``views_agree`` is ``feature_agreement_``: how well the views that contained the feature agreed
-            with the fusions. With ``feature_screen=True``, ``statistic`` is ``feature_statistics_``: how much the
-            feature depends on others.
-        """
-        require_labels_here(self)
-        return explain_cluster(self, cluster, X)
 
     def gather(self) -> Self:
         """Load the results of a fit on Dask into this process, as ``save``, ``diagnose`` and other methods need them.

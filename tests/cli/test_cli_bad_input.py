@@ -495,7 +495,7 @@ def test_a_memory_limit_below_what_python_takes_is_refused(cohirf, folder, apart
             "cut gone --clusters 2 --id-column id",
             "--id-column 'id' is a column of the data: give the data that the model was fitted to with --data.",
         ),
-        ("tree gone --format nwk", "--format 'nwk' is not valid: give newick, json, linkage or graphml."),
+        ("tree gone --format nwk", "--format 'nwk' is not valid: give text, newick, json, linkage or graphml."),
         ("info gone.csv", "gone.csv is not a file: check the path."),
         (
             "report gone iris.csv --out r.html --image-shape 8",

@@ -49,13 +49,16 @@ def test_a_bare_fit_says_what_it_chose_and_what_came_out(cohirf, folder, iris):
     assert re.match(r"level 1: 150 -> \d+ rows in 1 batch, 5 of 5 views kept, agr", lines[2])
     assert re.match(r"\d+ clusters have the highest silhouette \(0\.\d+\), followed by \d+ ", lines[3])
     assert len(lines) == 4
-    facts = dict(re.split(r"  +", line, maxsplit=1) for line in outcome.out.splitlines()[:7])
-    assert facts["rows"] == "150"
-    assert facts["clusters"] == str(labels.max() + 1)
-    assert facts["sizes"].startswith(", ".join(map(str, sorted(np.bincount(labels))[:-9:-1])))
-    assert facts["time"].endswith(" s")
-    assert "peak memory" in outcome.out
-    assert "level  rows in  rows out  batches  views kept  agreement" in outcome.out
+    sizes = np.bincount(labels)
+    table, facts, *_ = outcome.out.split("\n\n")
+    heading, *rows = (re.split(r"  +", line) for line in table.splitlines())
+    assert heading == ["cluster", "rows", "share", "central row", "name"]
+    assert {int(row[0]): int(row[1]) for row in rows} == dict(enumerate(sizes.tolist()))
+    assert "petal" in rows[0][4]
+    assert re.search(r"^time +[\d.]+ s$", facts, re.MULTILINE)
+    assert "peak memory" in facts
+    assert "rows out" not in outcome.out  # levels were told while they ran
+    assert outcome.out.splitlines()[-2].startswith(f"{len(sizes)} clusters in 150 rows. The largest has {sizes.max()} ")
     assert outcome.out.splitlines()[-1] == (
         "Nothing was written: give --out labels.csv to keep the clusters, --model model/ to predict and cut later, "
         "--report report.html to see a report."
@@ -178,7 +181,7 @@ def test_columns_are_kept_apart_in_arrow_files(cohirf, folder, iris, name, apart
     outcome = cohirf("fit", name, *apart, "--out", "labels.csv")
     labels = pd.read_csv("labels.csv")
     assert labels["id"].tolist() == iris["id"].tolist()
-    assert f"ARI           {adjusted_rand_score(iris['species'], labels['cluster']):.3f}\n" in outcome.out
+    assert f"ARI          {adjusted_rand_score(iris['species'], labels['cluster']):.3f}\n" in outcome.out
 
 
 def test_names_of_rows_in_csv_stay_as_they_are_written(cohirf, folder, iris):
@@ -195,7 +198,7 @@ def test_numbers_name_rows_as_well(cohirf, folder, iris):
     assert table["0"].tolist() == list(range(0, 1500, 10))
     labels = expected_labels(StandardScaler().fit_transform(iris[FEATURES]))
     assert table["cluster"].tolist() == labels.tolist()
-    assert f"ARI           {adjusted_rand_score(iris['species'], labels):.3f}\n" in outcome.out
+    assert f"ARI          {adjusted_rand_score(iris['species'], labels):.3f}\n" in outcome.out
 
 
 def test_a_file_without_header_is_read_when_asked(cohirf, folder, iris):
@@ -277,7 +280,7 @@ def test_a_system_that_does_not_tell_the_memory_is_no_fault(cohirf, folder, apar
 
 def test_rows_in_no_cluster_are_counted(cohirf, folder, apart):
     out = cohirf("fit", "iris.csv", *apart, "--clusters", 9, "--min-cluster-size", 20).out
-    assert re.search(r"^in no cluster  \d+ rows$", out, re.MULTILINE)
+    assert re.search(r"^\d clusters? in 150 rows; \d+% of the rows are noise, in no cluster\. ", out, re.MULTILINE)
 
 
 def test_a_quiet_fit_prints_nothing(cohirf, folder, apart):
@@ -304,14 +307,14 @@ def test_labels_that_are_missing_are_left_out_of_the_comparison(cohirf, folder, 
     outcome = cohirf("fit", "part.csv", *options, "--report", "report.html")
     known = iris.index % 3 > 0
     index = adjusted_rand_score(iris["species"][known], read_labels()[known])
-    assert f"ARI           {index:.3f} over 100 rows\n" in outcome.out
+    assert f"ARI          {index:.3f} over 100 rows\n" in outcome.out
     assert "missing" in Path("report.html").read_text(encoding="utf-8")
 
 
 def test_without_any_label_there_is_no_comparison(cohirf, folder, iris):
     iris.assign(species=np.nan).to_csv("none.csv", index=False)
     assert (
-        "ARI           no row has a class\n"
+        "ARI          no row has a class\n"
         in cohirf("fit", "none.csv", "--drop", "id", "--label-column", "species").out
     )
 
@@ -439,3 +442,15 @@ def test_the_installed_program_is_this_one(folder):
     assert "\x1b" not in run.stderr
     scripts = metadata.entry_points(group="console_scripts", name="cohirf")
     assert all(entry.load() is main for entry in scripts)
+
+
+def test_the_document_has_the_names_and_the_headline(cohirf, folder, apart):
+    document = json.loads(cohirf("fit", "iris.csv", *apart, "--clusters", 3, "--json").out)
+    assert len(document["names"]) == len(set(document["names"])) == 3
+    assert document["sizes"] == sorted(document["sizes"], reverse=True)
+    assert document["headline"].startswith("3 clusters in 150 rows. The largest has ")
+
+
+def test_many_clusters_are_counted_below_the_largest(cohirf, folder, apart):
+    out = cohirf("fit", "iris.csv", *apart, "--clusters", 20, "--no-verdict").out
+    assert re.search(r"^\.\.\. +8 more$", out, re.MULTILINE)

@@ -59,7 +59,7 @@ def test_blobs_can_be_text(cohirf):
     assert cohirf("generate", "blobs", "--n", 90, *options, "--out", "b.csv", "--quiet").out == ""
     write_blobs("b.npy", 90, n_clusters=3, n_features=4, spread=0.5, random_state=0)
     assert np.allclose(pd.read_csv("b.csv").drop(columns="label"), np.load("b.npy"))
-    assert "ARI           1.000\n" in cohirf("fit", "b.csv", "--label-column", "label", "--param", "n_clusters=3").out
+    assert "ARI          1.000\n" in cohirf("fit", "b.csv", "--label-column", "label", "--param", "n_clusters=3").out
 
 
 def test_labels_that_exist_are_not_replaced_either(cohirf):

@@ -1,7 +1,9 @@
 """cohirf predict, cut, tree, report and info: what can be done with a model."""
 
+import io
 import json
 import os
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import cohirf as package
 from cohirf import CoHiRF, FusionHierarchy
+from cohirf.cli import main
 from cohirf.saving import load_preparation, save_model
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
@@ -234,7 +237,7 @@ def test_cut_asks_which_column_names_the_rows(cohirf, folder, iris):
 
 def test_tree_prints_every_format(cohirf, deep):
     path, hierarchy = deep
-    assert cohirf("tree", path).out == f"{hierarchy.to_newick()}\n"
+    assert cohirf("tree", path, "--format", "newick").out == f"{hierarchy.to_newick()}\n"
     assert FusionHierarchy.from_json(cohirf("tree", path, "--format", "json").out) == hierarchy
     lines = cohirf("tree", path, "--format", "linkage").out.splitlines()
     assert lines[0] == "left,right,height,rows"
@@ -265,7 +268,39 @@ def test_a_pipe_is_not_replaced(cohirf, deep):
 
 def test_tree_may_be_the_top_alone(cohirf, deep):
     path, hierarchy = deep
-    assert cohirf("tree", path, "--top", 12).out == f"{hierarchy.condense(max_clusters=12).to_newick()}\n"
+    newick = cohirf("tree", path, "--format", "newick", "--top", 12).out
+    assert newick == f"{hierarchy.condense(max_clusters=12).to_newick()}\n"
+
+
+def test_a_tree_in_text_has_a_line_for_each_cluster_and_each_merge(cohirf, model):
+    fitted = package.load(model)
+    lines = cohirf("tree", model).out.splitlines()
+    assert lines[0] == "150 rows"
+    assert len(lines) == 2 * fitted.n_clusters_ - 1
+    assert [sum(f"cluster {cluster}, " in line for line in lines) for cluster in range(fitted.n_clusters_)] == [
+        1
+    ] * fitted.n_clusters_
+    assert any("petal" in line for line in lines)
+
+
+def test_a_tree_in_text_is_of_bounded_height(cohirf, deep, tmp_path):
+    X = np.random.default_rng(0).normal(size=(2000, 3))
+    CoHiRF(n_clusters=300, random_state=0).fit(X).save(tmp_path / "many")
+    assert len(cohirf("tree", tmp_path / "many").out.splitlines()) == 2 * 30 - 1
+    assert len(cohirf("tree", tmp_path / "many", "--top", 5).out.splitlines()) == 2 * 5 - 1
+
+
+def test_a_tree_in_text_can_be_a_file(cohirf, model):
+    assert cohirf("tree", model, "--out", "tree.txt").out == ""
+    assert Path("tree.txt").read_text(encoding="utf-8") == cohirf("tree", model).out
+
+
+def test_a_tree_can_be_printed_where_lines_cannot_be_drawn(model, monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert main(["tree", str(model)]) == 0
+    stream.flush()
+    assert b"|- " in stream.buffer.getvalue()
 
 
 # -- report and info -----------------------------------------------------------------------------------------------

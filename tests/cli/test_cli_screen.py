@@ -66,7 +66,7 @@ def test_the_help_tells_the_defaults_of_the_estimator():
     for name, default in CoHiRF().get_params(deep=False).items():
         if name in FLAGS and default is not False:
             said = ours.get(name, str(default).lower())
-            assert declared_options()[name].help.endswith(rf" \[default: {said}]"), name
+            assert declared_options()[name].help.endswith(f" [default: {said}]"), name
 
 
 def test_the_help_is_about_options():
@@ -120,11 +120,33 @@ def test_every_command_has_help(cohirf, command):
         assert "Examples:" in outcome.out
 
 
-def test_the_help_of_fit_lists_what_can_be_set(cohirf):
-    out = cohirf("fit", "--help").out
+def test_all_help_of_fit_lists_what_can_be_set(cohirf):
+    out = cohirf("fit", "--help-all").out
     for flag in (*FLAGS.values(), "--estimator", "--param", "--label-column", "--out", "--json"):
-        assert f" {flag} " in out
+        assert re.search(rf"^  {flag}\b", out, re.MULTILINE), flag
     assert "sc-srgf" in out
+
+
+@pytest.mark.parametrize("command", ["fit", "tune"])
+def test_help_fits_on_a_screen_and_has_ten_common_options_first(cohirf, command):
+    out = cohirf(command, "--help").out
+    assert len(out.splitlines()) < 50
+    common = out.partition("Common options:\n")[2].partition("\n\n")[0]
+    assert len(re.findall(r"^  --", common, re.MULTILINE)) == 10
+    n_options = re.search(r"--help-all +Show all (\d+) options", out)[1]
+    assert len(re.findall(r"^  -", cohirf(command, "--help-all").out, re.MULTILINE)) == int(n_options)
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS), ["generate", "hypercube"]])
+@pytest.mark.parametrize("width", [40, 60, 100])
+def test_help_fits_into_terminals_and_does_not_break_words(cohirf, command, width, monkeypatch):
+    flag = "--help-all" if command in (["fit"], ["tune"]) else "--help"
+    monkeypatch.setenv("COLUMNS", "100")
+    words = set(cohirf(*command, flag).out.split())
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = cohirf(*command, flag).out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert set(" ".join(lines).split()) <= words | {"\\"}
 
 
 def test_without_a_command_there_is_help(cohirf):
@@ -147,7 +169,25 @@ def test_a_shell_completes_names_of_base_methods():
 # -- what is printed -----------------------------------------------------------------------------------------------
 
 
-def test_a_terminal_gets_bars_and_drawn_tables(folder, monkeypatch):
+@pytest.mark.parametrize("width", [40, 60])
+def test_narrow_terminals_get_whole_words(folder, monkeypatch, width):
+    out, err = Terminal(), Terminal()
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main(["fit", "iris.csv", "--drop", "id", "--label-column", "species", "--clusters", "3"]) == 0
+    assert main(["fit", "iris.csv", "--drop", "id", "--label-column", "species", "--model", "m", "--quiet"]) == 0
+    assert main(["info", "m"]) == 0
+    assert main(["tree", "m"]) == 0
+    lines = [line for text in (out, err) for line in re.split("[\r\n]", plain(text.getvalue()))]
+    assert max(map(len, lines)) <= width
+    whole = " ".join(plain(out.getvalue()).split())
+    assert "Nothing was written: give --out labels.csv to keep the clusters" in whole
+    assert "3 clusters in 150 rows. The largest has" in whole
+
+
+def test_a_terminal_gets_bars_and_tables(folder, monkeypatch):
     out, err = Terminal(), Terminal()
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
@@ -159,12 +199,11 @@ def test_a_terminal_gets_bars_and_drawn_tables(folder, monkeypatch):
     assert "batches" in shown
     assert re.search(r"level 1: 150 -> \d+ rows in \d+ batches", shown)
     table = plain(out.getvalue())
-    assert re.search(r"rows +150", table)
-    assert "────" in table
-    assert "views kept" in table
+    assert re.search(r"^cluster +rows +share +central row +name", table)
+    assert re.search(r"^peak memory +\d+", table, re.MULTILINE)
 
 
-def test_names_on_a_terminal_are_no_markup(monkeypatch):
+def test_names_on_a_terminal_are_not_markup(monkeypatch):
     out = Terminal()
     monkeypatch.setattr(sys, "stdout", out)
     Console().show({}, Grid([("[bold]a", "x\x1b[2Jy")], ("[red]h", "i")), Grid([("name", "[/]")]))

@@ -50,7 +50,8 @@ def interrupt_after(monkeypatch, n_fits):
 def test_what_is_found_is_what_the_library_finds(cohirf, folder, iris):
     outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 5, "--json")
     X = StandardScaler().fit_transform(iris[FEATURES])
-    found = tuning.tune(CoHiRF(), X, n_trials=5)
+    with pytest.warns(UserWarning, match="n_clusters=2 is the smallest number of clusters that was tried"):
+        found = tuning.tune(CoHiRF(), X, n_trials=5)
     document = json.loads(outcome.out)
     assert document["best_params"] == found.best_params
     assert document["best_score"] == pytest.approx(found.best_score)
@@ -63,16 +64,23 @@ def test_what_is_found_is_what_the_library_finds(cohirf, folder, iris):
 
 def test_it_says_what_it_searches_and_what_came_out(cohirf, folder):
     outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 5)
-    assert outcome.err.splitlines() == [
+    said = outcome.err.splitlines()
+    assert said[:3] == [
         "iris.csv: 150 rows, 4 features",
         "chosen: --scale standard --seed 0",
-        "searched: max-features 0.1 to 1, views 2 to 10, clusters 2 to 30",
-        f"tuning: 5 of 5 trials, {re.search('best score [0-9.]+', outcome.err)[0]}",
+        "searched: max-features 0.3 to 1, views 5 to 10, clusters 2 to 30",
     ]
+    assert re.fullmatch(r"trial 0: 0\.\d+ with --max-features 1, --views 5, --clusters 2", said[3])
+    assert re.fullmatch(r"tuning: 5 of 5 trials, best score [0-9.]+", said[-2])
+    assert said[-1] == (
+        "warning: --clusters 2 is the smallest number of clusters that was tried. Scores often prefer few clusters: "
+        "look at the next best trials before you use it."
+    )
     lines = outcome.out.splitlines()
-    assert re.fullmatch(r"silhouette   0\.\d+", lines[0])
-    assert re.fullmatch(r"best         max-features [\d.]+, views \d+, clusters \d+", lines[1])
-    assert lines[2] == "trials       5"
+    assert re.fullmatch(r"silhouette        0\.\d+", lines[0])
+    assert re.fullmatch(r"without a search  0\.\d+", lines[1])
+    assert re.fullmatch(r"best              max-features [\d.]+, views \d+, clusters \d+", lines[2])
+    assert lines[3] == "trials            5"
     heading = next(number for number, line in enumerate(lines) if line.startswith("trial  "))
     assert lines[heading].split() == ["trial", "silhouette", "max-features", "views", "clusters", "time"]
     scores = [float(line.split()[1]) for line in lines[heading + 1 : heading + 6]]
@@ -115,12 +123,12 @@ def test_the_printed_command_finds_a_file_that_looks_like_an_option(cohirf, fold
 def test_what_is_given_is_not_searched(cohirf, folder):
     options = ("--param", "n_clusters=3", "--views", 4, "--medoid-weights", "false")
     outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 3, *options)
-    assert "searched: max-features 0.1 to 1\n" in outcome.err
+    assert "searched: max-features 0.3 to 1\n" in outcome.err
     assert "not searched, because it is given: --views 4 --param n_clusters=3\n" in outcome.err
     command = shlex.join(fit_command(outcome))
-    assert "--param n_clusters=3 --seed 0 --views 4 --medoid-weights false --max-features 0." in command
+    assert "--param n_clusters=3 --seed 0 --views 4 --medoid-weights false --max-features " in command
     outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 1, "--estimator", "gmm", "--clusters", 4)
-    assert "searched: max-features 0.1 to 1, views 2 to 10\nnot searched, because it is given: --clusters 4\n" in (
+    assert "searched: max-features 0.3 to 1, views 5 to 10\nnot searched, because it is given: --clusters 4\n" in (
         outcome.err
     )
 
@@ -327,7 +335,7 @@ REFUSED = {
         "--metric rand",
         "--metric 'rand' is not valid: give silhouette, calinski_harabasz or ari.",
     ),
-    "unknown space": ("--space big", "--space 'big' is not valid: give paper or wide."),
+    "unknown space": ("--space big", "--space 'big' is not valid: give recommended, paper or wide."),
     "no trials": (
         "--trials 0",
         "--trials '0' is not valid: give a whole number from 1 on, such as 1000 or 1e6.",
@@ -422,3 +430,17 @@ def test_a_checkpoint_is_not_in_the_help(cohirf):
     assert "--checkpoint" not in out
     assert " --storage " in out
     assert "--checkpoint" in cohirf("fit", "--help").out
+
+
+def test_a_search_is_bounded_by_default_and_need_not_be(cohirf, folder, monkeypatch):
+    given = []
+
+    def record(*_, timeout, **__):
+        given.append(timeout)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(tuning, "tune", record)
+    cohirf("tune", "iris.csv", *SPECIES)
+    cohirf("tune", "iris.csv", *SPECIES, "--timeout", "none")
+    cohirf("tune", "iris.csv", *SPECIES, "--timeout", "5")
+    assert given == [60.0, None, 5.0]

@@ -23,9 +23,9 @@ def read_line(outcome):
     ],
 )
 def test_fit_info_and_report_say_the_same(cohirf, folder, method):
-    fitted = cohirf(*FIT, *method, "--model", "m", "--report", "r.html")
+    fitted = cohirf(*FIT, *method, "--model", "m", "--report", "r.html", "--json")
     assert fitted.code == 0
-    line = read_line(fitted)
+    line = json.loads(fitted.out)["verdict"]["line"]
     assert line.startswith(("Trust these clusters", "Do not trust", "Whether "))
     assert json.loads(cohirf("info", "m", "--json").out)["diagnosis"]["line"] == line
     assert line in html.unescape(Path("r.html").read_text(encoding="utf-8"))
@@ -42,8 +42,8 @@ def test_the_document_has_the_verdict(cohirf, folder):
 def test_the_verdict_can_be_left_out(cohirf, folder):
     outcome = cohirf(*FIT, "--clusters", "3", "--no-verdict")
     assert outcome.code == 0
-    assert "rust these clusters" not in outcome.out
-    assert "alone would do better" not in outcome.out
+    assert read_line(outcome).startswith("3 clusters in 150 rows. ")
+    assert "rust them" not in outcome.out
     assert json.loads(cohirf(*FIT, "--clusters", "3", "--no-verdict", "--json").out)["verdict"] is None
 
 
@@ -51,4 +51,10 @@ def test_useless_clusters_are_a_warning_in_words_of_options(cohirf, folder):
     outcome = cohirf(*FIT, "--clusters", "3", "--min-cluster-size", "120")
     warning = "All of the rows are noise: lower --min-cluster-size 120."
     assert f"\nwarning: {warning}\n" in outcome.err
-    assert read_line(outcome) == "Do not trust these clusters: all of the rows are noise: lower --min-cluster-size 120."
+    assert read_line(outcome) == "No clusters: all 150 rows are noise. To find some, lower --min-cluster-size 120."
+
+
+def test_a_fit_ends_with_the_headline(cohirf, folder):
+    outcome = cohirf(*FIT, "--estimator", "agglomerative", "--clusters", "3")
+    assert read_line(outcome).startswith("3 clusters in 150 rows. The largest has ")
+    assert read_line(outcome).endswith("it finds the same clusters alone.")

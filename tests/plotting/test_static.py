@@ -12,15 +12,17 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 from cohirf import CoHiRF, FusionHierarchy, suggest_eps
+from cohirf.optional import is_installed
 from cohirf.plotting import (
     layout,
     plot_choice,
     plot_dendrogram,
     plot_eps,
     plot_exemplars,
+    plot_heatmap,
     plot_icicle,
     plot_levels,
-    plot_scatter,
+    plot_map,
 )
 from cohirf.plotting.colours import cluster_colours
 from cohirf.plotting.subject import find_subject
@@ -432,16 +434,16 @@ class TestExemplars:
             plot_exemplars(model, max_clusters=0)
 
 
-class TestScatter:
+class TestMap:
     def test_axes_are_made_or_taken_as_given(self, model, blobs):
         _, (left, right) = plt.subplots(1, 2, sharex=True, sharey=True)
-        assert plot_scatter(model, blobs[0], ax=right) is right
+        assert plot_map(model, blobs[0], ax=right) is right
         right.figure.canvas.draw()
         assert not left.collections
-        assert plot_scatter(model, blobs[0]).figure is not right.figure
+        assert plot_map(model, blobs[0]).figure is not right.figure
 
     def test_rows_and_medoids_are_drawn_and_numbered(self, model, blobs):
-        ax = plot_scatter(model, blobs[0])
+        ax = plot_map(model, blobs[0])
         assert scatter_labels(ax) == [300, 4]
         assert sorted(texts_of(ax)) == ["0", "1", "2", "3"]
         assert "principal component 1" in ax.get_xlabel()
@@ -450,14 +452,14 @@ class TestScatter:
     def test_a_hierarchy_gives_clusters_as_well(self, k, hierarchies_by_size):
         hierarchy = hierarchies_by_size[k]
         X = np.random.default_rng(0).normal(size=(hierarchy.n_rows, 2))
-        ax = plot_scatter(hierarchy, X)
+        ax = plot_map(hierarchy, X)
         assert scatter_labels(ax) == [hierarchy.n_rows, k]
         ax.figure.canvas.draw()
         assert not boxes_overlap(ax.texts)
 
     def test_points_have_the_colour_of_their_cluster(self, noisy):
         model, X = noisy
-        ax = plot_scatter(model, X)
+        ax = plot_map(model, X)
         noise, points, discs = ax.collections
         assert (noise.get_facecolors()[:, :3] == cluster_colours([-1])).all()
         assert (points.get_facecolors()[:, :3] == cluster_colours(model.labels_[model.labels_ >= 0])).all()
@@ -466,60 +468,131 @@ class TestScatter:
     def test_a_level_has_its_own_clusters(self, hierarchies_by_size):
         hierarchy = hierarchies_by_size[3]
         X = np.random.default_rng(0).normal(size=(200, 2))
-        points, medoids = plot_scatter(hierarchy, X, level=2).collections
+        points, medoids = plot_map(hierarchy, X, level=2).collections
         assert (points.get_facecolors()[:, :3] == cluster_colours(hierarchy.cut(level=2))).all()
         assert (medoids.get_offsets() == X[hierarchy.medoids(2)]).all()
 
     def test_three_features_are_drawn_in_space(self, blobs):
         X = blobs[0][:, :3]
         model = CoHiRF.as_published(KMeans(4), random_state=0).fit(X)
-        ax = plot_scatter(model, X)
+        ax = plot_map(model, X)
         ax.figure.canvas.draw()
         assert (ax.name, ax.get_zlabel()) == ("3d", "feature 2")
         assert texts_of(ax)
 
     def test_many_features_fit_into_given_space(self, model, blobs):
         _, ax = plt.subplots(subplot_kw={"projection": "3d"})
-        assert "principal component 3" in plot_scatter(model, blobs[0], ax=ax).get_zlabel()
+        assert "principal component 3" in plot_map(model, blobs[0], ax=ax).get_zlabel()
 
     def test_names_of_columns_are_on_the_axes(self, noisy):
         model, X = noisy
-        ax = plot_scatter(model, pd.DataFrame(X, columns=["width", "height"]))
+        ax = plot_map(model, pd.DataFrame(X, columns=["width", "height"]))
         assert (ax.get_xlabel(), ax.get_ylabel()) == ("width", "height")
 
     def test_lists_of_lists_are_data_too(self, noisy):
         model, X = noisy
-        assert scatter_labels(plot_scatter(model, X.tolist())) == scatter_labels(plot_scatter(model, X))
+        assert scatter_labels(plot_map(model, X.tolist())) == scatter_labels(plot_map(model, X))
 
     def test_large_data_is_sampled_and_all_medoids_are_drawn(self, model, blobs):
-        ax = plot_scatter(model, blobs[0], max_points=50, random_state=0)
+        ax = plot_map(model, blobs[0], max_points=50, random_state=0)
         assert scatter_labels(ax) == [50, 4]
         assert ax.get_title(loc="right") == "50 of 300 rows"
 
     def test_the_sample_is_seeded(self, model, blobs):
-        first, second = (plot_scatter(model, blobs[0], max_points=50, random_state=0) for _ in range(2))
+        first, second = (plot_map(model, blobs[0], max_points=50, random_state=0) for _ in range(2))
         assert (first.collections[0].get_offsets() == second.collections[0].get_offsets()).all()
 
     @pytest.mark.filterwarnings("ignore:All of the rows are noise")
     def test_a_model_of_noise_alone_is_drawn(self, noisy):
         X = noisy[1]
         model = CoHiRF.as_published(DBSCAN(eps=0.8), n_views=1, min_cluster_size=500, random_state=0).fit(X)
-        ax = plot_scatter(model, X)
+        ax = plot_map(model, X)
         ax.figure.canvas.draw()
         assert scatter_labels(ax) == [200, 0]
 
     def test_other_data_is_refused(self, model, blobs):
         with pytest.raises(ValueError, match="X has 10 rows, but the hierarchy has 300: pass the data of the fit"):
-            plot_scatter(model, blobs[0][:10])
+            plot_map(model, blobs[0][:10])
 
     def test_the_top_of_a_hierarchy_is_refused(self, model, blobs):
         with pytest.raises(ValueError, match="is a condensed hierarchy: pass the hierarchy of all rows"):
-            plot_scatter(model.hierarchy_.condense(), blobs[0])
+            plot_map(model.hierarchy_.condense(), blobs[0])
 
     def test_a_model_must_be_fitted(self, blobs):
         with pytest.raises(NotFittedError):
-            plot_scatter(CoHiRF.as_published(), blobs[0])
+            plot_map(CoHiRF.as_published(), blobs[0])
 
     def test_what_has_no_hierarchy_is_refused(self, blobs):
         with pytest.raises(TypeError, match="'labels' of type str cannot be plotted"):
-            plot_scatter("labels", blobs[0])
+            plot_map("labels", blobs[0])
+
+    def test_names_are_in_a_legend(self, model, blobs):
+        ax = plot_map(model, blobs[0], names=["north", "south", "east", "west"])
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+            "0  north",
+            "1  south",
+            "2  east",
+            "3  west",
+        ]
+
+    def test_a_legend_names_the_largest_clusters_only(self, many):
+        X = np.random.default_rng(0).normal(size=(600, 12))
+        legend = plot_map(many[30], X, names=[f"c{i}" for i in range(30)]).get_legend()
+        assert len(legend.get_texts()) == 10
+        assert legend.get_title().get_text() == "the 10 largest of 30 clusters"
+
+    def test_too_few_names_are_refused(self, model, blobs):
+        with pytest.raises(ValueError, match="names has 1 names for 4 clusters"):
+            plot_map(model, blobs[0], names=["a"])
+
+    def test_an_unknown_method_is_refused(self, model, blobs):
+        with pytest.raises(ValueError, match="method='tsne' is not valid: pass one of pca, umap"):
+            plot_map(model, blobs[0], method="tsne")
+
+    @pytest.mark.skipif(is_installed("umap"), reason="umap-learn is installed")
+    def test_a_map_by_umap_says_what_it_needs(self, model, blobs):
+        with pytest.raises(ImportError, match=r"umap.*cohirf\[umap\]"):
+            plot_map(model, blobs[0], method="umap")
+
+    @pytest.mark.slow
+    def test_a_map_by_umap_is_drawn(self, model, blobs):
+        pytest.importorskip("umap")
+        assert plot_map(model, blobs[0], method="umap").get_xlabel() == "UMAP 1"
+
+
+class TestHeatmap:
+    def test_a_row_for_each_cluster_and_a_column_for_each_feature(self, model, blobs):
+        ax = plot_heatmap(model, blobs[0])
+        names = model.summary(blobs[0])["name"]
+        shown = [label.get_text() for label in ax.get_yticklabels()]
+        assert sorted(text.split("  ")[1] for text in shown) == sorted(names)
+        assert len(ax.get_xticklabels()) == blobs[0].shape[1]
+
+    def test_colours_are_effects_of_the_clusters(self, model, blobs):
+        X = blobs[0]
+        ax = plot_heatmap(model, X)
+        cluster = int(ax.get_yticklabels()[0].get_text().split()[0])
+        feature = int(ax.get_xticklabels()[0].get_text().removeprefix("feature "))
+        inside = model.labels_ == cluster
+        values = X[:, feature]
+        expected = (values[inside].mean() - values[~inside].mean()) / values.std()
+        assert ax.collections[0].get_array().reshape(4, -1)[0, 0] == pytest.approx(expected)
+
+    def test_only_the_largest_clusters_and_strongest_features_are_drawn(self, many):
+        ax = plot_heatmap(many[30], max_clusters=5, max_features=3)
+        assert (len(ax.get_yticklabels()), len(ax.get_xticklabels())) == (5, 3)
+        assert ax.get_title(loc="left") == "the 5 largest of 30 clusters"
+
+    def test_a_table_in_other_units_is_drawn_with_its_categories(self, noisy):
+        model, X = noisy
+        frame = pd.DataFrame({"width": X[:, 0] * 100, "side": np.where(X[:, 1] > 4, "right", "left")})
+        shown = [label.get_text() for label in plot_heatmap(model, frame).get_xticklabels()]
+        assert sorted(shown) == ["side: left", "side: right", "width"]
+
+    def test_one_cluster_has_nothing_to_compare(self, many):
+        with pytest.raises(ValueError, match="do not differ in any feature"):
+            plot_heatmap(many[1])
+
+    def test_axes_are_taken_as_given(self, model):
+        _, ax = plt.subplots()
+        assert plot_heatmap(model, ax=ax) is ax

@@ -1,5 +1,6 @@
 """Tuning finds good parameters, survives bad ones, goes on where it was stopped."""
 
+import re
 import subprocess
 import sys
 
@@ -8,20 +9,22 @@ import optuna
 import pandas as pd
 import pytest
 from joblib import parallel_config
-from optuna.distributions import FloatDistribution, IntDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from scipy import sparse
 from sklearn.cluster import DBSCAN, OPTICS, KMeans
-from sklearn.datasets import make_blobs
+from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from cohirf import CoHiRF
+from cohirf import CoHiRF, suggest_eps
 from cohirf.clusterers import SCSRGF, GridDBSCAN, KernelKMeans
-from cohirf.tuning import paper_space, tune, wide_space
+from cohirf.tuning import first_trials, paper_space, recommended_space, tune, wide_space
 from cohirf.tuning.metrics import METRICS, Metric, Silhouettes, find_metric
 
 X, y = make_blobs(300, centers=10 * np.eye(5, 4), cluster_std=0.7, random_state=1)
+# A search of a few trials may well end at the edge of a range.
+pytestmark = pytest.mark.filterwarnings("ignore:.*smallest number of clusters", "ignore:.*is at the edge of its range")
 FEW = {"n_clusters": IntDistribution(2, 8)}
 FEW_VIEWS = {"n_views": IntDistribution(2, 3), "estimator__n_clusters": IntDistribution(2, 8)}
 
@@ -293,11 +296,11 @@ def test_progress_is_written_to_a_log(capsys):
 def test_a_silhouette_of_some_rows_is_said_to_be_so(capsys, monkeypatch):
     options = {"n_trials": 1, "search_space": FEW, "verbose": 1}
     tune(KMeans(), X, **options)
-    assert "silhouette" not in capsys.readouterr().out
+    assert "random rows" not in capsys.readouterr().out
     monkeypatch.setattr("cohirf.tuning.metrics.SILHOUETTE_ROWS", 100)
     tune(KMeans(), X, **options)
     line = "[CoHiRF] silhouette: that of 100 random rows, the same ones in each trial\n"
-    assert capsys.readouterr().out == line
+    assert capsys.readouterr().out.startswith(line)
 
 
 def test_a_silhouette_of_many_rows_is_always_that_of_the_same_rows(monkeypatch):
@@ -388,3 +391,56 @@ def test_a_list_or_a_source_is_refused_since_scores_need_the_rows():
 
 def test_a_score_that_is_not_finite_is_the_worst():
     assert find_metric(lambda X, labels: np.nan, X, None)(X, y, None) == -np.inf
+
+
+class TestRecommended:
+    def test_a_search_starts_with_what_the_library_chooses(self):
+        Z, _ = make_blobs(300, centers=6, random_state=1)
+        chosen = CoHiRF(n_clusters="auto", random_state=0).fit(Z)
+        found = tune(CoHiRF(), Z, n_trials=1)
+        assert found.best_params == {"max_features": 1.0, "n_views": 5, "n_clusters": chosen.n_clusters_}
+        assert found.best_score >= chosen.choice_.silhouettes.max() - 0.02
+
+    def test_ten_digits_are_not_two_clusters(self):
+        digits = load_digits().data[:600]
+        found = tune(CoHiRF(), digits, n_trials=2)
+        assert found.best_params["n_clusters"] >= 8
+
+    def test_a_radius_is_searched_around_the_suggested_one(self):
+        space = recommended_space(CoHiRF(DBSCAN()), X)
+        radius = suggest_eps(X, random_state=0).eps
+        assert space["estimator__eps"].low < radius < space["estimator__eps"].high
+        assert space["estimator__eps"].log
+        assert set(space) == {"estimator__eps", "estimator__min_samples"}
+        assert first_trials(CoHiRF(DBSCAN()), X, space) == [{"estimator__eps": radius, "estimator__min_samples": 5}]
+
+    def test_first_trials_are_inside_the_ranges(self):
+        space = {"n_clusters": IntDistribution(20, 30), "init": CategoricalDistribution(("random",))}
+        assert first_trials(KMeans(), X, space) == [{"n_clusters": 20, "init": "random"}]
+
+    def test_given_trials_come_first(self):
+        found = tune(
+            KMeans(), X, n_trials=2, search_space={"n_clusters": IntDistribution(2, 9)}, first=[{"n_clusters": 7}]
+        )
+        assert found.study.trials[0].params == {"n_clusters": 7}
+
+    def test_a_resumed_search_does_not_start_again(self, tmp_path):
+        space = {"n_clusters": IntDistribution(2, 9)}
+        options = {"search_space": space, "first": [{"n_clusters": 7}], "storage": tmp_path / "db"}
+        tune(KMeans(), X, n_trials=2, **options)
+        found = tune(KMeans(), X, n_trials=4, **options)
+        assert [trial.params["n_clusters"] for trial in found.study.trials].count(7) <= 2
+
+    def test_better_trials_are_told_while_it_runs(self, capsys):
+        tune(KMeans(), X, n_trials=4, search_space={"n_clusters": IntDistribution(3, 9)}, verbose=1)
+        told = re.findall(r"trial (\d): ([\d.]+) with n_clusters=(\d)", capsys.readouterr().out)
+        assert told[0][0] == "0"
+        assert [float(score) for _, score, _ in told] == sorted(float(score) for _, score, _ in told)
+
+
+def test_the_edge_of_a_range_is_a_warning():
+    with pytest.warns(UserWarning, match=r"n_clusters=4 is at the edge of its range, 3 to 4: a value beyond it may be"):
+        tune(KMeans(), X, n_trials=6, search_space={"n_clusters": IntDistribution(3, 4)})
+    few = IntDistribution(2, 3)
+    with pytest.warns(UserWarning, match="n_clusters=2 is the smallest number of clusters that was tried"):
+        tune(KMeans(), X, metric=lambda X, labels: -labels.max(), n_trials=6, search_space={"n_clusters": few})

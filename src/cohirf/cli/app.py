@@ -17,6 +17,7 @@ from cohirf.cli.data_options import DataOptions
 from cohirf.cli.errors import Interrupted
 from cohirf.cli.estimator_options import EstimatorOptions, SearchedEstimatorOptions
 from cohirf.cli.groups import Command, spread_groups
+from cohirf.cli.help import HelpAll, PlainGroup, with_common
 from cohirf.cli.options import (
     DATA,
     OUTPUT,
@@ -36,35 +37,60 @@ from cohirf.cli.options import (
 )
 from cohirf.cli.search_options import SearchOptions
 
-TREE_FORMATS = ("newick", "json", "linkage", "graphml")
+TREE_FORMATS = ("text", "newick", "json", "linkage", "graphml")
 CONTEXT = {"help_option_names": ["-h", "--help"]}
-
-
-def _epilog(*examples: str) -> str:
-    # rich joins lines: each example is a paragraph of its own
-    return "\n\n".join(["Examples:", *(f"  {example}" for example in examples)])
+COMMON_IN_FIT = (
+    "--clusters",
+    "--estimator",
+    "--param",
+    "--id-column",
+    "--label-column",
+    "--drop",
+    "--out",
+    "--model",
+    "--report",
+    "--seed",
+)
+COMMON_IN_TUNE = (
+    "--metric",
+    "--trials",
+    "--timeout",
+    "--estimator",
+    "--param",
+    "--label-column",
+    "--drop",
+    "--storage",
+    "--out",
+    "--model",
+)
 
 
 app = typer.Typer(
     help="Cluster the rows of a file with any clustering method, even if the file is too large for the method alone.",
-    epilog=_epilog(
-        "cohirf fit data.csv",
-        "cohirf fit data.parquet --estimator dbscan --param eps=0.2 --out labels.parquet --model model/",
-        "cohirf predict model/ new.parquet --out labels.parquet",
+    epilog="\n".join(
+        [
+            "cohirf fit data.csv",
+            "cohirf fit data.parquet --estimator dbscan --param eps=0.2 --out labels.parquet --model model/",
+            "cohirf predict model/ new.parquet --out labels.parquet",
+        ]
     ),
+    cls=PlainGroup,
     context_settings=CONTEXT,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
 )
-generators = typer.Typer(help="Write synthetic data of any size.", no_args_is_help=True, pretty_exceptions_enable=False)
+generators = typer.Typer(
+    help="Write synthetic data of any size.", cls=PlainGroup, no_args_is_help=True, pretty_exceptions_enable=False
+)
 
 
-def command(*examples: str, to: typer.Typer = app) -> Callable[[Command], Command]:
-    """Make a function a command of the program."""
+def command(*examples: str, common: tuple[str, ...] = (), to: typer.Typer = app) -> Callable[[Command], Command]:
+    """Make a function a command of the program; ``common`` are the options that its help lists first."""
 
     def add(function: Command) -> Command:
-        to.command(epilog=_epilog(*examples), context_settings=CONTEXT)(spread_groups(_stoppable(function)))
+        declare = to.command(cls=with_common(*common), epilog="\n".join(examples), context_settings=CONTEXT)
+        declare(spread_groups(_stoppable(function)))
         return function
 
     return add
@@ -101,6 +127,7 @@ def _program(
     "cohirf fit data.parquet --clusters 10 --views 10 --max-features 0.7 --out labels.csv",
     "cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000 --checkpoint ck/ "
     "--id-column id --out labels.parquet --model model/",
+    common=COMMON_IN_FIT,
 )
 def fit(
     data: DataPath,
@@ -119,6 +146,7 @@ def fit(
             default="it is said",
         ),
     ] = True,
+    help_all: HelpAll = False,
 ) -> None:
     """Cluster the rows of a file."""
     from cohirf.cli.fit import fit
@@ -130,6 +158,7 @@ def fit(
     "cohirf tune data.csv",
     "cohirf tune iris.csv --label-column species --metric ari --space wide --storage trials.db",
     "cohirf tune data.parquet --estimator dbscan --param min_samples=5 --views 1 --trials 100 --out labels.parquet",
+    common=COMMON_IN_TUNE,
 )
 def tune(
     data: DataPath,
@@ -141,6 +170,7 @@ def tune(
     table: Annotated[
         Path | None, option("--table", "Write all trials to this .csv or .parquet file.", OUTPUT, "FILE")
     ] = None,
+    help_all: HelpAll = False,
 ) -> None:
     """Search for the parameters that cluster the rows of a file best."""
     from cohirf.cli.tune import tune
@@ -196,28 +226,41 @@ def cut(
     cut(model, csv, screen, clusters, level, data, id_column, out, escape_formulas=escape_formulas, force=force)
 
 
-@command("cohirf tree model/ --format newick > tree.nwk", "cohirf tree model/ --format linkage --out linkage.npy")
+@command(
+    "cohirf tree model/",
+    "cohirf tree model/ --top 60",
+    "cohirf tree model/ --format newick > tree.nwk",
+    "cohirf tree model/ --format linkage --out linkage.npy",
+)
 def tree(
     model: ModelPath,
     format: Annotated[  # noqa: A002 - the option is called so
         str,
         option(
             "--format",
-            "newick or graphml for tree viewers, linkage for SciPy (CSV, or .npy), json for cohirf.FusionHierarchy.",
+            "text for people; newick or graphml for tree viewers, linkage for SciPy (CSV, or .npy), json for "
+            "cohirf.FusionHierarchy.",
             metavar="NAME",
             choices=TREE_FORMATS,
-            default="newick",
+            default="text",
         ),
-    ] = "newick",
+    ] = "text",
     top: Annotated[
-        str | None, option("--top", "Only the top of the tree, with at most this many leaves.", metavar="INT")
+        str | None,
+        option(
+            "--top",
+            "Only the top of the tree, with at most this many leaves. In text, a number above that of the clusters "
+            "also shows parts of clusters.",
+            metavar="INT",
+            default="in text, the clusters, and at most 30; else the whole tree",
+        ),
     ] = None,
     out: Annotated[
         Path | None, option("--out", "The file to write.", OUTPUT, "FILE", default="standard output")
     ] = None,
     force: Force = False,
 ) -> None:
-    """Print the hierarchy of a model, or write it to a file."""
+    """Print the tree of a model with sizes and names, or write it to a file."""
     from cohirf.cli.tree import tree
 
     tree(model, format, top, out, force=force)

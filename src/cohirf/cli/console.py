@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -13,15 +14,10 @@ from typing import Any
 from cohirf import progress
 from cohirf.cli.errors import one_line
 from cohirf.cli.explain import in_words_of_options
+from cohirf.cli.grids import Grid, grid_lines, wrap
 from cohirf.cli.options import Screen
 
-
-@dataclass(frozen=True)
-class Grid:
-    """A small table of text. Without headings, the first column contains names and the second their values."""
-
-    rows: Sequence[Sequence[str]]
-    headings: Sequence[str] = ()
+NARROW, NARROWEST = 80, 40  # columns of a terminal; in a narrow one, progress has no bar
 
 
 @dataclass
@@ -40,7 +36,7 @@ class Console:
     def note(self, text: str) -> None:
         """Print a message that is not part of the result, unless --quiet is given."""
         if not self.quiet:
-            _print(one_line(text), sys.stderr)
+            _print_lines(wrap(one_line(text), _width(sys.stderr)), sys.stderr)
 
     def show(self, document: dict[str, Any], *shown: Grid | str) -> None:
         """Print the result: the document with --json; otherwise tables and text, unless --quiet is given."""
@@ -48,12 +44,9 @@ class Console:
             _print(json.dumps(document, allow_nan=False), sys.stdout)
         for part in () if self.as_json or self.quiet else shown:
             if isinstance(part, str):
-                _print(one_line(part), sys.stdout)
-            elif sys.stdout.isatty():
-                _draw(part)
+                _print_lines(wrap(one_line(part), _width(sys.stdout)), sys.stdout)
             else:
-                _write(part)
-                _print("", sys.stdout)
+                _print_lines([*grid_lines(part, _width(sys.stdout)), ""], sys.stdout)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -87,7 +80,7 @@ class LogDisplay:
     def say(self, line: str) -> None:
         """Print a line."""
         if not self._quiet:
-            _print(line, sys.stderr)
+            _print(in_words_of_options(line), sys.stderr)
 
 
 class RichDisplay:
@@ -99,7 +92,8 @@ class RichDisplay:
 
     def say(self, line: str) -> None:
         """Print a line above the progress bar."""
-        _rich_console(stderr=True).print(line, style="dim", markup=False, highlight=False)
+        for part in wrap(in_words_of_options(line), _width(sys.stderr), "  ", ""):
+            _rich_console(stderr=True).print(part, style="dim", markup=False, highlight=False)
 
 
 class RichBar:
@@ -108,15 +102,15 @@ class RichBar:
     def __init__(self, work: progress.Work) -> None:
         from rich import progress as rich
 
-        is_single = progress.is_single(work)
+        is_single, is_narrow = progress.is_single(work), (_width(sys.stderr) or NARROW) < NARROW
         counts = () if is_single else (rich.MofNCompleteColumn(), rich.TextColumn(work.steps))
-        left = () if is_single else (rich.TextColumn("left"), rich.TimeRemainingColumn())
+        left = () if is_single or is_narrow else (rich.TextColumn("left"), rich.TimeRemainingColumn())
         self._bar = rich.Progress(
             rich.SpinnerColumn(),
             rich.TextColumn("{task.description}"),
-            rich.BarColumn(),
+            *(() if is_narrow else (rich.BarColumn(),)),
             *counts,
-            rich.TextColumn("{task.fields[note]}"),
+            *(() if is_narrow else (rich.TextColumn("{task.fields[note]}"),)),
             rich.TimeElapsedColumn(),
             *left,
             console=_rich_console(stderr=True),
@@ -134,37 +128,20 @@ class RichBar:
         self._bar.update(self._task, advance=n_steps, note=note)
 
 
-def _draw(grid: Grid) -> None:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    drawn = Table(box=box.SIMPLE_HEAD, show_header=bool(grid.headings), pad_edge=False)
-    for number, heading in enumerate(grid.headings or grid.rows[0]):
-        if grid.headings:
-            drawn.add_column(Text(heading), justify="right" if number else "left")
-        else:
-            drawn.add_column(style=None if number else "bold")
-    for row in grid.rows:
-        drawn.add_row(*(Text(one_line(cell)) for cell in row))
-    _rich_console(stderr=False).print(drawn)
-
-
-def _write(grid: Grid) -> None:
-    rows = [[one_line(cell) for cell in row] for row in (*([grid.headings] if grid.headings else []), *grid.rows)]
-    widths = [max(len(row[number]) for row in rows) for number in range(len(rows[0]))]
-    for row in rows:
-        cells = [
-            cell.rjust(width) if grid.headings and number else cell.ljust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        _print("  ".join(cells).rstrip(), sys.stdout)
-
-
 def _rich_console(*, stderr: bool) -> Any:
     from rich import console
 
     return console.Console(stderr=stderr)
+
+
+def _width(stream: Any) -> int | None:
+    """Return the number of columns of a terminal; None for files and pipes, whose lines are not broken."""
+    return max(NARROWEST, shutil.get_terminal_size().columns) if stream.isatty() else None
+
+
+def _print_lines(lines: Sequence[str], stream: Any) -> None:
+    for line in lines:
+        _print(line, stream)
 
 
 def _print(text: str, stream: Any) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from cohirf.algorithm.grouping import IntArray
-from cohirf.cli.console import Console, Grid
+from cohirf.cli.console import Console
 from cohirf.cli.errors import BadInputError
+from cohirf.cli.grids import Grid
 from cohirf.cli.models import open_model
 from cohirf.cli.options import CsvOptions, Screen
 from cohirf.cli.summary import MOST_SIZES, shown_sizes

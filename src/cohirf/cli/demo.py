@@ -13,7 +13,8 @@ from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
-from cohirf.cli.console import Console, Grid
+from cohirf.cli.console import Console
+from cohirf.cli.grids import Grid
 from cohirf.cli.options import Screen
 from cohirf.cli.writing import check_file
 from cohirf.datasets import make_spheres

@@ -41,12 +41,12 @@ class EstimatorOptions:
         Text,
         option(
             "--clusters",
-            'The number of final clusters: clusters are merged until exactly this many are left. "auto" chooses it by '
-            "the silhouette. If it is not given, it is that of the base method; a method "
+            'How many clusters: a number, or "auto", which chooses it by the silhouette. Clusters are merged until '
+            "exactly this many are left. If it is not given, it is that of the base method; a method "
             'without it keeps the clusters that it finds; without a base method, it is "auto". "levels" keeps the '
             "clusters of the last level, as in the paper.",
             CLUSTERING,
-            "INT|auto",
+            "K|auto",
             choices=("auto", "levels"),
             default="that of the base method, else auto",
         ),
@@ -284,7 +284,7 @@ class EstimatorOptions:
         Text,
         option(
             "--seed",
-            "Seed of all random numbers: views, batches, the base method and sampled medoids.",
+            "Seed of all random numbers. The same seed gives the same clusters.",
             CLUSTERING,
             "INT",
             default=str(SEED),

@@ -57,6 +57,7 @@ IN_WORDS_OF_OPTIONS = (
     (r"Give another study_name or another storage\.", "Give another --study, or another --storage."),
     (r": its seeds is tuple\((\d+)\), and here it is tuple\((\d+)\)\.", r": its --seed is \1, and here it is \2."),
     (r"cannot be used as storage: ", "cannot be used as --storage: "),
+    (r" Widen search_space\.", ""),
     (r": widen search_space, or choose another base method\.", ": give fewer parameters, or another --estimator."),
 )
 

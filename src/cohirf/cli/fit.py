@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 from cohirf.cli.console import Console
 from cohirf.cli.data_options import DataOptions
@@ -13,8 +14,9 @@ from cohirf.cli.estimators import read_base_method, read_parameters, say_chosen,
 from cohirf.cli.explain import in_words_of_options
 from cohirf.cli.invocation import command_line
 from cohirf.cli.options import Screen, TargetOptions
-from cohirf.cli.summary import agreement, describe_model, level_grid, model_grid, peak_bytes_if_known
+from cohirf.cli.summary import agreement, cluster_grid, describe_model, fact_grid, peak_bytes_if_known
 from cohirf.cli.targets import Targets, say_written
+from cohirf.description import describe_clusters, make_headline
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Prepared
 from cohirf.sources.files import shown
@@ -60,16 +62,25 @@ def fit(
     document = {"command": "fit", "data": str(data), **describe_model(fitted)}
     document |= agreement(fitted.labels_, classes)
     document |= {"seconds": seconds, "peak_bytes": peak_bytes_if_known(), "warnings": console.warned}
-    document["verdict"] = _judge(fitted) if says_verdict and (console.as_json or not console.quiet) else None
+    document |= _describe(fitted, document, says_verdict=says_verdict and (console.as_json or not console.quiet))
     document["written"] = targets.write(fitted, prepared, classes)
-    said = [] if document["verdict"] is None else [document["verdict"]["line"]]
+    table = [cluster_grid(document)] if document["clusters"] else []
     written = say_written(document["written"], NOTHING)
-    console.show(document, model_grid(document), level_grid(document), *said, written)
+    console.show(document, *table, fact_grid(document), document["headline"], written)
 
 
-def _judge(fitted: CoHiRF) -> dict[str, str]:
-    diagnosis = fitted.diagnose()
-    return {"recommendation": diagnosis.recommendation, "line": in_words_of_options(diagnosis.line)}
+def _describe(fitted: CoHiRF, document: dict[str, Any], *, says_verdict: bool) -> dict[str, Any]:
+    """Return the names of the largest clusters, the headline and the verdict."""
+    description = describe_clusters(fitted)
+    diagnosis = fitted.diagnose() if says_verdict else None
+    verdict = None
+    if diagnosis is not None:
+        verdict = {"recommendation": diagnosis.recommendation, "line": in_words_of_options(diagnosis.line)}
+    return {
+        "names": [description.clusters[number].name for number in document["numbers"]],
+        "headline": in_words_of_options(str(make_headline(description, diagnosis))),
+        "verdict": verdict,
+    }
 
 
 def _fit(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:

@@ -9,11 +9,13 @@ from typing import Any
 
 from sklearn.cluster import KMeans
 
-from cohirf.cli.console import Console, Grid
+from cohirf.cli.console import Console
 from cohirf.cli.explain import in_words_of_options
+from cohirf.cli.grids import Grid
 from cohirf.cli.models import is_model, open_model
 from cohirf.cli.options import CsvOptions, Screen
 from cohirf.cli.summary import describe_model, level_grid, model_grid
+from cohirf.diagnosis import Diagnosis
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Data, Preparation, measure
 from cohirf.preparation.columns import Column
@@ -51,8 +53,14 @@ def _describe_model(path: Path, console: Console) -> None:
     }
     rows = [("base method", document["base_method"]), *document["parameters"].items(), *_preparation_rows(preparation)]
     facts = Grid([(str(name), str(value)) for name, value in rows])
-    said = in_words_of_options(str(diagnosis)).splitlines()
+    said = [in_words_of_options(part) for part in say_diagnosis(diagnosis)]
     console.show(document, facts, model_grid(document), level_grid(document), *said)
+
+
+def say_diagnosis(diagnosis: Diagnosis) -> list[str]:
+    """Return a diagnosis as paragraphs."""
+    findings = [f"{finding.question} {finding.answer} {finding.reason}" for finding in diagnosis.findings]
+    return [diagnosis.line, *findings, *(f"To try: {tip}." for tip in diagnosis.advice)]
 
 
 def _changed_parameters(model: CoHiRF) -> dict[str, Any]:

@@ -43,9 +43,7 @@ def option(
     """
     return typer.Option(
         flags,
-        help=text
-        if default is None
-        else rf"{text} \[default: {default}]",  # escaped, because typer interprets rich markup
+        help=text if default is None else f"{text} [default: {default}]",
         metavar=metavar,
         rich_help_panel=panel,
         show_default=False,

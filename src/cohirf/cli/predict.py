@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cohirf.cli.console import Console, Grid
+from cohirf.cli.console import Console
+from cohirf.cli.grids import Grid
 from cohirf.cli.models import open_model
 from cohirf.cli.options import CsvOptions, Screen
 from cohirf.cli.summary import MOST_SIZES, agreement, agreement_rows, shown_sizes, sizes_of

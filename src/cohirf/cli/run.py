@@ -29,12 +29,14 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         if not hasattr(error, "format_message"):  # not an error of typer about the command line
             raise
+        if error.format_message().startswith("Usage:"):  # a command without arguments: this is its help
+            return _end(error.format_message(), BAD_INPUT, name="")
         message = one_line(error.format_message()).rstrip(".")
         path = getattr(getattr(error, "ctx", None), "command_path", "cohirf")
-        return _end(f"{message}. Try {path} --help.", BAD_INPUT) if message else BAD_INPUT  # help was printed
+        return _end(f"{message}. Try {path} --help.", BAD_INPUT)
     return code if isinstance(code, int) else 0
 
 
-def _end(message: str, code: int) -> int:
-    print(f"cohirf: {message}", file=sys.stderr, flush=True)  # noqa: T201 - prints the error
+def _end(message: str, code: int, name: str = "cohirf: ") -> int:
+    print(f"{name}{message}", file=sys.stderr, flush=True)  # noqa: T201 - prints the error
     return code

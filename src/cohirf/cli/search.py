@@ -19,7 +19,7 @@ from cohirf.cli.estimators import (
 from cohirf.clusterers.names import make_base_method
 from cohirf.clusterers.short_names import NAMES
 from cohirf.estimator import CoHiRF
-from cohirf.tuning import paper_space, wide_space
+from cohirf.tuning import first_trials, paper_space, recommended_space, wide_space
 from cohirf.tuning.search_space import NUMBERS, SPACES
 
 INNER = "estimator__"  # prefix of the base method's parameters in CoHiRF
@@ -47,6 +47,10 @@ class Search:
         Distributions of the parameters that are searched.
     given : list of str
         Options that the user has given for parameters that would be searched otherwise.
+    is_recommended : bool
+        Whether the space is the one that we recommend.
+    first : list of dict
+        Parameters of the first trials.
     """
 
     method: str
@@ -57,11 +61,23 @@ class Search:
     parameters: dict[str, Any]
     space: dict[str, Any] = field(default_factory=dict)
     given: list[str] = field(default_factory=list)
+    is_recommended: bool = False
+    first: list[dict[str, Any]] = field(default_factory=list)
 
     def settle(self, n_rows: int) -> dict[str, Any]:
         """Return the parameters of CoHiRF that are not searched; for a base method alone, only the seed."""
         settled = settle_parameters(self.parameters, n_rows)
         return {"random_state": settled["random_state"]} if self.alone else settled
+
+    def fit_to(self, X: Any) -> Search:
+        """Return the search with ranges that depend on the data, such as those of a radius, and with first trials."""
+        if not self.is_recommended:
+            return self
+        estimator = self.base if self.alone else self.to_estimator({})
+        ranges = recommended_space(estimator, X)
+        space = {name: ranges[name] for name in self.space}
+        seed = settle_parameters(self.parameters, 0)["random_state"]
+        return replace(self, space=space, first=first_trials(estimator, X, space, seed))
 
     def to_estimator(self, settled: Mapping[str, Any]) -> Any:
         """Return the estimator to tune."""
@@ -106,7 +122,7 @@ def read_search(options: EstimatorOptions, *, space: str, alone: bool) -> Search
     if not left:
         wider = "" if alone or space == "wide" else ", or give --space wide"
         raise BadInputError(f"Nothing is left to search, with {' '.join(unsought)}: leave one of them out{wider}.")
-    return replace(search, space=left, given=unsought)
+    return replace(search, space=left, given=unsought, is_recommended=space == "recommended")
 
 
 def _whole_space(search: Search, space: str) -> dict[str, Any]:
@@ -116,9 +132,8 @@ def _whole_space(search: Search, space: str) -> dict[str, Any]:
             f"--estimator {search.method} has no search space: give one of {', '.join(known)}; or tune it in "
             f"Python, where cohirf.tuning.tune takes a search_space."
         )
-    if search.alone:
-        return paper_space(search.base)
-    return (wide_space if space == "wide" else paper_space)(search.to_estimator({}))
+    make = {"recommended": recommended_space, "paper": paper_space, "wide": wide_space}[space]
+    return make(search.base if search.alone else search.to_estimator({}))
 
 
 def _given(search: Search) -> dict[str, str]:

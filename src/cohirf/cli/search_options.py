@@ -10,7 +10,8 @@ from cohirf.cli.options import option
 
 SEARCH = "Search"
 METRICS = ("silhouette", "calinski_harabasz", "ari")
-SPACES = ("paper", "wide")
+SPACES = ("recommended", "paper", "wide")
+TIMEOUT = "60"  # seconds
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,15 @@ class SearchOptions:
         str,
         option(
             "--space",
-            "The search space: paper has the ranges of the paper, wide adds the consensus and, for methods with a "
-            "radius, --scale-views. Parameters that are given as options are not searched.",
+            "The search space: recommended has the ranges that we recommend, paper those of the paper, and wide adds "
+            "the consensus and, for methods with a radius, --scale-views. Parameters that are given as options are "
+            "not searched.",
             SEARCH,
             "NAME",
             choices=SPACES,
-            default="paper",
+            default="recommended",
         ),
-    ] = "paper"
+    ] = "recommended"
     alone: Annotated[bool, option("--alone", "Tune the base method without CoHiRF.", SEARCH, "")] = False
     storage: Annotated[
         Path | None,
@@ -60,8 +62,15 @@ class SearchOptions:
         option("--study", "Name of the search, if several searches share --storage.", SEARCH, "NAME", default="cohirf"),
     ] = "cohirf"
     timeout: Annotated[
-        str | None, option("--timeout", "Number of seconds after which no new trial starts.", SEARCH, "NUMBER")
-    ] = None
+        str,
+        option(
+            "--timeout",
+            'Number of seconds after which no new trial starts; "none" runs all trials.',
+            SEARCH,
+            "NUMBER|none",
+            default=TIMEOUT,
+        ),
+    ] = TIMEOUT
     jobs: Annotated[
         str,
         option(

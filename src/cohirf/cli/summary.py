@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import islice
 from math import isnan
 from typing import Any
 
@@ -12,7 +13,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf.algorithm.grouping import count_with_noise
 from cohirf.algorithm.levels import LevelRecord
-from cohirf.cli.console import Grid
+from cohirf.cli.grids import Grid
+from cohirf.description.headline import percent
 from cohirf.estimator import CoHiRF
 from cohirf.planning.byte_sizes import format_bytes
 from cohirf.planning.memory import peak_bytes
@@ -20,6 +22,7 @@ from cohirf.preparation import Classes
 
 MOST_SIZES = 100  # in a JSON document
 FEW_SIZES = 8  # in a table
+FEW_CLUSTERS = 12
 MOST_LEVELS = 12
 
 
@@ -50,6 +53,7 @@ def describe_model(model: CoHiRF) -> dict[str, Any]:
         "n_levels": model.hierarchy_.n_levels,
         "clusters": int(model.n_clusters_),
         "rows_in_no_cluster": len(labels) - int(counts.sum()),
+        "numbers": largest.tolist(),
         "sizes": counts[largest].tolist(),
         "exemplars": model.exemplar_indices_[largest].tolist(),
         "levels": [_describe_level(record) for record in model.diagnostics_],
@@ -57,7 +61,7 @@ def describe_model(model: CoHiRF) -> dict[str, Any]:
 
 
 def model_grid(document: dict[str, Any]) -> Grid:
-    """Return a table with the summary of a model, and of its fit if the document contains it."""
+    """Return a table with the summary of a model."""
     rows = [
         ("rows", f"{document['rows']:,}"),
         ("features", f"{document['features']:,}"),
@@ -68,10 +72,14 @@ def model_grid(document: dict[str, Any]) -> Grid:
     ]
     if document["rows_in_no_cluster"]:
         rows.append(("in no cluster", f"{document['rows_in_no_cluster']:,} rows"))
-    rows += agreement_rows(document)
-    if "seconds" in document:
-        rows.append(("time", f"{document['seconds']:.1f} s"))
-    if document.get("peak_bytes") is not None:
+    return Grid(rows)
+
+
+def fact_grid(document: dict[str, Any]) -> Grid:
+    """Return a table with facts on a fit that are not about single clusters."""
+    rows = [("levels", str(document["n_levels"])), *agreement_rows(document)]
+    rows.append(("time", f"{document['seconds']:.1f} s"))
+    if document["peak_bytes"] is not None:
         rows.append(("peak memory", format_bytes(document["peak_bytes"])))
     return Grid(rows)
 
@@ -84,6 +92,19 @@ def agreement_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
         return [("ARI", "no row has a class")]
     part = "" if document["rows_with_class"] == document["rows"] else f" over {document['rows_with_class']:,} rows"
     return [("ARI", f"{document['ari']:.3f}{part}")]
+
+
+def cluster_grid(document: dict[str, Any]) -> Grid:
+    """Return a table of the largest clusters: size, share, central row and name."""
+    largest = zip(document["numbers"], document["sizes"], document["exemplars"], document["names"], strict=True)
+    rows = [
+        (str(number), f"{size:,}", percent(size / document["rows"]), str(exemplar), name)
+        for number, size, exemplar, name in islice(largest, FEW_CLUSTERS)
+    ]
+    more = document["clusters"] - len(rows)
+    if more > 0:
+        rows.append(("...", "", "", "", f"{more:,} more"))
+    return Grid(rows, ("cluster", "rows", "share", "central row", "name"), text=True)
 
 
 def level_grid(document: dict[str, Any]) -> Grid:

@@ -62,7 +62,7 @@ def tune(
     refuse_unknown("--space", options.space, SPACES)
     limits = {
         "n_trials": read_count("--trials", options.trials),
-        "timeout": None if options.timeout is None else read_number("--timeout", options.timeout),
+        "timeout": None if options.timeout == "none" else read_number("--timeout", options.timeout),
         "n_jobs": _read_jobs(options.jobs),
         "storage": options.storage,
         "study_name": options.study,
@@ -78,11 +78,12 @@ def tune(
     chosen = {} if method.estimator is not None or search.base is None else {"--estimator": search.method}
     chosen |= {} if about.scale != "auto" else {"--scale": scaling}
     chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in search.parameters}
-    _note(console, prepared, search, chosen)
     _refuse_too_large(prepared, metric, search)
     classes = prepared.classes()
     started = time.perf_counter()
     X = prepared.array()
+    search = search.fit_to(X)
+    _note(console, prepared, search, chosen)
     found = _tune(search, settled, X, classes, metric, limits, console)
     best = found.best_estimator
     labels = np.asarray(best.labels_ if hasattr(best, "labels_") else best.predict(X))
@@ -120,6 +121,7 @@ def _tune(
                 y,
                 metric=metric if y is None or (y >= 0).all() else _ari_of_known(y),
                 search_space=search.space,
+                first=search.first,
                 seeds=(settled["random_state"],),
                 random_state=settled["random_state"],
                 verbose=0 if console.quiet else 1,

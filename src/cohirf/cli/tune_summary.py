@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from cohirf.cli.console import Grid
+from cohirf.cli.grids import Grid
 from cohirf.cli.search import Search
 from cohirf.cli.summary import MOST_SIZES, agreement_rows, shown_sizes, sizes_of
 from cohirf.planning.byte_sizes import format_bytes
@@ -21,8 +21,10 @@ def describe_tuned(found: Tuned) -> dict[str, Any]:
     names = list(found.best_params)
     different = table.drop_duplicates(names)  # the first of each: the table has the best ones first
     errors = table["error"][table["error"] != ""]
+    start = table.loc[table["trial"] == 0, "score"]
     return {
         "best_score": found.best_score,
+        "first_score": None if start.empty else float(start.iloc[0]),
         "best_params": found.best_params,
         "trials": len(table),
         "different_trials": len(different),
@@ -51,6 +53,8 @@ def facts_grid(document: dict[str, Any], search: Search) -> Grid:
     if document["different_trials"] < document["trials"]:
         trials += f", {document['different_trials']:,} of them different"
     rows = [(document["metric"], f"{document['best_score']:.4g}"), ("best", best), ("trials", trials)]
+    if search.first and document["first_score"] is not None:
+        rows.insert(1, ("without a search", f"{document['first_score']:.4g}"))
     if document["failed_trials"]:
         rows.append(("failed", f"{document['failed_trials']:,}, most often with {document['most_frequent_error']}"))
     rows += [

@@ -15,6 +15,7 @@ from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.algorithm.parents import find_roots, get_final_labels
 from cohirf.hierarchy import export, html
 from cohirf.hierarchy.merges import Merges, find_merges, lifetimes, subtree_sizes
+from cohirf.hierarchy.outline import final_labels, make_outline, say_node
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,10 @@ class FusionHierarchy:
 
     def _repr_html_(self) -> str:
         """Return HTML for notebooks."""
+        outline = make_outline(self, final_labels(self))
+        if outline is not None:
+            n_rows = outline.root.size + outline.n_noise
+            return html.draw_tree(outline, f"Tree of {n_rows:,} rows", say_node)
         sizes = self.sizes(self.n_levels)
         return html.summarize(self.cluster_counts(), sizes, self.medoids(self.n_levels), int(sizes.sum()))
 

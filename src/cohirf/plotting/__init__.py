@@ -6,9 +6,10 @@ from cohirf.plotting.static import (
     plot_dendrogram,
     plot_eps,
     plot_exemplars,
+    plot_heatmap,
     plot_icicle,
     plot_levels,
-    plot_scatter,
+    plot_map,
 )
 
 __all__ = [
@@ -16,8 +17,9 @@ __all__ = [
     "plot_dendrogram",
     "plot_eps",
     "plot_exemplars",
+    "plot_heatmap",
     "plot_icicle",
     "plot_levels",
-    "plot_scatter",
+    "plot_map",
     "plot_sunburst",
 ]

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from cohirf.algorithm.grouping import IntArray
 from cohirf.estimator import CoHiRF
 from cohirf.hierarchy import FusionHierarchy
+from cohirf.hierarchy.outline import final_labels
 
 
 @dataclass(frozen=True)
@@ -25,24 +26,11 @@ class Subject:
 def find_subject(given: Any) -> Subject:
     """Return the hierarchy of ``given``, a fitted model or a hierarchy, with its final clusters."""
     if isinstance(given, FusionHierarchy):
-        return Subject(given, _final_labels(given))
+        return Subject(given, final_labels(given))
     if isinstance(given, CoHiRF):
         check_is_fitted(given)
         return Subject(given.hierarchy_, given.labels_)
     raise TypeError(f"{_describe(given)} cannot be plotted: pass a fitted CoHiRF or a FusionHierarchy.")
-
-
-def _final_labels(hierarchy: FusionHierarchy) -> IntArray:
-    """Return the final cluster of each leaf of a hierarchy; -1 for leaves that are not in its tree, which are noise."""
-    labels = hierarchy.cut(level=hierarchy.n_levels)
-    if hierarchy.tree is None:
-        return labels
-    is_noise = np.ones(len(labels), dtype=bool)
-    if hierarchy.tree.n_leaves:
-        is_noise = hierarchy.cut(n_clusters=1) < 0
-    numbered = np.full_like(labels, -1)
-    numbered[~is_noise] = np.unique(labels[~is_noise], return_inverse=True)[1]
-    return numbered
 
 
 def check_model(given: Any) -> CoHiRF:

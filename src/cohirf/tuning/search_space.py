@@ -6,14 +6,123 @@ any dict.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
+from cohirf.eps import suggest_eps
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 
 SearchSpace = dict[str, Any]
 NUMBERS = ("n_clusters", "n_components")  # parameters of base methods that are a number of clusters
+RADII = 3.16  # a radius is searched from the suggested one divided by this to the suggested one times this
+
+
+def recommended_space(estimator: Any, X: Any = None) -> SearchSpace:
+    """Return the search space that we recommend: the number of clusters or the radius, and how views are made.
+
+    Ranges are those in which good values are: views with at least 0.3 of the features, five to ten views, and a radius
+    around the one that :func:`cohirf.suggest_eps` suggests. A base method that finds the number of clusters itself
+    gets views with all features, so that they are not searched.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A clustering method, or a :class:`~cohirf.CoHiRF` with a base method.
+    X : array or CSR matrix, shape (n_samples, n_features), default=None
+        The data. Without it, the range of a radius is that of the paper.
+
+    Returns
+    -------
+    space : dict of str to optuna distribution
+        A range for each parameter. Names of parameters of a base method inside CoHiRF start with ``estimator__``.
+
+    Raises
+    ------
+    ValueError
+        If there is no default search space for the method.
+    ImportError
+        If optuna is not installed.
+
+    See Also
+    --------
+    paper_space : The ranges of the paper.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import DBSCAN
+    >>> from sklearn.datasets import load_iris
+    >>> from cohirf import CoHiRF
+    >>> from cohirf.tuning import recommended_space
+    >>> sorted(recommended_space(CoHiRF()))
+    ['max_features', 'n_clusters', 'n_views']
+    >>> eps = recommended_space(CoHiRF(DBSCAN()), load_iris().data)["estimator__eps"]
+    >>> round(eps.low, 2), round(eps.high, 2)
+    (0.16, 1.64)
+    """
+    to = _distributions()
+    space = paper_space(estimator)
+    inner = {name.removeprefix("estimator__"): name for name in space}
+    if "eps" in inner and X is not None and (radius := suggest_radius(X)) > 0:
+        space[inner["eps"]] = to.FloatDistribution(radius / RADII, radius * RADII, log=True)
+    views = {"max_features": to.FloatDistribution(0.3, 1.0), "n_views": to.IntDistribution(5, 10)}
+    finds_number = not any(name in inner for name in NUMBERS)
+    return {name: views.get(name, values) for name, values in space.items() if name not in views or not finds_number}
+
+
+def first_trials(estimator: Any, X: Any, space: SearchSpace, random_state: int = 0) -> list[dict[str, Any]]:
+    """Return the parameters that a search starts with: the defaults, and what the library itself chooses.
+
+    The number of clusters is the one that ``CoHiRF(n_clusters="auto")`` chooses, and the radius is that of
+    :func:`cohirf.suggest_eps`. So a search does not end with a worse score than a fit without a search.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The method whose parameters are searched.
+    X : array or CSR matrix, shape (n_samples, n_features)
+        The data.
+    space : dict of str to optuna distribution
+        The search space.
+    random_state : int
+        Seed of the fit that chooses the number of clusters.
+
+    Returns
+    -------
+    trials : list of dict
+        A value for each parameter of the space, inside its range.
+    """
+    given = estimator.get_params()
+    trial = {name: given.get(name) for name in space}
+    for name in space:
+        inner = name.removeprefix("estimator__")
+        if inner in NUMBERS:
+            trial[name] = choose_number(X, random_state)
+        elif inner == "eps":
+            trial[name] = suggest_radius(X)
+    return [{name: _inside(trial[name], where) for name, where in space.items()}]
+
+
+def choose_number(X: Any, random_state: int) -> int:
+    """Return the number of clusters that CoHiRF chooses by itself; noise has no say in it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # this fit is only a proposal
+        model = CoHiRF(n_clusters="auto", random_state=random_state).fit(X)
+    return max(2, int(model.n_clusters_))
+
+
+def suggest_radius(X: Any) -> float:
+    """Return a radius for DBSCAN."""
+    return float(suggest_eps(X, random_state=0).eps)
+
+
+def _inside(value: Any, where: Any) -> Any:
+    """Return the value of a range that is nearest to a value."""
+    if hasattr(where, "choices"):
+        return value if value in where.choices else where.choices[0]
+    number = where.low if not isinstance(value, int | float) or isinstance(value, bool) else value
+    return type(where.low)(min(max(number, where.low), where.high))
 
 
 def paper_space(estimator: Any) -> SearchSpace:

@@ -22,11 +22,13 @@ from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.progress import Advance, Work, say, showing
 from cohirf.tuning.metrics import Metric, find_metric
-from cohirf.tuning.search_space import SearchSpace, paper_space
+from cohirf.tuning.search_space import NUMBERS, SearchSpace, first_trials, recommended_space
 
 DESCRIPTION = "cohirf"  # attribute of a study: description of the search
 ERROR = "error"  # attribute of a trial: why it failed
 SEEDS = "seeds"  # attribute of a trial: the seeds of its fits
+OF_VIEWS = ("max_features", "n_views")  # their ranges end where nothing is gained beyond
+EDGE = 0.01  # share of a range of numbers that counts as its edge
 WITHOUT_EFFECT = {"checkpoint", "n_jobs", "random_state", "verbose"}  # do not affect scores; each fit gets its seed
 
 Seeds = Sequence[int]
@@ -88,6 +90,7 @@ def tune(
     metric: str | Callable[..., float] = "silhouette",
     n_trials: int = 60,
     search_space: SearchSpace | None = None,
+    first: Sequence[dict[str, Any]] | None = None,
     seeds: Seeds | None = (0,),
     storage: str | os.PathLike[str] | None = None,
     study_name: str = "cohirf",
@@ -98,9 +101,11 @@ def tune(
 ) -> Tuned:
     """Search for the parameters with the best score.
 
-    Optuna's TPE sampler proposes parameters. Each trial fits the estimator once per seed. Parameters that were already
-    tried with the same seeds are not fitted again. A failed trial gets the worst score and records its error; if all
-    trials fail, an error is raised.
+    The first trial has the parameters of the estimator, with the number of clusters that
+    ``CoHiRF(n_clusters="auto")`` chooses, or the radius that :func:`cohirf.suggest_eps` suggests. Then Optuna's TPE
+    sampler proposes parameters. Each trial fits the estimator once per seed. Parameters that were already tried with
+    the same seeds are not fitted again. A failed trial gets the worst score and records its error; if all trials fail,
+    an error is raised. A warning tells if the best value of a parameter is at the edge of its range.
 
     Parameters
     ----------
@@ -118,7 +123,10 @@ def tune(
     n_trials : int, default=60
         Number of trials, including those already in ``storage``.
     search_space : dict of str to optuna distribution, default=None
-        Range of each parameter that is searched. By default, that of :func:`paper_space`.
+        Range of each parameter that is searched. By default, that of :func:`recommended_space`.
+    first : sequence of dict, default=None
+        Parameters of the first trials. By default those of :func:`first_trials` if ``search_space`` is None, and none
+        otherwise.
     seeds : sequence of int or None, default=(0,)
         Values of ``random_state`` for the fits of each trial, whose score is the mean over them. If None, each trial
         has one seed of its own; the best score then also benefits from the luckiest seed.
@@ -135,7 +143,8 @@ def tune(
     random_state : int, default=0
         Seed of the proposals, and of the trials if ``seeds`` is None.
     verbose : int, default=0
-        If not 0, show progress, and a message if the silhouette is computed on a sample of rows.
+        If not 0, show progress with the best score so far, a line for each trial that is better than all before, and
+        a message if the silhouette is computed on a sample of rows.
 
     Returns
     -------
@@ -152,7 +161,8 @@ def tune(
 
     See Also
     --------
-    paper_space : The default search space.
+    recommended_space : The default search space.
+    paper_space : That of the paper.
     wide_space : A larger one.
 
     Examples
@@ -167,12 +177,17 @@ def tune(
     optuna = import_optional("optuna", "tune", "tune")
     if isinstance(estimator, CoHiRF) and estimator.n_clusters == "levels":
         estimator = clone(estimator).set_params(estimator=estimator._base_method())  # replaces None by the default
-    space = paper_space(estimator) if search_space is None else dict(search_space)
-    _check(estimator, X, space, n_trials, seeds)
     values = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    space = recommended_space(estimator, values) if search_space is None else dict(search_space)
+    _check(estimator, X, space, n_trials, seeds)
+    if first is None:
+        first = first_trials(estimator, values, space, random_state) if search_space is None else ()
     measure = find_metric(metric, values, y)
     about = _describe_search(estimator, values, y, metric, space, seeds)
     study = _open_study(optuna, storage, study_name, about)
+    if not _finished(study):
+        for parameters in first:
+            study.enqueue_trial(parameters, skip_if_exists=True)
     if verbose and measure.remark:
         say(measure.remark)
     evaluate = partial(_evaluate, estimator, X, values, y, measure)
@@ -180,8 +195,10 @@ def tune(
     ends = math.inf if timeout is None else time.monotonic() + timeout
     with showing(Work("tuning", n_trials, "trials", stays=True), shown=bool(verbose)) as advance:
         jobs = Parallel(n_jobs=n_jobs)
-        _search(optuna, study, space, seeds_of, evaluate, n_trials, ends, random_state, jobs, advance)
+        tell = say if verbose else _say_nothing
+        _search(optuna, study, space, seeds_of, evaluate, n_trials, ends, random_state, jobs, advance, tell)
     best = _best_trial(study, measure)
+    warn_of_edges(best.params, space)
     model = _seeded(clone(estimator).set_params(**best.params), best.user_attrs.get(SEEDS, seeds)[0]).fit(X)
     return Tuned(model, best.params, best.value, study)
 
@@ -205,9 +222,11 @@ def _search(
     random_state: int,
     parallel: Parallel,
     advance: Advance,
+    tell: Callable[[str], None],
 ) -> None:
-    """Run trials in rounds of ``n_jobs``, until there are ``n_trials`` or time is up."""
+    """Run trials in rounds of ``n_jobs``, until there are ``n_trials`` or time is up; tell of each better one."""
     known = {_key(trial): _outcome(trial) for trial in _finished(study)}
+    best = max((outcome.score for outcome in known.values() if not outcome.error), default=-math.inf)
     advance(len(_finished(study)), _best_so_far(study))
     while (n_done := len(_finished(study))) < n_trials and (time.monotonic() < ends or not n_done):
         # seeded by the number of trials, so that a resumed search makes the same proposals
@@ -224,8 +243,57 @@ def _search(
             outcome = known[_key(trial)]
             if outcome.error:
                 trial.set_user_attr(ERROR, outcome.error)
+            is_better = not outcome.error and outcome.score > best
+            best = outcome.score if is_better else best
             study.tell(trial, outcome.score)
+            if is_better:
+                tell(f"trial {trial.number}: {outcome.score:.4g} with {say_parameters(trial.params)}")
         advance(len(trials), _best_so_far(study))
+
+
+def say_parameters(parameters: dict[str, Any]) -> str:
+    """Return parameters and their values in a few words.
+
+    Examples
+    --------
+    >>> from cohirf.tuning.tune import say_parameters
+    >>> say_parameters({"max_features": 0.712345, "estimator__n_clusters": 5})
+    'max_features=0.712, n_clusters=5'
+    """
+    return ", ".join(
+        f"{name.removeprefix('estimator__')}={value:.3g}"
+        if isinstance(value, float)
+        else f"{name.removeprefix('estimator__')}={value}"
+        for name, value in parameters.items()
+    )
+
+
+def warn_of_edges(best: dict[str, Any], space: SearchSpace) -> None:
+    """Warn if the best value of a parameter is at the edge of its range, beyond which there may be a better one."""
+    for name, value in best.items():
+        where, short = space[name], name.removeprefix("estimator__")
+        if hasattr(where, "choices") or where.single() or short in OF_VIEWS:
+            continue
+        room = 0 if isinstance(value, int) else EDGE * (where.high - where.low)
+        shown = f"{value:.3g}" if isinstance(value, float) else str(value)
+        if short in NUMBERS and value == where.low:
+            _warn(
+                f"{short}={shown} is the smallest number of clusters that was tried. Scores often prefer few clusters: "
+                f"look at the next best trials before you use it."
+            )
+        elif value <= where.low + room or value >= where.high - room:
+            _warn(
+                f"{short}={shown} is at the edge of its range, {where.low:g} to {where.high:g}: a value beyond it may "
+                f"be better. Widen search_space."
+            )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=4)  # the caller of tune
+
+
+def _say_nothing(_: str) -> None:
+    """Ignore a message."""
 
 
 def _evaluate(

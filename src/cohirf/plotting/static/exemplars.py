@@ -78,7 +78,7 @@ def plot_exemplars(
 
     See Also
     --------
-    plot_scatter : All rows, with the exemplars marked.
+    plot_map : All rows, with the exemplars marked.
     cohirf.CoHiRF.explain : The features that distinguish a cluster.
 
     Examples

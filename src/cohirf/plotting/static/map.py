@@ -1,7 +1,8 @@
-"""The scatter plot: rows as points, coloured by cluster."""
+"""The map: rows as points in the plane or in space, coloured by cluster."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 MAX_NUMBERED = 40  # with more discs, none shows the number of its cluster
 DISC = 11.0  # diameter of a disc with a number, in points
 MAX_DISCS = 300  # those of the largest clusters
+MAX_NAMED = 10  # clusters in the legend
 
 
 @dataclass(frozen=True)
@@ -35,20 +37,23 @@ class Clusters:
     size: IntArray
 
 
-def plot_scatter(
+def plot_map(
     model: Any,
     X: Any,
     *,
+    method: str = "pca",
     level: int | None = None,
+    names: Sequence[str] | None = None,
     max_points: int = 10_000,
     random_state: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot rows as points coloured by cluster, and mark the central row of each cluster.
+    """Plot a map of the rows: points coloured by cluster, with the central row of each cluster marked.
 
     Data with two features is plotted as it is, and data with three features in 3D. With more features, the first
-    principal components are plotted. Noise is grey. A disc with a dark rim is the exemplar of a final cluster of a
-    model, or the medoid of a cluster of a level or hierarchy; it shows the number of the cluster where there is room.
+    principal components are plotted, or the coordinates of UMAP. Noise is grey. A disc with a dark rim is the exemplar
+    of a final cluster of a model, or the medoid of a cluster of a level or hierarchy; it shows the number of the
+    cluster where there is room.
 
     Parameters
     ----------
@@ -56,8 +61,13 @@ def plot_scatter(
         The model or hierarchy that gives each row its cluster.
     X : array, table or sparse matrix, shape (n_samples, n_features)
         The data of the fit.
+    method : {"pca", "umap"}, default="pca"
+        How more features become coordinates. Principal components keep large distances. UMAP, which needs the package
+        umap-learn, keeps neighbours together: it shows which clusters are apart, but not how far.
     level : int, default=None
         Colour rows by the clusters of this level. By default, by the final clusters.
+    names : sequence of str, default=None
+        Names of the clusters, for a legend of the largest ten: for instance ``model.summary(X)["name"]``.
     max_points : int, default=10000
         Largest number of rows that are plotted; more rows are sampled at random. The discs of the 300 largest
         clusters are always plotted.
@@ -78,7 +88,7 @@ def plot_scatter(
     ValueError
         If ``X`` does not have as many rows as the hierarchy, or has fewer than three features for 3D axes.
     ImportError
-        If matplotlib is not installed.
+        If matplotlib is not installed, or if umap-learn is needed and not installed.
 
     See Also
     --------
@@ -89,10 +99,10 @@ def plot_scatter(
     >>> from sklearn.cluster import KMeans
     >>> from sklearn.datasets import load_iris
     >>> from cohirf import CoHiRF
-    >>> from cohirf.plotting import plot_scatter
+    >>> from cohirf.plotting import plot_map
     >>> X = load_iris().data
     >>> model = CoHiRF(KMeans(3), random_state=0).fit(X)
-    >>> ax = plot_scatter(model, X)
+    >>> ax = plot_map(model, X)
     >>> ax.get_xlabel()
     'principal component 1 (93% of variance)'
     """
@@ -105,10 +115,12 @@ def plot_scatter(
             ax.set_aspect("equal", adjustable="datalim")
     n_axes = 3 if hasattr(ax, "get_zlim") else 2
     rows = draw_rows(len(clusters.labels), max_points, random_state)
-    projection = project(X, np.concatenate([rows, clusters.central]), n_axes, _get_feature_names(X))
+    projection = project(X, np.concatenate([rows, clusters.central]), n_axes, _get_feature_names(X), method)
     _draw_points(ax, projection.points[: len(rows)], clusters.labels[rows])
     _frame(ax, projection)
     _draw_discs(ax, projection.points[len(rows) :], clusters)
+    if names is not None:
+        _add_legend(ax, clusters, names)
     if len(rows) < len(clusters.labels):
         ax.set_title(f"{len(rows):,} of {len(clusters.labels):,} rows", loc="right", fontsize=FONT, color=FAINT)
     return ax
@@ -167,6 +179,33 @@ def _draw_discs(ax: Any, points: Floats, clusters: Clusters) -> None:
     for i in np.flatnonzero(numbered).tolist():
         text = str(clusters.number[i])
         ax.text(*points[i], text, color=inks[i], fontsize=FONT - 1, ha="center", va="center_baseline", zorder=4)
+
+
+def _add_legend(ax: Any, clusters: Clusters, names: Sequence[str]) -> None:
+    """Add a legend below the axes with the names of the largest clusters."""
+    lines = import_optional("matplotlib.lines", "plotting", "A plot")
+    n_clusters = int(clusters.labels.max(initial=-1)) + 1
+    if len(names) < n_clusters:
+        raise ValueError(f"names has {len(names)} names for {n_clusters} clusters: pass one for each.")
+    named = list(names)
+    shown = np.sort(clusters.number[np.argsort(-clusters.size, kind="stable")[:MAX_NAMED]])
+    marks = [
+        lines.Line2D([], [], linestyle="", marker="o", color=colour, label=f"{cluster}  {named[cluster]}")
+        for cluster, colour in zip(shown.tolist(), cluster_colours(shown), strict=True)
+    ]
+    title = None if len(shown) == n_clusters else f"the {len(shown)} largest of {n_clusters:,} clusters"
+    ax.legend(
+        handles=marks,
+        title=title,
+        loc="upper left",
+        bbox_to_anchor=(0, -0.14),
+        frameon=False,
+        fontsize=FONT + 1,
+        title_fontsize=FONT + 1,
+        alignment="left",
+        borderaxespad=0,
+        handletextpad=0.2,
+    )
 
 
 def _on_screen(ax: Any, points: Floats) -> Floats:

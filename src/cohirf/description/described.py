@@ -1,0 +1,180 @@
+"""describe_clusters: what each cluster of a fitted model is, for someone who does not know the data by heart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.grouping import BLOCK_ROWS, count_with_noise, row_blocks
+from cohirf.description.cluster_names import name_clusters
+from cohirf.description.rows import BadlyFitting, find_badly_fitting
+from cohirf.description.sampling import names_of, sample_table
+from cohirf.description.table import read_cells
+from cohirf.description.traits import Trait, find_traits
+from cohirf.diagnosis.reading import name_features
+from cohirf.hierarchy.export import to_frame
+
+NOISE = "noise"
+N_SHOWN = 3  # traits in the table
+
+
+@dataclass(frozen=True)
+class ClusterDescription:
+    """What a cluster is.
+
+    Attributes
+    ----------
+    label : int
+        Its number in ``labels_``.
+    name : str
+        What sets it apart, in a few words; no other cluster has this name.
+    size : int
+        Number of rows.
+    share : float
+        Share of all rows.
+    stability : float
+        Mean of ``stability_`` over its rows, how well the views agreed; NaN if it is not known of any row.
+    exemplar : int
+        Row number of its most central row.
+    exemplar_values : dict of str to object
+        The values of this row, in the units of the described data.
+    traits : list of Trait
+        What sets it apart from all other rows, the strongest first.
+    """
+
+    label: int
+    name: str
+    size: int
+    share: float
+    stability: float
+    exemplar: int
+    exemplar_values: dict[str, Any]
+    traits: list[Trait]
+
+
+@dataclass(frozen=True)
+class Description:
+    """The clusters of a model.
+
+    Attributes
+    ----------
+    model : CoHiRF
+        The model.
+    clusters : list of ClusterDescription
+        The clusters, by label.
+    n_rows, n_noise : int
+        Number of rows of the data, and of noise rows.
+    n_sampled : int
+        Number of rows that the traits were computed from.
+    """
+
+    model: Any
+    clusters: list[ClusterDescription]
+    n_rows: int
+    n_noise: int
+    n_sampled: int
+
+    @cached_property
+    def badly_fitting(self) -> BadlyFitting:
+        """The least typical rows of each cluster, and the rows between two clusters."""
+        return find_badly_fitting(self.model)
+
+    def to_frame(self) -> Any:
+        """Return a pandas table with one row for each cluster; a last row for noise, if there is any."""
+        described = self.clusters
+        columns: dict[str, Any] = {
+            "cluster": [cluster.label for cluster in described],
+            "name": [cluster.name for cluster in described],
+            "size": [cluster.size for cluster in described],
+            "share": [cluster.share for cluster in described],
+            "stability": [cluster.stability for cluster in described],
+            "exemplar": [cluster.exemplar for cluster in described],
+            "features": ["; ".join(trait.values for trait in cluster.traits[:N_SHOWN]) for cluster in described],
+        }
+        if self.n_noise:
+            noise = [-1, NOISE, self.n_noise, self.n_noise / self.n_rows, np.nan, None, ""]
+            for column, value in zip(columns.values(), noise, strict=True):
+                column.append(value)
+        frame = to_frame(columns, index="cluster")
+        return frame.astype({"exemplar": "Int64"})
+
+
+def describe_clusters(model: Any, X: Any = None, feature_names: Sequence[str] | None = None) -> Description:
+    """Describe the final clusters of a model.
+
+    Parameters
+    ----------
+    model : CoHiRF
+        The fitted model; its labels must be in this process.
+    X : array, table, sparse matrix or source, shape (n_samples, any), optional
+        The rows of the fit in the same order: the data of the fit, or the table that it was made from, whose columns
+        may be numbers, categories, text, dates or truth values. At most 20,000 rows are read, and some of each
+        cluster. By default, the clusters are described by the rows that the model stores for ``predict``.
+    feature_names : sequence of str, optional
+        Names of the columns, if ``X`` has none.
+
+    Returns
+    -------
+    description : Description
+        The clusters, and the rows that fit them badly.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cohirf import CoHiRF
+    >>> from cohirf.description import describe_clusters
+    >>> X = load_iris(as_frame=True).data
+    >>> description = describe_clusters(CoHiRF(n_clusters=3, random_state=0).fit(X), X)
+    >>> for cluster in description.clusters:
+    ...     print(cluster.size, cluster.name)
+    50 short petal, narrow petal, short sepal
+    64 narrow sepal, medium petal length, medium petal width
+    36 long sepal, wide petal, long petal
+    >>> print(description.clusters[0].traits[0].values)
+    petal length (cm) 1.46 (others 4.91)
+    """
+    counts = count_with_noise(model.labels_, model.n_clusters_)
+    sample = sample_table(model, X, feature_names)
+    clusters = np.arange(model.n_clusters_)
+    traits = find_traits(sample.table, sample.labels, clusters, sample.weights)
+    names = name_clusters(traits)
+    stability, exemplars = _mean_stability(model), _read_exemplars(model, X, feature_names)
+    n_rows = int(counts.sum())
+    described = [
+        ClusterDescription(
+            label=cluster,
+            name=names[cluster],
+            size=int(counts[cluster + 1]),
+            share=float(counts[cluster + 1] / n_rows),
+            stability=float(stability[cluster]),
+            exemplar=int(model.exemplar_indices_[cluster]),
+            exemplar_values=exemplars[cluster],
+            traits=traits[cluster],
+        )
+        for cluster in clusters.tolist()
+    ]
+    return Description(model, described, n_rows, int(counts[0]), len(sample.table.rows))
+
+
+def _mean_stability(model: Any) -> NDArray[np.float64]:
+    """Return the mean stability of the rows of each cluster, where it is known; NaN if it is not known of any row."""
+    totals, known = np.zeros(model.n_clusters_), np.zeros(model.n_clusters_)
+    for block in row_blocks(len(model.labels_), max(BLOCK_ROWS, model.n_clusters_)):
+        labels, stability = model.labels_[block], model.stability_[block]
+        counted = (labels >= 0) & ~np.isnan(stability)
+        totals += np.bincount(labels[counted], weights=stability[counted], minlength=model.n_clusters_)
+        known += np.bincount(labels[counted], minlength=model.n_clusters_)
+    return np.where(known > 0, totals / np.maximum(known, 1), np.nan)
+
+
+def _read_exemplars(model: Any, X: Any, feature_names: Sequence[str] | None) -> list[dict[str, Any]]:
+    """Return the values of the exemplar of each cluster."""
+    if X is None:
+        names = name_features(model, None, feature_names)
+        return read_cells(model.exemplars_, np.arange(model.n_clusters_), names)
+    return read_cells(X, model.exemplar_indices_, names_of(model, X, feature_names))

@@ -1,0 +1,102 @@
+"""Methods of a fitted model that describe its clusters: summary, explain, diagnose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cohirf.data.dask_arrays import is_dask, require_labels_here
+from cohirf.description.described import describe_clusters
+from cohirf.description.named_tree import draw_model
+from cohirf.diagnosis.diagnose import Diagnosis, diagnose_model
+from cohirf.diagnosis.explain import explain_cluster
+
+
+class DescribedClusters:
+    """Adds the methods that describe clusters to an estimator."""
+
+    def summary(self, X: Any = None, *, feature_names: Sequence[str] | None = None) -> Any:
+        """Return a table of the clusters: what each of them is, how large it is, and what sets it apart.
+
+        Parameters
+        ----------
+        X : array, table, CSR matrix or source, shape (n_samples, any), optional
+            The data of the fit, or the table that it was made from, with the same rows in the same order. Its columns
+            may be numbers, categories, text, dates or truth values. Names and values are then in its units. At most
+            20,000 rows are read. By default, the clusters are described by the rows that the fit stored for
+            ``predict``.
+        feature_names : sequence of str, optional
+            Names of the columns, if ``X`` has none.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            One row for each cluster, with its label as the index; -1 is noise. ``name`` says what sets it apart,
+            ``size`` is its number of rows, ``share`` the share of all rows, ``stability`` the mean of ``stability_``
+            over its rows, ``exemplar`` the row number of its most central row, and ``features`` has the three features
+            that set it apart most, with their means in the cluster and elsewhere.
+
+        See Also
+        --------
+        explain : All features of one cluster.
+        cohirf.description.describe_clusters : The same as objects, with more features and rows that fit badly.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from cohirf import CoHiRF
+        >>> X = load_iris(as_frame=True).data
+        >>> model = CoHiRF(n_clusters=3, random_state=0).fit(X)
+        >>> table = model.summary(X)
+        >>> print(table.loc[0, "name"])
+        short petal, narrow petal, short sepal
+        >>> print(table.loc[0, "features"])
+        petal length (cm) 1.46 (others 4.91); petal width (cm) 0.246 (others 1.68); sepal length (cm) 5.01 (others 6.26)
+        """
+        require_labels_here(self)
+        return describe_clusters(self, X, feature_names).to_frame()
+
+    def _html_repr(self) -> str:
+        """Return HTML for notebooks: scikit-learn's display of the parameters and, after a fit, the tree."""
+        parameters: str = super()._html_repr()  # type: ignore[misc]  # of scikit-learn's BaseEstimator
+        is_here = hasattr(self, "hierarchy_") and not is_dask(self.labels_)  # type: ignore[attr-defined]
+        return parameters + (draw_model(self) if is_here else "")
+
+    def diagnose(self) -> Diagnosis:
+        """Say whether to trust the clusters: whether they are usable, and whether the base method alone does better.
+
+        The base method runs alone, three times, on at most 1,000 of the rows that the fit stored for ``predict``,
+        without sample weights, and on the features that the fit used. K-Means has ten starts. A base method that finds
+        the number of clusters itself needs rows that are as dense as the data: all rows or, if the fit stored them all
+        (up to 10,000), those of a region.
+
+        Returns
+        -------
+        diagnosis : Diagnosis
+            Findings and figures; ``print`` shows them in words.
+        """
+        require_labels_here(self)
+        return diagnose_model(self)
+
+    def explain(self, cluster: int, X: Any = None) -> Any:
+        """Return the features that distinguish a final cluster from the others, strongest first.
+
+        Parameters
+        ----------
+        cluster : int
+            The label of the cluster.
+        X : array, table, CSR matrix or source, shape (n_samples, n_features), optional
+            The data of the fit, which is read completely, block by block. Without it, the table is computed from at
+            most 2,000 of the landmarks that the fit kept for ``predict``, and lacks features that were screened out.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            One row for each feature, with its name as the index. ``mean`` is the mean in the cluster,
+            ``mean_elsewhere`` the mean of all other rows, and ``effect`` their difference in standard deviations of
+            all rows. ``views_agree`` is ``feature_agreement_``: how well the views that contained the feature agreed
+            with the fusions. With ``feature_screen=True``, ``statistic`` is ``feature_statistics_``: how much the
+            feature depends on others.
+        """
+        require_labels_here(self)
+        return explain_cluster(self, cluster, X)

@@ -1,0 +1,140 @@
+"""The heat map of clusters and features: where each cluster is above or below all other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cohirf.data.dask_arrays import require_labels_here
+from cohirf.description import Feature, Heatmap, arrange_heatmap, describe_clusters, sample_table
+from cohirf.optional import import_optional
+from cohirf.plotting.colours import FAINT, INK, cluster_colours, readable_on_white
+from cohirf.plotting.layout import largest_clusters
+from cohirf.plotting.static.canvas import FONT, make_axes, text_width
+from cohirf.plotting.subject import check_model
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LOW, MIDDLE, HIGH = "#0072B2", "#F7F7F7", "#D55E00"  # readable for colour-blind people
+STRONGEST = 2.0  # standard deviations, from which colours do not get stronger
+CELL_HEIGHT, CELL_WIDTH = 0.28, 0.36  # inches
+MAX_NAME = 60  # characters
+
+
+def plot_heatmap(
+    model: Any,
+    X: Any = None,
+    *,
+    feature_names: Sequence[str] | None = None,
+    max_features: int = 20,
+    max_clusters: int = 40,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot a heat map of clusters and features: what sets each cluster apart.
+
+    A row is a cluster, with its number, its name and its share of the rows; a column is a feature, or a level of a
+    category. A cell is orange if the mean of the cluster is above that of all other rows, and blue if it is below; the
+    colour is strongest from two standard deviations on. Similar clusters are neighbours, and so are similar features.
+
+    Parameters
+    ----------
+    model : fitted CoHiRF
+        The model.
+    X : array, table, CSR matrix or source, shape (n_samples, any), optional
+        The data of the fit, or the table that it was made from, as for :meth:`cohirf.CoHiRF.summary`.
+    feature_names : sequence of str, optional
+        Names of the columns, if ``X`` has none.
+    max_features : int, default=20
+        Largest number of columns: those in which clusters differ most.
+    max_clusters : int, default=40
+        Largest number of rows: the largest clusters.
+    ax : matplotlib.axes.Axes, default=None
+        The axes to draw into. By default, a new figure is created.
+
+    Returns
+    -------
+    ax : matplotlib.axes.Axes
+        The axes; ``ax.figure`` is the figure.
+
+    Raises
+    ------
+    TypeError
+        If ``model`` is not a CoHiRF.
+    ValueError
+        If ``X`` does not have as many rows as the data of the fit, or if the clusters do not differ in any feature.
+    ImportError
+        If matplotlib is not installed.
+
+    See Also
+    --------
+    cohirf.CoHiRF.summary : The same as a table, with the values of the strongest features.
+    plot_map : The rows as points.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cohirf import CoHiRF
+    >>> from cohirf.plotting import plot_heatmap
+    >>> X = load_iris(as_frame=True).data
+    >>> ax = plot_heatmap(CoHiRF(n_clusters=3, random_state=0).fit(X), X)
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['sepal width (cm)', 'sepal length (cm)', 'petal width (cm)', 'petal length (cm)']
+    """
+    fitted = check_model(model)
+    require_labels_here(fitted)
+    described = describe_clusters(fitted, X, feature_names).clusters
+    largest = largest_clusters(np.array([cluster.size for cluster in described], dtype=np.int64), max_clusters)
+    sample = sample_table(fitted, X, feature_names)
+    heatmap = arrange_heatmap(sample.table, sample.labels, largest, max_features, sample.weights)
+    if not heatmap.features:
+        raise ValueError("The clusters do not differ in any feature: there is nothing to plot.")
+    shown = [described[cluster] for cluster in heatmap.clusters.tolist()]
+    texts = [f"{cluster.label}  {_cut(cluster.name)}  {cluster.share:.0%}" for cluster in shown]
+    columns = [_say_feature(feature) for feature in heatmap.features]
+    ax = make_axes(
+        ax,
+        CELL_WIDTH * len(columns) + text_width(texts) + 1.6,
+        CELL_HEIGHT * len(texts) + text_width(columns) + 0.8,
+    )
+    _draw(ax, heatmap)
+    _label(ax, heatmap, texts, columns)
+    hidden = len(described) - len(texts)
+    if hidden:
+        ax.set_title(f"the {len(texts)} largest of {len(described):,} clusters", loc="left", fontsize=FONT, color=FAINT)
+    return ax
+
+
+def _draw(ax: Any, heatmap: Heatmap) -> None:
+    colours = import_optional("matplotlib.colors", "plotting", "A plot")
+    shades = colours.LinearSegmentedColormap.from_list("below and above", [LOW, MIDDLE, HIGH])
+    image = ax.pcolormesh(
+        heatmap.effect, cmap=shades, vmin=-STRONGEST, vmax=STRONGEST, edgecolors="white", linewidth=1.5
+    )
+    ax.invert_yaxis()
+    bar = ax.figure.colorbar(image, ax=ax, shrink=min(1.0, 5 / len(heatmap.clusters)), aspect=12, extend="both")
+    bar.set_label("below or above other rows,\nin standard deviations", fontsize=FONT)
+    bar.set_ticks([-STRONGEST, 0, STRONGEST])
+    bar.ax.tick_params(labelsize=FONT, length=0)
+    bar.outline.set_visible(False)
+
+
+def _label(ax: Any, heatmap: Heatmap, texts: list[str], columns: list[str]) -> None:
+    ax.set_yticks(np.arange(len(texts)) + 0.5, texts, fontsize=FONT + 1)
+    ax.set_xticks(np.arange(len(columns)) + 0.5, columns, fontsize=FONT + 1, rotation=90, color=INK)
+    inks = readable_on_white(cluster_colours(heatmap.clusters))
+    for label, ink in zip(ax.get_yticklabels(), inks, strict=True):
+        label.set_color(ink)
+    ax.tick_params(length=0)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+
+
+def _say_feature(feature: Feature) -> str:
+    return _cut(f"{feature.name}: {feature.level}" if feature.level else feature.name)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_NAME else f"{text[: MAX_NAME - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"

@@ -1,0 +1,72 @@
+"""The top of a tree as nested nodes."""
+
+import numpy as np
+import pytest
+from sklearn.cluster import DBSCAN
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+
+from cohirf import CoHiRF, FusionHierarchy
+from cohirf.hierarchy.outline import final_labels, make_outline, say_node
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, _ = make_blobs(300, centers=6, random_state=0)
+    return CoHiRF(n_clusters=6, random_state=0).fit(X)
+
+
+def leaves_of(outline):
+    return [node for node in outline.root.walk() if not node.children]
+
+
+def test_leaves_are_the_final_clusters_and_sizes_add_up(model):
+    outline = make_outline(model.hierarchy_, model.labels_)
+    sizes = np.bincount(model.labels_)
+    assert sorted((leaf.finals, leaf.size) for leaf in leaves_of(outline)) == [
+        ((cluster,), size) for cluster, size in enumerate(sizes.tolist())
+    ]
+    for node in outline.root.walk():
+        assert node.size == (sum(child.size for child in node.children) or node.size)
+        assert all(child.height <= node.height for child in node.children)
+        assert [child.size for child in node.children] == sorted((child.size for child in node.children), reverse=True)
+
+
+@pytest.mark.parametrize("n_leaves", [1, 2, 10])
+def test_any_cut_of_the_tree_has_an_outline(model, n_leaves):
+    outline = make_outline(model.hierarchy_, model.labels_, n_leaves)
+    leaves = leaves_of(outline)
+    assert len(leaves) == n_leaves
+    labels = model.hierarchy_.cut(n_clusters=n_leaves)
+    for leaf in leaves:
+        inside = np.isin(labels, leaf.groups)
+        assert leaf.size == inside.sum()
+        assert leaf.finals == tuple(np.unique(model.labels_[inside]).tolist())
+
+
+def test_a_condensed_hierarchy_counts_rows(model):
+    top = model.hierarchy_.condense(20)
+    outline = make_outline(top, final_labels(top))
+    assert outline.root.size == 300
+    assert sorted(leaf.size for leaf in leaves_of(outline)) == sorted(np.bincount(model.labels_).tolist())
+
+
+def test_noise_is_counted_apart():
+    X = np.concatenate([np.random.default_rng(0).normal(size=(100, 2)), [[50.0, 50.0]]])
+    model = CoHiRF(DBSCAN(eps=1.5)).fit(X)
+    outline = make_outline(model.hierarchy_, model.labels_)
+    assert (outline.root.size, outline.n_noise) == (100, 1)
+
+
+def test_there_is_no_outline_without_a_tree_or_without_clusters():
+    assert make_outline(FusionHierarchy([0, 0], [0, 1]), np.zeros(2, dtype=int)) is None
+    with pytest.warns(ConvergenceWarning, match="noise"):
+        model = CoHiRF(DBSCAN(eps=1e-6)).fit(np.random.default_rng(0).normal(size=(60, 2)))
+    assert make_outline(model.hierarchy_, model.labels_) is None
+
+
+def test_nodes_are_said_in_words(model):
+    root = make_outline(model.hierarchy_, model.labels_).root
+    assert say_node(root) == "6 clusters, 300 rows"
+    leaf = next(node for node in root.walk() if not node.children)
+    assert say_node(leaf) == f"cluster {leaf.finals[0]}, {leaf.size} rows"
