@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from cohirf.cli import demo as cli_demo
-from cohirf.datasets import make_hypercube, synthetic, write_blobs, write_shapes, write_spheres
+from cohirf.datasets import make_hypercube, synthetic, write_blobs, write_customers, write_shapes, write_spheres
 from cohirf.durable.temporary import replacing
 
 
@@ -107,6 +107,7 @@ def test_the_demo_runs_and_writes_a_report(cohirf, monkeypatch):
         ("shapes --n 1500 --out a.npy", 12_000),
         ("hypercube --n 100 --noise 27 --out a.parquet", 12_000),
         ("blobs --n 100 --features 15 --out a.csv", 12_000),
+        ("customers --n 120 --out a.csv", 12_000),
     ],
 )
 def test_data_that_the_disk_has_no_room_for_is_refused(cohirf, here, monkeypatch, options, size):
@@ -122,3 +123,18 @@ def test_data_that_the_disk_has_no_room_for_is_refused(cohirf, here, monkeypatch
     free = size
     assert cohirf("generate", *options.split()).code == 0
     assert Path(options.split()[-1]).stat().st_size >= size
+
+
+def test_customers_are_the_librarys(cohirf):
+    outcome = cohirf("generate", "customers", "--n", 300, "--out", "c.csv", "--seed", 3)
+    assert (outcome.code, outcome.out) == (0, "Written: c.csv (data), c_segments.csv (segments)\n")
+    write_customers("again.csv", 300, random_state=3)
+    assert Path("c.csv").read_bytes() == Path("again.csv").read_bytes()
+    assert Path("c_segments.csv").read_bytes() == Path("again_segments.csv").read_bytes()
+
+
+def test_customers_are_not_an_array(cohirf, here):
+    outcome = cohirf("generate", "customers", "--n", 300, "--out", "c.npy")
+    assert outcome.code == 2
+    assert "c.npy: the kind of file is not known: give a name that ends in .csv or .parquet.\n" in outcome.err
+    assert list(here.iterdir()) == []

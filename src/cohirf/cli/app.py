@@ -309,6 +309,9 @@ GeneratedFile = Annotated[
         "FILE",
     ),
 ]
+CustomerFile = Annotated[
+    Path, option("--out", "The file to write: .csv or .parquet; segments go to a second file.", OUTPUT, "FILE")
+]
 Seed = Annotated[str, option("--seed", "Seed of the random numbers.", metavar="INT", default="0")]
 Clusters = Annotated[str, option("--clusters", "Number of clusters.", metavar="INT", default="5")]
 
@@ -384,6 +387,14 @@ def blobs(
     from cohirf.cli.generate import Target, blobs
 
     blobs(Target(n, out, seed, force), screen, clusters, features, spread)
+
+
+@command("cohirf generate customers --n 5e4 --out customers.csv", to=generators)
+def customers(n: Rows, out: CustomerFile, screen: Screen, seed: Seed = "0", force: Force = False) -> None:
+    """Write a table of customers in five segments, with ids, dates, money, text and missing cells."""
+    from cohirf.cli.generate import Target, customers
+
+    customers(Target(n, out, seed, force), screen)
 
 
 app.add_typer(generators, name="generate")

@@ -14,6 +14,7 @@ from cohirf.cli.estimators import read_base_method, read_parameters, say_chosen,
 from cohirf.cli.explain import in_words_of_options
 from cohirf.cli.invocation import command_line
 from cohirf.cli.options import Screen, TargetOptions
+from cohirf.cli.origin import find_origin
 from cohirf.cli.summary import agreement, cluster_grid, describe_model, fact_grid, peak_bytes_if_known
 from cohirf.cli.targets import Targets, say_written
 from cohirf.description import describe_clusters, make_headline
@@ -63,7 +64,7 @@ def fit(
     document |= agreement(fitted.labels_, classes)
     document |= {"seconds": seconds, "peak_bytes": peak_bytes_if_known(), "warnings": console.warned}
     document |= _describe(fitted, document, says_verdict=says_verdict and (console.as_json or not console.quiet))
-    document["written"] = targets.write(fitted, prepared, classes)
+    document["written"] = targets.write(fitted, prepared, classes, find_origin(data, about, scaling))
     table = [cluster_grid(document)] if document["clusters"] else []
     written = say_written(document["written"], NOTHING)
     console.show(document, *table, fact_grid(document), document["headline"], written)

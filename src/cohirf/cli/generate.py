@@ -15,6 +15,8 @@ from cohirf.cli.values import read_count, read_number
 from cohirf.cli.writing import TABLES, check_file, check_room
 
 CELL_BYTES = {".npy": 4, ".parquet": 4, ".csv": 8}  # lower bounds
+CUSTOMER_BYTES = {".csv": 100, ".parquet": 20}  # lower bounds for a row
+CUSTOMER_FILES = tuple(CUSTOMER_BYTES)
 
 
 @dataclass(frozen=True)
@@ -68,17 +70,40 @@ def blobs(target: Target, screen: Screen, clusters: str, features: str, spread: 
     _generate(datasets.write_blobs, target, n_features, options, screen)
 
 
+def customers(target: Target, screen: Screen) -> None:
+    """Write customers of a shop, as a table that nobody has cleaned."""
+    check_file(target.out, "--out", CUSTOMER_FILES, force=target.force)  # before its cells are counted by its ending
+    segments = datasets.segments_file(target.out)
+    _write(
+        datasets.write_customers, target, {"segments": segments}, CUSTOMER_BYTES[target.out.suffix.lower()], {}, screen
+    )
+
+
 def _generate(
     write: Callable[..., Path], target: Target, n_features: int, options: dict[str, Any], screen: Screen
 ) -> None:
-    """Check the options and write the data."""
+    """Check the options and write rows of numbers."""
+    check_file(target.out, "--out", TABLES, force=target.force)
+    labels = datasets.labels_file(target.out)
+    beside = {} if labels == target.out else {"labels": labels}
+    _write(write, target, beside, n_features * CELL_BYTES[target.out.suffix.lower()], options, screen)
+
+
+def _write(
+    write: Callable[..., Path],
+    target: Target,
+    beside: dict[str, Path],
+    row_bytes: int,
+    options: dict[str, Any],
+    screen: Screen,
+) -> None:
+    """Check the number of rows and the files beside the data, and write all of them."""
     out, n_rows = target.out, read_count("--n", target.n)
     random_state = read_count("--seed", target.seed, least=0)
-    labels = datasets.labels_file(out)
-    check_file(out, "--out", TABLES, force=target.force)
-    check_file(labels, "--out", TABLES, force=target.force)
-    check_room(out, "--out", n_rows * n_features * CELL_BYTES[out.suffix.lower()], "lower --n")
+    for path in beside.values():
+        check_file(path, "--out", TABLES, force=target.force)
+    check_room(out, "--out", n_rows * row_bytes, "lower --n")
     write(out, n_rows, random_state=random_state, **options)
-    written = {"data": str(out)} | ({} if labels == out else {"labels": str(labels)})
+    written = {"data": str(out)} | {name: str(path) for name, path in beside.items()}
     document = {"command": "generate", "rows": n_rows, "written": written}
     Console.on(screen).show(document, "Written: " + ", ".join(f"{path} ({name})" for name, path in written.items()))

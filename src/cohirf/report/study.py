@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.data.dask_arrays import require_labels_here
+from cohirf.description.table import count_table_rows
 from cohirf.diagnosis.reading import as_data, check_rows, name_features
 from cohirf.diagnosis.text import shorten
 from cohirf.estimator import CoHiRF
+from cohirf.report.original import RowNames, find_given
 
 
 @dataclass(frozen=True)
@@ -23,19 +25,45 @@ class Classes:
     names: list[str]
     code: IntArray
 
-    def names_of(self, rows: IntArray) -> list[str]:
-        """Return the class name of each of the given rows."""
-        return [self.names[code] for code in self.code[rows].tolist()]
-
 
 @dataclass(frozen=True)
 class Study:
-    """A fitted model, the data of its fit, the names of its features, and the classes of its rows, if known."""
+    """The subject of a report.
+
+    Attributes
+    ----------
+    model : CoHiRF
+        The fitted model.
+    data : array, table, sparse matrix or source
+        The rows that it was fitted to.
+    feature_names : list of str
+        The names of their features.
+    original : array, table, sparse matrix or source
+        The same rows in their original units.
+    column_names : sequence of str or None
+        The names of the columns of ``original``; None if it has names of its own.
+    classes : Classes or None
+        Known classes of the rows.
+    row_names : RowNames or None
+        The names of the rows.
+    preparation : list of dict
+        What was done to each column before the fit, and why; empty if nothing is known.
+    """
 
     model: CoHiRF
     data: Any
     feature_names: list[str]
+    original: Any
+    column_names: Sequence[str] | None
     classes: Classes | None
+    row_names: RowNames | None = None
+    preparation: list[dict[str, str]] = field(default_factory=list)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of the original data."""
+        shape = getattr(self.original, "shape", None)
+        return int(self.original.n_features if shape is None else shape[1])
 
     @property
     def n_rows(self) -> int:
@@ -57,16 +85,35 @@ class Study:
         """The class number of each row; None if classes are not known."""
         return None if self.classes is None else self.classes.code
 
+    def name_row(self, row: int) -> str:
+        """Return the name of a row: its id, or its number."""
+        return f"row {row}" if self.row_names is None else shorten(self.row_names.names[row])
 
-def check_study(model: Any, X: Any, y: Any, feature_names: Sequence[str] | None) -> Study:
+
+def check_study(
+    model: Any, X: Any, y: Any, feature_names: Sequence[str] | None, *, pipeline: Any = None, ids: Any = None
+) -> Study:
     """Return the subject of a report; raise if model, data and names do not fit together."""
     if not isinstance(model, CoHiRF):
         raise TypeError(f"{reprlib.repr(model)} of type {type(model).__name__} is not a CoHiRF: pass a fitted CoHiRF.")
     require_labels_here(model)
-    X = as_data(X)
-    names = name_features(model, X, feature_names)
-    check_rows(model, X)
-    return Study(model, X, names, None if y is None else _name_classes(y, len(model.labels_)))
+    given = find_given(X, pipeline, ids)
+    is_same = given.fitted is given.original
+    data = as_data(given.fitted)
+    names = name_features(model, data, feature_names if is_same else None)
+    check_rows(model, data)
+    column_names = names if is_same else given.names
+    if not is_same and feature_names is not None:
+        column_names = list(feature_names)
+    n_rows = len(model.labels_)
+    if count_table_rows(given.original) != n_rows:
+        raise ValueError(f"The data has {count_table_rows(given.original):,} rows, but the fit had {n_rows:,}.")
+    if given.row_names is not None and len(given.row_names.names) != n_rows:
+        raise ValueError(
+            f"ids has {len(given.row_names.names):,} names, but the data has {n_rows:,} rows: pass one for each row."
+        )
+    classes = None if y is None else _name_classes(y, n_rows)
+    return Study(model, data, names, data if is_same else given.original, column_names, classes, given.row_names)
 
 
 def _name_classes(y: Any, n_rows: int) -> Classes:

@@ -81,6 +81,7 @@ class Scalars:
     n_clusters: int
     n_iter: int
     tree_level: int
+    batch_size: int | None
     container: str
 
 

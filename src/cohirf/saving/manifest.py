@@ -31,6 +31,7 @@ from cohirf.saving.layout import (
     axis_lengths,
     check_presence,
 )
+from cohirf.saving.origin import Origin
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Manifest:
     diagnostics: list[LevelRecord]
     arrays: dict[str, ArrayEntry]
     preparation: FileEntry | None
+    origin: Origin | None = None
 
 
 def compose_manifest(
@@ -58,6 +60,7 @@ def compose_manifest(
     diagnostics: list[LevelRecord],
     entries: dict[str, ArrayEntry],
     preparation: bytes | None,
+    origin: Origin | None = None,
 ) -> bytes:
     """Return the text of a manifest, after a check that it can be read again."""
     content = {
@@ -72,6 +75,8 @@ def compose_manifest(
     }
     if preparation is not None:
         content["preparation"] = {"bytes": len(preparation), "sha256": hashlib.sha256(preparation).hexdigest()}
+    if origin is not None:
+        content["origin"] = origin.to_json()
     try:
         parse_manifest(content)  # refuse a model whose attributes were changed when it is saved, not when it is loaded
     except (ValueError, TypeError) as error:
@@ -114,8 +119,8 @@ def parse_manifest(content: Any) -> Manifest:
     """Check types, allowed values and the consistency of all sizes."""
     keys = {"format", "format_version", "package_version", "scikit_learn_version"}
     keys |= {"model", "scalars", "diagnostics", "arrays"}
-    has_preparation = isinstance(content, dict) and "preparation" in content
-    content = require_keys(content, keys | {"preparation"} if has_preparation else keys, "the manifest")
+    more = {name for name in ("preparation", "origin") if isinstance(content, dict) and name in content}
+    content = require_keys(content, keys | more, "the manifest")
     scalars = _parse_scalars(content["scalars"])
     if not isinstance(content["diagnostics"], list) or len(content["diagnostics"]) != scalars.n_iter:
         raise ValueError(f"diagnostics must be a list of {scalars.n_iter} levels")
@@ -125,9 +130,10 @@ def parse_manifest(content: Any) -> Manifest:
     model = require_keys(content["model"], {"name", "parameters", "output"}, "model")
     if model["name"] != "CoHiRF" or not isinstance(model["parameters"], dict):
         raise ValueError(f"the model is {reprlib.repr(model['name'])}, not CoHiRF with its parameters")
-    preparation = _parse_file(content["preparation"]) if has_preparation else None
+    preparation = _parse_file(content["preparation"]) if "preparation" in more else None
+    origin = Origin.from_json(content["origin"]) if "origin" in more else None
     diagnostics = [_parse_record(record) for record in content["diagnostics"]]
-    return Manifest(model, scalars, diagnostics, arrays, preparation)
+    return Manifest(model, scalars, diagnostics, arrays, preparation, origin)
 
 
 def _package_version() -> str:
@@ -158,10 +164,11 @@ def _parse_scalars(content: Any) -> Scalars:
     content = require_keys(content, {field.name for field in fields(Scalars)}, "scalars")
     names = ("n_features", "n_clusters", "n_iter", "tree_level")
     n_features, n_clusters, n_iter, tree_level = (require_count(content[name], name) for name in names)
+    batch_size = None if content["batch_size"] is None else require_count(content["batch_size"], "batch_size")
     container = content["container"]
     if not isinstance(container, str) or container not in CONTAINERS:
         raise ValueError(f"container {reprlib.repr(container)} is not one of {', '.join(CONTAINERS)}")
-    return Scalars(n_features, n_clusters, n_iter, tree_level, container)
+    return Scalars(n_features, n_clusters, n_iter, tree_level, batch_size, container)
 
 
 def _parse_arrays(content: Any) -> dict[str, ArrayEntry]:
