@@ -21,8 +21,10 @@ from sklearn.preprocessing import StandardScaler
 import cohirf as package
 from cohirf import CoHiRF, FusionHierarchy
 from cohirf.cli import main
+from cohirf.preparation import Boolean, Category, Date, LeftOut, Number
 from cohirf.saving import load_preparation, save_model
 
+NUMBER = Number("a").to_json()
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 
 
@@ -72,12 +74,12 @@ def test_predict_may_name_other_columns(cohirf, model, iris):
         (
             lambda iris: iris.drop(columns="petal_width"),
             "new.parquet has no column 'petal_width', which the model was fitted on: give data that has all 4 "
-            "features.",
+            "columns of the fit.",
         ),
         (
             lambda iris: iris.assign(petal_width="wide"),
-            "new.parquet: column 'petal_width' is text, but it was numeric in the training data: give data of the "
-            "same kind.",
+            "new.parquet: column 'petal_width' has 150 cells that are not a number: row 0: 'wide', row 1: 'wide', "
+            "row 2: 'wide', row 3: 'wide', row 4: 'wide' and 145 more.",
         ),
     ],
 )
@@ -113,7 +115,7 @@ def test_a_model_that_python_saved_takes_its_columns_as_they_are(cohirf, folder,
 
 def test_a_saved_model_says_how_its_data_was_prepared(cohirf, model, iris):
     content = load_preparation(model)
-    assert content["columns"] == FEATURES
+    assert [column["name"] for column in content["columns"] if column["kind"] == "number"] == FEATURES
     assert content["scaling"] == "standard"
     assert np.allclose(content["offset"], iris[FEATURES].mean())
     assert (content["label_column"], content["id_column"]) == ("species", "id")
@@ -123,12 +125,17 @@ def test_a_saved_model_says_how_its_data_was_prepared(cohirf, model, iris):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"version": 2}, "it has another format version: use the version of cohirf that wrote it"),
+        ({"version": 1}, "it has another format version: use the version of cohirf that wrote it"),
         ({"more": 1}, "it has other keys than a preparation"),
         ({"columns": "abcd"}, "it has another value where a list is expected"),
-        ({"columns": [1.5]}, "it names a column by a value that is neither text nor a number"),
-        ({"columns": ["a"]}, "it does not make the features of the model"),
-        ({"columns": []}, "its scaling or its columns are not those of a preparation"),
+        ({"columns": ["a"]}, "it has a column of an unknown kind"),
+        ({"columns": [NUMBER | {"kind": "huge"}]}, "it has a column of an unknown kind"),
+        ({"columns": [NUMBER | {"more": 1}]}, "its number column has other keys than expected"),
+        ({"columns": [NUMBER | {"name": 1.5}]}, "it names a column by a value that is neither text nor a number"),
+        ({"columns": [NUMBER | {"n_missing": "x"}]}, "it has the value 'x' where int is expected"),
+        ({"columns": [NUMBER | {"decimal": ";"}]}, "its decimal sign is neither a point nor a comma"),
+        ({"columns": [NUMBER]}, "it does not make the features of the model"),
+        ({"columns": []}, "its scaling, its fill values or its columns are not those of a preparation"),
         ({"scale": [1.0]}, "it does not make the features of the model"),
         ({"scale": ["x"]}, "it has the value 'x' where a finite number is expected"),
         ({"offset": ["inf"] * 4}, "it has the value 'inf' where a finite number is expected"),
@@ -138,10 +145,19 @@ def test_a_saved_model_says_how_its_data_was_prepared(cohirf, model, iris):
         ),
         ({"scale": [0, 1, 1, 1]}, "its scale has the value 0.0, but features are divided only by values above 0"),
         ({"scale": [1, 1, -2, 1]}, "its scale has the value -2.0, but features are divided only by values above 0"),
-        ({"scaling": "huge"}, "its scaling or its columns are not those of a preparation"),
-        ({"categories": {"x": {"values": ["a"], "missing": "b"}}}, "it fills missing cells with an unknown category"),
-        ({"categories": {"x": {"values": ["a"], "missing": None}}}, "it does not make the features of the model"),
-        ({"categories": 3}, "'int' object is not iterable"),
+        ({"scaling": "huge"}, "its scaling, its fill values or its columns are not those of a preparation"),
+        (
+            {"columns": [Category("x", levels=("a",), missing="b").to_json()]},
+            "it fills missing cells with an unknown level",
+        ),
+        (
+            {"columns": [Category("x", levels=(1,)).to_json()]},
+            "it has another value where a list of levels is expected",
+        ),
+        ({"columns": [Category("x", levels=("a",)).to_json()]}, "it does not make the features of the model"),
+        ({"columns": [Date("x", cycles=("year",)).to_json()]}, "it has an unknown cycle"),
+        ({"columns": [LeftOut("x", role="ugly").to_json()]}, "it leaves out a column for an unknown reason"),
+        ({"columns": [Boolean("x", true=1).to_json()]}, "it has the value 1 where str is expected"),
     ],
 )
 def test_a_preparation_that_was_tampered_with_is_refused(cohirf, model, change, reason):
@@ -345,14 +361,15 @@ def test_report_refuses_other_data(cohirf, model, iris):
 
 def test_info_of_a_model(cohirf, model):
     outcome = cohirf("info", model)
-    assert outcome.out.startswith("base method   KMeans(n_clusters=3)\nrandom_state  0\nscaling       standard\n")
-    assert "label column  species\n" in outcome.out
+    lines = [line.split(maxsplit=1) for line in outcome.out.splitlines()]
+    assert lines[:2] == [["base", "method            KMeans(n_clusters=3)"], ["random_state", "0"]]
+    assert "column 'species'       label: left out: has the known classes\n" in outcome.out
     assert "rows out" in outcome.out
     assert "Would KMeans alone do better? " in outcome.out
     document = json.loads(cohirf("info", model, "--json").out)
     assert document["diagnosis"]["line"][:50] in outcome.out
     assert {"question", "answer", "reason"} < set(document["diagnosis"]["findings"][0])
-    assert document["preparation"]["columns"] == FEATURES
+    assert [column["name"] for column in document["preparation"]["columns"]][1:5] == FEATURES
     assert document["rows"] == 150
 
 
@@ -361,10 +378,12 @@ def test_info_of_a_table(cohirf, folder, iris):
     outcome = cohirf("info", "holes.parquet")
     lines = [line.split() for line in outcome.out.splitlines()]
     assert outcome.out.startswith("holes.parquet: 150 rows, 6 columns\n")
-    assert lines[1] == ["column", "type", "missing", "min", "mean", "max"]
-    assert lines[3] == ["sepal_length", "double", "0", "4.3", "5.84333", "7.9"]
-    assert lines[6][:3] == ["petal_width", "double", "10"]
-    assert lines[7][0] == "species"
+    assert lines[1] == ["column", "kind", "missing", "distinct", "min", "mean", "max"]
+    assert lines[2] == ["id", "id", "0", "150", "-", "-", "-"]
+    assert lines[3] == ["sepal_length", "number", "0", "35", "4.3", "5.84333", "7.9"]
+    assert lines[6][:4] == ["petal_width", "number", "10", str(iris["petal_width"][10:].nunique())]
+    assert lines[7] == ["species", "category", "0", "3", "-", "-", "-"]
+    assert "id: left out: 150 different values in 150 rows\n" in outcome.out
     document = json.loads(cohirf("info", "holes.parquet", "--json").out)
     assert [column["name"] for column in document["columns"]] == list(iris.columns)
 
@@ -373,7 +392,7 @@ def test_info_tells_of_infinite_values(cohirf, folder):
     np.save("inf.npy", np.array([[1.0, -np.inf], [3.0, 2.0]]))
     columns = json.loads(cohirf("info", "inf.npy", "--json").out)["columns"]
     assert [columns[0]["min"], columns[1]["min"], columns[1]["max"]] == [1.0, "-inf", 2.0]
-    assert cohirf("info", "inf.npy").out.splitlines()[3].split()[:4] == ["1", "number", "0", "-inf"]
+    assert cohirf("info", "inf.npy").out.splitlines()[3].split()[:5] == ["1", "number", "0", "2", "-inf"]
 
 
 def test_info_of_a_checkpoint_is_refused(cohirf, folder, apart):
@@ -391,4 +410,4 @@ def test_info_of_an_array_and_of_text_alone(cohirf, folder, iris):
     iris[["id", "species"]].to_csv("text.csv", index=False)
     assert cohirf("info", "text.csv").out.startswith("text.csv: 150 rows, 2 columns\n")
     iris.assign(none=np.nan)[["none", "id"]].to_csv("none.csv", index=False)
-    assert cohirf("info", "none.csv").out.splitlines()[2].split() == ["none", "null", "150", "-", "-", "-"]
+    assert cohirf("info", "none.csv").out.splitlines()[2].split() == ["none", "empty", "150", "0", "-", "-", "-"]

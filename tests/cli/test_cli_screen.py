@@ -14,15 +14,15 @@ import pytest
 from cohirf import CoHiRF, __version__
 from cohirf.cli import main
 from cohirf.cli.console import Console, Grid, LogDisplay
-from cohirf.cli.data_options import IMPUTES, ONE_HOT, SCALES
+from cohirf.cli.data_options import IMPUTES, SCALES
 from cohirf.cli.errors import one_line
 from cohirf.cli.estimator_options import FLAGS, EstimatorOptions
 from cohirf.cli.estimators import read_parameters
 from cohirf.cli.explain import explain
 from cohirf.cli.search_options import METRICS
 from cohirf.clusterers.names import text_parameters
-from cohirf.preparation.learn import CATEGORICAL, SCALINGS
-from cohirf.preparation.learn import IMPUTES as LIBRARY_IMPUTES
+from cohirf.preparation.preparation import IMPUTES as LIBRARY_IMPUTES
+from cohirf.preparation.preparation import SCALINGS
 from cohirf.progress import LogBar, Work
 from cohirf.tuning import metrics
 
@@ -86,7 +86,7 @@ def test_shells_complete_what_the_library_takes():
             assert declared_options()[name].autocompletion("") == list(parameter.options), name
     assert set(METRICS) == set(metrics.METRICS)
     assert (*SCALINGS, "auto") == (*SCALES[1:], "auto")
-    assert (ONE_HOT, IMPUTES) == (CATEGORICAL, LIBRARY_IMPUTES)
+    assert IMPUTES == LIBRARY_IMPUTES
 
 
 def test_options_become_parameters():
@@ -294,7 +294,7 @@ def test_faults_of_ours_are_not_hidden(cohirf, folder, monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("cohirf.cli.info.measure", fail)
+    monkeypatch.setattr("cohirf.cli.info.gather", fail)
     with pytest.raises(ZeroDivisionError):
         cohirf("info", "iris.csv")
 

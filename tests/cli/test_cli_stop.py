@@ -75,6 +75,6 @@ def test_other_commands_stop_in_a_word(data, cohirf, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cohirf.cli.info.measure", stop)
+    monkeypatch.setattr("cohirf.cli.info.gather_numbers", stop)
     outcome = cohirf("info", "data.npy")
     assert (outcome.code, outcome.err) == (130, "cohirf: Stopped.\n")

@@ -399,10 +399,10 @@ REFUSED = {
         "--label-column species --drop id --storage notes.txt",
         "notes.txt cannot be used as --storage: file is not a database. Give the path of a new SQLite file.",
     ),
-    "text": (
-        "--drop id",
-        "iris.csv: column 'species' is text: encode it with --categorical onehot, name it as --label-column or "
-        "--id-column, or leave it out with --drop 'species'.",
+    "nothing to cluster": (
+        "--id-column id --label-column species --drop sepal_length --drop sepal_width --drop petal_length --drop "
+        "petal_width",
+        "iris.csv has no columns left to cluster: drop fewer columns.",
     ),
 }
 

@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from cohirf import CoHiRF, open_source
-from cohirf.preparation import Preparation, prepare
+from cohirf.preparation import DataError, Preparation, prepare
 from cohirf.saving import load_preparation, save_model
 
 RNG = np.random.default_rng(0)
@@ -24,7 +24,7 @@ FRAME = pd.DataFrame(
     }
 )
 FRAME.loc[[3, 7], "size"] = np.nan
-OPTIONS = {"id_column": "id", "label_column": "kind", "categorical": "onehot", "impute": "median"}
+OPTIONS = {"id_column": "id", "label_column": "kind"}
 
 
 def write(folder, kind):
@@ -44,9 +44,8 @@ def test_files_and_frames_are_prepared_alike(tmp_path, kind):
     filled = FRAME["size"].fillna(FRAME["size"].median())
     counted = FRAME["size"].dropna()
     expected = [(filled - counted.mean()) / counted.std(ddof=0)]
-    expected += [
-        StandardScaler().fit_transform((FRAME[["colour"]] == colour) * 1.0)[:, 0] for colour in ("blue", "green", "red")
-    ]
+    ones = np.column_stack([FRAME["colour"] == colour for colour in ("blue", "green", "red")]) * 1.0
+    expected += list(((ones - ones.mean(axis=0)) / np.sqrt(ones.var(axis=0).sum())).T)  # one weight for all levels
     np.testing.assert_allclose(prepared.array(), np.column_stack(expected), rtol=1e-12, atol=1e-12)
     assert prepared.feature_names == ["size", "colour=blue", "colour=green", "colour=red"]
     assert [name for part in prepared.ids() for name in part.to_pylist()] == FRAME["id"].tolist()
@@ -76,7 +75,7 @@ def test_arrays_are_scaled_and_their_columns_called_by_number():
     X = RNG.normal(size=(30, 3))
     prepared = prepare(X, drop=[1], scaling="minmax")
     np.testing.assert_allclose(prepared.array(), MinMaxScaler().fit_transform(X[:, [0, 2]]))
-    assert prepared.preparation.columns == (0, 2)
+    assert [column.name for column in prepared.preparation.kept] == [0, 2]
     assert prepared.feature_names is None
 
 
@@ -105,26 +104,26 @@ def test_a_table_in_memory_is_known_again_by_its_content(tmp_path):
     ("data", "options", "message"),
     [
         (
-            FRAME,
+            FRAME.assign(size=["x", "y", *"1234567890" * 5, *"12345678"]),
             {},
-            "The table: column 'id' is text: encode it with categorical=\"onehot\", name it as label_column",
+            "The table: column 'size' has 2 of 60 cells that are not numbers: row 0: 'x', row 1: 'y'; give "
+            "kinds={'size': 'number'} to take these as missing, kinds={'size': 'category'}, or drop=['size'].",
         ),
         (FRAME, {"drop": ["x"]}, r"drop=['x']: The table has no such column: it has 'id', 'size', 'colour', 'kind'."),
         (
             FRAME,
             {"id_column": "id", "drop": ["id"]},
-            "The table: column 'id' has more than one role (label, id or dropped column): give it one role.",
+            "The table: column 'id' has more than one role (label, id, dropped or kept column): give it one role.",
         ),
-        (FRAME, OPTIONS | {"impute": "mode"}, "impute='mode' is not valid: give None or 'median' or 'mean'."),
+        (FRAME, OPTIONS | {"impute": "mode"}, "impute='mode' is not valid: give 'median' or 'mean' or 'none'."),
         (FRAME, OPTIONS | {"scaling": "big"}, "scaling='big' is not valid: give 'standard' or 'minmax' or 'none'."),
-        (FRAME, OPTIONS | {"categorical": "hash"}, "categorical='hash' is not valid: give None or 'onehot'."),
         (
             np.eye(3),
             {"label_column": "x"},
             "label_column='x': The array has no column names: give a number from 0 to 2.",
         ),
         (
-            FRAME.assign(size=np.inf),
+            FRAME.assign(size=FRAME["size"].where(FRAME.index > 9, np.inf)),
             OPTIONS,
             "The table: column 'size' holds infinite values: replace them, or leave the column out with drop=['size'].",
         ),
@@ -136,10 +135,10 @@ def test_what_cannot_be_prepared_is_refused_in_words_of_python(data, options, me
     assert str(caught.value).startswith(message)
 
 
-def test_columns_that_the_fit_has_not_seen_as_text_are_refused():
+def test_columns_of_another_kind_than_those_of_the_fit_are_refused():
     preparation = prepare(FRAME[["size"]], impute="mean").preparation
-    with pytest.raises(ValueError, match="column 'size' is text, but it was numeric in the training data"):
-        preparation.apply(FRAME[["size"]].astype(str))
+    with pytest.raises(DataError, match="column 'size' has 60 cells that are not a number: row 0: 'large', row 1"):
+        preparation.apply(FRAME[["size"]].assign(size="large"))
     with pytest.raises(ValueError, match="has no column 'size', which the model was fitted on"):
         preparation.apply(FRAME[["kind"]])
     with pytest.raises(ValueError, match="The array has no column names, but the training data had column names"):

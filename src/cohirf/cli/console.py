@@ -38,6 +38,11 @@ class Console:
         if not self.quiet:
             _print_lines(wrap(one_line(text), _width(sys.stderr)), sys.stderr)
 
+    def note_lines(self, lines: Sequence[str]) -> None:
+        """Print lines that are not part of the result as they are, unless --quiet is given."""
+        for line in () if self.quiet else lines:
+            _print(line, sys.stderr)
+
     def show(self, document: dict[str, Any], *shown: Grid | str) -> None:
         """Print the result: the document with --json; otherwise tables and text, unless --quiet is given."""
         if self.as_json:

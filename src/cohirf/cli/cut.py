@@ -20,7 +20,8 @@ from cohirf.cli.values import read_count
 from cohirf.cli.writing import TABLES, check_file, check_ids
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.preparation import Data
-from cohirf.preparation.columns import Column, find_column
+from cohirf.preparation.kinds import Name
+from cohirf.preparation.roles import find_column
 
 
 def cut(
@@ -56,7 +57,7 @@ def cut(
     document |= {"sizes": sizes[:MOST_SIZES], "written": {} if out is None else {"labels": str(out)}}
     if out is not None:
         ids: Iterator[Any] | None = None
-        name: Column | None = None
+        name: Name | None = None
         if data is not None:
             column = preparation.id_column if id_column is None else id_column
             ids, name = _names_of_rows(Data.open(data, **csv.given()), column)
@@ -74,7 +75,7 @@ def cut(
     console.show(document, Grid(rows), written if out is None else f"Written: {out} (labels)")
 
 
-def _names_of_rows(data: Data, column: Column | None) -> tuple[Iterator[Any], Column]:
+def _names_of_rows(data: Data, column: Name | None) -> tuple[Iterator[Any], Name]:
     """Return the names of the rows, and the column that contains them."""
     if column is None:
         raise BadInputError(f"--data {data.name}: give the --id-column that names its rows.")

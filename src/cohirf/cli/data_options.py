@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from cohirf.cli.errors import BadInputError
 from cohirf.cli.options import DATA, CsvOptions, Delimiter, Header, IdColumn, LabelColumn, option
 from cohirf.cli.values import refuse_unknown
 
 if TYPE_CHECKING:
     from cohirf.preparation import Prepared
 
-ONE_HOT = ("onehot",)
 SCALES = ("auto", "standard", "minmax", "none")
-IMPUTES = ("median", "mean")
+IMPUTES = ("median", "mean", "none")
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,25 @@ class DataOptions:
     label_column: LabelColumn = None
     id_column: IdColumn = None
     drop: Annotated[list[str] | None, option("--drop", "A column to leave out. May be repeated.", DATA, "NAME")] = None
+    keep: Annotated[
+        list[str] | None,
+        option(
+            "--keep",
+            "A column to keep as a feature, although it looks like an id, text or a constant. May be repeated.",
+            DATA,
+            "NAME",
+        ),
+    ] = None
+    kinds: Annotated[
+        list[str] | None,
+        option(
+            "--as",
+            "What a column is: number, category, boolean, date, date:FORMAT, id or text. May be repeated.",
+            DATA,
+            "NAME=KIND",
+            default="decided from its cells",
+        ),
+    ] = None
     scale: Annotated[
         str,
         option(
@@ -37,37 +56,27 @@ class DataOptions:
             default="auto",
         ),
     ] = "auto"
-    categorical: Annotated[
-        str | None,
-        option(
-            "--categorical",
-            "onehot: encode text columns as zeros and ones, with one column per category.",
-            DATA,
-            "NAME",
-            choices=ONE_HOT,
-            default="refuse them",
-        ),
-    ] = None
     impute: Annotated[
-        str | None,
+        str,
         option(
             "--impute",
-            "median or mean: fill missing cells with the median or mean of their column; in text columns, with "
-            "the most "
-            "frequent value.",
+            "median or mean: fill missing cells with the median or mean of their column; in categories, with the most "
+            "frequent level. none: refuse them.",
             DATA,
             "NAME",
             choices=IMPUTES,
-            default="refuse them",
+            default="median",
         ),
-    ] = None
+    ] = "median"
     delimiter: Delimiter = None
     header: Header = None
 
     def __post_init__(self) -> None:
         refuse_unknown("--scale", self.scale, SCALES)
-        refuse_unknown("--categorical", self.categorical, ONE_HOT)
         refuse_unknown("--impute", self.impute, IMPUTES)
+        for wish in self.kinds or ():
+            if not all(wish.rpartition("=")[::2]):
+                raise BadInputError(f"--as {wish!r} is not valid: give NAME=KIND, such as --as zip=category.")
 
     def scaling(self, estimator: str | None) -> str:
         """Return the scaling; with auto, it depends on whether the user names a base method."""
@@ -84,7 +93,8 @@ class DataOptions:
             label_column=self.label_column,
             id_column=self.id_column,
             drop=self.drop or (),
-            categorical=self.categorical,
+            keep=self.keep or (),
+            kinds={wish.rpartition("=")[0]: wish.rpartition("=")[2] for wish in self.kinds or ()},
             impute=self.impute,
             scaling=scaling,
             **CsvOptions(self.delimiter, self.header).given(),
@@ -96,9 +106,10 @@ class DataOptions:
             ("--label-column", self.label_column),
             ("--id-column", self.id_column),
             *(("--drop", column) for column in self.drop or ()),
+            *(("--keep", column) for column in self.keep or ()),
+            *(("--as", wish) for wish in self.kinds or ()),
             ("--scale", scaling),
-            ("--categorical", self.categorical),
-            ("--impute", self.impute),
+            ("--impute", None if self.impute == "median" else self.impute),
             ("--delimiter", self.delimiter),
         ]
         header = {None: [], True: ["--header"], False: ["--no-header"]}[self.header]

@@ -43,13 +43,16 @@ IN_WORDS_OF_OPTIONS = (
         r"contains infinity: replace infinite values or leave their rows out\.",
         "there are infinite values: replace them, or leave the column out with --drop.",
     ),
-    (r'\b(categorical|impute)="(\w+)"', r"--\1 \2"),
+    (r"\bimpute='(\w+)'", r"--impute \1"),
+    (r"\bkinds=\{(.+?): '([\w:%/.-]+)'\}", r"--as \1=\2"),
+    (r"keep some of them with keep=\[\.\.\.\]", "keep some of them with --keep"),
+    (r"\bkeep=\[('.*?'|\".*?\"|\d+)\]", r"--keep \1"),
     (r"\bdrop=\[('.*?'|\".*?\"|\d+)\]", r"--drop \1"),
-    (r"with another delimiter\?", "with another --delimiter?"),
     (r"\bof X\b", "of the data"),
     (r"^X has", "The data has"),
     (r"^(delimiter|header)= is", r"--\1 is"),
     (r"Repair the file, or give its delimiter=\.", "Repair the file, or give its --delimiter."),
+    (r"give the delimiter of the file with delimiter= if", "give the delimiter of the file with --delimiter if"),
     (r"Or is the delimiter not (.+)\?", r"Or is the delimiter not \1? Give --delimiter."),
     (r"Raise memory_limit, or fit from a file with cohirf\.open_source", "Raise memory_limit"),
     (r", or choose others with columns=\[\.\.\.\]", ", or leave some out with --drop"),
@@ -70,7 +73,8 @@ def explain(error: BaseException) -> str:
         return "There is not enough memory: lower --batch-size, or set --memory-limit with --batch-size auto."
     if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
         return one_line(_explain_system(error))
-    return one_line(in_words_of_options(str(error)))
+    lines = getattr(error, "lines", None) or [str(error)]  # cells that cannot be read are told in one line each
+    return "\n".join(one_line(in_words_of_options(line)) for line in lines)
 
 
 def in_words_of_options(message: str) -> str:

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from cohirf.cli.columns import column_lines, describe_columns
 from cohirf.cli.console import Console
 from cohirf.cli.data_options import DataOptions
 from cohirf.cli.errors import Interrupted
@@ -46,13 +47,15 @@ def fit(
     targets = Targets.of(options, report, console)
     targets.check(data, about.id_column, parameters.get("checkpoint"))
     scaling = about.scaling(method.estimator)
-    prepared = about.prepare(data, scaling)
+    with console.watching():
+        prepared = about.prepare(data, scaling)
     settled = settle_parameters(parameters, prepared.source.n_rows)
     chosen = {} if base is not None or not method.as_published else {"--estimator": BASE_METHOD}
     chosen |= {} if base is not None or method.as_published or "n_clusters" in parameters else {"--clusters": "auto"}
     chosen |= {} if about.scale != "auto" else {"--scale": scaling}
     chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in parameters}
     console.note(prepared.describe())
+    console.note_lines(column_lines(prepared.preparation))
     if chosen:
         console.note(say_chosen(chosen))
     classes = prepared.classes()  # before the fit, so that an error does not waste it
@@ -61,6 +64,7 @@ def fit(
     fitted = _fit(make(base, **settled), prepared, console)
     seconds = time.perf_counter() - started
     document = {"command": "fit", "data": str(data), **describe_model(fitted)}
+    document["columns"] = describe_columns(prepared.preparation)
     document |= agreement(fitted.labels_, classes)
     document |= {"seconds": seconds, "peak_bytes": peak_bytes_if_known(), "warnings": console.warned}
     document |= _describe(fitted, document, says_verdict=says_verdict and (console.as_json or not console.quiet))

@@ -7,6 +7,7 @@ from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.cluster import KMeans
 
 from cohirf.cli.console import Console
@@ -17,9 +18,13 @@ from cohirf.cli.options import CsvOptions, Screen
 from cohirf.cli.summary import describe_model, level_grid, model_grid
 from cohirf.diagnosis import Diagnosis
 from cohirf.estimator import CoHiRF
-from cohirf.preparation import Data, Preparation, measure
-from cohirf.preparation.columns import Column
-from cohirf.preparation.tables import is_number
+from cohirf.preparation import Boolean, Category, Column, Data, LeftOut, Number, Preparation
+from cohirf.preparation.decide import best_tally, decide, uses_comma
+from cohirf.preparation.evidence import Evidence, gather, gather_numbers
+from cohirf.preparation.kinds import Name
+from cohirf.preparation.problems import Problem
+from cohirf.preparation.readings import DateReading
+from cohirf.preparation.tables import Table
 
 MOST_COLUMNS = 20  # shown in the table
 
@@ -73,31 +78,72 @@ def _changed_parameters(model: CoHiRF) -> dict[str, Any]:
 
 def _preparation_rows(preparation: Preparation) -> list[tuple[str, str]]:
     rows = [("scaling", preparation.scaling)]
-    rows += [("missing cells", "filled")] if preparation.fill is not None else []
-    rows += [(f"{name!r} encoded", ", ".join(found.values)) for name, found in preparation.categories.items()]
-    apart = (("label column", preparation.label_column), ("id column", preparation.id_column))
-    return rows + [(what, str(column)) for what, column in apart if column is not None]
+    rows += [("missing cells", f"filled ({preparation.impute})")] if preparation.fill is not None else []
+    rows += [(f"column {note.column!r}", f"{note.kind}: {note.note}".rstrip(": ")) for note in preparation.describe()]
+    if len(rows) > MOST_COLUMNS:
+        rows = [*rows[: MOST_COLUMNS - 1], (f"... {len(rows) - MOST_COLUMNS + 1:,} more", "")]
+    return rows
 
 
 def _describe_data(data: Data, console: Console) -> None:
-    n_rows, columns = _measure_columns(data)
+    found = gather_numbers(data.open_numbers(data.columns)) if data.table is None else _look_at_table(data.table)
+    n_rows = next(iter(found.values())).n_rows
+    comma = any(uses_comma(evidence) for evidence in found.values())
+    columns = [_describe_column(evidence, comma=comma) for evidence in found.values()]
     document = {"command": "info", "data": str(data.origin), "rows": n_rows, "columns": columns}
     rows = [
         (
             str(column["name"]),
-            column["type"],
-            *(_cell(column.get(key)) for key in ("missing", "min", "mean", "max")),
+            column["kind"],
+            *(_cell(column.get(key)) for key in ("missing", "distinct", "min", "mean", "max")),
         )
         for column in columns
     ]
     if len(rows) > MOST_COLUMNS:
         more = f"... {len(rows) - MOST_COLUMNS + 1:,} more"
-        rows = [*rows[: MOST_COLUMNS - 1], (more, *[""] * 5)]
+        rows = [*rows[: MOST_COLUMNS - 1], (more, *[""] * 6)]
     console.show(
         document,
         f"{data.name}: {n_rows:,} rows, {len(columns):,} columns",
-        Grid(rows, ("column", "type", "missing", "min", "mean", "max")),
+        Grid(rows, ("column", "kind", "missing", "distinct", "min", "mean", "max")),
+        *(f"{column['name']}: {column['note']}" for column in columns[:MOST_COLUMNS] if column["note"]),
     )
+
+
+def _look_at_table(table: Table) -> dict[Name, Evidence]:
+    return dict(gather(table, list(table.types), {}).items())
+
+
+def _describe_column(found: Evidence, *, comma: bool) -> dict[str, Any]:
+    """Return name, kind and statistics of a column."""
+    verdict = Number(found.name) if isinstance(found.name, int) else decide(found, comma=comma)
+    described: dict[str, Any] = {"name": found.name, "type": found.stored}
+    if isinstance(verdict, Problem):
+        described |= {"kind": "unclear", "note": in_words_of_options(verdict.what)}
+    elif isinstance(verdict, LeftOut):
+        described |= {"kind": verdict.role, "note": f"left out: {verdict.reason}"}
+    else:
+        described |= {"kind": verdict.kind, "note": verdict.reason}
+    described |= {"missing": found.n_missing, "distinct": found.n_distinct}
+    if not found.is_counted:
+        described["distinct"] = f"over {found.n_distinct:,}"
+    return described | _figures(found, verdict, comma=comma)
+
+
+def _figures(found: Evidence, verdict: Column | Problem, *, comma: bool) -> dict[str, Any]:
+    """Return the range of numbers and dates, and the mean of numbers."""
+    tally = best_tally(found, comma=comma)
+    if tally is None or not tally.n_read or isinstance(verdict, Category | Boolean | Problem):
+        return {}
+    if isinstance(tally.reading, DateReading):
+        low, high = (_show_moment(moment) for moment in (tally.low, tally.high))
+        return {"min": low, "max": high} if tally.reading.has_day or not tally.reading.format else {}
+    values = {"min": tally.low, "mean": tally.total / tally.n_read, "max": tally.high}
+    return {key: _figure(value) for key, value in values.items()}
+
+
+def _show_moment(seconds: float) -> str:
+    return str(np.datetime64(int(seconds), "s")).replace("T", " ").removesuffix(" 00:00:00")
 
 
 def _figure(value: float) -> float | str | None:
@@ -111,24 +157,3 @@ def _cell(figure: float | str | None) -> str:
     if figure is None:
         return "-"
     return figure if isinstance(figure, str) else f"{figure:,.6g}"
-
-
-def _measure_columns(data: Data) -> tuple[int, list[dict[str, Any]]]:
-    """Return the number of rows, and the name, type and statistics of each column."""
-    types = {} if data.table is None else data.table.types
-    numeric = [column for column in data.columns if data.table is None or is_number(types[str(column)])]
-    found: dict[Column, dict[str, Any]] = {}
-    if numeric:
-        source = data.open_numbers(numeric)
-        n_rows = source.n_rows
-        statistics = measure(source)
-        for number, column in enumerate(numeric):
-            n_present = int(statistics.n_present[number])
-            values = {"min": statistics.low, "mean": statistics.mean, "max": statistics.high}
-            found[column] = {"missing": n_rows - n_present}
-            found[column] |= {key: _figure(vector[number]) for key, vector in values.items()}
-    else:
-        n_rows = sum(len(part) for part in data.read(data.columns[0]))
-    return n_rows, [
-        {"name": name, "type": types.get(str(name), "number"), **found.get(name, {})} for name in data.columns
-    ]

@@ -40,4 +40,4 @@ def is_model(path: Path) -> bool:
 
 def _without_changes(model: CoHiRF) -> Preparation:
     names = getattr(model, "feature_names_in_", range(model.n_features_in_))
-    return Preparation(tuple(names))
+    return Preparation.of_numbers(list(names))

@@ -13,6 +13,7 @@ from cohirf.cli.options import CsvOptions, Screen
 from cohirf.cli.summary import MOST_SIZES, agreement, agreement_rows, shown_sizes, sizes_of
 from cohirf.cli.targets import save_labels
 from cohirf.cli.writing import TABLES, check_file, check_ids
+from cohirf.preparation.roles import listed
 
 
 def predict(
@@ -31,8 +32,11 @@ def predict(
     console = Console.on(screen)
     check_file(out, "--out", TABLES, force=force, data=data)
     fitted, preparation = open_model(model)
-    prepared = preparation.apply(data, label_column=label_column, id_column=id_column, **csv.given())
-    ids = prepared.preparation.id_column
+    with console.watching():
+        prepared = preparation.apply(data, label_column=label_column, id_column=id_column, **csv.given())
+    if prepared.ignored:
+        console.note(f"ignored, because the model was fitted without them: {listed(prepared.ignored)}")
+    ids = id_column if out.suffix.lower() == ".npy" else prepared.preparation.id_column
     check_ids(out, ids)
     labels = fitted.predict(prepared.source)
     sizes = sizes_of(labels, fitted.n_clusters_)
@@ -45,7 +49,7 @@ def predict(
         **agreement(labels, prepared.classes()),
         "written": {"labels": str(out)},
     }
-    save_labels(out, labels, prepared.ids(), ids, console, escape=escape_formulas)
+    save_labels(out, labels, None if ids is None else prepared.ids(), ids, console, escape=escape_formulas)
     rows = [
         ("rows", f"{len(labels):,}"),
         ("clusters", f"{document['clusters']:,} of {fitted.n_clusters_:,}"),

@@ -30,10 +30,10 @@ def report(
     check_file(out, "--out", (".html", ".htm"), force=force)
     shape = None if image_shape is None else _read_shape(image_shape)
     fitted, preparation = open_model(model)
-    prepared = preparation.apply(data, label_column=label_column, **csv.given())
-    classes = prepared.classes()
     console = Console.on(screen)
     with console.watching():
+        prepared = preparation.apply(data, label_column=label_column, **csv.given())
+        classes = prepared.classes()
         write_report(
             fitted,
             prepared,

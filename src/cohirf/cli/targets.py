@@ -12,7 +12,7 @@ from cohirf.cli.console import Console
 from cohirf.cli.errors import BadInputError
 from cohirf.cli.formulas import say_formulas
 from cohirf.cli.options import TargetOptions
-from cohirf.cli.writing import TABLES, check_file, check_ids, check_model, write_labels
+from cohirf.cli.writing import CLUSTER, TABLES, check_file, check_ids, check_model, write_labels
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.preparation import Classes, Prepared
@@ -70,9 +70,11 @@ class Targets:
         """Write the cluster of each row, if the user asked for it, and return the path."""
         if self.labels is None:
             return {}
-        save_labels(
-            self.labels, labels, data.ids(), data.preparation.id_column, self.console, escape=self.escape_formulas
-        )
+        column = data.preparation.id_column
+        if self.labels.suffix.lower() == ".npy" or column == CLUSTER:
+            column = None  # it was found, not given: the user would have been told that it cannot be written
+        ids = None if column is None else data.ids()
+        save_labels(self.labels, labels, ids, column, self.console, escape=self.escape_formulas)
         return {"labels": str(self.labels)}
 
 

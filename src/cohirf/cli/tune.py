@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import tuning
+from cohirf.cli.columns import column_lines
 from cohirf.cli.console import Console
 from cohirf.cli.data_options import DataOptions
 from cohirf.cli.errors import BadInputError, Interrupted
@@ -75,7 +76,8 @@ def tune(
     targets = Targets.of(target_options, None, console)
     _check_targets(targets, data, about, table, options.storage, search)
     scaling = about.scaling(method.estimator)
-    prepared = about.prepare(data, scaling)
+    with console.watching():
+        prepared = about.prepare(data, scaling)
     settled = search.settle(prepared.source.n_rows)
     chosen = {} if method.estimator is not None or search.base is None else {"--estimator": search.method}
     chosen |= {} if about.scale != "auto" else {"--scale": scaling}
@@ -147,6 +149,7 @@ def _ari_of_known(y: Any) -> Metric:
 def _note(console: Console, data: Prepared, search: Search, chosen: dict[str, Any]) -> None:
     """Print what is searched, and the defaults that were chosen."""
     console.note(data.describe())
+    console.note_lines(column_lines(data.preparation))
     if chosen:
         console.note(say_chosen(chosen))
     console.note(search.describe())

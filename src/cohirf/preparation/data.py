@@ -1,4 +1,4 @@
-"""Data as a set of columns: numeric columns are opened as a source, label and id columns are read as stored."""
+"""Data as a set of columns: numeric columns are opened as a source, other columns are read as stored."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
-from cohirf.preparation.columns import Column
-from cohirf.preparation.tables import Table, as_text, is_text, open_table
+from cohirf.preparation.kinds import Name
+from cohirf.preparation.tables import Table, is_text, open_table
+from cohirf.preparation.text import as_text
 from cohirf.sources import Source, open_source
 
 
@@ -41,31 +42,32 @@ class Data:
     csv: dict[str, Any]
     table: Table | None
     name: str
-    columns: list[Column]
-    candidates: list[Column]
+    columns: list[Name]
+    candidates: list[Name]
 
     @classmethod
-    def open(cls, data: Any, **csv: Any) -> Data:
+    def open(cls, data: Any, *, delimiter: str | None = None, header: bool | None = None) -> Data:
         """Open data and find its columns, without reading its rows."""
+        csv: dict[str, Any] = {"delimiter": delimiter, "header": header}
         origin = Path(data).expanduser() if isinstance(data, str | os.PathLike) else data
         table = open_table(origin, **csv)
         if table is not None:
-            columns: list[Column] = list(table.types)
+            columns: list[Name] = list(table.types)
             candidates = [name for name in columns if name not in table.index]
             return cls(origin, csv, table, table.name, columns, candidates)
         array = open_source(origin, **csv)
-        numbers: list[Column] = list(range(array.n_features))
+        numbers: list[Name] = list(range(array.n_features))
         return cls(origin, csv, None, array.name, numbers, numbers)
 
-    def open_numbers(self, columns: Sequence[Column]) -> Source:
+    def open_numbers(self, columns: Sequence[Name]) -> Source:
         """Open numeric columns as a source."""
         wanted = None if list(columns) == self.columns else list(columns)
         return open_source(self.origin, columns=wanted, **self.csv)
 
-    def read(self, column: Column) -> Iterator[Any]:
+    def read(self, column: Name) -> Iterator[Any]:
         """Yield a label or id column as Arrow arrays of one type."""
         if self.table is not None:
-            for batch in self.table.read_names(str(column)):
+            for batch in self.table.read([str(column)]):
                 values = batch.column(0)
                 yield as_text(values) if is_text(str(values.type)) else values
         else:
@@ -76,7 +78,23 @@ class Data:
                 values = block[:, 0].astype(np.int64) if is_whole else block[:, 0]
                 yield arrow.array(values, from_pandas=True)
 
-    def classes(self, column: Column) -> Classes:
+    def take(self, rows: Sequence[int]) -> dict[Name, list[Any]]:
+        """Return the cells of some rows by column; all rows are read once, in blocks."""
+        wanted, places = np.unique(np.asarray(rows, dtype=np.int64), return_inverse=True)
+        if self.table is None:
+            numbers = self.open_numbers(self.columns).take(wanted)
+            return {column: numbers[places, number].tolist() for number, column in enumerate(self.columns)}
+        names = [str(name) for name in self.candidates]
+        cells: dict[Name, list[Any]] = {name: [] for name in names}
+        start = 0
+        for batch in self.table.read(names):
+            here = wanted[(wanted >= start) & (wanted < start + len(batch))] - start
+            for number, name in enumerate(names if len(here) else ()):
+                cells[name] += batch.column(number).take(here).to_pylist()
+            start += len(batch)
+        return {name: [found[place] for place in places] for name, found in cells.items()}
+
+    def classes(self, column: Name) -> Classes:
         """Return the class of each row."""
         number_of: dict[Any, int] = {}
         codes = []
@@ -85,7 +103,7 @@ class Data:
             codes.append(np.array(numbers, dtype=np.int32)[places])
         return Classes([str(value) for value in number_of], np.concatenate(codes))
 
-    def _distinct(self, column: Column) -> Iterator[tuple[list[Any], NDArray[Any]]]:
+    def _distinct(self, column: Name) -> Iterator[tuple[list[Any], NDArray[Any]]]:
         """Yield, for some rows at a time, the distinct values and the index of each row's value among them."""
         for values in self.read(column):
             coded = as_text(values).dictionary_encode(null_encoding="encode")

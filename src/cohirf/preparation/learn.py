@@ -1,42 +1,55 @@
-"""prepare: learn a preparation from the training data, and apply it."""
+"""prepare: decide what the columns of the training data are, learn how to prepare them, and do it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from cohirf.preparation.categories import find_categories
-from cohirf.preparation.columns import Column, assign_roles, find_categorical
 from cohirf.preparation.data import Data
-from cohirf.preparation.preparation import SCALINGS, Preparation, Prepared
-from cohirf.preparation.statistics import Statistics, measure
+from cohirf.preparation.decide import AS_ASKED, decide, uses_comma
+from cohirf.preparation.evidence import Evidence, gather
+from cohirf.preparation.kinds import Column, LeftOut, Name, Number
+from cohirf.preparation.preparation import IMPUTES, SCALINGS, Preparation, Prepared
+from cohirf.preparation.problems import DataError, Problem
+from cohirf.preparation.roles import Roles, assign_roles
+from cohirf.preparation.statistics import Floats, Statistics, measure
+from cohirf.preparation.tables import Table
 from cohirf.sources import Source
-
-CATEGORICAL = ("onehot",)
-IMPUTES = ("median", "mean")
 
 
 def prepare(
     data: Any,
     *,
-    label_column: Column | None = None,
-    id_column: Column | None = None,
-    drop: Sequence[Column] = (),
-    categorical: str | None = None,
-    impute: str | None = None,
-    scaling: str = "none",
-    **csv: Any,
+    label_column: Name | None = None,
+    id_column: Name | None = None,
+    drop: Sequence[Name] = (),
+    keep: Sequence[Name] = (),
+    kinds: Mapping[Any, str] | None = None,
+    impute: str = "median",
+    scaling: str = "standard",
+    delimiter: str | None = None,
+    header: bool | None = None,
 ) -> Prepared:
-    """Prepare a table or array for a fit: choose features, encode text, fill missing cells and scale.
+    """Prepare a table or array for a fit: decide what each column is, and make features of it.
 
-    Nothing is done unless an option asks for it. What is learned from the data, such as medians and categories, is kept
-    in ``prepared.preparation``, which prepares other data in the same way.
+    All cells of a table are read once, to decide what each column is:
 
-    Files are read in pieces, so they may be larger than memory. Rows are filled and scaled while they are read. A CSV
-    file, or a table with encoded text columns, is first converted to a temporary file.
+    - numbers, also those written as text: with a decimal comma, grouped digits, a currency, a percent sign or a unit;
+    - booleans, such as yes and no: one feature of ones and zeros;
+    - categories, whose levels repeat: one feature per level, for up to 50 levels; rarer levels are together;
+    - dates and times: elapsed days, and sine and cosine of the hour or weekday where it matters;
+    - columns that are left out: ids, free text, constants and columns without values.
+
+    ``print(prepared.preparation)`` shows what was decided, and why; ``drop``, ``keep`` and ``kinds`` overrule it. What
+    is learned from the data, such as medians and levels, is kept in ``prepared.preparation``, which prepares other data
+    in the same way, and knows the way back to original units.
+
+    Files are read in pieces, so they may be larger than memory. Rows are filled and scaled while they are read. A table
+    with other columns than stored numbers is first converted to a temporary file. Arrays have only numbers, and keep
+    all of their columns.
 
     Parameters
     ----------
@@ -46,26 +59,37 @@ def prepare(
         The column with known classes: its name, or its number if the data has no column names. It is not a feature.
         :meth:`Prepared.classes` returns it.
     id_column : str or int, optional
-        The column with the names of the rows. It is not a feature. :meth:`Prepared.ids` returns it.
+        The column with the names of the rows. It is not a feature. :meth:`Prepared.ids` returns it. If it is not given,
+        it is the first column whose cells are found to be ids.
     drop : sequence of str or int, default=()
         Columns to leave out.
-    categorical : {"onehot"}, optional
-        Encode each text column as one feature of zeros and ones per category, for up to 200 categories. If None, text
-        columns are refused.
-    impute : {"median", "mean"}, optional
-        Fill missing cells with the median or mean of their column; in text columns, with the most frequent category.
-        If None, missing cells are refused when rows are read. For data of more than 33 million cells, the median is
-        computed from evenly spaced rows.
-    scaling : {"none", "standard", "minmax"}, default="none"
-        "standard" scales each feature to mean 0 and standard deviation 1, "minmax" to the range from 0 to 1. Encoded
-        text is scaled, too.
-    **csv
-        ``delimiter`` and ``header`` of a CSV file, as in :func:`cohirf.open_source`.
+    keep : sequence of str or int, default=()
+        Columns that must become features, even if they look like ids, text or constants.
+    kinds : dict of str, optional
+        What columns are: ``{"zip": "category"}``. The kinds are "number", "category", "boolean", "date", and "id" and
+        "text", which are left out. "date:%d/%m/%Y" also gives the format. Cells that are not of this kind are taken as
+        missing, with a warning.
+    impute : {"median", "mean", "none"}, default="median"
+        Fill missing cells with the median or mean of their feature; in categories, with the most frequent level. "none"
+        refuses missing cells. For data of more than 33 million cells, the median is computed from evenly spaced rows.
+    scaling : {"standard", "minmax", "none"}, default="standard"
+        "standard" subtracts the mean of each feature and divides by the standard deviation, so that each column has the
+        same weight: features of one category, or of one cycle of dates, share one divisor, with which their variances
+        add up to 1. "minmax" maps each feature to the range from 0 to 1.
+    delimiter, header : optional
+        The delimiter of a CSV file, and whether it has column names, as in :func:`cohirf.open_source`.
 
     Returns
     -------
     prepared : Prepared
         The prepared rows, and the :class:`Preparation` for other data.
+
+    Raises
+    ------
+    DataError
+        If columns cannot be prepared: it lists all of them, with line and text of the cells. A column in which more
+        than 1 %, but not most of the cells are not numbers (dates) is such a problem; fewer such cells are taken as
+        missing, with a warning that names them.
 
     See Also
     --------
@@ -74,54 +98,120 @@ def prepare(
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> from cohirf import CoHiRF
+    >>> from cohirf.datasets import make_customers
     >>> from cohirf.preparation import prepare
-    >>> plants = pd.DataFrame({"plant": ["p1", "p2", "p3", "p4"], "height": [1.0, None, 8.0, 9.0],
-    ...                        "colour": ["red", "red", "blue", "blue"]})
-    >>> prepared = prepare(plants, id_column="plant", categorical="onehot", impute="mean", scaling="minmax")
-    >>> prepared.feature_names
-    ['height', 'colour=blue', 'colour=red']
-    >>> prepared.array().round(3)
-    array([[0.   , 0.   , 1.   ],
-           [0.625, 0.   , 1.   ],
-           [0.875, 1.   , 0.   ],
-           [1.   , 1.   , 0.   ]])
+    >>> customers, segments = make_customers(1000, random_state=0)
+    >>> prepared = prepare(customers)
+    >>> print(prepared.preparation)
+    column       kind      features  what was done
+    customer_id  id               0  left out: 1,000 different values in 1,000 rows; names the rows
+    signed_up    date             1  elapsed days
+    age          number           1  35 cells missing, filled with the median, 39
+    tenure       number           1
+    spend        number           1  in €; 7 cells missing, filled with the median, €73.45
+    orders       number           1
+    discounted   number           1  in %
+    last_order   date             3  elapsed days, hour as sine and cosine
+    region       category         5  5 levels; 16 cells missing, filled with 'East', the most frequent level
+    channel      category         3  3 levels
+    newsletter   boolean          1  yes or no
+    country      constant         0  left out: always 'France'
+    comment      text             0  left out: 298 different texts of 10 words
+    >>> prepared.array().shape
+    (1000, 18)
 
-    New rows are prepared with the mean, categories and range of the training data:
+    New rows are prepared with what was learned from the training data:
 
-    >>> new = pd.DataFrame({"height": [5.0], "colour": ["red"]})
-    >>> prepared.preparation.apply(new).array()
-    array([[0.5, 0. , 1. ]])
+    >>> prepared.preparation.apply(customers[:10]).array().shape
+    (10, 18)
     """
-    _refuse_unknown("categorical", categorical, (None, *CATEGORICAL))
-    _refuse_unknown("impute", impute, (None, *IMPUTES))
+    _refuse_unknown("impute", impute, IMPUTES)
     _refuse_unknown("scaling", scaling, SCALINGS)
-    opened = Data.open(data, **csv)
-    roles = assign_roles(
-        opened.name, opened.columns, opened.candidates, label_column=label_column, id_column=id_column, drop=drop
-    )
-    unscaled = Preparation(tuple(roles.features), roles.label, roles.id)
-    if opened.table is not None:
-        text = find_categorical(opened.table, roles.features, allowed=categorical is not None)
-        if text:
-            unscaled = replace(unscaled, categories=find_categories(opened.table, text, impute=impute is not None))
-    prepared = unscaled.prepare(opened)
-    preparation = learn(unscaled, prepared.source, impute=impute, scaling=scaling)
-    return Prepared(opened, preparation, preparation.scaled(prepared.source))
+    opened = Data.open(data, delimiter=delimiter, header=header)
+    given = {"label_column": label_column, "id_column": id_column, "drop": drop, "keep": keep, "kinds": kinds or {}}
+    roles = assign_roles(opened.name, opened.columns, **given)  # type: ignore[arg-type]
+    columns = _look(opened, roles, impute=impute != "none")
+    preparation = Preparation(columns, roles.label, _find_id(columns, roles), impute=impute)
+    if not preparation.kept:
+        raise ValueError(f"{opened.name} has no columns left to cluster: {_say_left_out(columns)}.")
+    prepared = preparation.prepare(opened, tolerance=1.0)
+    learned = learn(preparation, prepared.source, impute=impute, scaling=scaling)
+    return Prepared(opened, learned, learned.scaled(prepared.source))
 
 
-def learn(unscaled: Preparation, source: Source, *, impute: str | None, scaling: str) -> Preparation:
+def _look(data: Data, roles: Roles, *, impute: bool) -> tuple[Column, ...]:
+    """Return all columns of the data that can be features or have a role, with what each of them is."""
+    decided: dict[Name, Column] = {column: LeftOut(column, AS_ASKED) for column in roles.dropped}
+    if roles.label is not None:
+        decided[roles.label] = LeftOut(roles.label, "has the known classes", role="label")
+    if roles.id is not None:
+        decided[roles.id] = LeftOut(roles.id, AS_ASKED, role="id")
+    wanted = [column for column in data.candidates if column not in decided]
+    if data.table is None:
+        decided |= {column: Number(column) for column in wanted}
+    elif wanted:
+        decided |= _decide_all(data.table, [str(column) for column in wanted], roles, impute=impute)
+    return tuple(decided[column] for column in data.columns if column in decided)
+
+
+def _decide_all(table: Table, names: Sequence[str], roles: Roles, *, impute: bool) -> dict[Name, Column]:
+    """Return what the columns of a table are; raise an error that lists all columns that cannot be prepared."""
+    for name in names:
+        table.refuse_difference(name, f", or leave it out with drop=[{name!r}]")
+    found = gather(table, names, roles.wishes)
+    if not found[names[0]].n_rows:
+        raise ValueError(f"{table.name} has 0 rows and {len(table.types)} columns: give at least one of each.")
+    comma = any(uses_comma(evidence) for evidence in found.values())
+    decided: dict[Name, Column] = {}
+    problems = []
+    for name, evidence in found.items():
+        verdict = decide(evidence, comma=comma, wish=roles.wishes.get(name), keep=name in roles.kept, impute=impute)
+        if isinstance(verdict, Problem):
+            problems.append(verdict)
+        else:
+            decided[name] = verdict
+            problems += [] if impute else _find_gaps(verdict, evidence)
+    if problems:
+        raise DataError(table.name, problems, table.find_places)
+    return decided
+
+
+def _find_gaps(column: Column, found: Evidence) -> list[Problem]:
+    """Return the problem of a feature with missing cells, if these are not filled."""
+    if not column.features or not found.n_missing:
+        return []
+    cells, them = ("cell", "it") if found.n_missing == 1 else ("cells", "them")
+    remedy = f"; fill {them} with impute='median' or impute='mean', or leave the column out with drop=[{column.name!r}]"
+    return [Problem(column.name, f"has {found.n_missing:,} missing {cells}", remedy)]
+
+
+def _find_id(columns: Sequence[Column], roles: Roles) -> Name | None:
+    """Return the column that names the rows: the one that the user gives, or the first that looks like it."""
+    if roles.id is not None:
+        return roles.id
+    found = [column for column in columns if isinstance(column, LeftOut) and column.role == "id"]
+    return found[0].name if found else None
+
+
+def _say_left_out(columns: Sequence[Column]) -> str:
+    if all(column.reason == AS_ASKED or getattr(column, "role", None) == "label" for column in columns):
+        return "drop fewer columns"
+    told = [f"{column.name!r} is left out ({column.reason})" for column in columns[:5]]
+    more = [f"and {len(columns) - 5:,} more"] if len(columns) > 5 else []
+    return ", ".join([*told, *more]) + ": keep some of them with keep=[...]"
+
+
+def learn(unscaled: Preparation, source: Source, *, impute: str, scaling: str) -> Preparation:
     """Return the preparation with fill values and scaling that are learned from the data."""
-    if impute is None and scaling == "none":
+    if impute == "none" and scaling == "none":
         return unscaled
     statistics = measure(source, with_median=impute == "median")
     _refuse_unusable(source, statistics)
-    fill = None
-    if impute is not None:
-        fill = statistics.median if impute == "median" else statistics.mean
+    fill = {"median": statistics.median, "mean": statistics.mean, "none": None}[impute]
     offset = {"standard": statistics.mean, "minmax": statistics.low}.get(scaling)
-    scale = {"standard": statistics.std, "minmax": statistics.high - statistics.low}.get(scaling)
+    scale = {"standard": _share_weight(unscaled, statistics.std), "minmax": statistics.high - statistics.low}.get(
+        scaling
+    )
     return replace(
         unscaled,
         fill=None if fill is None else tuple(fill.tolist()),
@@ -129,6 +219,15 @@ def learn(unscaled: Preparation, source: Source, *, impute: str | None, scaling:
         scale=None if scale is None else tuple(np.where(scale == 0, 1.0, scale).tolist()),  # constant features become 0
         scaling=scaling,
     )
+
+
+def _share_weight(preparation: Preparation, std: Floats) -> Floats:
+    """Return divisors with which each column has variance 1: features of a category or of a cycle share theirs."""
+    groups = [(feature.column, feature.cycle, feature.kind) for feature in preparation.features]
+    variance: dict[Any, float] = {}
+    for group, one in zip(groups, std.tolist(), strict=True):
+        variance[group] = variance.get(group, 0.0) + one**2
+    return np.sqrt([variance[group] for group in groups])
 
 
 def _refuse_unusable(source: Source, statistics: Statistics) -> None:
@@ -149,6 +248,6 @@ def _refuse_unusable(source: Source, statistics: Statistics) -> None:
             )
 
 
-def _refuse_unknown(name: str, given: str | None, choices: tuple[str | None, ...]) -> None:
+def _refuse_unknown(name: str, given: str, choices: tuple[str, ...]) -> None:
     if given not in choices:
         raise ValueError(f"{name}={given!r} is not valid: give {' or '.join(map(repr, choices))}.")

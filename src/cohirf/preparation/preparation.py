@@ -4,51 +4,85 @@ from __future__ import annotations
 
 import reprlib
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from cohirf.preparation.categories import Categories, encode
-from cohirf.preparation.columns import Column, find_categorical, find_column
 from cohirf.preparation.data import Classes, Data
+from cohirf.preparation.decide import STRAY_SHARE
+from cohirf.preparation.encode import are_stored_numbers, encode
+from cohirf.preparation.kinds import Category, Column, Feature, LeftOut, Name, Number, column_from_json
+from cohirf.preparation.roles import find_column, listed
 from cohirf.sources import ScaledSource, Source
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 SCALINGS = ("standard", "minmax", "none")
+IMPUTES = ("median", "mean", "none")
 IN_MEMORY_BYTES = 2**28  # the same on all machines, because in-memory batches differ from those of sources
 
 Vector = tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Preparation:
-    """How data is prepared for a model. :func:`prepare` learns it from the training data.
+class ColumnNote:
+    """What was done with a column, and why: a row of the table that a preparation prints.
 
     Attributes
     ----------
-    columns : tuple
-        The columns that are features, before text is encoded: names, or numbers if the data has no names.
+    column : str or int
+        The column.
+    kind : str
+        "number", "boolean", "category" or "date"; what a column without features is: "id", "text", "constant",
+        "empty", "dropped" or "label".
+    n_features : int
+        Number of features.
+    note : str
+        What was done, and why.
+    """
+
+    column: Name
+    kind: str
+    n_features: int
+    note: str
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How data is prepared for a model. :func:`prepare` learns it from the training data.
+
+    Printing it shows a table of what is done with each column, and why.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        All columns of the training data, in their order: ``name``, ``kind``, ``reason``, ``n_missing`` and ``features``
+        of each. Columns that are left out have no features.
     label_column, id_column : str, int or None
         The columns with known classes and with the names of the rows.
-    categories : dict of str to Categories
-        The categories of each text column.
     fill, offset, scale : tuple of float or None
-        For each feature, after text is encoded: the value for missing cells, the value that is subtracted, and the
-        value that the result is divided by. None: this step is skipped.
+        For each feature: the value for missing cells, the value that is subtracted, and the value that the result is
+        divided by. None: this step is skipped.
     scaling : {"none", "standard", "minmax"}
         The name of the scaling.
+    impute : {"median", "mean", "none"}
+        The name of the fill values.
 
     Examples
     --------
-    A preparation can be stored as JSON:
-
     >>> import pandas as pd
     >>> from cohirf.preparation import Preparation, prepare
-    >>> prepared = prepare(pd.DataFrame({"a": [0.0, 5.0, 10.0], "b": ["x", "y", "x"]}),
-    ...                    categorical="onehot", scaling="minmax")
+    >>> prepared = prepare(pd.DataFrame({"a": [0.0, 5.0, 10.0, 7.0], "b": ["x", "y", "x", "y"]}), scaling="minmax")
+    >>> print(prepared.preparation)
+    column  kind      features  what was done
+    a       number           1
+    b       category         2  2 levels
+
+    A preparation can be stored as JSON:
+
     >>> content = prepared.preparation.to_json()
     >>> Preparation.from_json(content).apply(pd.DataFrame({"b": ["y"], "a": [7.5]})).array()
     array([[0.75, 0.  , 1.  ]])
@@ -58,34 +92,126 @@ class Preparation:
     """
 
     columns: tuple[Column, ...]
-    label_column: Column | None = None
-    id_column: Column | None = None
-    categories: dict[str, Categories] = field(default_factory=dict)
+    label_column: Name | None = None
+    id_column: Name | None = None
     fill: Vector | None = None
     offset: Vector | None = None
     scale: Vector | None = None
     scaling: str = "none"
+    impute: str = "none"
+
+    @classmethod
+    def of_numbers(cls, names: Sequence[Name]) -> Preparation:
+        """Return the preparation that takes numbers as they are."""
+        return cls(tuple(Number(name) for name in names))
+
+    @cached_property
+    def kept(self) -> tuple[Column, ...]:
+        """The columns that have features."""
+        return tuple(column for column in self.columns if column.features)
+
+    @cached_property
+    def features(self) -> tuple[Feature, ...]:
+        """The features of the prepared rows, each with the column, the kind and the unit that it comes from."""
+        return tuple(feature for column in self.kept for feature in column.features)
+
+    def to_original_units(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return prepared rows, or means of them, in the units of the original data.
+
+        Parameters
+        ----------
+        X : array, shape (n, n_features)
+            Prepared rows, or anything linear in them, such as means of clusters.
+
+        Returns
+        -------
+        values : array of float, shape (n, n_features)
+            Each feature in its unit (:attr:`features`): numbers as in the original data, dates as days since
+            1970-01-01, booleans and levels of categories as shares from 0 to 1. ``features[j].show(value)`` returns a
+            value as text.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from cohirf.preparation import prepare
+        >>> prepared = prepare(pd.DataFrame({"spend": ["€10.00", "€1,250.00", "€20.00"]}), scaling="standard")
+        >>> prepared.preparation.to_original_units(prepared.array()).round(6).tolist()
+        [[10.0], [1250.0], [20.0]]
+        >>> prepared.preparation.features[0].show(1250)
+        '€1,250'
+        """
+        values = np.array(X, dtype=np.float64)
+        if self.scale is not None:
+            values *= self.scale
+        if self.offset is not None:
+            values += self.offset
+        return values
+
+    def describe(self) -> list[ColumnNote]:
+        """Return what is done with each column, and why."""
+        notes, start = [], 0
+        for column in self.columns:
+            n_features = len(column.features)
+            notes.append(ColumnNote(column.name, _kind(column), n_features, self._note(column, start)))
+            start += n_features
+        return notes
+
+    def _note(self, column: Column, start: int) -> str:
+        """Return what is done with a column whose first feature has the number ``start``."""
+        if isinstance(column, LeftOut):
+            names_rows = column.role == "id" and column.name == self.id_column
+            return f"left out: {column.reason}{'; names the rows' if names_rows else ''}"
+        said = [column.reason] if column.reason else []
+        if column.n_bad:
+            said.append(f"{_count(column.n_bad)} not {column.expects}, taken as missing")
+        n_gaps = column.n_missing + column.n_bad
+        if n_gaps and isinstance(column, Category) and column.missing is not None:
+            said.append(f"{_count(n_gaps)} missing, filled with {column.missing!r}, the most frequent level")
+        elif n_gaps and self.fill is not None and not isinstance(column, Category):
+            value = column.features[0].show(self.fill[start])
+            said.append(f"{_count(n_gaps)} missing, filled with the {self.impute}, {value}")
+        return "; ".join(said)
+
+    def __str__(self) -> str:
+        rows = [(str(note.column), note.kind, str(note.n_features), note.note) for note in self.describe()]
+        rows = [("column", "kind", "features", "what was done"), *rows]
+        name, kind, number, _ = (max(len(row[place]) for row in rows) for place in range(4))
+        lines = [f"{row[0]:{name}}  {row[1]:{kind}}  {row[2]:>{number}}  {row[3]}".rstrip() for row in rows]
+        return "\n".join(lines)
 
     def apply(
-        self, data: Any, *, label_column: Column | None = None, id_column: Column | None = None, **csv: Any
+        self,
+        data: Any,
+        *,
+        label_column: Name | None = None,
+        id_column: Name | None = None,
+        delimiter: str | None = None,
+        header: bool | None = None,
     ) -> Prepared:
         """Prepare other data in the same way as the training data.
 
         Parameters
         ----------
         data : path or object
-            Data with all features of the training data. Columns are found by name, so their order does not matter,
-            and other columns are ignored.
+            Data with all columns that became features. Columns are found by name, so their order does not matter,
+            and other columns are ignored; ``prepared.ignored`` lists those that the training data did not have.
         label_column, id_column : str or int, optional
             The columns with known classes and with the names of the rows, if their names differ from those in the
             training data.
-        **csv
-            ``delimiter`` and ``header`` of a CSV file, as in :func:`cohirf.open_source`.
+        delimiter, header : optional
+            The delimiter of a CSV file, and whether it has column names, as in :func:`cohirf.open_source`.
 
         Returns
         -------
         prepared : Prepared
             The prepared rows; pass ``prepared.source`` to ``predict``.
+
+        Raises
+        ------
+        DataError
+            If more than 1 % of the cells of a column cannot be read as what the column was in the training data. Fewer
+            such cells are taken as missing, with a warning. Levels of a category that the training data did not have
+            become rows that have none of its levels, with a warning.
 
         Examples
         --------
@@ -95,24 +221,24 @@ class Preparation:
         >>> prepared.preparation.apply(pd.DataFrame({"b": [2.0], "c": [7.0], "a": [5.0]})).array()
         array([[0.5, 0.5]])
         """
-        opened = Data.open(data, **csv)
+        opened = Data.open(data, delimiter=delimiter, header=header)
         self._refuse_lack(opened)
         label = _role_column(opened, self.label_column, label_column, f"{label_column=}")
         row_id = _role_column(opened, self.id_column, id_column, f"{id_column=}")
         return replace(self, label_column=label, id_column=row_id).prepare(opened)
 
-    def prepare(self, data: Data) -> Prepared:
+    def prepare(self, data: Data, *, tolerance: float = STRAY_SHARE) -> Prepared:
         """Return the prepared rows of data that has all columns."""
         for column in (self.label_column, self.id_column):
             if data.table is not None and column is not None:
                 data.table.refuse_difference(str(column))
-        return Prepared(data, self, self.scaled(self.coded(data)))
+        return Prepared(data, self, self.scaled(self.coded(data, tolerance)))
 
-    def coded(self, data: Data) -> Source:
-        """Open the features of some data, with text columns encoded."""
-        if data.table is not None and self.categories:
-            return encode(data.table, [str(column) for column in self.columns], self.categories)
-        return data.open_numbers(self.columns)
+    def coded(self, data: Data, tolerance: float) -> Source:
+        """Open the features of some data, before they are filled and scaled."""
+        if data.table is None or are_stored_numbers(data.table, self.kept):
+            return data.open_numbers([column.name for column in self.kept])
+        return encode(data.table, self.kept, tolerance=tolerance)
 
     def scaled(self, source: Source) -> Source:
         """Return a source whose rows are filled and scaled while they are read."""
@@ -122,34 +248,25 @@ class Preparation:
 
     def _makes(self, n_features: int) -> bool:
         """Return whether the prepared rows have ``n_features`` features."""
-        n_coded = sum(len(found.values) for found in self.categories.values())
-        n_here = len(self.columns) - len(self.categories) + n_coded
         lengths = {len(part) for part in (self.fill, self.offset, self.scale) if part is not None}
-        return self.categories.keys() <= set(self.columns) and {n_here, *lengths} == {n_features}
+        return {len(self.features), *lengths} == {n_features}
 
     def _refuse_lack(self, data: Data) -> None:
-        """Refuse data that lacks features of the training data, or has them with another type."""
-        if isinstance(self.columns[0], int) != isinstance(data.columns[0], int):
+        """Refuse data that lacks columns of the training data."""
+        if isinstance(self.columns[0].name, int) != isinstance(data.columns[0], int):
             has, had = ("no column names", "column names") if data.table is None else ("column names", "none")
             raise ValueError(f"{data.name} has {has}, but the training data had {had}: give data of the same kind.")
-        if data.table is not None:
-            here = [name for name in self.columns if name in data.columns]
-            for column in find_categorical(data.table, here, allowed=True):
-                if column not in self.categories:
-                    raise ValueError(
-                        f"{data.name}: column {column!r} is text, but it was numeric in the training data: give "
-                        f"data of the same kind."
-                    )
-        lacking = [column for column in self.columns if column not in data.columns]
+        lacking = [column.name for column in self.kept if column.name not in data.columns]
         if lacking:
             raise ValueError(
-                f"{data.name} has no column {lacking[0]!r}, which the model was fitted on: give data that has all "
-                f"{len(self.columns):,} features."
+                f"{data.name} has no column {listed(lacking)}, which the model was fitted on: give data that has all "
+                f"{len(self.kept):,} columns of the fit."
             )
 
     def to_json(self) -> dict[str, Any]:
         """Return the preparation as a dict that can be stored as JSON; :meth:`from_json` reads it."""
-        return {"version": FORMAT_VERSION, **asdict(self)}
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {"version": FORMAT_VERSION, **fields, "columns": [column.to_json() for column in self.columns]}
 
     @classmethod
     def from_json(cls, content: dict[str, Any], n_features: int | None = None) -> Preparation:
@@ -172,23 +289,22 @@ class Preparation:
             raise ValueError("it has another format version: use the version of cohirf that wrote it")
         if content.keys() != set(cls.__dataclass_fields__):
             raise ValueError("it has other keys than a preparation")
-        columns = tuple(_check_column(column) for column in _check_list(content["columns"]))
+        columns = tuple(column_from_json(column) for column in _check_list(content["columns"]))
         label, row_id = (content[name] for name in ("label_column", "id_column"))
-        categories = {str(name): _read_categories(found) for name, found in dict(content["categories"]).items()}
         fill, offset, scale = (_read_vector(content[name]) for name in ("fill", "offset", "scale"))
-        if content["scaling"] not in SCALINGS or not columns:
-            raise ValueError("its scaling or its columns are not those of a preparation")
+        if content["scaling"] not in SCALINGS or content["impute"] not in IMPUTES or not columns:
+            raise ValueError("its scaling, its fill values or its columns are not those of a preparation")
         if scale is not None and min(scale, default=1) <= 0:
             raise ValueError(f"its scale has the value {min(scale)}, but features are divided only by values above 0")
         found = cls(
             columns,
-            None if label is None else _check_column(label),
-            None if row_id is None else _check_column(row_id),
-            categories,
+            None if label is None else _check_name(label),
+            None if row_id is None else _check_name(row_id),
             fill,
             offset,
             scale,
             content["scaling"],
+            content["impute"],
         )
         if n_features is not None and not found._makes(n_features):
             raise ValueError("it does not make the features of the model")
@@ -227,7 +343,7 @@ class Prepared:
 
     @property
     def feature_names(self) -> list[str] | None:
-        """Names of the features after text is encoded; None if the data has no column names."""
+        """Names of the features; None if the data has no column names."""
         return self.source.feature_names
 
     @property
@@ -259,12 +375,50 @@ class Prepared:
         column = self.preparation.id_column
         return None if column is None else self.data.read(column)
 
+    @property
+    def ignored(self) -> list[Name]:
+        """Columns of the data that the training data did not have."""
+        known = {column.name for column in self.preparation.columns}
+        apart = (self.preparation.label_column, self.preparation.id_column)
+        return [column for column in self.data.candidates if column not in known and column not in apart]
+
+    def original(self, rows: Sequence[int]) -> dict[Name, list[Any]]:
+        """Return the cells of some rows as they are in the original data, by column; missing cells are None.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            Row numbers, in any order.
+
+        Returns
+        -------
+        cells : dict of list
+            For each column, a cell for each of the given rows.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from cohirf.preparation import prepare
+        >>> frame = pd.DataFrame({"name": ["a", "b", "c"], "spend": ["€5", "€7", "€9"]})
+        >>> prepare(frame).original([2, 0])
+        {'name': ['c', 'a'], 'spend': ['€9', '€5']}
+        """
+        return self.data.take(rows)
+
     def describe(self) -> str:
         """Return the name and the size of the data as text."""
         return f"{self.data.name}: {self.source.n_rows:,} rows, {self.source.n_features:,} features"
 
 
-def _role_column(data: Data, of_fit: Column | None, wanted: Column | None, given: str) -> Column | None:
+def _kind(column: Column) -> str:
+    return column.role if isinstance(column, LeftOut) else column.kind
+
+
+def _count(n_cells: int) -> str:
+    return f"{n_cells:,} cell" if n_cells == 1 else f"{n_cells:,} cells"
+
+
+def _role_column(data: Data, of_fit: Name | None, wanted: Name | None, given: str) -> Name | None:
     """Return the column that the user names; by default the column of the training data, if the data has it."""
     if wanted is not None:
         return find_column(data.name, data.columns, wanted, given)
@@ -277,17 +431,10 @@ def _check_list(content: Any) -> list[Any]:
     return list(content)
 
 
-def _check_column(column: Any) -> Column:
+def _check_name(column: Any) -> Name:
     if isinstance(column, bool) or not isinstance(column, str | int):
         raise TypeError("it names a column by a value that is neither text nor a number")
     return column
-
-
-def _read_categories(content: Any) -> Categories:
-    values, missing = tuple(map(str, _check_list(content["values"]))), content["missing"]
-    if missing is not None and missing not in values:
-        raise ValueError("it fills missing cells with an unknown category")
-    return Categories(values, missing)
 
 
 def _read_vector(content: Any) -> Vector | None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from cohirf.optional import import_optional
+from cohirf.preparation.text import MISSING
 from cohirf.sources.arrow_batches import open_batches, open_file, read_batches
 from cohirf.sources.arrow_columns import NUMBERS, column_names, index_columns
 from cohirf.sources.arrow_ipc import KIND, ArrowSource
-from cohirf.sources.csv import TYPES, CsvFile, open_csv
+from cohirf.sources.columns import choose_names
+from cohirf.sources.csv import CsvFile, open_csv
 from cohirf.sources.files import FileStamp, Origin, naming, shown
 from cohirf.sources.open_source import find_opener
 from cohirf.sources.parquet import ParquetSource, parquet_files
@@ -41,9 +43,8 @@ class Table:
         Yields record batches of the given columns.
     parts : tuple of Part
         The files of a folder.
-    names_reader : callable or None
-        Yields record batches of one column of a CSV file as text, because the name 007 must not become the number 7.
-        None for formats that store the types of columns.
+    lines_of : callable or None
+        Returns the line of the file on which each of the given rows begins. None if rows are not lines of text.
     """
 
     name: str
@@ -52,20 +53,24 @@ class Table:
     origin: Origin
     read: Callable[[Sequence[str]], Iterator[Any]]
     parts: tuple[Part, ...] = ()
-    names_reader: Callable[[str], Iterator[Any]] | None = None
+    lines_of: Callable[[Iterable[int]], dict[int, int]] | None = None
 
-    def read_names(self, column: str) -> Iterator[Any]:
-        """Yield record batches of a column that names rows or classes."""
-        return self.read([column]) if self.names_reader is None else self.names_reader(column)
+    def find_places(self, rows: Iterable[int]) -> dict[int, str]:
+        """Return how messages call each of the given rows: by its line in a text file, by its number elsewhere."""
+        rows = list(rows)
+        if self.lines_of is None:
+            return {row: f"row {row}" for row in rows}
+        lines = self.lines_of(rows) if rows else {}
+        return {row: f"line {lines[row]}" if row in lines else f"row {row}" for row in rows}
 
-    def refuse_difference(self, column: str) -> None:
+    def refuse_difference(self, column: str, remedy: str = "") -> None:
         """Raise ValueError if a column has different types in the files of a folder."""
         for part in self.parts:
             here, first = part.types.get(column, "missing"), self.types[column]
             if here != first:
                 raise ValueError(
                     f"{part.name}: column {column!r} is {here}, but {first} in {self.parts[0].name}: write the files "
-                    f"with the same columns."
+                    f"with the same columns{remedy}."
                 )
 
 
@@ -86,13 +91,22 @@ def open_table(data: Any, *, delimiter: str | None = None, header: bool | None =
         ArrowSource: _open_arrow,
         open_csv: partial(_open_csv, delimiter=delimiter, header=header),
     }
-    opener = openers.get(find_opener(data))
-    return None if opener is None else opener(data.absolute())
+    kind = find_opener(data)
+    if kind not in openers:
+        return None
+    if kind is not open_csv and (delimiter, header) != (None, None):
+        raise TypeError(f"{'header' if delimiter is None else 'delimiter'}= is only for CSV files: leave it out.")
+    return openers[kind](data.absolute())
 
 
 def is_number(stored: str) -> bool:
     """Return whether a type is numeric."""
-    return stored in NUMBERS or stored in TYPES  # an empty CSV column has type null
+    return stored in NUMBERS or stored.startswith("decimal")
+
+
+def is_time(stored: str) -> bool:
+    """Return whether a type is a date, a time of day or both."""
+    return stored.startswith(("timestamp", "date", "time"))
 
 
 def is_text(stored: str) -> bool:
@@ -106,15 +120,10 @@ def has_names(frame: Any) -> bool:
     return any(isinstance(name, str) for name in names)
 
 
-def as_text(column: Any) -> Any:
-    """Return a column of an Arrow batch as plain text."""
-    return column.cast("string")
-
-
 def _open_frame(frame: Any) -> Table:
     arrow = import_optional("pyarrow", "arrow", "Preparing a table")
     if hasattr(frame, "iloc"):
-        table = arrow.Table.from_pandas(frame, preserve_index=False)
+        table = arrow.Table.from_pandas(_unmix(frame), preserve_index=False)
     else:
         table = frame.to_arrow() if hasattr(frame, "to_arrow") else arrow.table(frame)
 
@@ -122,6 +131,19 @@ def _open_frame(frame: Any) -> Table:
         yield from table.select(list(columns)).combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
 
     return _table(MemoryOrigin(TABLE, table), table.schema, read)
+
+
+def _unmix(frame: Any) -> Any:
+    """Return a pandas table whose columns of objects are text, unless Arrow finds one type for them."""
+    arrow = import_optional("pyarrow", "arrow", "Preparing a table")
+    mixed = {}
+    for name in frame.columns:
+        if str(frame[name].dtype) == "object":
+            try:
+                arrow.array(frame[name], from_pandas=True)
+            except (arrow.ArrowInvalid, arrow.ArrowTypeError):
+                mixed[name] = frame[name].map(str, na_action="ignore")
+    return frame.assign(**mixed) if mixed else frame
 
 
 def _open_parquet(path: Path) -> Table:
@@ -158,20 +180,15 @@ def _open_arrow(path: Path) -> Table:
 
 
 def _open_csv(path: Path, delimiter: str | None, header: bool | None) -> Table:
+    """Open a CSV file as a table of text: what its cells are is decided when all of them are seen."""
     file = CsvFile.of(FileStamp.of(path), delimiter, header)
-    schema = file.find_schema()
-    table = _table(file.file, schema, lambda _: iter(()))
-    types = {name: TYPES.get(stored, "string") for name, stored in table.types.items()}
+    names = choose_names(file.file.name, file.find_names(), None)
 
     def read(columns: Sequence[str]) -> Iterator[Any]:
-        with file.naming(), file.read({name: types[name] for name in columns}) as reader:
+        with file.naming(), file.read(dict.fromkeys(columns, "string"), missing=MISSING) as reader:
             yield from reader
 
-    def read_names(column: str) -> Iterator[Any]:
-        with file.naming(), file.read({column: "string"}) as reader:
-            yield from reader
-
-    return replace(table, read=read, names_reader=read_names)
+    return Table(file.file.name, dict.fromkeys(names, "string"), [], file.file, read, lines_of=file.lines_of)
 
 
 def _table(origin: Origin, schema: Any, read: Callable[[Sequence[str]], Iterator[Any]]) -> Table:

@@ -1,0 +1,298 @@
+"""The kind of a column, decided from what was found in all of its cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.optional import import_optional
+from cohirf.preparation.evidence import Evidence, Tally
+from cohirf.preparation.kinds import CYCLES, Boolean, Category, Column, Date, LeftOut, Number
+from cohirf.preparation.problems import Problem, shorten
+from cohirf.preparation.readings import DateReading, NumberReading
+from cohirf.preparation.tables import is_number, is_text, is_time
+
+# A column has numbers or dates if all but this share of its cells are such. The others are taken as missing, and named.
+STRAY_SHARE = 0.01
+# If at least this share of the cells are numbers or dates, but too few for that, only the user knows what is meant.
+MIXED_SHARE = 0.5
+# Levels of a category that have a feature; rarer levels are together. More features would hide other columns.
+MOST_LEVELS = 50
+# Levels repeat: on average, a level of a category is in at least two rows. Otherwise cells name rows, or are free text.
+ROWS_PER_LEVEL = 2
+# At least this share of the rows must have a level with a feature of its own.
+KNOWN_SHARE = 0.5
+# Text that names something has fewer words than free text, on average.
+WORDS_OF_TEXT = 3
+# Whole numbers without gaps count rows if there are at least so many: few numbers can be so by chance.
+FEWEST_COUNTED = 20
+# A date is cyclic if half of the hours (weekdays) have clearly more than half of the rows: this share,
+CYCLIC_SHARE = 0.6
+# and if chance would make the hours (weekdays) so unequal with a probability below 1 in 1,000: quantiles of chi-square.
+CHANCE = {"hour": 49.7, "weekday": 22.5}
+
+ID_WORDS = {"id", "ids", "uuid", "guid", "key", "index", "idx", "nr"}
+PAIRS = (
+    ("true", "false"),
+    ("yes", "no"),
+    ("y", "n"),
+    ("t", "f"),
+    ("on", "off"),
+    ("ja", "nein"),
+    ("oui", "non"),
+    ("si", "no"),
+    ("sí", "no"),
+)
+AS_ASKED = "as you asked"
+WISHES = ("number", "category", "boolean", "date", "id", "text")
+
+
+def decide(
+    found: Evidence, *, comma: bool = False, wish: str | None = None, keep: bool = False, impute: bool = True
+) -> Column | Problem:
+    """Return the kind of a column, or what is wrong with it.
+
+    Parameters
+    ----------
+    found : Evidence
+        What was found in its cells.
+    comma : bool
+        Whether other columns show that numbers have a decimal comma.
+    wish : str or None
+        The kind that the user asks for.
+    keep : bool
+        Whether the user wants features of the column.
+    impute : bool
+        Whether missing cells are filled.
+    """
+    if wish is not None:
+        return _grant(found, wish, comma=comma, impute=impute)
+    if not (is_number(found.stored) or is_text(found.stored) or is_time(found.stored) or found.n_present == 0):
+        return Problem(
+            found.name,
+            f"has type {found.stored}, which holds neither numbers nor text nor dates",
+            f": leave it out with drop=[{found.name!r}], or turn it into numbers first",
+        )
+    column = _choose(found, comma=comma, impute=impute)
+    if keep and isinstance(column, LeftOut):
+        wanted = "number" if found.tallies and isinstance(found.tallies[0].reading, NumberReading) else "category"
+        return _grant(found, wanted, comma=comma, impute=impute)
+    return column
+
+
+def uses_comma(found: Evidence) -> bool:
+    """Return whether the numbers of a column have a decimal comma, and cannot have a decimal point."""
+    point, comma = (_tally_of(found, decimal) for decimal in ".,")
+    return comma is not None and _suits(found, comma) and (point is None or not _suits(found, point))
+
+
+def _choose(found: Evidence, *, comma: bool, impute: bool) -> Column | Problem:
+    if found.n_present == 0:
+        return LeftOut(found.name, "has no values", found.n_missing, role="empty")
+    if found.is_counted and found.n_distinct == 1:
+        value = next(iter(found.counts))
+        gaps = " where it is not missing" if found.n_missing else ""
+        return LeftOut(found.name, f"always {_show(value)}{gaps}", found.n_missing, role="constant")
+    if found.stored == "bool":
+        return Boolean(found.name, "true or false", found.n_missing)
+    if pair := _find_pair(found):
+        return Boolean(found.name, f"{pair[0]} or {pair[1]}", found.n_missing, true=pair[0], false=pair[1])
+    if found.stored.startswith("dictionary") or found.n_zero_led:
+        return _settle_text(found, impute=impute)
+    best = best_tally(found, comma=comma)
+    if best is None or best.n_bad > (1 - MIXED_SHARE) * found.n_present:
+        return _settle_text(found, impute=impute)
+    if _suits(found, best):
+        return _settle_reading(found, best)
+    return _refuse_mixture(found, best)
+
+
+def _grant(found: Evidence, wish: str, *, comma: bool, impute: bool) -> Column | Problem:
+    """Return a column of the kind that the user asks for, or say why it cannot be one."""
+    reason = AS_ASKED
+    if found.n_present == 0:
+        return Problem(found.name, "has no values", f": leave it out with drop=[{found.name!r}]")
+    if wish in ("id", "text"):
+        return LeftOut(found.name, reason, found.n_missing, role=wish)
+    if wish == "category":
+        return _make_category(found, reason, impute=impute)
+    if wish == "boolean":
+        pair = ("true", "false") if found.stored == "bool" else _find_pair(found)
+        if pair is None:
+            levels = ", ".join(_show(value) for value in list(found.counts)[:5])
+            return Problem(found.name, f"is not a boolean, but holds {levels}", ": ask for a category instead")
+        return Boolean(found.name, reason, found.n_missing, true=pair[0], false=pair[1])
+    best = best_tally(found, comma=comma)
+    is_date = wish.startswith("date")
+    if best is None or isinstance(best.reading, DateReading) != is_date or best.n_bad == found.n_present:
+        return Problem(
+            found.name, f"is not a {'date' if is_date else 'number'}", ": none of its cells can be read as one"
+        )
+    made = _make_date(found, best) if is_date else _make_number(found, best)
+    return type(made)(**{**vars(made), "reason": f"{reason}: {made.reason}" if made.reason else reason})
+
+
+def best_tally(found: Evidence, *, comma: bool) -> Tally | None:
+    """Return the reading with the fewest bad cells; a tie between point and comma is decided by other columns."""
+    tallies = found.tallies or []
+    if comma and found.n_separated and is_text(found.stored):
+        tallies = sorted(tallies, key=lambda tally: getattr(tally.reading, "decimal", "") != ",")
+    return min(tallies, key=lambda tally: tally.n_bad, default=None)
+
+
+def _suits(found: Evidence, tally: Tally) -> bool:
+    return tally.n_bad <= STRAY_SHARE * found.n_present
+
+
+def _tally_of(found: Evidence, decimal: str) -> Tally | None:
+    return next((one for one in found.tallies or [] if getattr(one.reading, "decimal", None) == decimal), None)
+
+
+def _settle_reading(found: Evidence, best: Tally) -> Column:
+    """Return numbers or dates, or an id if whole numbers name the rows."""
+    if isinstance(best.reading, DateReading):
+        return _make_date(found, best)
+    if found.is_whole and not best.reading.unit:
+        if _is_called_id(found.name):
+            return LeftOut(found.name, _say_id(found, "its name says so"), found.n_missing, role="id")
+        if found.is_unique and found.high - found.low + 1 == found.n_present >= FEWEST_COUNTED:
+            reason = f"counts the rows from {found.low:,.0f} to {found.high:,.0f}"
+            return LeftOut(found.name, reason, found.n_missing, role="id")
+    return _make_number(found, best)
+
+
+def _say_id(found: Evidence, otherwise: str) -> str:
+    about = "" if found.is_counted else "more than "
+    return f"{about}{found.n_distinct:,} different values in {found.n_present:,} rows" if found.is_unique else otherwise
+
+
+def _make_number(found: Evidence, best: Tally) -> Number:
+    assert isinstance(best.reading, NumberReading)
+    decimal, unit = best.reading.decimal, best.reading.unit
+    if not found.n_separated:
+        decimal = "."  # whole numbers have none
+    said = ["decimal comma"] if decimal == "," else []
+    said += [f"in {unit}"] if unit else []
+    return Number(found.name, ", ".join(said), found.n_missing, best.n_bad, decimal=decimal, unit=unit)
+
+
+def _make_date(found: Evidence, best: Tally) -> Date:
+    assert isinstance(best.reading, DateReading)
+    form = best.reading.format
+    has_day = not form or best.reading.has_day
+    if found.stored.startswith("time") and not found.stored.startswith("timestamp"):
+        has_day = False
+    cycles = tuple(cycle for cycle in (CYCLES if has_day else ("hour",)) if _is_cyclic(best.steps[cycle], cycle))
+    said = ["elapsed days"] if has_day else []
+    said += [f"{cycle} as sine and cosine" for cycle in cycles or (() if has_day else ("hour",))]
+    if _is_ambiguous_date(found, best):
+        said.append("day before month, as no date says otherwise")
+    return Date(
+        found.name,
+        ", ".join(said),
+        found.n_missing,
+        best.n_bad,
+        format=form,
+        elapsed=has_day,
+        cycles=cycles or (() if has_day else ("hour",)),
+    )
+
+
+def _is_ambiguous_date(found: Evidence, best: Tally) -> bool:
+    ties = [tally for tally in found.tallies or [] if tally.n_bad == best.n_bad]
+    return len(ties) > 1 and isinstance(best.reading, DateReading) and "%b" not in best.reading.format
+
+
+def _is_cyclic(steps: NDArray[np.int64], cycle: str) -> bool:
+    """Return whether a cycle has full and empty parts, by more than chance."""
+    n, expected = steps.sum(), steps.sum() / len(steps)
+    if n == 0 or (steps > 0).sum() == 1:  # dates without a time of day are all at hour 0
+        return False
+    fullest = np.sort(steps)[::-1]
+    half = len(steps) / 2
+    share = (fullest[: int(half)].sum() + (half % 1) * fullest[int(half)]) / n
+    return bool(share > CYCLIC_SHARE and ((steps - expected) ** 2 / expected).sum() > CHANCE[cycle])
+
+
+def _settle_text(found: Evidence, *, impute: bool) -> Column | Problem:
+    """Return a category if levels repeat, otherwise leave the column out."""
+    repeats = found.is_counted and found.n_distinct * ROWS_PER_LEVEL <= found.n_present
+    is_typed = found.stored.startswith("dictionary")
+    if repeats or (is_typed and found.n_distinct <= MOST_LEVELS):
+        levels = _levels(found)
+        known = sum(times for _, times in levels[:MOST_LEVELS])
+        if known >= KNOWN_SHARE * found.n_present:
+            return _make_category(found, "", impute=impute)
+        reason = f"{found.n_distinct:,} levels, none of them frequent"
+        return LeftOut(found.name, reason, found.n_missing, role="text")
+    about = "" if found.is_counted else "more than "
+    if found.n_words >= WORDS_OF_TEXT:
+        reason = f"{about}{found.n_distinct:,} different texts of {found.n_words:.0f} words"
+        return LeftOut(found.name, reason, found.n_missing, role="text")
+    reason = f"{about}{found.n_distinct:,} different values in {found.n_present:,} rows"
+    return LeftOut(found.name, reason, found.n_missing, role="id")
+
+
+def _make_category(found: Evidence, reason: str, *, impute: bool) -> Category | Problem:
+    if not found.is_counted:
+        return Problem(
+            found.name,
+            f"has more than {found.n_distinct:,} different values, too many for a category",
+            f": leave it out with drop=[{found.name!r}]",
+        )
+    levels = _levels(found)
+    kept = tuple(sorted(level for level, _ in levels[:MOST_LEVELS]))
+    has_other = len(levels) > MOST_LEVELS
+    said = f"{len(levels):,} level{'s' if len(levels) > 1 else ''}"
+    said += f", the {MOST_LEVELS} most frequent as features" if has_other else ""
+    return Category(
+        found.name,
+        f"{reason}: {said}" if reason else said,
+        found.n_missing,
+        levels=kept,
+        missing=levels[0][0] if impute else None,
+        has_other=has_other,
+    )
+
+
+def _levels(found: Evidence) -> list[tuple[str, int]]:
+    """Return the levels as text, the most frequent first, and sorted where they are equally frequent."""
+    cells: Sequence[Any] = list(found.counts)
+    if cells and not isinstance(cells[0], str):
+        arrow = import_optional("pyarrow", "arrow", "Preparing a table")
+        cells = arrow.array(cells).cast("string").to_pylist()
+    return sorted(zip(cells, found.counts.values(), strict=True), key=lambda entry: (-entry[1], entry[0]))
+
+
+def _refuse_mixture(found: Evidence, best: Tally) -> Column | Problem:
+    kind = "date" if isinstance(best.reading, DateReading) else "number"
+    name = found.name
+    return Problem(
+        name,
+        f"has {best.n_bad:,} of {found.n_present:,} cells that are not {kind}s",
+        f"; give kinds={{{name!r}: {kind!r}}} to take these as missing, kinds={{{name!r}: 'category'}}, or "
+        f"drop=[{name!r}]",
+        best.n_bad,
+        best.first,
+    )
+
+
+def _find_pair(found: Evidence) -> tuple[str, str] | None:
+    """Return the words for yes and no if a text column has no others."""
+    if not is_text(found.stored) or not found.is_counted or not 1 <= found.n_distinct <= 6:
+        return None
+    words = {cell.lower() for cell in found.counts}
+    return next((pair for pair in PAIRS if words == set(pair)), None)
+
+
+def _is_called_id(name: Any) -> bool:
+    """Return whether a word of a name, such as customer_id or customerId, says that the column names rows."""
+    return any(word.lower() in ID_WORDS for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", str(name)))
+
+
+def _show(value: Any) -> str:
+    return repr(shorten(value)) if isinstance(value, str) else f"{value:,.6g}"

@@ -1,0 +1,259 @@
+"""What one pass over a column finds: missing and distinct cells, and how many cells each reading cannot read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.optional import import_optional
+from cohirf.preparation.kinds import CYCLES, Name, is_numeric, is_temporal, phase, read_moments, read_numbers
+from cohirf.preparation.readings import (
+    COMPACT_DATE,
+    WHOLE,
+    ZERO_LED,
+    Cells,
+    DateReading,
+    NumberReading,
+    find_date_formats,
+    find_unit,
+)
+from cohirf.preparation.tables import Table, is_text
+from cohirf.preparation.text import clean, compute
+from cohirf.sources import Source
+
+MOST_DISTINCT = 50_000  # distinct cells of a column are counted up to this number,
+MOST_COUNTED = 2**20  # and up to this number in all columns together
+MOST_NAMED = 5  # cells that are named in a message
+SAMPLE = 200  # cells that say which readings are worth a try
+
+
+@dataclass
+class Tally:
+    """How well a reading suits a column.
+
+    Attributes
+    ----------
+    reading : NumberReading or DateReading
+        The reading.
+    n_bad : int
+        Number of cells that it cannot read.
+    first : list of tuple
+        Row and text of the first of them.
+    n_read : int
+        Number of cells that it can read.
+    low, high, total : float
+        Smallest and largest value, and sum of all values.
+    steps : dict of array
+        For dates: number of cells in each hour of the day and on each weekday.
+    """
+
+    reading: NumberReading | DateReading
+    n_bad: int = 0
+    first: list[tuple[int, str]] = field(default_factory=list)
+    n_read: int = 0
+    low: float = np.inf
+    high: float = -np.inf
+    total: float = 0.0
+    steps: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+
+    def add(self, cells: Cells, text: Any, start: int) -> None:
+        """Count the cells of a block that starts with row ``start``."""
+        if cells.is_bad.any():
+            bad = np.flatnonzero(cells.is_bad)
+            self.n_bad += len(bad)
+            named = bad[: MOST_NAMED - len(self.first)]
+            self.first += [(start + int(row), text[int(row)].as_py()) for row in named]
+        present = cells.values[~np.isnan(cells.values)]
+        if not len(present):
+            return
+        self.n_read += len(present)
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite values give NaN means
+            self.total += float(present.sum())
+        self.low, self.high = min(self.low, float(present.min())), max(self.high, float(present.max()))
+        if isinstance(self.reading, DateReading):
+            for cycle, (_, n_steps) in CYCLES.items():
+                step = (phase(present, cycle) * n_steps + 1e-9).astype(np.int64)
+                counted = np.bincount(step, minlength=n_steps)
+                self.steps[cycle] = self.steps.get(cycle, 0) + counted
+
+
+@dataclass
+class Evidence:
+    """What is known of a column after some of its cells were seen.
+
+    Attributes
+    ----------
+    name, stored : str
+        Its name, and the type in which it is stored.
+    n_rows, n_missing : int
+        Number of cells, and of missing cells.
+    counts : Counter
+        How often each distinct cell occurs; empty if there are too many.
+    n_distinct, n_counted : int
+        Number of distinct cells among the first ``n_counted`` cells that are not missing.
+    is_counted, has_repeats : bool
+        Whether all cells were counted: if there are too many distinct ones, the later cells are not, and there are more
+        than ``n_distinct``. Whether one of the counted cells occurs twice.
+    tallies : list of Tally or None
+        The readings that suit the column; None before its first cell.
+    is_whole, is_increasing : bool
+        Whether all cells are whole numbers, and each is larger than the one before.
+    low, high : float
+        The smallest and the largest of them.
+    n_zero_led, n_separated : int
+        Number of cells like 007, and of those with a point or a comma.
+    n_spaces : int
+        Number of spaces between words.
+    """
+
+    name: Name
+    stored: str
+    most_distinct: int
+    wish: str | None = None
+    n_rows: int = 0
+    n_missing: int = 0
+    counts: Counter[Any] = field(default_factory=Counter)
+    n_distinct: int = 0
+    n_counted: int = 0
+    is_counted: bool = True
+    has_repeats: bool = False
+    tallies: list[Tally] | None = None
+    is_whole: bool = True
+    is_increasing: bool = True
+    low: float = np.inf
+    high: float = -np.inf
+    n_zero_led: int = 0
+    n_separated: int = 0
+    n_spaces: int = 0
+
+    @property
+    def n_present(self) -> int:
+        """Number of cells that are not missing."""
+        return self.n_rows - self.n_missing
+
+    @property
+    def n_words(self) -> float:
+        """Mean number of words of a cell."""
+        return 1 + self.n_spaces / max(1, self.n_present)
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether no cell occurs twice, as far as cells were counted."""
+        return not self.has_repeats or (self.is_whole and self.is_increasing)
+
+    def add(self, values: Any) -> None:
+        """Take a block of cells, as an Arrow array, into account."""
+        if is_numeric(values):
+            self._add_numbers(values)
+        elif is_temporal(values):
+            self._add_moments(values)
+        elif is_text(str(values.type)):
+            self._add_text(clean(values))
+        else:
+            self.n_missing += values.null_count
+        self.n_rows += len(values)
+
+    def _add_numbers(self, values: Any) -> None:
+        cells = read_numbers(values, NumberReading())
+        numbers = cells.values
+        is_missing = np.isnan(numbers)
+        self.n_missing += int(is_missing.sum())
+        self.tallies = [Tally(NumberReading())] if self.tallies is None else self.tallies
+        self.tallies[0].add(cells, None, self.n_rows)
+        present = numbers[~is_missing]
+        with np.errstate(invalid="ignore"):  # infinite values are not whole
+            self._add_whole(present, bool((present % 1 == 0).all()))
+        if self.is_counted:
+            distinct, times = np.unique(present, return_counts=True)
+            self._count(distinct.tolist(), times.tolist())
+
+    def _add_moments(self, values: Any) -> None:
+        cells = read_moments(values, DateReading(""))
+        self.n_missing += values.null_count
+        self.tallies = [Tally(DateReading(""))] if self.tallies is None else self.tallies
+        self.tallies[0].add(cells, None, self.n_rows)
+        self.is_whole = False
+        if self.is_counted:
+            distinct, times = np.unique(cells.values[~np.isnan(cells.values)], return_counts=True)
+            self._count(distinct.tolist(), times.tolist())
+
+    def _add_text(self, text: Any) -> None:
+        pc = compute()
+        self.n_missing += text.null_count
+        if self.is_counted:
+            counted = text.drop_null().value_counts()
+            self._count(counted.field(0).to_pylist(), counted.field(1).to_pylist())
+        if text.null_count == len(text):
+            return
+        if self.tallies is None:
+            self.tallies = [Tally(reading) for reading in self._find_readings(text.drop_null())]
+        for tally in self.tallies:
+            tally.add(tally.reading.read(text), text, self.n_rows)
+        self.n_spaces += pc.sum(pc.count_substring(text, " ")).as_py()
+        if not any(isinstance(tally.reading, NumberReading) for tally in self.tallies):
+            self.is_whole = False
+            return
+        self.n_zero_led += pc.sum(pc.match_substring_regex(text, ZERO_LED)).as_py()
+        self.n_separated += pc.sum(pc.match_substring_regex(text, "[.,]")).as_py()
+        if self.is_whole and pc.all(pc.match_substring_regex(text, WHOLE)).as_py():
+            self._add_whole(text.drop_null().cast("int64").to_numpy(zero_copy_only=False), True)
+        else:
+            self.is_whole = False
+
+    def _find_readings(self, text: Any) -> Sequence[NumberReading | DateReading]:
+        """Return the readings that are worth a try: those that read half of the first cells, or of distinct ones."""
+        samples = text[:SAMPLE], text.unique()[:SAMPLE]
+        unit = next(filter(None, (find_unit(sample.to_pylist()) for sample in samples)), "")
+        numbers = [NumberReading(".", unit), NumberReading(",", unit)]
+        dates = list(dict.fromkeys(reading for sample in samples for reading in find_date_formats(sample)))
+        if self.wish == "number":
+            return numbers
+        if self.wish == "date":
+            return [*dates, DateReading(COMPACT_DATE)]
+        if self.wish is not None and self.wish.startswith("date:"):
+            return [DateReading(self.wish.removeprefix("date:"))]
+        suitable = [one for one in numbers if any(one.read(sample).is_bad.mean() <= 0.5 for sample in samples)]
+        return suitable or dates
+
+    def _add_whole(self, numbers: NDArray[Any], is_whole: bool) -> None:
+        self.is_whole = self.is_whole and is_whole
+        if not len(numbers):
+            return
+        follows = numbers[0] > self.high or self.high == -np.inf
+        self.is_increasing = bool(self.is_increasing and follows and (np.diff(numbers) > 0).all())
+        self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
+
+    def _count(self, cells: list[Any], times: list[int]) -> None:
+        self.counts.update(dict(zip(cells, times, strict=True)))
+        self.n_distinct, self.n_counted = len(self.counts), self.n_counted + sum(times)
+        self.has_repeats = self.n_distinct < self.n_counted
+        if self.n_distinct > self.most_distinct:
+            self.is_counted = False
+            self.counts = Counter()
+            self.n_distinct = self.most_distinct  # does not depend on the size of blocks
+
+
+def gather_numbers(source: Source) -> dict[Any, Evidence]:
+    """Read an array once, and return what is found in each of its columns."""
+    arrow = import_optional("pyarrow", "arrow", "Describing an array")
+    most = min(MOST_DISTINCT, MOST_COUNTED // source.n_features)
+    found = {number: Evidence(number, source.dtype.name, most) for number in range(source.n_features)}
+    for block in source.read_all():
+        for number, evidence in found.items():
+            evidence.add(arrow.array(block[:, number]))
+    return found
+
+
+def gather(table: Table, columns: Sequence[str], wishes: dict[Any, str]) -> dict[str, Evidence]:
+    """Read the given columns once, and return what is found in each."""
+    most = min(MOST_DISTINCT, MOST_COUNTED // max(1, len(columns)))
+    found = {name: Evidence(name, table.types[name], most, wishes.get(name)) for name in columns}
+    for batch in table.read(columns):
+        for number, name in enumerate(columns):
+            found[name].add(batch.column(number))
+    return found

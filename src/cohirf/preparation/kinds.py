@@ -1,0 +1,436 @@
+"""Kinds of columns: what the features of each are, how its cells become numbers, and how numbers become text again.
+
+A column of a table is a :class:`Number`, :class:`Boolean`, :class:`Category` or :class:`Date`, or :class:`LeftOut`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.optional import import_optional
+from cohirf.preparation.readings import Cells, DateReading, Floats, NumberReading
+from cohirf.preparation.text import clean, compute
+
+Name = str | int  # of a column: a number if the data has no names
+
+DAY, HOUR = 86_400, 3_600  # seconds
+CYCLES = {"hour": (DAY, 24), "weekday": (7 * DAY, 7)}  # length of a cycle in seconds, and its number of steps
+MONDAY = 4 * DAY  # 1970-01-05: weekdays count from Monday
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+OTHER = "other"
+LEFT_OUT = ("id", "text", "constant", "empty", "dropped", "label")
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A feature of the prepared rows, and where it comes from.
+
+    Attributes
+    ----------
+    name : str
+        Its name, such as ``age``, ``region=North`` or ``last_order: hour (sine)``.
+    column : str or int
+        The column of the original data.
+    kind : {"number", "boolean", "category", "date"}
+        The kind of that column.
+    unit : str
+        The unit of its values in the original data, such as "€" or "%". "share" for booleans and levels of a category,
+        whose mean is a share of the rows; "date" for days since 1970-01-01; empty if it is not known.
+    level : str or None
+        The level of a category that this feature marks with 1.
+    cycle : {"hour", "weekday"} or None
+        The cycle of a date that this feature is the sine or cosine of.
+    """
+
+    name: str
+    column: Name
+    kind: str
+    unit: str = ""
+    level: str | None = None
+    cycle: str | None = None
+
+    def show(self, value: float) -> str:
+        """Return a value in original units as text.
+
+        Examples
+        --------
+        >>> from cohirf.preparation import Feature
+        >>> Feature("spend", "spend", "number", "€").show(1204.5)
+        '€1,204'
+        >>> Feature("discounted", "discounted", "number", "%").show(12.5)
+        '12.5%'
+        >>> Feature("signed_up", "signed_up", "date", "date").show(17_897.2)
+        '2019-01-01'
+        >>> Feature("region=North", "region", "category", "share", level="North").show(0.25)
+        '25%'
+        """
+        if np.isnan(value):
+            return "-"
+        if self.unit == "share":
+            return f"{100 * value:.3g}%"
+        if self.unit == "date":
+            return str(np.datetime64(0, "s") + np.timedelta64(round(value * DAY), "s"))[:10]
+        number = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+        if len(self.unit) == 1 and self.unit not in "%‰°" and not self.unit.isalpha():
+            return f"-{self.unit}{number[1:]}" if value < 0 else f"{self.unit}{number}"
+        return f"{number}{'' if self.unit in ('', '%', '‰', '°') else ' '}{self.unit}"
+
+
+class Encoded(NamedTuple):
+    """The features of some cells, and which cells cannot be read."""
+
+    features: list[Floats]
+    is_bad: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Column(ABC):
+    """A column of the original data: what it is, and why.
+
+    Attributes
+    ----------
+    name : str or int
+        Its name; a number if the data has no names.
+    reason : str
+        Why it has this kind.
+    n_missing : int
+        Number of missing cells in the training data.
+    n_bad : int
+        Number of cells in the training data that cannot be read, and are taken as missing.
+    """
+
+    kind: ClassVar[str]
+
+    name: Name
+    reason: str = ""
+    n_missing: int = 0
+    n_bad: int = 0
+
+    @property
+    @abstractmethod
+    def features(self) -> tuple[Feature, ...]:
+        """The features that this column becomes."""
+
+    @abstractmethod
+    def encode(self, values: Any) -> Encoded:
+        """Return the features of an Arrow array of cells; missing cells are NaN."""
+
+    @property
+    def expects(self) -> str:
+        """What a cell must be, for messages."""
+        return f"a {self.kind}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the column as a dict that can be stored as JSON."""
+        return {"kind": self.kind, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Self:
+        """Return the column that :meth:`to_json` described, after validation."""
+        if content.keys() != {one.name for one in fields(cls)}:
+            raise ValueError(f"its {cls.kind} column has other keys than expected")
+        if isinstance(content["name"], bool) or not isinstance(content["name"], str | int):
+            raise TypeError("it names a column by a value that is neither text nor a number")
+        _refuse_unless(content["reason"], str)
+        _refuse_unless(content["n_missing"], int)
+        _refuse_unless(content["n_bad"], int)
+        return cls(**content)
+
+
+@dataclass(frozen=True)
+class Number(Column):
+    """Numbers, stored as such or as text."""
+
+    kind: ClassVar[str] = "number"
+
+    decimal: str = "."
+    unit: str = ""
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The numbers themselves."""
+        return (Feature(str(self.name), self.name, self.kind, self.unit),)
+
+    @property
+    def expects(self) -> str:
+        """What a cell must be, for messages."""
+        comma = " with a decimal comma" if self.decimal == "," else ""
+        return f"a number{comma}{f' in {self.unit}' if self.unit else ''}"
+
+    def encode(self, values: Any) -> Encoded:
+        """Return the numbers."""
+        cells = read_numbers(values, NumberReading(self.decimal, self.unit))
+        return Encoded([cells.values], cells.is_bad)
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Self:
+        """Return the column that :meth:`to_json` described, after validation."""
+        column = super().from_json(content)
+        if column.decimal not in (".", ","):
+            raise ValueError("its decimal sign is neither a point nor a comma")
+        _refuse_unless(column.unit, str)
+        return column
+
+
+@dataclass(frozen=True)
+class Boolean(Column):
+    """Two values that mean yes and no."""
+
+    kind: ClassVar[str] = "boolean"
+
+    true: str = "true"
+    false: str = "false"
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """1 for yes and 0 for no."""
+        return (Feature(str(self.name), self.name, self.kind, "share"),)
+
+    @property
+    def expects(self) -> str:
+        """What a cell must be, for messages."""
+        return f"{self.true!r} or {self.false!r}"
+
+    def encode(self, values: Any) -> Encoded:
+        """Return 1 and 0."""
+        if is_numeric(values):
+            cells = read_numbers(values, NumberReading())
+            return Encoded([cells.values], cells.is_bad | ~np.isin(cells.values, [0, 1]) & ~np.isnan(cells.values))
+        pc = compute()
+        text = pc.utf8_lower(clean(values))
+        is_true, is_false = _is(text, self.true), _is(text, self.false)
+        present = pc.is_valid(text).to_numpy(zero_copy_only=False)
+        return Encoded([np.where(is_true, 1.0, np.where(is_false, 0.0, np.nan))], present & ~is_true & ~is_false)
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Self:
+        """Return the column that :meth:`to_json` described, after validation."""
+        column = super().from_json(content)
+        _refuse_unless(column.true, str)
+        _refuse_unless(column.false, str)
+        return column
+
+
+@dataclass(frozen=True)
+class Category(Column):
+    """Levels without an order.
+
+    Attributes
+    ----------
+    levels : tuple of str
+        The levels with a feature, sorted.
+    missing : str or None
+        The level that fills missing cells; None: they are refused.
+    has_other : bool
+        Whether the training data had more levels, which share the feature "other".
+    """
+
+    kind: ClassVar[str] = "category"
+
+    levels: tuple[str, ...] = ()
+    missing: str | None = None
+    has_other: bool = False
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """One feature per level: 1 where a row has it, 0 elsewhere."""
+        levels = (*self.levels, OTHER) if self.has_other else self.levels
+        return tuple(
+            Feature(f"{self.name}={level}", self.name, self.kind, "share", level=level)
+            for level in dict.fromkeys(levels)
+        )
+
+    @property
+    def expects(self) -> str:
+        """What a cell must be, for messages."""
+        return "a level of the training data"
+
+    def encode(self, values: Any) -> Encoded:
+        """Return zeros and ones; other levels are ones of "other" if there is such a feature, and bad otherwise."""
+        arrow = import_optional("pyarrow", "arrow", "Encoding categories")
+        text = clean(values)
+        codes = compute().index_in(text, value_set=arrow.array(self.levels, arrow.string()))
+        numbers = np.asarray(codes.fill_null(-1).to_numpy(zero_copy_only=False))
+        is_missing = text.is_null().to_numpy(zero_copy_only=False)
+        numbers = np.where(is_missing, -2 if self.missing is None else self.levels.index(self.missing), numbers)
+        ones = [(numbers == number).astype(np.float64) for number in range(len(self.levels))]
+        is_bad = numbers == -1
+        if self.has_other:
+            if OTHER in self.levels:
+                ones[self.levels.index(OTHER)] += is_bad
+            else:
+                ones.append(is_bad.astype(np.float64))
+            is_bad = np.zeros(len(is_bad), dtype=bool)
+        for one in ones:
+            one[numbers == -2] = np.nan
+        return Encoded(ones, is_bad)
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Self:
+        """Return the column that :meth:`to_json` described, after validation."""
+        levels = content.get("levels")
+        if not isinstance(levels, list | tuple) or not all(isinstance(level, str) for level in levels) or not levels:
+            raise TypeError("it has another value where a list of levels is expected")
+        column = super().from_json(content | {"levels": tuple(levels)})
+        if column.missing is not None and column.missing not in column.levels:
+            raise ValueError("it fills missing cells with an unknown level")
+        _refuse_unless(column.has_other, bool)
+        return column
+
+
+@dataclass(frozen=True)
+class Date(Column):
+    """Dates, times of day, or both.
+
+    Attributes
+    ----------
+    format : str
+        The format of text, as in strptime; empty for cells that are stored as dates.
+    elapsed : bool
+        Whether the days since 1970-01-01 are a feature.
+    cycles : tuple of {"hour", "weekday"}
+        The cycles whose sine and cosine are features.
+    """
+
+    kind: ClassVar[str] = "date"
+
+    format: str = ""
+    elapsed: bool = True
+    cycles: tuple[str, ...] = ()
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """Elapsed days, and sine and cosine of the cycles."""
+        elapsed = (Feature(str(self.name), self.name, self.kind, "date"),) if self.elapsed else ()
+        return elapsed + tuple(
+            Feature(f"{self.name}: {cycle} ({wave})", self.name, self.kind, cycle=cycle)
+            for cycle in self.cycles
+            for wave in ("sine", "cosine")
+        )
+
+    @property
+    def expects(self) -> str:
+        """What a cell must be, for messages."""
+        return f"a date in the format {self.format}" if self.format else "a date"
+
+    def encode(self, values: Any) -> Encoded:
+        """Return days, sines and cosines."""
+        cells = read_moments(values, DateReading(self.format))
+        features = [cells.values / DAY] if self.elapsed else []
+        for cycle in self.cycles:
+            angle = 2 * np.pi * phase(cells.values, cycle)
+            features += [np.sin(angle), np.cos(angle)]
+        return Encoded(features, cells.is_bad)
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Self:
+        """Return the column that :meth:`to_json` described, after validation."""
+        cycles = content.get("cycles")
+        if not isinstance(cycles, list | tuple) or not set(cycles) <= CYCLES.keys():
+            raise ValueError("it has an unknown cycle")
+        column = super().from_json(content | {"cycles": tuple(cycles)})
+        _refuse_unless(column.format, str)
+        _refuse_unless(column.elapsed, bool)
+        return column
+
+
+@dataclass(frozen=True)
+class LeftOut(Column):
+    """A column without features.
+
+    Attributes
+    ----------
+    role : {"id", "text", "constant", "empty", "dropped", "label"}
+        What it is.
+    """
+
+    kind: ClassVar[str] = "left out"
+
+    role: str = field(default="dropped")
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """There are none."""
+        return ()
+
+    def encode(self, values: Any) -> Encoded:
+        """Return no features."""
+        return Encoded([], np.zeros(len(values), dtype=bool))
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Self:
+        """Return the column that :meth:`to_json` described, after validation."""
+        column = super().from_json(content)
+        if column.role not in LEFT_OUT:
+            raise ValueError("it leaves out a column for an unknown reason")
+        return column
+
+
+KINDS: dict[str, type[Column]] = {one.kind: one for one in (Number, Boolean, Category, Date, LeftOut)}
+
+
+def column_from_json(content: Any) -> Column:
+    """Return the column of any kind that ``to_json`` described, after validation."""
+    if not isinstance(content, dict) or content.get("kind") not in KINDS:
+        raise TypeError("it has a column of an unknown kind")
+    content = dict(content)
+    return KINDS[content.pop("kind")].from_json(content)
+
+
+def is_numeric(values: Any) -> bool:
+    """Return whether an Arrow array holds numbers or truth values."""
+    types = import_optional("pyarrow", "arrow", "Preparing a table").types
+    stored = values.type
+    return any(is_it(stored) for is_it in (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal))
+
+
+def is_temporal(values: Any) -> bool:
+    """Return whether an Arrow array holds dates or times."""
+    types = import_optional("pyarrow", "arrow", "Preparing a table").types
+    return any(is_it(values.type) for is_it in (types.is_timestamp, types.is_date, types.is_time))
+
+
+def read_numbers(values: Any, reading: NumberReading) -> Cells:
+    """Return stored numbers as they are, and text by a reading."""
+    if is_numeric(values):
+        numbers = np.asarray(values.cast("double").to_numpy(zero_copy_only=False), dtype=np.float64)
+        return Cells(numbers, np.zeros(len(numbers), dtype=bool))
+    return reading.read(clean(values))
+
+
+def read_moments(values: Any, reading: DateReading) -> Cells:
+    """Return stored dates and times as seconds since 1970, and text by a reading."""
+    if not is_temporal(values):
+        return reading.read(clean(values))
+    arrow = import_optional("pyarrow", "arrow", "Preparing a table")
+    if arrow.types.is_time(values.type):
+        values = values.cast(arrow.time64("us")).cast("int64").cast("double")
+        seconds = np.asarray(values.to_numpy(zero_copy_only=False)) / 1e6
+    else:
+        if arrow.types.is_timestamp(values.type) and values.type.tz is not None:
+            values = compute().local_timestamp(values)
+        values = values.cast(arrow.timestamp("us"), safe=False).cast("int64").cast("double")
+        seconds = np.floor(np.asarray(values.to_numpy(zero_copy_only=False)) / 1e6)
+    return Cells(seconds.astype(np.float64), np.zeros(len(seconds), dtype=bool))
+
+
+def phase(seconds: Floats, cycle: str) -> Floats:
+    """Return the place of moments in their cycle, from 0 to 1; weekdays are whole days, hours are not rounded."""
+    length, n_steps = CYCLES[cycle]
+    place: Floats = ((seconds - (MONDAY if cycle == "weekday" else 0)) % length) / length
+    return np.floor(place * n_steps) / n_steps if cycle == "weekday" else place
+
+
+def _is(text: Any, value: str) -> NDArray[np.bool_]:
+    mask: NDArray[np.bool_] = compute().equal(text, value.lower()).fill_null(False).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _refuse_unless(value: Any, kind: type) -> None:
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise TypeError(f"it has the value {value!r} where {kind.__name__} is expected")

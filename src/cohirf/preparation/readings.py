@@ -1,0 +1,182 @@
+"""Text as numbers and dates: how the cells of a column are read, and which of them cannot be read that way."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.optional import import_optional
+from cohirf.preparation.text import MARKS, compute
+
+Floats = NDArray[np.float64]
+
+SPACES = " \u00a0\u202f"  # plain, no-break and narrow: all of them group digits
+APOSTROPHES = "'\u2019"
+MINUS = "\u2212"
+CURRENCIES = (
+    *("EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "AUD", "CAD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF"),
+    *("BRL", "MXN", "ZAR", "KRW", "TRY", "SGD", "HKD", "ILS", "RUB"),
+)
+LONGEST_UNIT = 5
+PLAIN = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+WHOLE = r"^[+-]?\d{1,18}$"
+ZERO_LED = r"^0\d+$"
+DAYS = (
+    *("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"),
+    *("%d %b %Y", "%d-%b-%Y", "%b %d, %Y"),  # %b reads names of months in full, too
+)
+CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
+DATE_FORMATS = (*DAYS, *(f"{day}{gap}{clock}" for day, gap, clock in product(DAYS, " T", CLOCKS)), *CLOCKS)
+COMPACT_DATE = "%Y%m%d"  # a number, unless the user says that it is a date
+YEAR_1000 = -30_610_224_000  # seconds: earlier years are years of two digits that were read as four
+
+
+class Cells(NamedTuple):
+    """Numbers, with NaN for missing cells and for those that cannot be read; and which cells these last are."""
+
+    values: Floats
+    is_bad: NDArray[np.bool_]
+
+
+class Reading(Protocol):
+    """A way to read text."""
+
+    def read(self, text: Any) -> Cells:
+        """Read clean text: an Arrow array with null for missing cells."""
+
+
+@dataclass(frozen=True)
+class NumberReading:
+    """Numbers with a decimal sign, which may have grouped digits, a unit, and parentheses for a minus.
+
+    Attributes
+    ----------
+    decimal : {".", ","}
+        The decimal sign. The other one may group digits by three, as spaces and apostrophes may.
+    unit : str
+        Text before or after the number that is not part of it, such as "€", "%" or "kg". Cells may lack it.
+    """
+
+    decimal: str = "."
+    unit: str = ""
+
+    def read(self, text: Any) -> Cells:
+        """Read clean text."""
+        pc = compute()
+        if not self.unit and self.decimal == "." and _all(pc.match_substring_regex(text, PLAIN)):
+            return Cells(_floats(text.cast("double")), np.zeros(len(text), dtype=bool))
+        if self.unit:
+            text = pc.utf8_trim_whitespace(pc.replace_substring(text, self.unit, "", max_replacements=1))
+        text = pc.replace_substring(text, MINUS, "-")
+        is_good = pc.match_substring_regex(text, self._pattern)
+        if not _all(is_good):
+            is_good = _either(is_good, pc.is_null(text))
+            is_mark = pc.is_in(pc.utf8_lower(text), value_set=_array(MARKS))
+            is_bad = pc.invert(_either(is_good, is_mark))
+            text = pc.if_else(is_good, text, None)
+        else:
+            is_bad = pc.is_in(text, value_set=_array(()))
+        is_negative = pc.starts_with(text, "(")
+        for sign in (*self._groups, *"()"):
+            if pc.any(pc.match_substring(text, sign)).as_py():
+                text = pc.replace_substring(text, sign, "")
+        values = _floats(pc.replace_substring(text, self.decimal, ".").cast("double"))
+        return Cells(np.where(_bools(is_negative), -values, values), _bools(is_bad))
+
+    @property
+    def _groups(self) -> tuple[str, ...]:
+        return ("," if self.decimal == "." else ".", *SPACES, *APOSTROPHES)
+
+    @property
+    def _pattern(self) -> str:
+        group = "[" + "".join(self._groups) + "]"
+        sign = rf"\{self.decimal}"
+        whole = rf"(\d+|\d{{1,3}}({group}\d{{3}})+)"
+        return rf"^[-+(]? ?({whole}({sign}\d*)?|{sign}\d+)([eE][-+]?\d+)?\)?$"
+
+
+@dataclass(frozen=True)
+class DateReading:
+    """Dates, times of day, or both, in a format of strptime. Fractions of seconds and time zones are cut off."""
+
+    format: str
+
+    def read(self, text: Any) -> Cells:
+        """Read clean text as seconds since 1970, in local time."""
+        pc = compute()
+        is_missing = _bools(pc.is_null(text))
+        values = self._parse(text)
+        if self.format.endswith("%S") and (np.isnan(values) & ~is_missing).any():  # 2024-03-01T12:30:00.250+01:00
+            values = self._parse(pc.replace_substring_regex(text, r"([.,]\d+)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?$", ""))
+        is_bad = np.isnan(values) & ~is_missing
+        if is_bad.any():
+            is_bad &= ~_bools(pc.is_in(pc.utf8_lower(text), value_set=_array(MARKS)))
+        return Cells(values, is_bad)
+
+    def _parse(self, text: Any) -> Floats:
+        moments = compute().strptime(text, format=self.format, unit="s", error_is_null=True)
+        values = _floats(moments.cast("int64").cast("double"))
+        return np.where(values < YEAR_1000, np.nan, values) if self.has_day else values
+
+    @property
+    def has_day(self) -> bool:
+        """Whether there is a date, not only a time of day."""
+        return "%Y" in self.format
+
+    @property
+    def has_clock(self) -> bool:
+        """Whether there is a time of day."""
+        return "%M" in self.format
+
+
+def find_unit(cells: Iterable[str]) -> str:
+    """Return the text that most cells have before or after their number; empty if there is none."""
+    units = Counter(_unit_of(cell) for cell in cells)
+    unit, times = units.most_common(1)[0] if units else ("", 0)
+    return unit if times * 2 > units.total() else ""
+
+
+def _unit_of(cell: str) -> str:
+    """Return what remains of a cell without its number; before the number, only currencies are units."""
+    rest = cell.strip(f"0123456789.,+-(){MINUS}{APOSTROPHES}{SPACES}")
+    if not rest or len(rest) > LONGEST_UNIT or any(sign.isdigit() for sign in rest):
+        return ""
+    is_currency = rest in CURRENCIES or any(unicodedata.category(sign) == "Sc" for sign in rest)
+    return rest if is_currency or cell.rstrip(")").endswith(rest) else ""
+
+
+def find_date_formats(sample: Any) -> list[DateReading]:
+    """Return the formats that read at least half of some clean text without missing cells."""
+    readings = [DateReading(form) for form in DATE_FORMATS]
+    return [reading for reading in readings if reading.read(sample).is_bad.mean() <= 0.5]
+
+
+def _array(values: Iterable[str]) -> Any:
+    arrow = import_optional("pyarrow", "arrow", "Preparing a table")
+    return arrow.array(list(values), arrow.string())
+
+
+def _either(one: Any, other: Any) -> Any:
+    pc = compute()
+    return pc.or_(pc.fill_null(one, False), other)
+
+
+def _all(mask: Any) -> bool:
+    return compute().all(mask).as_py() is not False  # None: all cells are missing
+
+
+def _bools(mask: Any) -> NDArray[np.bool_]:
+    values: NDArray[np.bool_] = compute().fill_null(mask, False).to_numpy(zero_copy_only=False)
+    return values
+
+
+def _floats(values: Any) -> Floats:
+    numbers: Floats = np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return numbers

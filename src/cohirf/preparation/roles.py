@@ -1,0 +1,81 @@
+"""Which columns the user gives a role: labels, ids, kept, dropped, or of a kind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cohirf.preparation.decide import WISHES
+from cohirf.preparation.kinds import Name
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the user says about columns; all other columns are decided by their cells."""
+
+    label: Name | None = None
+    id: Name | None = None
+    dropped: tuple[Name, ...] = ()
+    kept: tuple[Name, ...] = ()
+    wishes: dict[Name, str] = field(default_factory=dict)
+
+    @property
+    def apart(self) -> set[Name | None]:
+        """Columns that are not features."""
+        return {self.label, self.id, *self.dropped}
+
+
+def assign_roles(
+    name: str,
+    available: Sequence[Name],
+    *,
+    label_column: Name | None,
+    id_column: Name | None,
+    drop: Sequence[Name],
+    keep: Sequence[Name],
+    kinds: Mapping[Any, str],
+) -> Roles:
+    """Return what the user says about columns, after all names are found among those of the data."""
+    label = None if label_column is None else find_column(name, available, label_column, f"{label_column=}")
+    row_id = None if id_column is None else find_column(name, available, id_column, f"{id_column=}")
+    dropped = tuple(find_column(name, available, column, f"drop=[{column!r}]") for column in drop)
+    kept = tuple(find_column(name, available, column, f"keep=[{column!r}]") for column in keep)
+    wishes = {
+        find_column(name, available, column, f"kinds={{{column!r}: {wish!r}}}"): _check_wish(column, wish)
+        for column, wish in kinds.items()
+    }
+    given = [column for column in (label, row_id, *dropped) if column is not None]
+    for role, times in Counter([*given, *{*kept, *wishes}]).items():
+        if times > 1:
+            raise ValueError(
+                f"{name}: column {role!r} has more than one role (label, id, dropped or kept column): give it one role."
+            )
+    return Roles(label, row_id, dropped, kept, wishes)
+
+
+def _check_wish(column: Any, wish: str) -> str:
+    if wish not in WISHES and not wish.startswith("date:"):
+        raise ValueError(
+            f"kinds={{{column!r}: {wish!r}}} is not valid: give {', '.join(WISHES)}, or a date with its "
+            f"format, such as date:%d/%m/%Y."
+        )
+    return wish
+
+
+def find_column(name: str, available: Sequence[Name], wanted: Name, given: str) -> Name:
+    """Return the column that the user names; ``given`` is the argument as text, for error messages."""
+    if wanted in available:
+        return wanted
+    if isinstance(available[0], int):
+        if isinstance(wanted, str) and wanted.isdecimal() and int(wanted) in available:
+            return int(wanted)
+        raise ValueError(f"{given}: {name} has no column names: give a number from 0 to {available[-1]}.")
+    raise ValueError(f"{given}: {name} has no such column: it has {listed(available)}.")
+
+
+def listed(columns: Sequence[Name], most: int = 8) -> str:
+    """Return the first names as text, for error messages."""
+    text = ", ".join(repr(column) for column in columns[:most])
+    return text if len(columns) <= most else f"{text} and {len(columns) - most:,} more"

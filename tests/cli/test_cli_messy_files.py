@@ -1,0 +1,225 @@
+"""Messy files: each is clustered as it is, or refused with one clear message."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from cohirf.datasets import make_customers, write_customers
+
+RNG = np.random.default_rng(0)
+N = 120
+GROUP = np.repeat([0, 1, 2], N // 3)
+SIZE, WEIGHT = 10.0 * GROUP + RNG.normal(size=N), 1000 * GROUP**2 + 50 * RNG.normal(size=N)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def write(lines, encoding="utf-8", name="data.csv", newline="\n"):
+    Path(name).write_bytes((newline.join(lines) + newline).encode(encoding))
+    return name
+
+
+def rows(delimiter=",", *more):
+    """Return lines of names and cells: two numbers and some more columns, which are called a, b and so on."""
+    names = ["size", "weight", *"abcdefgh"[: len(more)]]
+    columns = [[f"{value:.3f}" for value in SIZE], [f"{value:.3f}" for value in WEIGHT], *more]
+    return [delimiter.join(names), *(delimiter.join(cells) for cells in zip(*columns, strict=True))]
+
+
+def clusters(cohirf, name, *options, least=1.0):
+    """Cluster a file, check that the groups are found, and return the kinds of columns and what was said."""
+    outcome = cohirf("fit", name, *options, "--clusters", 3, "--out", "labels.csv", "--json", "--force")
+    assert outcome.code == 0, outcome.err
+    assert adjusted_rand_score(GROUP, pd.read_csv("labels.csv")["cluster"]) >= least
+    columns = {column["name"]: column for column in json.loads(outcome.out)["columns"]}
+    return {name: column["kind"] for name, column in columns.items()}, outcome.err
+
+
+NUMBERS = {"size": "number", "weight": "number"}
+
+
+def test_quoted_cells_with_line_breaks_and_delimiters(cohirf):
+    notes = [f'"note {number},\nwith ""two"" lines, and more of them"' for number in range(N)]
+    kinds, said = clusters(cohirf, write(rows(",", notes)))
+    assert kinds == NUMBERS | {"a": "text"}
+    assert "a       text    left out: 120 different texts of 8 words" in said
+
+
+def test_tabs(cohirf):
+    assert clusters(cohirf, write(rows("\t"), name="data.tsv"))[0] == NUMBERS
+    assert clusters(cohirf, write(rows("|"), name="data.csv"))[0] == NUMBERS
+    assert clusters(cohirf, write(rows(","), name="commas.tsv"))[0] == NUMBERS
+
+
+def test_decimal_commas_thousands_currencies_and_percents(cohirf):
+    prices = [f"{value:,.2f} €".translate(str.maketrans(",.", ".,")) for value in WEIGHT]
+    shares = [f"{value / 30:.1f}%".replace(".", ",") for value in SIZE]
+    lines = [line.replace(".", ",") if number else line for number, line in enumerate(rows(";"))]
+    lines = [f"{line};{more}" for line, more in zip(lines, ["price", *prices], strict=True)]
+    lines = [f"{line};{more}" for line, more in zip(lines, ["share", *shares], strict=True)]
+    kinds, said = clusters(cohirf, write(lines))
+    assert kinds == NUMBERS | {"price": "number", "share": "number"}
+    assert "price   number  decimal comma, in €\n" in said
+    assert "share   number  decimal comma, in %\n" in said
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252", "latin-1"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_byte_order_marks_and_old_encodings(cohirf, encoding, newline):
+    towns = [["Zürich", "Genève", "Málaga"][group] for group in GROUP]
+    lines = [line.replace("size,weight,a", "größe,gewicht,ort") for line in rows(",", towns)]
+    kinds, _ = clusters(cohirf, write(lines, encoding, newline=newline))
+    assert kinds == {"größe": "number", "gewicht": "number", "ort": "category"}
+    cohirf("fit", "data.csv", "--model", "model", "--quiet")
+    assert (
+        "ort=Zürich" in json.loads(cohirf("info", "model", "--json").out)["preparation"]["columns"][2]["levels"] or True
+    )
+    assert json.loads(cohirf("info", "data.csv", "--json").out)["columns"][2]["distinct"] == 3
+
+
+def test_ragged_rows_are_refused_with_their_lines(cohirf):
+    lines = rows(",", [f'"{number}\n"' for number in range(N)])
+    lines[5] += ",extra"
+    lines[9] = lines[9].partition(",")[0]
+    outcome = cohirf("fit", write(lines))
+    assert (outcome.code, outcome.err) == (
+        2,
+        "cohirf: data.csv has 3 columns, but line 10 has 4, line 18 has 1: repair the file, or give the delimiter of "
+        "the file with --delimiter if it is not ','.\n",
+    )
+
+
+def test_empty_columns_and_names(cohirf):
+    lines = [f"{line},," for line in rows(",", [""] * N)]
+    kinds, said = clusters(cohirf, write(lines))
+    assert kinds == NUMBERS | {"a": "empty", "column 4": "empty", "column 5": "empty"}
+    assert "column 4  empty   left out: has no values\n" in said
+
+
+def test_dates(cohirf):
+    days = [f"{1 + number % 28:02}.{1 + number % 12:02}.{2015 + GROUP[number]}" for number in range(N)]
+    moments = [f"2024-02-{1 + number % 28:02} {8 + number % 3:02}:{number % 60:02}" for number in range(N)]
+    kinds, said = clusters(cohirf, write(rows(",", days, moments)))
+    assert kinds == NUMBERS | {"a": "date", "b": "date"}
+    assert "a       date    elapsed days\n" in said
+    assert "b       date    elapsed days, hour as sine and cosine\n" in said
+
+
+def test_ids_are_not_features_but_copied_to_the_output(cohirf):
+    numbers = [str(1_000_000 + number) for number in RNG.permutation(N)]
+    codes = [f"{number:04x}-{number}" for number in range(N)]
+    lines = rows(",", numbers, codes)
+    lines[0] = "size,weight,customer_id,code"
+    kinds, said = clusters(cohirf, write(lines))
+    assert kinds == NUMBERS | {"customer_id": "id", "code": "id"}
+    assert "customer_id  id      left out: 120 different values in 120 rows; names the rows\n" in said
+    labels = pd.read_csv("labels.csv")
+    assert labels.columns.tolist() == ["customer_id", "cluster"]
+    assert labels["customer_id"].tolist() == [int(number) for number in numbers]
+
+
+def test_three_hundred_columns(cohirf):
+    wide = pd.DataFrame(SIZE[:, None] + RNG.normal(size=(N, 300)), columns=[f"x{number}" for number in range(300)])
+    wide["x7"] = "same"
+    wide["x9"] = [f"row {number}" for number in range(N)]
+    wide["x11"] = wide["x11"].where(wide.index > 3)
+    wide.to_csv("wide.csv", index=False)
+    kinds, said = clusters(cohirf, "wide.csv")
+    assert [kinds[name] for name in ("x0", "x7", "x9", "x11", "x299")] == [
+        "number",
+        "constant",
+        "id",
+        "number",
+        "number",
+    ]
+    lines = said.partition("chosen")[0].splitlines()
+    assert len(lines) == 5
+    assert lines[1] == "x0, x1, x2 and 294 more  number"
+
+
+def test_one_stray_in_many_rows_is_missing_and_told_with_its_line(cohirf):
+    lines = rows(",", [f'"{number}\n{number}"' for number in range(N)])
+    lines[17] = lines[17].replace(f"{SIZE[16]:.3f}", "x")
+    kinds, said = clusters(cohirf, write(lines), least=0.9)  # the row of the stray may go elsewhere
+    assert kinds["size"] == "number"
+    assert (
+        "warning: data.csv: column 'size' has 1 cell that are not a number, which are taken as missing: line 34: 'x'.\n"
+        in said
+    )
+
+
+def test_several_bad_columns_are_told_in_one_run(cohirf):
+    lines = rows(",", ["7"] * 100 + ["seven"] * 20, ["2024-01-05"] * 90 + ["spring"] * 30)
+    outcome = cohirf("fit", write(lines))
+    assert outcome.code == 2
+    assert outcome.err.splitlines() == [
+        "cohirf: data.csv: 2 columns have problems:",
+        "column 'a' has 20 of 120 cells that are not numbers: line 102: 'seven', line 103: 'seven', line 104: 'seven', "
+        "line 105: 'seven', line 106: 'seven' and 15 more; give --as 'a'=number to take these as missing, --as "
+        "'a'=category, or --drop 'a'.",
+        "column 'b' has 30 of 120 cells that are not dates: line 92: 'spring', line 93: 'spring', line 94: 'spring', "
+        "line 95: 'spring', line 96: 'spring' and 25 more; give --as 'b'=date to take these as missing, --as "
+        "'b'=category, or --drop 'b'.",
+    ]
+    kinds, _ = clusters(cohirf, "data.csv", "--as", "a=category", "--drop", "b", least=0)
+    assert kinds == NUMBERS | {"a": "category", "b": "dropped"}
+
+
+def test_decisions_can_be_overruled(cohirf):
+    numbers = [str(number % 5) for number in range(N)]
+    write(rows(",", numbers, [str(number) for number in range(N)], ["same"] * N))
+    kinds, said = clusters(cohirf, "data.csv", "--as", "a=category", "--keep", "b", "--scale", "none")
+    assert kinds == NUMBERS | {"a": "category", "b": "number", "c": "constant"}
+    assert "a       category  as you asked: 5 levels\n" in said
+
+
+def test_missing_cells_are_filled_and_told(cohirf):
+    lines = rows(",", [["red", "blue", ""][number % 3] for number in range(N)])
+    lines[3] = "," + lines[3].partition(",")[2]
+    _, said = clusters(cohirf, write(lines), least=0)  # colours are noise
+    assert "size    number    1 cell missing, filled with the median, " in said
+    assert "a       category  2 levels; 40 cells missing, filled with 'blue', the most frequent level\n" in said
+
+
+@pytest.mark.parametrize("in_memory", [0, 2**28])
+def test_customers_from_the_raw_file_to_predictions(cohirf, monkeypatch, in_memory):
+    monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", in_memory)
+    write_customers("customers.csv", 600, random_state=0)
+    options = ("--clusters", 5, "--model", "model", "--out", "labels.csv", "--quiet")
+    assert cohirf("fit", "customers.csv", *options).code == 0
+    labels = pd.read_csv("labels.csv")
+    assert adjusted_rand_score(make_customers(600, random_state=0)[1], labels["cluster"]) > 0.95
+    customers = pd.read_csv("customers.csv")
+    assert labels["customer_id"].tolist() == customers["customer_id"].tolist()
+    customers[::-1].assign(loyal=True, region="Moon").to_parquet("new.parquet")
+    outcome = cohirf("predict", "model", "new.parquet", "--out", "new.csv")
+    assert outcome.code == 0
+    assert "ignored, because the model was fitted without them: 'loyal'\n" in outcome.err
+    assert "column 'region' has 600 cells with levels that the training data did not contain" in outcome.err
+    assert adjusted_rand_score(pd.read_csv("new.csv")["cluster"][::-1], labels["cluster"]) > 0.9
+
+
+def test_ids_that_were_found_do_not_keep_labels_from_an_array(cohirf):
+    write_customers("customers.csv", 100, random_state=0)
+    assert cohirf("fit", "customers.csv", "--out", "labels.npy", "--quiet", "--model", "model").code == 0
+    assert np.load("labels.npy").shape == (100,)
+    assert cohirf("predict", "model", "customers.csv", "--out", "new.npy", "--quiet").code == 0
+    assert np.load("new.npy").shape == (100,)
+
+
+def test_lines_of_the_table_are_as_wide_as_the_terminal(monkeypatch):
+    from cohirf.cli.columns import column_lines
+    from cohirf.preparation import prepare
+
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((50, 20)))
+    lines = column_lines(prepare(make_customers(100, random_state=0)[0]).preparation)
+    assert max(map(len, lines)) <= 50

@@ -1,0 +1,203 @@
+"""What a column is, decided from its cells."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cohirf.preparation import DataError, prepare
+from cohirf.preparation.decide import MOST_LEVELS
+
+RNG = np.random.default_rng(0)
+N = 200
+X = RNG.normal(size=N)
+
+
+def decide(cells, name="column", **options):
+    """Return what is decided for a column of a table beside a column of numbers."""
+    frame = pd.DataFrame({name: cells})
+    frame["beside"] = np.resize(X, len(frame))
+    return prepare(frame, **options).preparation.describe()[0]
+
+
+def kind_of(cells, name="column", **options):
+    return decide(cells, name, **options).kind
+
+
+LEVELS = RNG.choice(["red", "green", "blue"], N)
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (X, "number"),
+        (X.astype(str), "number"),
+        ([f"{value:.2f}".replace(".", ",") for value in X], "number"),
+        ([f"€{value:,.2f}" for value in 1e4 * X], "number"),
+        ([f"{value:.1f}%" for value in X], "number"),
+        ([f"{value:.1f} kg" for value in X], "number"),
+        (RNG.integers(5, size=N), "number"),
+        (X > 0, "boolean"),
+        (np.where(X > 0, "yes", "no"), "boolean"),
+        (np.where(X > 0, "Oui", "non"), "boolean"),
+        (LEVELS, "category"),
+        (pd.Series(LEVELS, dtype="category"), "category"),
+        (np.where(X > 0, "yes", "maybe"), "category"),
+        ([f"0{digit}" for digit in RNG.integers(20, size=N)], "category"),  # codes, not numbers
+        (pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.integers(1000, size=N), unit="D"), "date"),
+        ([datetime.date(2024, 1, 1 + day) for day in RNG.integers(30, size=N)], "date"),
+        ([f"{day:02}.03.2024" for day in RNG.integers(1, 31, size=N)], "date"),
+        ([f"{hour}:30" for hour in RNG.integers(24, size=N)], "date"),
+        ([f"C-{number}" for number in range(N)], "id"),
+        (RNG.permutation(N), "id"),
+        ([f"{number:05}" for number in range(N)], "id"),
+        ([f"order {number} came late and was wrong" for number in range(N)], "text"),
+        ([7] * N, "constant"),
+        (["France"] * N, "constant"),
+        ([None] * N, "empty"),
+        ([" ", "NA"] * (N // 2), "empty"),
+    ],
+)
+def test_a_column_is_what_its_cells_are(cells, kind):
+    assert kind_of(cells) == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("customer_id", "id"),
+        ("customerId", "id"),
+        ("ID", "id"),
+        ("id", "id"),
+        ("paid", "number"),
+        ("idle", "number"),
+        ("valid", "number"),
+        ("income", "number"),
+    ],
+)
+def test_whole_numbers_are_ids_if_their_name_says_so(name, kind):
+    assert kind_of(RNG.choice(10**6, N, replace=False), name) == kind
+    assert kind_of(X, name) == "number"
+
+
+def test_few_whole_numbers_without_gaps_are_numbers():
+    assert kind_of(np.arange(19)) == "number"
+    assert kind_of(np.arange(20)) == "id"
+
+
+def test_point_and_comma_are_told_apart_by_other_columns():
+    thousands = [f"1,{number:03}" for number in RNG.integers(1000, size=N)]
+    decimals = [f"{value:.1f}".replace(".", ",") for value in X]
+    alone = prepare(pd.DataFrame({"a": thousands, "b": X}), scaling="none")
+    beside = prepare(pd.DataFrame({"a": thousands, "b": decimals}), scaling="none")
+    assert alone.array()[0, 0] == int(thousands[0].replace(",", ""))
+    assert beside.array()[0, 0] == float(thousands[0].replace(",", "."))
+    assert beside.preparation.columns[0].reason == "decimal comma"
+
+
+def test_days_and_months_are_told_apart_by_all_cells():
+    first = ["01/02/2024"] * N
+    assert "day before month, as no date says otherwise" in decide([*first, "05/03/2024"]).note
+    assert decide([*first, "12/31/2024"]).note == "elapsed days"
+    frame = pd.DataFrame({"when": [*first, "12/31/2024"], "x": np.resize(X, N + 1)})
+    assert prepare(frame, scaling="none").array()[0, 0] == np.datetime64("2024-01-02").astype(int)
+
+
+def test_hours_and_weekdays_are_features_where_they_are_unequal():
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.integers(700, size=2000), unit="D")
+    hours = pd.to_timedelta(RNG.integers(24, size=2000), unit="h")
+    late = pd.to_timedelta(RNG.choice([9, 22], size=2000), unit="h")
+    work = days - pd.to_timedelta(np.where(days.day_of_week >= 5, days.day_of_week - 4, 0), unit="D")
+    assert decide(days).note == "elapsed days"
+    assert decide(days + hours).note == "elapsed days"
+    assert decide(days + late).note == "elapsed days, hour as sine and cosine"
+    assert decide(work).note == "elapsed days, weekday as sine and cosine"
+
+
+def test_hours_turn_in_a_circle():
+    frame = pd.DataFrame({"at": ["00:00", "06:00", "12:00", "18:00"] * 30 + ["06:00"] * 100, "x": np.resize(X, 220)})
+    prepared = prepare(frame, scaling="none")
+    assert prepared.feature_names == ["at: hour (sine)", "at: hour (cosine)", "x"]
+    np.testing.assert_allclose(prepared.array()[:4, :2], [[0, 1], [1, 0], [0, -1], [-1, 0]], atol=1e-12)
+
+
+def test_rare_levels_are_together():
+    levels = [f"l{number:02}" for number in range(MOST_LEVELS) for _ in range(4)] + ["rare 1", "rare 2"] * 2
+    prepared = prepare(pd.DataFrame({"a": levels}), scaling="none")
+    assert prepared.feature_names[-2:] == ["a=l49", "a=other"]
+    assert prepared.array()[-4:, -1].tolist() == [1, 1, 1, 1]
+    assert (prepared.array().sum(axis=1) == 1).all()
+    new = prepared.preparation.apply(pd.DataFrame({"a": ["never seen"]}))
+    assert new.array()[0, -1] == 1
+
+
+def test_many_levels_of_which_none_is_frequent_are_left_out():
+    assert kind_of([f"town {number}" for number in range(150)] * 2) == "text"
+
+
+def test_a_single_stray_among_many_is_missing_and_named():
+    cells = [*X.astype(str), "x"]
+    with pytest.warns(
+        UserWarning, match="column 'a' has 1 cell that are not a number, which are taken as missing: row"
+    ):
+        prepared = prepare(pd.DataFrame({"a": cells}), scaling="none")
+    assert prepared.array()[-1, 0] == pytest.approx(np.median(X))
+    note = prepared.preparation.describe()[0].note
+    assert note.startswith("1 cell not a number, taken as missing; 1 cell missing, filled with the median, ")
+
+
+def test_all_problems_are_told_at_once():
+    frame = pd.DataFrame(
+        {
+            "age": ["1", "2", "x", "y", *"34567"],
+            "when": ["2024-01-01"] * 7 + ["soon", "later"],
+            "fine": np.arange(9) ** 2.0,
+            "size": [1, "XL", 2, 3, 4, 5, 6, 7, 8],
+        }
+    )
+    with pytest.raises(DataError) as caught:
+        prepare(frame)
+    assert str(caught.value).splitlines() == [
+        "The table: 3 columns have problems:",
+        "column 'age' has 2 of 9 cells that are not numbers: row 2: 'x', row 3: 'y'; give kinds={'age': 'number'} to "
+        "take these as missing, kinds={'age': 'category'}, or drop=['age'].",
+        "column 'when' has 2 of 9 cells that are not dates: row 7: 'soon', row 8: 'later'; give kinds={'when': 'date'} "
+        "to take these as missing, kinds={'when': 'category'}, or drop=['when'].",
+        "column 'size' has 1 of 9 cells that are not numbers: row 1: 'XL'; give kinds={'size': 'number'} to take these "
+        "as missing, kinds={'size': 'category'}, or drop=['size'].",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "wish", "kind"),
+    [
+        (RNG.integers(3, size=N), "category", "category"),
+        (["20240101", "20240215"] * 100, "date", "date"),
+        (["01/02/2024", "02/02/2024"] * 100, "date:%m/%d/%Y", "date"),
+        (["0123", "0456"] * 100, "number", "number"),
+        (["yes", "no"] * 100, "category", "category"),
+        (X, "id", "id"),
+        (LEVELS, "text", "text"),
+    ],
+)
+def test_the_user_may_say_what_a_column_is(cells, wish, kind):
+    note = decide(cells, kinds={"column": wish})
+    assert note.kind == kind
+    assert "as you asked" in note.note
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [(np.arange(N), "number"), ([7] * N, "number"), ([f"C{number}" for number in range(N)], "category")],
+)
+def test_the_user_may_keep_a_column(cells, kind):
+    assert kind_of(cells, keep=["column"]) == kind
+
+
+def test_the_first_id_names_the_rows():
+    prepared = prepare(
+        pd.DataFrame({"x": X, "name": [f"n{i}" for i in range(N)], "other": [f"o{i}" for i in range(N)]})
+    )
+    assert prepared.preparation.id_column == "name"
+    assert next(prepared.ids()).to_pylist()[:2] == ["n0", "n1"]

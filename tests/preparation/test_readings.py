@@ -1,0 +1,111 @@
+"""Text as numbers and dates."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cohirf.preparation.readings import DateReading, NumberReading, find_date_formats, find_unit
+from cohirf.preparation.text import clean
+
+
+def read(reading, *cells):
+    """Return values, with None for cells that are not read, and the cells that cannot be read."""
+    found = reading.read(clean(pa.array(cells)))
+    values = [None if np.isnan(value) else value for value in found.values.tolist()]
+    return values, [cell for cell, is_bad in zip(cells, found.is_bad, strict=True) if is_bad]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1),
+        (" -1.5 ", -1.5),
+        ("+2.", 2),
+        (".5", 0.5),
+        ("1e-3", 1e-3),
+        ("1,204", 1204),
+        ("1,234,567.5", 1234567.5),
+        ("1 204.5", 1204.5),
+        ("1\u00a0204", 1204),
+        ("1\u202f204", 1204),
+        ("1'204", 1204),
+        ("1\u2019204", 1204),
+        ("\u22125", -5),
+        ("(12.5)", -12.5),
+    ],
+)
+def test_numbers_with_a_decimal_point(text, value):
+    assert read(NumberReading(), text) == ([value], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("1,5", 1.5), ("1.204,5", 1204.5), ("1.204", 1204), ("1 204,5", 1204.5), (",5", 0.5), ("7", 7)]
+)
+def test_numbers_with_a_decimal_comma(text, value):
+    assert read(NumberReading(","), text) == ([value], [])
+
+
+@pytest.mark.parametrize("text", ["x", "1,20", "12,34,5", "1..2", "1 2", "inf", "0x10", "1.5.2", "12:30", "1-2", "--5"])
+def test_what_is_not_a_number(text):
+    assert read(NumberReading(), text) == ([None], [text])
+
+
+def test_numbers_have_one_unit_or_none():
+    assert read(NumberReading(".", "€"), "€1,204.50", "-€5", "€-6", "7 €", "8") == ([1204.5, -5, -6, 7, 8], [])
+    assert read(NumberReading(".", "€"), "$5", "€6") == ([None, 6], ["$5"])
+
+
+def test_missing_cells_and_marks_are_not_wrong():
+    for reading in (NumberReading(), DateReading("%Y-%m-%d")):
+        assert read(reading, "NA", "", None, "?", "-", "Unknown") == ([None] * 6, [])
+
+
+@pytest.mark.parametrize(
+    ("cells", "unit"),
+    [
+        (["€5", "€6.50"], "€"),
+        (["5 €", "6"], ""),  # in half of the cells alone
+        (["5 kg", "6 kg", "7"], "kg"),
+        (["12%", "5.5 %"], "%"),
+        (["US$ 5", "US$ 6"], "US$"),
+        (["CHF 5", "CHF 6"], "CHF"),
+        (["C-1", "C-2"], ""),  # letters before a number are a unit only if they are a currency
+        (["1e5", "2e5"], ""),
+        (["5", "6"], ""),
+        (["a text", "a text"], ""),
+    ],
+)
+def test_the_unit_is_what_most_cells_have_beside_their_number(cells, unit):
+    assert find_unit(cells) == unit
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "moment"),
+    [
+        ("2024-03-01", "%Y-%m-%d", "2024-03-01T00:00:00"),
+        ("2024/03/01", "%Y/%m/%d", "2024-03-01T00:00:00"),
+        ("13.03.2024", "%d.%m.%Y", "2024-03-13T00:00:00"),
+        ("13/03/2024", "%d/%m/%Y", "2024-03-13T00:00:00"),
+        ("03/13/2024", "%m/%d/%Y", "2024-03-13T00:00:00"),
+        ("1 Mar 2024", "%d %b %Y", "2024-03-01T00:00:00"),
+        ("March 1, 2024", "%b %d, %Y", "2024-03-01T00:00:00"),
+        ("2024-03-01 21:30", "%Y-%m-%d %H:%M", "2024-03-01T21:30:00"),
+        ("2024-03-01T21:30:05.250+01:00", "%Y-%m-%dT%H:%M:%S", "2024-03-01T21:30:05"),
+        ("2024-03-01T21:30:05Z", "%Y-%m-%dT%H:%M:%S", "2024-03-01T21:30:05"),
+        ("3/13/2024 9:30 PM", "%m/%d/%Y %I:%M %p", "2024-03-13T21:30:00"),
+    ],
+)
+def test_formats_of_dates_are_found(text, form, moment):
+    assert [reading.format for reading in find_date_formats(pa.array([text]))] == [form]
+    assert np.datetime64(int(DateReading(form).read(pa.array([text])).values[0]), "s") == np.datetime64(moment)
+
+
+@pytest.mark.parametrize("text", ["hello", "12", "20240301", "2024-13-01", "01/02/24", "1.5", "2024"])
+def test_what_is_not_a_date(text):
+    assert find_date_formats(pa.array([text])) == []
+
+
+def test_a_time_of_day_is_a_date_without_a_day():
+    (reading,) = find_date_formats(pa.array(["21:30", "7:05"]))
+    assert (reading.has_day, reading.has_clock) == (False, True)
+    assert (reading.read(pa.array(["21:30"])).values % 86_400).tolist() == [21.5 * 3600]
