@@ -83,4 +83,4 @@ plot_map(model, X)
 plt.show()
 
 # %%
-# Another plot, :func:`~cohirf.plotting.plot_sunburst`, is interactive: see :doc:`/user_guide/plotting`.
+# Another plot, :func:`~cohirf.plotting.plot_sunburst`, is interactive: see :doc:`/understand/plotting`.
