@@ -34,8 +34,8 @@ def tasks(n):
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Start processes for any number of tasks."""
-    monkeypatch.setattr(local, "START_SECONDS", 0.0)
+    """Use processes for any number of tasks, and wait until they have started."""
+    monkeypatch.setattr(local, "_are_processes_running", lambda _: True)
     monkeypatch.setattr(local, "WARM_SECONDS", 0.0)
 
 
@@ -63,6 +63,29 @@ def test_other_tasks_run_in_processes(at_once):
     first, *others = LocalEngine(2).run(where_it_runs, tasks(20), 20)
     assert first[0] == os.getpid()
     assert os.getpid() not in {process for process, _ in others}
+
+
+def test_tasks_run_here_while_processes_start(monkeypatch):
+    looks = iter([True] * 5)
+    monkeypatch.setattr(local, "_last_used", {})
+    monkeypatch.setattr(local, "START_SECONDS", 0.0)
+    monkeypatch.setattr(local, "WARM_SECONDS", 0.0)
+    monkeypatch.setattr(local, "_start_processes", lambda n_jobs: SimpleNamespace(is_alive=lambda: next(looks, False)))
+    here = [process == os.getpid() for process, _ in LocalEngine(2).run(where_it_runs, tasks(20), 20)]
+    assert here == [True] * 7 + [False] * 13  # one task decides, and a look follows each of the next six
+
+
+def test_what_is_left_when_processes_have_started_may_be_too_little_for_them(monkeypatch):
+    monkeypatch.setattr(local, "_last_used", {})
+    monkeypatch.setattr(local, "START_SECONDS", 0.0)
+    monkeypatch.setattr(local, "_start_processes", lambda n_jobs: SimpleNamespace(is_alive=lambda: False))
+    assert {process for process, _ in LocalEngine(2).run(where_it_runs, tasks(20), 20)} == {os.getpid()}
+
+
+def test_processes_that_have_started_are_known(monkeypatch):
+    monkeypatch.setattr(local, "_last_used", {})
+    local._start_processes(2).join()
+    assert 2 in local._last_used
 
 
 def test_tasks_that_cannot_be_sent_run_in_threads(at_once):
@@ -235,7 +258,7 @@ def test_a_killed_process_is_named(at_once):
 PARENT = """
 import os, sys, time
 from cohirf.engines import LocalEngine, local
-local.START_SECONDS = 0.0
+local._are_processes_running, local.WARM_SECONDS = lambda _: True, 0.0
 def task(number):
     if number:
         print(os.getpid(), flush=True)

@@ -5,9 +5,9 @@ over-subscribed, and sums are always computed in the same order: the labels do n
 
 Threads of one process wait for each other: for the interpreter, and for the memory that they share. So processes are
 the rule. Starting them takes time, so the first tasks run in this process, until it is clear that the others take long
-enough; tasks with much data are clear from the beginning. Tasks that cannot be sent to another process, for instance
-because of a base method with an open file, run in threads. In a ``joblib.parallel_config`` context, its backend runs
-all tasks.
+enough, and then until the processes have started; tasks with much data are clear from the beginning. Tasks that cannot
+be sent to another process, for instance because of a base method with an open file, run in threads. In a
+``joblib.parallel_config`` context, its backend runs all tasks.
 """
 
 from __future__ import annotations
@@ -91,14 +91,21 @@ class LocalEngine:
         first = next(tasks)
         tasks, n_left, per_call = chain([first], tasks), n_tasks, 1
         if getattr(first[0], "n_bytes", 0) < long_bytes:
+            can_wait = not are_running and _runs_elsewhere(function, first)
+            start: threading.Thread | None = None
             for n_left in range(n_tasks - 1, -1, -1):
                 started = time.perf_counter()
                 result = function(*next(tasks))
                 seconds = time.perf_counter() - started
                 yield result
-                if seconds_saved(seconds, n_left, n_jobs) > seconds_to_save:
-                    per_call = choose_chunk(seconds, n_left, n_jobs)
-                    break
+                per_call = choose_chunk(seconds, n_left, n_jobs)
+                if start is not None:
+                    if not start.is_alive() and seconds_saved(seconds, n_left, n_jobs) > WARM_SECONDS:
+                        break
+                elif seconds_saved(seconds, n_left, n_jobs) > seconds_to_save:
+                    if not can_wait:
+                        break
+                    start = _start_processes(n_jobs)
         if n_left:
             yield from _in_processes(function, tasks, n_jobs, per_call)
 
@@ -119,7 +126,7 @@ def _in_processes(function: Function, tasks: Iterator[Task], n_jobs: int, per_ca
     """Run tasks in processes, ``per_call`` of them in each call; in threads, if they cannot be sent to processes."""
     config, under_way, any_result = get_config(), deque[Task](), False
     first = next(tasks)
-    backend = ProcessBackend() if not _forked and _can_be_sent(function, first) else "threading"
+    backend = ProcessBackend() if _runs_elsewhere(function, first) else "threading"
     noted = _noting(chain([first], tasks), under_way)
     try:
         for result in _unpack(_start(backend, n_jobs, _calls(function, noted, config, per_call))):
@@ -170,8 +177,27 @@ def _noting(tasks: Tasks, under_way: deque[Task]) -> Iterator[Task]:
         yield task
 
 
-def _can_be_sent(function: Function, task: Task) -> bool:
+def _start_processes(n_jobs: int) -> threading.Thread:
+    """Start processes, and return a thread that ends when each of them has imported this module."""
+
+    def wait() -> None:
+        with suppress(Exception):  # whatever it is, tasks will raise it again
+            list(_start(ProcessBackend(), n_jobs, (delayed(_do_nothing)() for _ in range(n_jobs))))
+            _note_running(n_jobs)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    return thread
+
+
+def _do_nothing() -> None:
+    """Do nothing; a process imports this module to do so."""
+
+
+def _runs_elsewhere(function: Function, task: Task) -> bool:
     """Return whether a task can be pickled; its first argument holds the data, which always can."""
+    if _forked:
+        return False
     try:
         dumps((function, task[1:]))
     except Exception:  # whatever the base method, or a callable of the user, raises
