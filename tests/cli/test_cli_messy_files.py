@@ -151,7 +151,7 @@ def test_one_stray_in_many_rows_is_missing_and_told_with_its_line(cohirf):
     kinds, said = clusters(cohirf, write(lines), least=0.9)  # the row of the stray may go elsewhere
     assert kinds["size"] == "number"
     assert (
-        "warning: data.csv: column 'size' has 1 cell that are not a number, which are taken as missing: line 34: 'x'.\n"
+        "warning: data.csv: column 'size' has 1 cell that is not a number, which is taken as missing: line 34: 'x'.\n"
         in said
     )
 
@@ -203,7 +203,7 @@ def test_customers_from_the_raw_file_to_predictions(cohirf, monkeypatch, in_memo
     outcome = cohirf("predict", "model", "new.parquet", "--out", "new.csv")
     assert outcome.code == 0
     assert "ignored, because the model was fitted without them: 'loyal'\n" in outcome.err
-    assert "column 'region' has 600 cells with levels that the training data did not contain" in outcome.err
+    assert "column 'region' has 600 cells with a level that the training data did not contain" in outcome.err
     assert adjusted_rand_score(pd.read_csv("new.csv")["cluster"][::-1], labels["cluster"]) > 0.9
 
 

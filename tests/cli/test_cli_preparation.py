@@ -91,8 +91,8 @@ def test_an_unknown_level_is_none_of_the_known_ones_and_named(cohirf, mixed):
     outcome = cohirf("predict", "model", "new.csv", "--out", "labels.csv")
     assert outcome.code == 0
     assert outcome.err == (
-        "warning: new.csv: column 'colour' has 1 cell with levels that the training data did not contain, which are "
-        "taken as none of its levels: line 7: 'mauve'.\n"
+        "warning: new.csv: column 'colour' has 1 cell with a level that the training data did not contain, which is "
+        "taken as no level: line 7: 'mauve'.\n"
     )
     assert len(pd.read_csv("labels.csv")) == 120
 

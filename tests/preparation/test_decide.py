@@ -138,9 +138,7 @@ def test_many_levels_of_which_none_is_frequent_are_left_out():
 
 def test_a_single_stray_among_many_is_missing_and_named():
     cells = [*X.astype(str), "x"]
-    with pytest.warns(
-        UserWarning, match="column 'a' has 1 cell that are not a number, which are taken as missing: row"
-    ):
+    with pytest.warns(UserWarning, match="column 'a' has 1 cell that is not a number, which is taken as missing: row"):
         prepared = prepare(pd.DataFrame({"a": cells}), scaling="none")
     assert prepared.array()[-1, 0] == pytest.approx(np.median(X))
     note = prepared.preparation.describe()[0].note

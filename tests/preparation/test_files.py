@@ -105,7 +105,7 @@ def test_original_cells_are_those_of_the_data(in_memory, tmp_path):
 
 def test_new_levels_are_zeros_and_named(in_memory):
     new = CUSTOMERS[:3].assign(region="Moon")
-    with pytest.warns(UserWarning, match="'region' has 3 cells with levels that the training data did not contain"):
+    with pytest.warns(UserWarning, match="'region' has 3 cells with a level that the training data did not contain"):
         prepared = in_memory.preparation.apply(new)
     values = in_memory.preparation.to_original_units(prepared.array())
     assert np.allclose([values[:, number] for number, name in enumerate(prepared.feature_names) if "region" in name], 0)
@@ -122,7 +122,7 @@ def test_new_columns_are_ignored_and_listed_and_lacking_ones_named_at_once(in_me
 
 def test_few_new_cells_that_cannot_be_read_are_missing_and_many_are_refused(in_memory):
     spend = CUSTOMERS["spend"].where(CUSTOMERS.index != 7, "much")
-    with pytest.warns(UserWarning, match="'spend' has 1 cell that are not a number in €.*: row 7: 'much'"):
+    with pytest.warns(UserWarning, match="'spend' has 1 cell that is not a number in €.*: row 7: 'much'"):
         in_memory.preparation.apply(CUSTOMERS.assign(spend=spend))
     with pytest.raises(ValueError, match="column 'spend' has 600 cells that are not a number in €: row 0: 'much'"):
         in_memory.preparation.apply(CUSTOMERS.assign(spend="much"))

@@ -101,7 +101,7 @@ def _choose(found: Evidence, *, comma: bool, impute: bool) -> Column | Problem:
         return Boolean(found.name, "true or false", found.n_missing)
     if pair := _find_pair(found):
         return Boolean(found.name, f"{pair[0]} or {pair[1]}", found.n_missing, true=pair[0], false=pair[1])
-    if found.stored.startswith("dictionary") or found.n_zero_led:
+    if found.stored.startswith("dictionary") or (found.is_zero_led and found.is_whole):
         return _settle_text(found, impute=impute)
     best = best_tally(found, comma=comma)
     if best is None or best.n_bad > (1 - MIXED_SHARE) * found.n_present:
@@ -139,7 +139,7 @@ def _grant(found: Evidence, wish: str, *, comma: bool, impute: bool) -> Column |
 def best_tally(found: Evidence, *, comma: bool) -> Tally | None:
     """Return the reading with the fewest bad cells; a tie between point and comma is decided by other columns."""
     tallies = found.tallies or []
-    if comma and found.n_separated and is_text(found.stored):
+    if comma and found.is_separated and is_text(found.stored):
         tallies = sorted(tallies, key=lambda tally: getattr(tally.reading, "decimal", "") != ",")
     return min(tallies, key=lambda tally: tally.n_bad, default=None)
 
@@ -173,8 +173,6 @@ def _say_id(found: Evidence, otherwise: str) -> str:
 def _make_number(found: Evidence, best: Tally) -> Number:
     assert isinstance(best.reading, NumberReading)
     decimal, unit = best.reading.decimal, best.reading.unit
-    if not found.n_separated:
-        decimal = "."  # whole numbers have none
     said = ["decimal comma"] if decimal == "," else []
     said += [f"in {unit}"] if unit else []
     return Number(found.name, ", ".join(said), found.n_missing, best.n_bad, decimal=decimal, unit=unit)

@@ -77,19 +77,16 @@ def _judge(table: Table, columns: Sequence[Column], strays: Sequence[Strays], n_
     for column, found in zip(columns, strays, strict=True):
         if not found.n_cells:
             continue
-        cells = f"{found.n_cells:,} cell{'s' if found.n_cells > 1 else ''}"
-        is_new = isinstance(column, Category)
-        what = (
-            f"has {cells} with levels that the training data did not contain"
-            if is_new
-            else (f"has {cells} that are not {column.expects}")
-        )
-        remedy = ", which are taken as none of its levels" if is_new else ", which are taken as missing"
-        problem = Problem(column.name, what, "", found.n_cells, found.cells)
-        if not is_new and found.n_cells > tolerance * n_rows:
-            refused.append(problem)
+        cells, are = ("1 cell", "is") if found.n_cells == 1 else (f"{found.n_cells:,} cells", "are")
+        if isinstance(column, Category):
+            what = f"has {cells} with a level that the training data did not contain, which {are} taken as no level"
+        elif found.n_cells > tolerance * n_rows:
+            what = f"has {cells} that {are} not {column.expects}"
+            refused.append(Problem(column.name, what, "", found.n_cells, found.cells))
+            continue
         else:
-            warned.append(Problem(column.name, what + remedy, "", found.n_cells, found.cells))
+            what = f"has {cells} that {are} not {column.expects}, which {are} taken as missing"
+        warned.append(Problem(column.name, what, "", found.n_cells, found.cells))
     if refused:
         raise DataError(table.name, refused, table.find_places)
     for problem in warned:

@@ -29,6 +29,7 @@ from cohirf.sources import Source
 MOST_DISTINCT = 50_000  # distinct cells of a column are counted up to this number,
 MOST_COUNTED = 2**20  # and up to this number in all columns together
 MOST_NAMED = 5  # cells that are named in a message
+HOPELESS = 0.5  # share of bad cells with which a reading is not tried any more, if another one is better
 SAMPLE = 200  # cells that say which readings are worth a try
 
 
@@ -105,8 +106,8 @@ class Evidence:
         Whether all cells are whole numbers, and each is larger than the one before.
     low, high : float
         The smallest and the largest of them.
-    n_zero_led, n_separated : int
-        Number of cells like 007, and of those with a point or a comma.
+    is_zero_led, is_separated : bool
+        Whether there are cells like 007, and cells with a point or a comma.
     n_spaces : int
         Number of spaces between words.
     """
@@ -127,8 +128,8 @@ class Evidence:
     is_increasing: bool = True
     low: float = np.inf
     high: float = -np.inf
-    n_zero_led: int = 0
-    n_separated: int = 0
+    is_zero_led: bool = False
+    is_separated: bool = False
     n_spaces: int = 0
 
     @property
@@ -183,42 +184,55 @@ class Evidence:
             self._count(distinct.tolist(), times.tolist())
 
     def _add_text(self, text: Any) -> None:
-        pc = compute()
         self.n_missing += text.null_count
+        if text.null_count == len(text):
+            return
         if self.is_counted:
             counted = text.drop_null().value_counts()
             self._count(counted.field(0).to_pylist(), counted.field(1).to_pylist())
-        if text.null_count == len(text):
-            return
         if self.tallies is None:
             self.tallies = [Tally(reading) for reading in self._find_readings(text.drop_null())]
-        for tally in self.tallies:
-            tally.add(tally.reading.read(text), text, self.n_rows)
-        self.n_spaces += pc.sum(pc.count_substring(text, " ")).as_py()
         if not any(isinstance(tally.reading, NumberReading) for tally in self.tallies):
             self.is_whole = False
-            return
-        self.n_zero_led += pc.sum(pc.match_substring_regex(text, ZERO_LED)).as_py()
-        self.n_separated += pc.sum(pc.match_substring_regex(text, "[.,]")).as_py()
-        if self.is_whole and pc.all(pc.match_substring_regex(text, WHOLE)).as_py():
-            self._add_whole(text.drop_null().cast("int64").to_numpy(zero_copy_only=False), True)
+            self.n_spaces += compute().sum(compute().count_substring(text, " ")).as_py()
+            self._tally(text)
+        elif self.is_whole and _all_match(text, WHOLE):
+            self._tally_whole(text)
         else:
             self.is_whole = False
+            if len(self.tallies) > 1 and not self.is_separated:
+                self.is_separated = compute().any(compute().match_substring_regex(text, "[.,]")).as_py()
+            self._tally(text)
+
+    def _tally(self, text: Any) -> None:
+        """Count the cells that each reading cannot read; stop with readings that are worse than others."""
+        tallies = self.tallies or []
+        for tally in tallies:
+            tally.add(tally.reading.read(text), text, self.n_rows)
+        best = min((tally.n_bad for tally in tallies), default=0)
+        n_seen = self.n_present + len(text)
+        self.tallies = [tally for tally in tallies if tally.n_bad == best or tally.n_bad <= HOPELESS * n_seen]
+
+    def _tally_whole(self, text: Any) -> None:
+        """Take whole numbers into account, which all readings of numbers read alike."""
+        self.is_zero_led = self.is_zero_led or compute().any(compute().match_substring_regex(text, ZERO_LED)).as_py()
+        self._add_whole(text.drop_null().cast("int64").to_numpy(zero_copy_only=False), True)
+        cells = NumberReading().read(text)
+        for tally in self.tallies or []:
+            tally.add(cells, text, self.n_rows)
 
     def _find_readings(self, text: Any) -> Sequence[NumberReading | DateReading]:
         """Return the readings that are worth a try: those that read half of the first cells, or of distinct ones."""
         samples = text[:SAMPLE], text.unique()[:SAMPLE]
         unit = next(filter(None, (find_unit(sample.to_pylist()) for sample in samples)), "")
         numbers = [NumberReading(".", unit), NumberReading(",", unit)]
-        dates = list(dict.fromkeys(reading for sample in samples for reading in find_date_formats(sample)))
-        if self.wish == "number":
-            return numbers
-        if self.wish == "date":
-            return [*dates, DateReading(COMPACT_DATE)]
         if self.wish is not None and self.wish.startswith("date:"):
             return [DateReading(self.wish.removeprefix("date:"))]
         suitable = [one for one in numbers if any(one.read(sample).is_bad.mean() <= 0.5 for sample in samples)]
-        return suitable or dates
+        if self.wish == "number" or (suitable and self.wish != "date"):
+            return numbers if self.wish == "number" else suitable
+        dates = list(dict.fromkeys(reading for sample in samples for reading in find_date_formats(sample)))
+        return [*dates, DateReading(COMPACT_DATE)] if self.wish == "date" else dates
 
     def _add_whole(self, numbers: NDArray[Any], is_whole: bool) -> None:
         self.is_whole = self.is_whole and is_whole
@@ -236,6 +250,10 @@ class Evidence:
             self.is_counted = False
             self.counts = Counter()
             self.n_distinct = self.most_distinct  # does not depend on the size of blocks
+
+
+def _all_match(text: Any, pattern: str) -> bool:
+    return bool(compute().all(compute().match_substring_regex(text, pattern)).as_py())
 
 
 def gather_numbers(source: Source) -> dict[Any, Evidence]:

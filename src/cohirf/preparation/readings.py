@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from typing import Any, NamedTuple, Protocol
 
@@ -35,6 +37,12 @@ DAYS = (
 CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
 DATE_FORMATS = (*DAYS, *(f"{day}{gap}{clock}" for day, gap, clock in product(DAYS, " T", CLOCKS)), *CLOCKS)
 COMPACT_DATE = "%Y%m%d"  # a number, unless the user says that it is a date
+FIRST_CELLS = 20
+FIELDS = {
+    "Y": r"\d{4}",
+    "b": "[A-Za-z]+",
+    "p": "[AaPp][Mm]",
+}  # patterns of parts of dates; others have one or two digits
 YEAR_1000 = -30_610_224_000  # seconds: earlier years are years of two digits that were read as four
 
 
@@ -74,7 +82,8 @@ class NumberReading:
             return Cells(_floats(text.cast("double")), np.zeros(len(text), dtype=bool))
         if self.unit:
             text = pc.utf8_trim_whitespace(pc.replace_substring(text, self.unit, "", max_replacements=1))
-        text = pc.replace_substring(text, MINUS, "-")
+        if pc.any(pc.match_substring(text, MINUS)).as_py():
+            text = pc.replace_substring(text, MINUS, "-")
         is_good = pc.match_substring_regex(text, self._pattern)
         if not _all(is_good):
             is_good = _either(is_good, pc.is_null(text))
@@ -154,8 +163,15 @@ def _unit_of(cell: str) -> str:
 
 def find_date_formats(sample: Any) -> list[DateReading]:
     """Return the formats that read at least half of some clean text without missing cells."""
-    readings = [DateReading(form) for form in DATE_FORMATS]
+    first = sample[:FIRST_CELLS].to_pylist()  # few cells show that most of the formats are wrong
+    readings = [DateReading(form) for form in DATE_FORMATS if any(_shape(form).match(cell) for cell in first)]
     return [reading for reading in readings if reading.read(sample).is_bad.mean() <= 0.5]
+
+
+@cache
+def _shape(form: str) -> re.Pattern[str]:
+    """Return a pattern that matches the beginning of all text in a format of strptime."""
+    return re.compile(re.sub(r"%(.)", lambda found: FIELDS.get(found[1], r"\d{1,2}"), form.replace(".", r"\.")))
 
 
 def _array(values: Iterable[str]) -> Any:
