@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
 from cohirf import CoHiRF
-from cohirf.plotting import plot_dendrogram, plot_exemplars, plot_icicle, plot_levels, plot_map
+from cohirf.plotting import plot_dendrogram, plot_exemplars, plot_heatmap, plot_icicle, plot_levels, plot_map
 
 # %%
 # The fit
@@ -73,13 +73,24 @@ plot_levels(model)
 plt.show()
 
 # %%
-# Scatter plots
-# -------------
+# A map of the rows
+# -----------------
 #
-# Sixty-four features are too many to draw. The plot shows the first two principal components, as the axis labels say.
+# Sixty-four features are too many to draw. The map shows the first two principal components, as the axis labels say.
 # They explain less than a third of the variance, so clusters that overlap here may be separate.
 
 plot_map(model, X)
+plt.show()
+
+# %%
+# What sets clusters apart
+# ------------------------
+#
+# A row for each cluster, and a column for each pixel in which clusters differ most: orange where the pixel is darker
+# than in all other images, and blue where it is lighter. Similar clusters are neighbours. The names of the clusters are
+# made from these differences.
+
+plot_heatmap(model, X, feature_names=[f"pixel {i // 8}:{i % 8}" for i in range(64)])
 plt.show()
 
 # %%

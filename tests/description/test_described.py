@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF, open_source
-from cohirf.description import describe_clusters, draw_described_rows, find_badly_fitting
+from cohirf.description import describe_clusters, draw_described_rows, find_badly_fitting, name_tree, write_tree
 
 
 @pytest.fixture(scope="module")
@@ -116,3 +116,26 @@ def test_rows_between_clusters_and_far_from_all_are_found():
 def test_a_cloud_that_is_cut_has_many_rows_between_clusters():
     X = np.random.default_rng(0).normal(size=(1000, 10))
     assert find_badly_fitting(CoHiRF(n_clusters=4, random_state=0).fit(X)).share_between > 0.5
+
+
+def test_only_the_largest_of_many_clusters_are_named(monkeypatch):
+    monkeypatch.setattr("cohirf.description.described.MAX_DESCRIBED", 5)
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    model = CoHiRF(n_clusters=20, random_state=0).fit(X)
+    description = describe_clusters(model, X)
+    assert len(description.clusters) == 5
+    table = description.to_frame()
+    assert len(table) == 20
+    assert table["name"].str.startswith("cluster ").sum() == 15
+    largest = table["size"].nlargest(5).min()
+    assert (table.loc[~table["name"].str.startswith("cluster "), "size"] >= largest).all()
+
+
+def test_as_many_clusters_as_rows_are_described():
+    X = np.random.default_rng(0).normal(size=(1500, 3))
+    with pytest.warns(ConvergenceWarning, match="Nothing fused"):
+        model = CoHiRF(DBSCAN(eps=1e-9, min_samples=1)).fit(X)
+    description = describe_clusters(model, X)
+    assert (len(description.sizes), len(description.clusters)) == (1500, 1000)
+    assert description.badly_fitting.n_compared == 1500
+    assert len(write_tree(name_tree(model))) <= 2 * 30

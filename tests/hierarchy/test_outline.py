@@ -23,9 +23,8 @@ def leaves_of(outline):
 def test_leaves_are_the_final_clusters_and_sizes_add_up(model):
     outline = make_outline(model.hierarchy_, model.labels_)
     sizes = np.bincount(model.labels_)
-    assert sorted((leaf.finals, leaf.size) for leaf in leaves_of(outline)) == [
-        ((cluster,), size) for cluster, size in enumerate(sizes.tolist())
-    ]
+    assert sorted((leaf.cluster, leaf.size) for leaf in leaves_of(outline)) == list(enumerate(sizes.tolist()))
+    assert outline.root.n_clusters == 6
     for node in outline.root.walk():
         assert node.size == (sum(child.size for child in node.children) or node.size)
         assert all(child.height <= node.height for child in node.children)
@@ -41,7 +40,9 @@ def test_any_cut_of_the_tree_has_an_outline(model, n_leaves):
     for leaf in leaves:
         inside = np.isin(labels, leaf.groups)
         assert leaf.size == inside.sum()
-        assert leaf.finals == tuple(np.unique(model.labels_[inside]).tolist())
+        finals = np.unique(model.labels_[inside]).tolist()
+        assert leaf.n_clusters == len(finals)
+        assert leaf.cluster == (finals[0] if len(finals) == 1 else None)
 
 
 def test_a_condensed_hierarchy_counts_rows(model):
@@ -69,4 +70,4 @@ def test_nodes_are_said_in_words(model):
     root = make_outline(model.hierarchy_, model.labels_).root
     assert say_node(root) == "6 clusters, 300 rows"
     leaf = next(node for node in root.walk() if not node.children)
-    assert say_node(leaf) == f"cluster {leaf.finals[0]}, {leaf.size} rows"
+    assert say_node(leaf) == f"cluster {leaf.cluster}, {leaf.size} rows"

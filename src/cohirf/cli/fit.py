@@ -82,7 +82,7 @@ def _describe(fitted: CoHiRF, document: dict[str, Any], *, says_verdict: bool) -
     if diagnosis is not None:
         verdict = {"recommendation": diagnosis.recommendation, "line": in_words_of_options(diagnosis.line)}
     return {
-        "names": [description.clusters[number].name for number in document["numbers"]],
+        "names": [description.name(number) for number in document["numbers"]],
         "headline": in_words_of_options(str(make_headline(description, diagnosis))),
         "verdict": verdict,
     }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import BLOCK_ROWS, count_with_noise, row_blocks
+from cohirf.algorithm.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
 from cohirf.description.cluster_names import name_clusters
 from cohirf.description.rows import BadlyFitting, find_badly_fitting
 from cohirf.description.sampling import names_of, sample_table
@@ -19,6 +19,7 @@ from cohirf.description.traits import Trait, find_traits
 from cohirf.diagnosis.reading import name_features
 from cohirf.hierarchy.export import to_frame
 
+MAX_DESCRIBED = 1000  # clusters that have a name: the largest
 NOISE = "noise"
 N_SHOWN = 3  # traits in the table
 
@@ -66,7 +67,11 @@ class Description:
     model : CoHiRF
         The model.
     clusters : list of ClusterDescription
-        The clusters, by label.
+        The clusters, by label; of more than 1,000 clusters, the largest.
+    sizes : array of int, shape (n_clusters,)
+        Number of rows of each cluster.
+    stability : array of float, shape (n_clusters,)
+        Mean stability of each cluster.
     n_rows, n_noise : int
         Number of rows of the data, and of noise rows.
     n_sampled : int
@@ -75,6 +80,8 @@ class Description:
 
     model: Any
     clusters: list[ClusterDescription]
+    sizes: IntArray
+    stability: NDArray[np.float64]
     n_rows: int
     n_noise: int
     n_sampled: int
@@ -84,17 +91,26 @@ class Description:
         """The least typical rows of each cluster, and the rows between two clusters."""
         return find_badly_fitting(self.model)
 
+    def name(self, label: int) -> str:
+        """Return the name of a cluster: its number, if it is not among those that are described."""
+        return self._names.get(label, f"cluster {label}")
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        return {cluster.label: cluster.name for cluster in self.clusters}
+
     def to_frame(self) -> Any:
         """Return a pandas table with one row for each cluster; a last row for noise, if there is any."""
-        described = self.clusters
-        columns: dict[str, Any] = {
-            "cluster": [cluster.label for cluster in described],
-            "name": [cluster.name for cluster in described],
-            "size": [cluster.size for cluster in described],
-            "share": [cluster.share for cluster in described],
-            "stability": [cluster.stability for cluster in described],
-            "exemplar": [cluster.exemplar for cluster in described],
-            "features": ["; ".join(trait.values for trait in cluster.traits[:N_SHOWN]) for cluster in described],
+        labels = range(len(self.sizes))
+        traits = {cluster.label: cluster.traits[:N_SHOWN] for cluster in self.clusters}
+        columns: dict[str, list[Any]] = {
+            "cluster": list(labels),
+            "name": [self.name(label) for label in labels],
+            "size": self.sizes.tolist(),
+            "share": (self.sizes / self.n_rows).tolist(),
+            "stability": self.stability.tolist(),
+            "exemplar": self.model.exemplar_indices_.tolist(),
+            "features": ["; ".join(trait.values for trait in traits.get(label, ())) for label in labels],
         }
         if self.n_noise:
             noise = [-1, NOISE, self.n_noise, self.n_noise / self.n_rows, np.nan, None, ""]
@@ -121,7 +137,7 @@ def describe_clusters(model: Any, X: Any = None, feature_names: Sequence[str] | 
     Returns
     -------
     description : Description
-        The clusters, and the rows that fit them badly.
+        The clusters, and the rows that fit them badly. Of more than 1,000 clusters, the largest are described.
 
     Examples
     --------
@@ -139,26 +155,27 @@ def describe_clusters(model: Any, X: Any = None, feature_names: Sequence[str] | 
     petal length (cm) 1.46 (others 4.91)
     """
     counts = count_with_noise(model.labels_, model.n_clusters_)
-    sample = sample_table(model, X, feature_names)
-    clusters = np.arange(model.n_clusters_)
-    traits = find_traits(sample.table, sample.labels, clusters, sample.weights)
-    names = name_clusters(traits)
-    stability, exemplars = _mean_stability(model), _read_exemplars(model, X, feature_names)
-    n_rows = int(counts.sum())
+    n_rows, sizes, stability = int(counts.sum()), counts[1:], _mean_stability(model)
+    chosen = np.sort(np.argsort(-sizes, kind="stable")[:MAX_DESCRIBED])
+    sample = sample_table(model, X, feature_names, chosen)
+    traits = find_traits(sample.table, sample.labels, chosen, sample.weights)
+    parts = zip(
+        chosen.tolist(), name_clusters(traits), _read_exemplars(model, X, feature_names, chosen), traits, strict=True
+    )
     described = [
         ClusterDescription(
             label=cluster,
-            name=names[cluster],
-            size=int(counts[cluster + 1]),
-            share=float(counts[cluster + 1] / n_rows),
+            name=name,
+            size=int(sizes[cluster]),
+            share=float(sizes[cluster] / n_rows),
             stability=float(stability[cluster]),
             exemplar=int(model.exemplar_indices_[cluster]),
-            exemplar_values=exemplars[cluster],
-            traits=traits[cluster],
+            exemplar_values=values,
+            traits=of_cluster,
         )
-        for cluster in clusters.tolist()
+        for cluster, name, values, of_cluster in parts
     ]
-    return Description(model, described, n_rows, int(counts[0]), len(sample.table.rows))
+    return Description(model, described, sizes, stability, n_rows, int(counts[0]), len(sample.table.rows))
 
 
 def _mean_stability(model: Any) -> NDArray[np.float64]:
@@ -172,9 +189,10 @@ def _mean_stability(model: Any) -> NDArray[np.float64]:
     return np.where(known > 0, totals / np.maximum(known, 1), np.nan)
 
 
-def _read_exemplars(model: Any, X: Any, feature_names: Sequence[str] | None) -> list[dict[str, Any]]:
-    """Return the values of the exemplar of each cluster."""
+def _read_exemplars(
+    model: Any, X: Any, feature_names: Sequence[str] | None, clusters: IntArray
+) -> list[dict[str, Any]]:
+    """Return the values of the exemplar of each of some clusters."""
     if X is None:
-        names = name_features(model, None, feature_names)
-        return read_cells(model.exemplars_, np.arange(model.n_clusters_), names)
-    return read_cells(X, model.exemplar_indices_, names_of(model, X, feature_names))
+        return read_cells(model.exemplars_, clusters, name_features(model, None, feature_names))
+    return read_cells(X, model.exemplar_indices_[clusters], names_of(model, X, feature_names))

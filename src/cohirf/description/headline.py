@@ -70,12 +70,12 @@ def make_headline(description: Description, diagnosis: Diagnosis | None) -> Head
     >>> print(headline.separation)
     They are clearly apart: 2% of the rows are between two clusters.
     """
-    if not description.clusters:
+    if len(description.sizes) == 0:
         remedy = f"To find some, {ways_to_less_noise(description.model)}."
         return Headline(say_count(description), "", "", remedy, "poor")
     trust, tone = ("", "unknown") if diagnosis is None else say_trust(diagnosis)
     separation = ""
-    if len(description.clusters) > 1 and tone != "poor":
+    if len(description.sizes) > 1 and tone != "poor":
         share = description.badly_fitting.share_between
         separation = say_separation(share)
         tone = "fair" if tone == "good" and share > TOUCHING else tone
@@ -84,7 +84,7 @@ def make_headline(description: Description, diagnosis: Diagnosis | None) -> Head
 
 def say_count(description: Description) -> str:
     """Return how many clusters there are, and how much noise."""
-    n_clusters, n_rows = len(description.clusters), description.n_rows
+    n_clusters, n_rows = len(description.sizes), description.n_rows
     if n_clusters == 0:
         return f"No clusters: all {n_rows:,} rows are noise."
     text = f"{n_clusters:,} cluster{'' if n_clusters == 1 else 's'} in {n_rows:,} rows"
@@ -94,13 +94,13 @@ def say_count(description: Description) -> str:
 
 def say_sizes(description: Description) -> str:
     """Return how large the clusters are."""
-    clusters = sorted(description.clusters, key=lambda cluster: -cluster.size)
-    if len(clusters) < 2:
+    if len(description.sizes) < 2:
         return ""
-    if clusters[0].size == clusters[-1].size:
-        return f"Each has {_rows(clusters[0].size)} ({percent(clusters[0].share)})."
-    text = f"The largest has {_rows(clusters[0].size)} ({percent(clusters[0].share)})"
-    return f"{text}, the smallest {clusters[-1].size:,} ({percent(clusters[-1].share)})."
+    largest, smallest = int(description.sizes.max()), int(description.sizes.min())
+    shares = [percent(size / description.n_rows) for size in (largest, smallest)]
+    if largest == smallest:
+        return f"Each has {_rows(largest)} ({shares[0]})."
+    return f"The largest has {_rows(largest)} ({shares[0]}), the smallest {smallest:,} ({shares[1]})."
 
 
 def say_separation(share: float) -> str:

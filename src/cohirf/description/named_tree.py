@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from cohirf.algorithm.grouping import IntArray
 from cohirf.description.cluster_names import name_clusters
 from cohirf.description.described import describe_clusters
 from cohirf.description.headline import percent
-from cohirf.description.sampling import Sample, sample_table
-from cohirf.description.traits import find_traits
+from cohirf.description.sampling import sample_table
+from cohirf.description.traits import find_traits_of_unions
 from cohirf.hierarchy.html import draw_tree
 from cohirf.hierarchy.outline import Node, Outline, make_outline
 
@@ -58,25 +55,23 @@ def name_tree(model: Any, n_leaves: int | None = None) -> NamedTree | None:
     outline = make_outline(model.hierarchy_, model.labels_, n_leaves)
     if outline is None:
         return None
-    finals = [cluster.name for cluster in describe_clusters(model).clusters]
+    described = describe_clusters(model)
     sample = sample_table(model)
     groups = outline.labels[sample.table.rows]
-    names = {}
-    for node in outline.root.walk():
-        is_cluster = len(node.finals) == 1 and not _is_part(node, outline.root)
-        names[node.groups] = finals[node.finals[0]] if is_cluster else _name_branch(sample, groups, node)
+    branches = [node for node in outline.root.walk() if node.cluster is None or _is_part(node, outline.root)]
+    traits = find_traits_of_unions(sample.table, groups, [node.groups for node in branches], sample.weights)
+    names = {node.groups: described.name(node.cluster) for node in outline.root.walk() if node.cluster is not None}
+    names |= {
+        node.groups: name_clusters([of_branch[:N_TRAITS]])[0] for node, of_branch in zip(branches, traits, strict=True)
+    }
     return NamedTree(outline, names)
 
 
 def _is_part(node: Node, root: Node) -> bool:
     """Return whether a node is a part of a final cluster, and not the whole."""
-    return any(other.finals == node.finals and other.size > node.size for other in root.walk())
-
-
-def _name_branch(sample: Sample, groups: IntArray, node: Node) -> str:
-    inside = np.isin(groups, node.groups).astype(np.int64)
-    (traits,) = find_traits(sample.table, inside, np.array([1]), sample.weights)
-    return name_clusters([traits[:N_TRAITS]])[0]
+    return node.cluster is not None and any(
+        other.cluster == node.cluster and other.size > node.size for other in root.walk()
+    )
 
 
 def write_tree(tree: NamedTree, width: int = 100, *, drawn: bool = True) -> list[str]:
@@ -147,12 +142,11 @@ def draw_model(model: Any) -> str:
 
 def _say_node(tree: NamedTree, node: Node, total: int) -> str:
     count = _count(node.size, total)
-    is_part = _is_part(node, tree.outline.root)
-    if len(node.finals) == 1:
-        of = "part of cluster" if is_part else "cluster"
-        return f"{of} {node.finals[0]}, {count}: {tree.name(node)}"
-    if not node.children and len(node.finals) > 1:
-        return f"{len(node.finals):,} clusters, {count}: {tree.name(node)}"
+    if node.cluster is not None:
+        of = "part of cluster" if _is_part(node, tree.outline.root) else "cluster"
+        return f"{of} {node.cluster}, {count}: {tree.name(node)}"
+    if not node.children and node.n_clusters > 1:
+        return f"{node.n_clusters:,} clusters, {count}: {tree.name(node)}"
     return f"{count}: {tree.name(node)}"
 
 

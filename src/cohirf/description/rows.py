@@ -117,14 +117,15 @@ def find_badly_fitting(model: Any, n_loose: int = 3, n_border: int = 50) -> Badl
         return BadlyFitting([], [], 0.0, 0)
     own = labels[clustered].astype(np.int64)
     rows = model._landmark_rows[clustered]
-    nearest = _distances_to_clusters(model._landmarks.points[clustered], own, model.n_clusters_)
-    other, closeness = _find_others(own, nearest)
+    present, place = np.unique(own, return_inverse=True)
+    nearest = _distances_to_clusters(model._landmarks.points[clustered], place, len(present))
+    other, closeness = _find_others(place, nearest)
     between = np.flatnonzero((closeness >= CLOSE) & np.isfinite(closeness))
     return BadlyFitting(
-        loose=_find_loose(rows, own, nearest, n_loose),
+        loose=_find_loose(rows, own, nearest[np.arange(len(place)), place], n_loose),
         border=[
-            BorderRow(int(rows[place]), int(own[place]), int(other[place]), float(closeness[place]))
-            for place in between[np.argsort(-closeness[between], kind="stable")[:n_border]].tolist()
+            BorderRow(int(rows[at]), int(own[at]), int(present[other[at]]), float(closeness[at]))
+            for at in between[np.argsort(-closeness[between], kind="stable")[:n_border]].tolist()
         ],
         share_between=_share(model, own, between),
         n_compared=len(rows),
@@ -149,8 +150,8 @@ def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> Fl
     return found
 
 
-def _find_loose(rows: IntArray, labels: IntArray, nearest: Floats, n_loose: int) -> list[LooseRow]:
-    distance = nearest[np.arange(len(labels)), labels]
+def _find_loose(rows: IntArray, labels: IntArray, distance: Floats, n_loose: int) -> list[LooseRow]:
+    """Return the rows that are farthest from their own cluster, given their distance to it."""
     found = []
     for cluster in np.unique(labels[~np.isnan(distance)]).tolist():
         members = np.flatnonzero((labels == cluster) & ~np.isnan(distance))

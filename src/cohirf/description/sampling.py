@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import IntArray, count_with_noise
+from cohirf.algorithm.grouping import IntArray, count_with_noise, rows_by_label
 from cohirf.description.table import Table, count_table_rows, read_table
 from cohirf.diagnosis.reading import name_features
 from cohirf.diagnosis.sample import SEED
 
 MAX_ROWS, MAX_CELLS = 20_000, 5_000_000
+LEAST_ROWS = 500  # that are drawn even if they have more cells
 FEWEST_ROWS = 30  # of each cluster, if it has so many
 
 
@@ -37,32 +38,37 @@ class Sample:
     weights: NDArray[np.float64]
 
 
-def draw_described_rows(model: Any, n_columns: int) -> IntArray:
-    """Return sorted row numbers: all rows, or a random sample with at least 30 rows of each cluster."""
-    n_rows = len(model.labels_)
-    n_drawn = min(MAX_ROWS, max(FEWEST_ROWS, MAX_CELLS // max(n_columns, 1)))
-    if n_rows <= n_drawn:
-        return np.arange(n_rows)
-    rng = np.random.default_rng(SEED)
-    drawn = rng.choice(n_rows, n_drawn, replace=False)
+def draw_described_rows(model: Any, n_columns: int, clusters: IntArray | None = None) -> IntArray:
+    """Return sorted row numbers: all rows, or a random sample with at least 30 rows of each of some clusters."""
+    drawn = _draw(len(model.labels_), n_columns, np.random.default_rng(SEED))
+    if len(drawn) == len(model.labels_):
+        return drawn
+    clusters = np.arange(model.n_clusters_) if clusters is None else clusters
     present = count_with_noise(model.labels_[drawn], model.n_clusters_)[1:]
-    rare = np.flatnonzero(present < FEWEST_ROWS)
-    stored = model._landmarks.labels
-    extra = [model._landmark_rows[np.flatnonzero(stored == cluster)[:FEWEST_ROWS]] for cluster in rare.tolist()]
+    rare = clusters[present[clusters] < FEWEST_ROWS]
+    starts, stored = rows_by_label(model._landmarks.labels + 1, model.n_clusters_ + 1)
+    extra = [model._landmark_rows[stored[starts[k + 1] : starts[k + 2]][:FEWEST_ROWS]] for k in rare.tolist()]
     return np.unique(np.concatenate([drawn, *extra]))
 
 
-def sample_table(model: Any, X: Any = None, feature_names: Sequence[str] | None = None) -> Sample:
-    """Read the rows of ``X`` that clusters are described by, or the rows that the model stores."""
+def sample_table(
+    model: Any, X: Any = None, feature_names: Sequence[str] | None = None, clusters: IntArray | None = None
+) -> Sample:
+    """Read the rows of ``X`` that clusters are described by, or the rows that the model stores.
+
+    The sample has at least 30 rows of each of ``clusters``, if they have so many; by default, of all clusters.
+    """
     if X is None:
         names = name_features(model, None, feature_names)
         if model.relevant_features_ is not None:
             names = [names[feature] for feature in model.relevant_features_.tolist()]
-        stored = read_table(model._landmarks.points, np.arange(len(model._landmark_rows)), names)
-        table, labels = replace(stored, rows=model._landmark_rows), model._landmarks.labels
+        some = _draw(len(model._landmark_rows), len(names), np.random.default_rng(SEED))
+        stored = read_table(model._landmarks.points, some, names)
+        table, labels = replace(stored, rows=model._landmark_rows[some]), model._landmarks.labels[some]
     else:
         _check_rows(model, X)
-        rows = draw_described_rows(model, X.shape[1] if hasattr(X, "shape") else model.n_features_in_)
+        n_columns = X.shape[1] if hasattr(X, "shape") else model.n_features_in_
+        rows = draw_described_rows(model, n_columns, clusters)
         table, labels = read_table(X, rows, names_of(model, X, feature_names)), model.labels_[rows]
     counts = count_with_noise(model.labels_, model.n_clusters_)
     sampled = count_with_noise(labels, model.n_clusters_)
@@ -76,6 +82,12 @@ def _check_rows(model: Any, X: Any) -> None:
             f"X has {n_rows:,} rows, but the model was fitted on {len(model.labels_):,}: pass the data of the fit, or "
             f"the table that it was made from."
         )
+
+
+def _draw(n_rows: int, n_columns: int, rng: np.random.Generator) -> IntArray:
+    """Return all row numbers, or sorted random ones of about ``MAX_CELLS`` cells."""
+    n_drawn = min(MAX_ROWS, max(LEAST_ROWS, MAX_CELLS // max(n_columns, 1)))
+    return np.arange(n_rows) if n_rows <= n_drawn else np.sort(rng.choice(n_rows, n_drawn, replace=False))
 
 
 def names_of(model: Any, X: Any, given: Sequence[str] | None) -> list[str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +16,7 @@ from cohirf.diagnosis.effects import Effects, Spread, measure_effects, measure_s
 
 BLOCK_CELLS = 2**21  # clusters times features that are compared at a time
 N_TRAITS = 8  # of each cluster
+EMPTY = 1e-9  # share of the rows below which nothing is left outside of a union
 LACK = 0.7  # the level that a cluster has says more about it than the levels that it lacks
 # A cluster in the middle of a feature differs from others by its narrowness, not by its mean. It is in the middle if
 # its mean is this many standard deviations away from the lowest and the highest value.
@@ -116,6 +118,47 @@ def find_traits(
         effects = measure_effects(table.values, spread, labels, some, weights)
         is_middle = _find_middle(table, spread, effects)
         found += [_traits_of(table.features, effects, is_middle, place) for place in range(len(some))]
+    return found
+
+
+def find_traits_of_unions(
+    table: Table, labels: IntArray, unions: Sequence[Sequence[int]], weights: NDArray[np.float64]
+) -> list[list[Trait]]:
+    """Return the traits of unions of clusters, such as the branches of a tree, from one pass over the rows.
+
+    Parameters
+    ----------
+    table : Table
+        A sample of rows.
+    labels : array of int
+        Cluster of each row of the sample; -1 for noise.
+    unions : sequence of sequence of int
+        The clusters of each union.
+    weights : array of float
+        How many rows of the data each row of the sample stands for.
+
+    Returns
+    -------
+    traits : list of list of Trait
+        At most 8 for each union. None of them is in the middle of a feature.
+    """
+    if table.values.shape[1] == 0 or len(table.rows) == 0:
+        return [[] for _ in unions]
+    spread = measure_spread(table.values, weights)
+    n_labels = int(labels.max(initial=-1)) + 1
+    parts = measure_effects(table.values, spread, labels, np.arange(n_labels), weights)
+    mass = np.bincount(labels[labels >= 0], weights=weights[labels >= 0], minlength=n_labels)
+    nothing = np.zeros((1, table.values.shape[1]))
+    found = []
+    for union in unions:
+        some = np.asarray(union, dtype=np.int64)
+        inside, outside = mass[some].sum(), weights.sum() - mass[some].sum()
+        sums = mass[some] @ parts.mean[some]
+        mean, elsewhere = sums / max(inside, 1e-300), (spread.total - sums) / max(outside, 1e-300)
+        comparable = (spread.deviation > 0) & (inside > 0) & (outside > EMPTY * weights.sum())
+        effect = np.where(comparable, mean - elsewhere, 0) / np.where(spread.deviation > 0, spread.deviation, 1)
+        effects = Effects(np.array([0]), mean[None], elsewhere[None], effect[None], nothing)
+        found.append(_traits_of(table.features, effects, nothing.astype(bool), 0))
     return found
 
 

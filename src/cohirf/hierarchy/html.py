@@ -41,7 +41,7 @@ def draw_tree(outline: Outline, title: str, say: Callable[[Node], str]) -> str:
     _add_branches(outline.root, outline.root.height or 1.0, place, lines)
     discs = [
         f"<circle cx='{TREE}' cy='{place[leaf.groups]:.1f}' r='{_radius(leaf.size, outline.root.size):.1f}' "
-        f"fill='{BLUE if len(leaf.finals) == 1 else ORANGE}'/>"
+        f"fill='{BLUE if leaf.cluster is not None else ORANGE}'/>"
         f"<text x='{TREE + 16}' y='{place[leaf.groups]:.1f}' dominant-baseline='central'>{escape(text)}</text>"
         for leaf, text in zip(leaves, texts, strict=True)
     ]

@@ -30,8 +30,10 @@ class Node:
         Height of the merge that made it; 0 for a leaf of the outline.
     groups : tuple of int
         Its leaves in the outline, as labels of the cut that the outline was made from.
-    finals : tuple of int
-        The final clusters that it has rows of; none if these are all too small to be final.
+    n_clusters : int
+        Number of final clusters that it has rows of; 0 if these are all too small to be final.
+    cluster : int or None
+        The final cluster, if it has rows of a single one.
     children : tuple of Node
         The two clusters that merged, the larger one first; empty for a leaf of the outline.
     """
@@ -39,7 +41,8 @@ class Node:
     size: int
     height: float
     groups: tuple[int, ...]
-    finals: tuple[int, ...]
+    n_clusters: int
+    cluster: int | None
     children: tuple[Node, ...] = ()
 
     def walk(self) -> Iterator[Node]:
@@ -93,8 +96,8 @@ def make_outline(hierarchy: FusionHierarchy, final: IntArray, n_leaves: int | No
     >>> X = np.array([[0.0], [0.1], [1.0], [9.0], [9.1]])
     >>> model = CoHiRF(n_clusters=3, random_state=0).fit(X)
     >>> root = make_outline(model.hierarchy_, model.labels_).root
-    >>> root.size, [(child.size, child.finals) for child in root.children]
-    (5, [(3, (0, 1)), (2, (2,))])
+    >>> root.size, [(child.size, child.n_clusters, child.cluster) for child in root.children]
+    (5, [(3, 2, None), (2, 1, 2)])
     """
     tree = hierarchy.tree
     if tree is None or tree.n_leaves == 0:
@@ -106,9 +109,11 @@ def make_outline(hierarchy: FusionHierarchy, final: IntArray, n_leaves: int | No
     n_below = tree.n_leaves - n_groups
     number = last_clusters(tree.linkage[:n_below], tree.n_leaves)
     leaf_of = tree.medoids if hierarchy.rows is None else np.searchsorted(hierarchy.rows, tree.medoids)
-    inside = _finals_of_groups(labels, final, n_groups)
+    n_inside, first = _count_finals(labels, final, n_groups)
     nodes = {
-        int(node): Node(int(sizes[group]), 0.0, (int(group),), inside[group])
+        node: Node(
+            int(sizes[group]), 0.0, (group,), int(n_inside[group]), int(first[group]) if n_inside[group] == 1 else None
+        )
         for node, group in zip(number.tolist(), labels[leaf_of].tolist(), strict=True)
     }
     for merge, (left, right, height, _) in enumerate(tree.linkage[n_below:].tolist(), tree.n_leaves + n_below):
@@ -120,9 +125,9 @@ def make_outline(hierarchy: FusionHierarchy, final: IntArray, n_leaves: int | No
 def say_node(node: Node) -> str:
     """Return the clusters of a node and its size, in words."""
     size = f"{node.size:,} row{'' if node.size == 1 else 's'}"
-    if not node.finals:
+    if node.n_clusters == 0:
         return size
-    return f"cluster {node.finals[0]}, {size}" if len(node.finals) == 1 else f"{len(node.finals):,} clusters, {size}"
+    return f"{node.n_clusters:,} clusters, {size}" if node.cluster is None else f"cluster {node.cluster}, {size}"
 
 
 def final_labels(hierarchy: FusionHierarchy) -> IntArray:
@@ -139,9 +144,14 @@ def final_labels(hierarchy: FusionHierarchy) -> IntArray:
 
 
 def _join(left: Node, right: Node, height: float) -> Node:
+    """Return the node of two that merge: parts of one final cluster, or of different ones."""
     children = (left, right) if left.size >= right.size else (right, left)
-    finals = tuple(sorted({*left.finals, *right.finals}))
-    return Node(left.size + right.size, height, (*left.groups, *right.groups), finals, children)
+    n_clusters, cluster = left.n_clusters + right.n_clusters, None
+    if left.cluster is not None and left.cluster == right.cluster:
+        n_clusters, cluster = 1, left.cluster
+    elif n_clusters == 1:  # the other one is too small to be final
+        cluster = right.cluster if left.cluster is None else left.cluster
+    return Node(left.size + right.size, height, (*left.groups, *right.groups), n_clusters, cluster, children)
 
 
 def _sizes(labels: IntArray, row_sizes: IntArray | None, n_groups: int) -> IntArray:
@@ -154,12 +164,13 @@ def _total(chosen: NDArray[np.bool_], row_sizes: IntArray | None) -> int:
     return int(chosen.sum() if row_sizes is None else row_sizes[chosen].sum())
 
 
-def _finals_of_groups(labels: IntArray, final: IntArray, n_groups: int) -> list[tuple[int, ...]]:
-    """Return the final clusters of which each group has rows."""
+def _count_finals(labels: IntArray, final: IntArray, n_groups: int) -> tuple[IntArray, IntArray]:
+    """Return the number of final clusters of which each group has rows, and the first of these."""
     n_final = int(final.max(initial=-1)) + 1
     both = (labels >= 0) & (final >= 0)
     pairs = np.unique(labels[both].astype(np.int64) * max(n_final, 1) + final[both])
-    found: list[list[int]] = [[] for _ in range(n_groups)]
-    for pair in pairs.tolist():
-        found[pair // max(n_final, 1)].append(pair % max(n_final, 1))
-    return [tuple(of_group) for of_group in found]
+    groups = pairs // max(n_final, 1)
+    first = np.full(n_groups, -1)
+    present, place = np.unique(groups, return_index=True)
+    first[present] = pairs[place] % max(n_final, 1)
+    return np.bincount(groups, minlength=n_groups), first

@@ -85,14 +85,16 @@ def plot_heatmap(
     """
     fitted = check_model(model)
     require_labels_here(fitted)
-    described = describe_clusters(fitted, X, feature_names).clusters
-    largest = largest_clusters(np.array([cluster.size for cluster in described], dtype=np.int64), max_clusters)
-    sample = sample_table(fitted, X, feature_names)
+    described = describe_clusters(fitted, X, feature_names)
+    largest = largest_clusters(described.sizes, max_clusters)
+    sample = sample_table(fitted, X, feature_names, largest)
     heatmap = arrange_heatmap(sample.table, sample.labels, largest, max_features, sample.weights)
     if not heatmap.features:
         raise ValueError("The clusters do not differ in any feature: there is nothing to plot.")
-    shown = [described[cluster] for cluster in heatmap.clusters.tolist()]
-    texts = [f"{cluster.label}  {_cut(cluster.name)}  {cluster.share:.0%}" for cluster in shown]
+    texts = [
+        f"{cluster}  {_cut(described.name(cluster))}  {described.sizes[cluster] / described.n_rows:.0%}"
+        for cluster in heatmap.clusters.tolist()
+    ]
     columns = [_say_feature(feature) for feature in heatmap.features]
     ax = make_axes(
         ax,
@@ -101,9 +103,9 @@ def plot_heatmap(
     )
     _draw(ax, heatmap)
     _label(ax, heatmap, texts, columns)
-    hidden = len(described) - len(texts)
-    if hidden:
-        ax.set_title(f"the {len(texts)} largest of {len(described):,} clusters", loc="left", fontsize=FONT, color=FAINT)
+    n_clusters = len(described.sizes)
+    if n_clusters > len(texts):
+        ax.set_title(f"the {len(texts)} largest of {n_clusters:,} clusters", loc="left", fontsize=FONT, color=FAINT)
     return ax
 
 
