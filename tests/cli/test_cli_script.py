@@ -45,7 +45,7 @@ def usps(data_home):
 
 FITS = {
     "iris": ("iris.csv", "--id-column", "id", "--label-column", "species"),
-    "flats": ("flats.csv", "--drop", "flat", "--categorical", "onehot", "--impute", "median", "--estimator", "kmeans",
+    "flats": ("flats.csv", "--drop", "flat", "--as", "heating=category", "--impute", "mean", "--estimator", "kmeans",
               "--param", "n_clusters=4", "--scale", "standard", "--views", "3", "--seed", "7"),
     "usps": ("usps.parquet", "--label-column", "label", "--estimator", "kmeans", "--param", "n_clusters=10",
              "--max-features", "0.5", "--batch-size", "200"),

@@ -15,7 +15,7 @@ from cohirf.report import sample as sampling
 from cohirf.report.clusters import MAX_LISTED, list_clusters, most_central
 from cohirf.report.columns import Columns
 from cohirf.report.cuts import colour_clusters, find_cuts
-from cohirf.report.images import make_images
+from cohirf.report.pictures import Pictures
 from cohirf.report.sample import draw_sample
 from cohirf.report.study import check_study
 
@@ -30,7 +30,8 @@ def test_the_most_central_row_is_nearest_to_the_mean():
 def list_all(model, X, image_shape=None, **about):
     study, cuts = check_study(model, X, None, None, **about), find_cuts(model)
     sample = draw_sample(study, 100)
-    return cuts, list_clusters(study, sample, Columns(sample), cuts, colour_clusters(cuts), image_shape)
+    pictures = None if image_shape is None else Pictures(study, sample, image_shape)
+    return cuts, list_clusters(study, sample, Columns(sample), cuts, colour_clusters(cuts), pictures)
 
 
 def test_clusters_are_in_the_order_of_their_sizes(iris):
@@ -39,17 +40,6 @@ def test_clusters_are_in_the_order_of_their_sizes(iris):
     for cut, places in zip(cuts, listing.places, strict=True):
         sizes = [listing.clusters[place]["size"] for place in places]
         assert sizes == sorted(cut.size.tolist(), reverse=True)[:MAX_LISTED]
-
-
-def test_images_show_original_pixels(iris):
-    X = iris[0].to_numpy()
-    scaler = StandardScaler().fit(X)
-    model = CoHiRF(KMeans(4), random_state=0).fit(scaler.transform(X))
-    _, listing = list_all(model, X, (2, 2), pipeline=scaler)
-    assert all(cluster["image"] for cluster in listing.clusters)
-    row = listing.clusters[0]["exemplar"]
-    exemplars = np.unique([cluster["exemplar"] for cluster in listing.clusters])
-    assert listing.clusters[0]["image"] == make_images(X[exemplars], (2, 2))[np.searchsorted(exemplars, row)]
 
 
 def test_of_very_many_clusters_the_largest_have_images(iris, monkeypatch):
@@ -87,7 +77,7 @@ def test_traits_and_exemplars_are_in_original_units():
     study = check_study(model, frame, None, None, pipeline=pipeline, ids=list("abcdef"))
     sample, cuts = draw_sample(study, 100), find_cuts(model)
     columns = Columns(sample)
-    listing = list_clusters(study, sample, columns, cuts, colour_clusters(cuts), None)
+    listing = list_clusters(study, sample, columns, cuts, colour_clusters(cuts))
     old = next(cluster for cluster in listing.clusters if cluster["size"] == 3 and cluster["exemplar"] == 4)
     assert old["called"] == "e"
     named = {columns.used[place].name: value for place, value in old["values"]}

@@ -39,6 +39,7 @@ def test_figures_are_those_of_the_model(iris, summary):
         "n_noise": 0,
         "n_levels": model.hierarchy_.n_levels,
         "n_sampled": 150,
+        "is_pictured": False,
     }
 
 

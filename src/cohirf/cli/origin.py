@@ -14,11 +14,10 @@ from cohirf.saving import Origin
 
 def find_origin(data: Path, about: DataOptions, scaling: str) -> Origin:
     """Return the file of a fit, the arguments of ``prepare`` that differ from their defaults, and the command."""
-    given = vars(about) | {"scaling": scaling}
+    given = about.arguments(scaling)
     options: dict[str, Any] = {}
     for name, parameter in signature(prepare).parameters.items():
         value = given.get(name)
-        if value is not None and value != parameter.default:
+        if (value and value != parameter.default) or value is False:
             options[name] = value
-    options |= {name: given[name] for name in ("delimiter", "header") if given.get(name) is not None}
     return Origin(str(data), options, command_line())

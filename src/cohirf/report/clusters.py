@@ -12,20 +12,17 @@ from sklearn.utils.extmath import row_norms
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.description.cluster_names import name_clusters
-from cohirf.description.table import take_rows
 from cohirf.description.traits import Trait, find_traits
 from cohirf.diagnosis.effects import measure_spread
-from cohirf.diagnosis.reading import as_dense
 from cohirf.diagnosis.sample import relevant_part
 from cohirf.report.classes import ClassCounts
 from cohirf.report.columns import Columns
 from cohirf.report.cuts import Cut
-from cohirf.report.images import make_images
+from cohirf.report.pictures import MAX_IMAGES, Pictures
 from cohirf.report.sample import Sample
 from cohirf.report.study import Study
 
 MAX_LISTED = 300  # clusters of a cut that are described
-MAX_IMAGES = 600
 N_TRAITS = 5  # of each cluster
 MAX_VALUES = 12  # columns of an exemplar
 
@@ -55,7 +52,7 @@ def list_clusters(
     columns: Columns,
     cuts: Sequence[Cut],
     colours: Sequence[IntArray],
-    image_shape: tuple[int, ...] | None,
+    pictures: Pictures | None = None,
 ) -> Listing:
     """Describe the largest clusters of each cut.
 
@@ -67,6 +64,7 @@ def list_clusters(
     traits: list[list[Trait]] = []
     spread = measure_spread(sample.table.values, sample.weights)
     class_counts = None if study.classes is None else ClassCounts.of(study.classes, cuts[0])
+    members: list[IntArray] = []
     places: list[list[int]] = [[] for _ in cuts]
     for number in sorted(range(len(cuts)), key=lambda number: not cuts[number].is_final):
         cut = cuts[number]
@@ -74,11 +72,15 @@ def list_clusters(
         keys = list(zip(cut.medoid[chosen].tolist(), cut.size[chosen].tolist(), strict=True))
         new = chosen[[key not in place_of for key in keys]] if keys else chosen
         place_of |= {key: len(clusters) + i for i, key in enumerate(key for key in keys if key not in place_of)}
-        found = find_traits(sample.table, cut.labels_of(sample.rows), new, sample.weights, spread)
-        clusters += _describe(study, sample, cut, colours[number], new, found, columns, class_counts)
-        traits += found
+        labels = cut.labels_of(sample.rows)
+        some = _members(labels, new)
+        found = find_traits(sample.table, labels, new, sample.weights, spread)
+        clusters += _describe(study, sample, cut, colours[number], new, some, found, columns, class_counts)
+        traits += found if pictures is None else pictures.find_traits(some)
+        members += some
         places[number] = [place_of[key] for key in keys]
-    _add_images(study, clusters, places, image_shape)
+    if pictures is not None:
+        pictures.add_to(clusters, members, _choose_pictured(places))
     names = [name_clusters([traits[place] for place in of_cut]) if of_cut else [] for of_cut in places]
     return Listing(clusters, places, names)
 
@@ -89,13 +91,13 @@ def _describe(
     cut: Cut,
     colour: IntArray,
     chosen: IntArray,
+    members: list[IntArray],
     traits: Sequence[Sequence[Trait]],
     columns: Columns,
     class_counts: ClassCounts | None,
 ) -> list[dict[str, Any]]:
     if len(chosen) == 0:
         return []
-    members = _members(cut.labels_of(sample.rows), chosen)
     exemplars = _find_exemplars(study, sample, cut, chosen, members)
     classes = [None] * len(chosen) if class_counts is None else class_counts.find_main(cut, chosen)
     positions = np.minimum(np.searchsorted(sample.rows, exemplars), len(sample.rows) - 1)
@@ -109,6 +111,7 @@ def _describe(
             "traits": [_describe_trait(trait, members[i], columns) for trait in traits[i][:N_TRAITS]],
             "values": _exemplar_values(sample, int(exemplars[i]), int(positions[i]), traits[i], columns),
             "image": None,
+            "average": None,
             "class": classes[i],
         }
         for i, cluster in enumerate(chosen.tolist())
@@ -163,18 +166,10 @@ def _find_exemplars(study: Study, sample: Sample, cut: Cut, chosen: IntArray, me
     )
 
 
-def _add_images(
-    study: Study, clusters: list[dict[str, Any]], places: list[list[int]], image_shape: tuple[int, ...] | None
-) -> None:
-    """Add the image of the exemplar, in original pixels, to the largest clusters of each cut."""
-    if image_shape is None or not clusters:
-        return
+def _choose_pictured(places: list[list[int]]) -> list[int]:
+    """Return the places of the clusters with pictures: all, or the largest of each cut if there are very many."""
     n_each = next(n for n in (MAX_LISTED, 60, 30, 12) if n == 12 or _count_distinct(places, n) <= MAX_IMAGES)
-    shown = sorted({place for of_cut in places for place in of_cut[:n_each]})
-    rows, place_of = np.unique([clusters[place]["exemplar"] for place in shown], return_inverse=True)
-    images = make_images(as_dense(take_rows(study.original, rows)), image_shape)
-    for place, image in zip(shown, place_of.tolist(), strict=True):
-        clusters[place]["image"] = images[image]
+    return sorted({place for of_cut in places for place in of_cut[:n_each]})
 
 
 def _count_distinct(places: list[list[int]], n_each: int) -> int:

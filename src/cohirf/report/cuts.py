@@ -9,6 +9,7 @@ import numpy as np
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.merge_tree import MergeTree
+from cohirf.algorithm.parents import find_roots_of
 from cohirf.estimator import CoHiRF
 from cohirf.hierarchy import FusionHierarchy
 
@@ -149,7 +150,8 @@ class Leaves:
         size = np.bincount(of_row[of_row >= 0], minlength=tree.n_leaves)
         absorbed_at, last = hierarchy.absorbed_at[medoid], hierarchy.n_levels
         until = np.where(absorbed_at == 0, last + 1, absorbed_at)
-        order = np.lexsort((size, hierarchy.sizes(last)[hierarchy.cut(level=last)[medoid]], until))
+        _, final = np.unique(find_roots_of(medoid, hierarchy.parents, hierarchy.absorbed_at, last), return_inverse=True)
+        order = np.lexsort((size, np.bincount(final, weights=size)[final], until))
         rank = np.empty(tree.n_leaves, dtype=np.int64)
         rank[order] = np.arange(tree.n_leaves)
         of_leaf = tree.cut(min(tree.n_leaves, MOST))
@@ -160,7 +162,10 @@ class Leaves:
         """Return the number of clusters, without noise, of each level that is a cut of the tree."""
         last = hierarchy.n_levels
         first = max(min(self.tree.level, last), last + 1 - MAX_LEVELS)
-        return {level: len(np.unique(hierarchy.cut(level=level)[self.medoid])) for level in range(first, last + 1)}
+        return {level: self._count_survivors(hierarchy, level) for level in range(first, last + 1)}
+
+    def _count_survivors(self, hierarchy: FusionHierarchy, level: int) -> int:
+        return len(np.unique(find_roots_of(self.medoid, hierarchy.parents, hierarchy.absorbed_at, level)))
 
     def cut(self, n_clusters: int, levels: tuple[int, ...]) -> Cut:
         """Return the cut at a number of clusters, which are numbered by their first row."""
@@ -179,7 +184,7 @@ class Leaves:
         label, n_clusters = model.labels_[self.medoid].astype(np.int64), model.n_clusters_
         size = np.bincount(label[label >= 0], weights=self.size[label >= 0], minlength=n_clusters).astype(np.int64)
         hierarchy = model.hierarchy_
-        n_merged = len(np.unique(hierarchy.cut(level=hierarchy.n_levels)[self.medoid]))
+        n_merged = self._count_survivors(hierarchy, hierarchy.n_levels)
         return Cut(self.of_row, label, model.medoid_indices_, size, n_merged, (), is_final=True)
 
 

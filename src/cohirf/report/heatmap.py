@@ -14,6 +14,7 @@ from cohirf.report.cuts import Cut
 from cohirf.report.distributions import Floats, group_features, round_number
 from cohirf.report.packing import pack
 from cohirf.report.sample import Sample
+from cohirf.report.study import Study
 
 MAX_FEATURES = 14
 MIN_EFFECT = 0.3  # standard deviations: in each feature shown, some cluster differs by this from the other rows
@@ -22,7 +23,7 @@ LARGEST = 30_000  # hundredths
 UNKNOWN = -32_768  # a cluster without sampled rows
 
 
-def make_heatmap(sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[str, Any] | None:
+def make_heatmap(study: Study, sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[str, Any] | None:
     """Return means of features, and how far those of each cluster are from them; None if there is nothing to compare.
 
     Returns
@@ -56,6 +57,7 @@ def make_heatmap(sample: Sample, cuts: Sequence[Cut], listing: Listing) -> dict[
             "name": feature.name,
             "kind": feature.kind,
             "level": feature.level or None,
+            "unit": study.units.get(feature.name, ""),
             "mean": round_number(float(mean[i])),
             "deviation": round_number(float(spread.deviation[i])),
         }

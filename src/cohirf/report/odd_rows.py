@@ -14,6 +14,7 @@ from cohirf.diagnosis.effects import measure_effects, measure_spread
 from cohirf.diagnosis.reading import as_dense
 from cohirf.report.columns import Columns
 from cohirf.report.distributions import Floats, round_number
+from cohirf.report.pictures import Pictures
 from cohirf.report.sample import Sample
 from cohirf.report.study import Study
 
@@ -29,7 +30,9 @@ def rows_of(found: BadlyFitting) -> IntArray:
     return np.array(shown, dtype=np.int64)
 
 
-def describe_odd_rows(study: Study, sample: Sample, found: BadlyFitting, columns: Columns) -> dict[str, Any]:
+def describe_odd_rows(
+    study: Study, sample: Sample, found: BadlyFitting, columns: Columns, pictures: Pictures | None = None
+) -> dict[str, Any]:
     """Return the rows that fit their cluster badly.
 
     Returns
@@ -38,9 +41,10 @@ def describe_odd_rows(study: Study, sample: Sample, found: BadlyFitting, columns
         ``loose`` and ``border`` are lists of rows with their name, their cluster, and the values that tell most: for a
         loose row, those that are farthest from its cluster; for a row between two clusters, those in which the two
         clusters differ most. Each value is a list of column, value, and what is typical for each of the clusters.
+        Images have no values: ``image`` shows the row.
     """
     teller = Teller(ClusterMeans.of(study, sample), sample, columns)
-    return {
+    odd: dict[str, Any] = {
         "n_compared": found.n_compared,
         "loose": [
             {
@@ -48,6 +52,7 @@ def describe_odd_rows(study: Study, sample: Sample, found: BadlyFitting, columns
                 "cluster": row.cluster,
                 "distance": round(row.distance, 1),
                 "values": teller.tell_loose(row),
+                "image": None,
             }
             for row in found.loose[:MAX_EACH]
         ],
@@ -58,10 +63,16 @@ def describe_odd_rows(study: Study, sample: Sample, found: BadlyFitting, columns
                 "other": row.other,
                 "closeness": round(row.closeness, 2),
                 "values": teller.tell_border(row),
+                "image": None,
             }
             for row in found.border[:MAX_EACH]
         ],
     }
+    if pictures is not None:
+        shown = [*odd["loose"], *odd["border"]]
+        for row, image in zip(shown, pictures.show(rows_of(found).tolist()), strict=True):
+            row |= {"image": image, "values": []}
+    return odd
 
 
 @dataclass(frozen=True)

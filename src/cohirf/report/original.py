@@ -14,7 +14,7 @@ from cohirf.description.table import count_table_rows, take_rows
 from cohirf.diagnosis.text import shorten
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Preparation, Prepared
-from cohirf.sources import ScaledSource, Source
+from cohirf.report.prepared_table import UnscaledRows
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def find_given(X: Any, pipeline: Any, ids: Any) -> Given:
         pipeline = pipeline[:-1]
     if isinstance(X, Prepared):
         names = _names_of(ids) if ids is not None else _read_names(X)
-        return Given(X.source, in_original_units(X), X.feature_names, names, X)
+        return Given(X.source, UnscaledRows(X), X.feature_names, names, X)
     names = None if ids is None else _names_of(ids)
     if pipeline is None:
         return Given(X, X, None, names)
@@ -95,13 +95,6 @@ def find_given(X: Any, pipeline: Any, ids: Any) -> Given:
             f"Preparation, that made the data of the fit."
         )
     return Given(TransformedRows(pipeline, X), X, None, names)
-
-
-def in_original_units(prepared: Prepared) -> Source:
-    """Return the prepared rows, with missing cells filled, before their features were scaled."""
-    if not isinstance(prepared.source, ScaledSource):
-        return prepared.source
-    return ScaledSource(prepared.source.unscaled, fill=prepared.preparation.fill)
 
 
 def _read_names(prepared: Prepared) -> RowNames | None:

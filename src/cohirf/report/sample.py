@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.algorithm.grouping import IntArray, count_with_noise
-from cohirf.description.table import Table, read_table
+from cohirf.description.table import Table
 from cohirf.diagnosis.reading import read_rows
 from cohirf.diagnosis.sample import SEED, relevant_part
 from cohirf.diagnosis.scores import SampleDistances
@@ -80,7 +80,7 @@ def draw_sample(study: Study, max_points: int, wanted: IntArray = NO_ROWS) -> Sa
     return Sample(
         rows=rows,
         features=features,
-        table=read_table(study.original, rows, study.column_names),
+        table=study.read_table(rows),
         weights=_weigh(study.model, rows),
         drawn=among,
         points=among[_draw(len(drawn), max_points)],

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.data.dask_arrays import require_labels_here
-from cohirf.description.table import count_table_rows
+from cohirf.description.table import Table, count_table_rows, read_table
 from cohirf.diagnosis.reading import as_data, check_rows, name_features
 from cohirf.diagnosis.text import shorten
 from cohirf.estimator import CoHiRF
+from cohirf.preparation import Prepared
 from cohirf.report.original import RowNames, find_given
+from cohirf.report.prepared_table import find_units, read_prepared, tell_columns
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,8 @@ class Study:
         Known classes of the rows.
     row_names : RowNames or None
         The names of the rows.
-    preparation : list of dict
-        What was done to each column before the fit, and why; empty if nothing is known.
+    prepared : Prepared or None
+        The prepared rows, if a preparation made them.
     """
 
     model: CoHiRF
@@ -57,13 +59,36 @@ class Study:
     column_names: Sequence[str] | None
     classes: Classes | None
     row_names: RowNames | None = None
-    preparation: list[dict[str, str]] = field(default_factory=list)
+    prepared: Prepared | None = None
+
+    def read_table(self, rows: IntArray) -> Table:
+        """Return some rows in their original units."""
+        if self.prepared is not None:
+            return read_prepared(self.prepared, rows)
+        return read_table(self.original, rows, self.column_names)
+
+    @property
+    def preparation(self) -> dict[str, Any] | None:
+        """What was done with each column before the fit, as a table; None if nothing is known."""
+        return None if self.prepared is None else tell_columns(self.prepared)
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The units of columns that have one."""
+        return {} if self.prepared is None else find_units(self.prepared)
 
     @property
     def n_columns(self) -> int:
         """Number of columns of the original data."""
+        if self.prepared is not None:
+            return len(self.prepared.preparation.columns)
         shape = getattr(self.original, "shape", None)
         return int(self.original.n_features if shape is None else shape[1])
+
+    @property
+    def n_pixels(self) -> int:
+        """Number of values of a row of the original data, if all of them are numbers."""
+        return self.n_columns if self.prepared is None else self.prepared.source.n_features
 
     @property
     def n_rows(self) -> int:
@@ -113,7 +138,8 @@ def check_study(
             f"ids has {len(given.row_names.names):,} names, but the data has {n_rows:,} rows: pass one for each row."
         )
     classes = None if y is None else _name_classes(y, n_rows)
-    return Study(model, data, names, data if is_same else given.original, column_names, classes, given.row_names)
+    original = data if is_same else given.original
+    return Study(model, data, names, original, column_names, classes, given.row_names, given.prepared)
 
 
 def _name_classes(y: Any, n_rows: int) -> Classes:

@@ -22,6 +22,7 @@ from cohirf.report.explore import describe_cuts
 from cohirf.report.heatmap import make_heatmap
 from cohirf.report.merges import describe_merges
 from cohirf.report.odd_rows import describe_odd_rows, rows_of
+from cohirf.report.pictures import Pictures
 from cohirf.report.points import place_points
 from cohirf.report.run import describe_run
 from cohirf.report.sample import Sample, draw_sample
@@ -59,13 +60,14 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
         Texts, numbers, lists and dicts; long arrays are packed.
     """
     if options.image_shape is not None:
-        check_image_shape(options.image_shape, study.n_columns)
+        check_image_shape(options.image_shape, study.n_pixels)
     described = describe_clusters(study.model)  # by the rows that it stores: for sizes and rows that fit badly
     sample = draw_sample(study, options.max_points, rows_of(described.badly_fitting))
     columns = Columns(sample)
     cuts = find_cuts(study.model)
     colours = colour_clusters(cuts)
-    listing = list_clusters(study, sample, columns, cuts, colours, options.image_shape)
+    pictures = None if options.image_shape is None else Pictures(study, sample, options.image_shape)
+    listing = list_clusters(study, sample, columns, cuts, colours, pictures)
     final = next(number for number, cut in enumerate(cuts) if cut.is_final)
     exemplars = np.unique([cluster["exemplar"] for cluster in listing.clusters]).astype(np.int64)
     diagnosis = diagnose_model(study.model, study.class_codes)
@@ -74,7 +76,7 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
         "title": shorten(options.title, 300),
         "written": options.written,
         "headline": asdict(make_headline(described, diagnosis)),
-        "figures": _figures(study, sample),
+        "figures": _figures(study, sample) | {"is_pictured": pictures is not None},
         "run": describe_run(study, options.data_name, options.origin, options.pipeline),
         "preparation": study.preparation,
         "suggestion": suggest_cut(cuts, [cut["silhouette"] for cut in with_figures], study.model.choice_),
@@ -83,9 +85,9 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
         "final": final,
         "points": place_points(study, sample, cuts[-1], exemplars),
         "merges": describe_merges(study, cuts, sample.point_rows),
-        "heatmap": make_heatmap(sample, cuts, listing),
-        "odd": describe_odd_rows(study, sample, described.badly_fitting, columns),
-        "columns": [column.describe() for column in columns.used],
+        "heatmap": None if pictures else make_heatmap(study, sample, cuts, listing),  # pixels alone tell nothing
+        "odd": describe_odd_rows(study, sample, described.badly_fitting, columns, pictures),
+        "columns": [column.describe() | {"unit": study.units.get(column.name, "")} for column in columns.used],
         "labels": pack_labels(cuts),
         "row_names": pack_names(study.row_names),
         "contraction": _contraction(study),

@@ -60,11 +60,6 @@ class ScaledSource(Source):
         return array
 
     @property
-    def unscaled(self) -> Source:
-        """The source of the rows."""
-        return self._source
-
-    @property
     def _nearby(self) -> int:
         return self._source._nearby
 

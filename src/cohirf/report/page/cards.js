@@ -68,7 +68,8 @@ function card(cluster) {
   if (cluster.class) {
     size.append(` \u00b7 ${percent(cluster.class.share)} `, element("bdi", {}, cluster.class.name));
   }
-  const body = cluster.traits.length
+  const isPictured = cluster.image !== null;
+  const body = isPictured ? null : cluster.traits.length
     ? element("ul", { class: "traits" }, ...cluster.traits.slice(0, 4).map((trait) => drawDistribution(trait, cluster)))
     : element("p", { class: "note" }, whyNoTraits(cluster));
   const head = element("header", {}, badge(cluster.colour, cluster.number), name);
@@ -106,12 +107,14 @@ function nameField(cluster) {
 function typical(cluster) {
   const values = cluster.values.slice(0, 6).map(([place, value]) => {
     const column = data.columns[place];
-    return element("div", {}, element("dt", { title: column.name }, column.name), element("dd", {}, valueText(value, column.kind, 4)));
+    return element("div", {}, element("dt", { title: column.name }, column.name), element("dd", {}, valueText(value, column, 4)));
   });
-  const picture = cluster.image ? element("img", { src: cluster.image, alt: `Most typical row of cluster ${cluster.number}` }) : null;
   const about = element("p", {}, "Most typical: ", element("bdi", {}, cluster.called));
-  const told = cluster.image || !values.length ? null : element("dl", {}, ...values);
-  return element("div", { class: cluster.image ? "typical pictured" : "typical" }, picture, about, told);
+  if (!cluster.image) return element("div", { class: "typical" }, about, values.length ? element("dl", {}, ...values) : null);
+  const picture = (source, alt, caption) => element("figure", {}, element("img", { src: source, alt }), caption);
+  return element("div", { class: "typical pictured" },
+    picture(cluster.image, `Most typical row of cluster ${cluster.number}`, about),
+    picture(cluster.average, `Average row of cluster ${cluster.number}`, element("p", {}, "Average of its rows")));
 }
 
 function whyNoTraits(cluster) {

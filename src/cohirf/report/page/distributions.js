@@ -18,7 +18,7 @@ const sum = (values) => values.reduce((a, b) => a + b, 0);
 function traitTitle(column, trait) {
   const name = element("span", { class: "feature", title: column.name }, element("bdi", {}, column.name));
   if (column.levels) return element("p", { class: "told" }, name);
-  const [own, others] = [trait.inside, trait.outside].map((value) => valueText(value, column.kind));
+  const [own, others] = [trait.inside, trait.outside].map((value) => valueText(value, column));
   const means = element("span", { class: "means" }, element("b", {}, own), ` others ${others}`);
   return element("p", { class: "told" }, name, means);
 }
@@ -34,7 +34,7 @@ function histogram(column, trait, own, others) {
     "svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", class: "histogram", "aria-hidden": "true" },
     shape("path", { class: "others", d: area(others) }), shape("path", { class: "own", d: area(own) }),
   );
-  const ends = column.ends.map((end) => element("span", {}, valueText(end, column.kind)));
+  const ends = column.ends.map((end) => element("span", {}, valueText(end, column)));
   return element("div", { class: "drawn" }, svg, element("p", { class: "ends" }, ...ends));
 }
 

@@ -40,7 +40,7 @@ function saveClusters() {
   const told = (trait) => {
     const column = data.columns[trait.column];
     const feature = trait.level === null ? column.name : `${column.name} = ${column.levels[trait.level]}`;
-    const value = (x) => (trait.level === null ? valueText(x, column.kind) : percent(x));
+    const value = (x) => (trait.level === null ? valueText(x, column) : percent(x));
     return `${feature} ${value(trait.inside)} (others ${value(trait.outside)})`;
   };
   const lines = clusters.map((cluster) => csvLine([

@@ -46,7 +46,7 @@ function treeOrder() { // clusters that are near each other in the tree are near
 function heatCell(feature, away) {
   if (away === null) return element("td", {}, "\u2013");
   const value = feature.mean + away * feature.deviation;
-  const text = feature.kind === "level" ? percent(Math.max(0, Math.min(1, value))) : valueText(value, feature.kind);
+  const text = feature.kind === "level" ? percent(Math.max(0, Math.min(1, value))) : valueText(value, feature);
   const cell = element("td", {}, text);
   const strength = Math.min(1, Math.abs(away) / FULL);
   cell.style.setProperty("--strength", `${Math.round(72 * strength)}%`);

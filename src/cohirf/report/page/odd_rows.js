@@ -13,9 +13,9 @@ function tellingValues(values) {
   return element("ul", {}, ...values.map(([place, value, ...typical]) => {
     const column = data.columns[place];
     const isShare = column.levels !== null;
-    const usual = typical.map((one) => (isShare ? percent(one) : valueText(one, column.kind)));
+    const usual = typical.map((one) => (isShare ? percent(one) : valueText(one, column)));
     const told = isShare ? `in ${usual.join(" and ")} of the cluster${usual.length > 1 ? "s" : ""}` : `cluster${usual.length > 1 ? "s" : ""}: ${usual.join(" and ")}`;
-    return element("li", {}, element("bdi", {}, column.name), " ", element("b", {}, valueText(value, column.kind, 4)), ` (${told})`);
+    return element("li", {}, element("bdi", {}, column.name), " ", element("b", {}, valueText(value, column, 4)), ` (${told})`);
   }));
 }
 
@@ -23,9 +23,10 @@ function showOddRows() {
   const { loose, border, n_compared: nCompared } = data.odd;
   find("odd").hidden = !loose.length && !border.length;
   const line = (row, ...cells) => element("tr", {}, element("th", { scope: "row" }, element("bdi", {}, row.called)), ...cells);
+  const why = (row) => (row.image ? element("img", { src: row.image, alt: row.called }) : tellingValues(row.values));
   const cell = (...content) => element("td", {}, ...content);
-  find("loose").replaceChildren(...loose.map((row) => line(row, cell(finalCluster(row.cluster)), cell(tellingValues(row.values)))));
-  find("border").replaceChildren(...border.map((row) => line(row, cell(finalCluster(row.cluster), finalCluster(row.other)), cell(tellingValues(row.values)))));
+  find("loose").replaceChildren(...loose.map((row) => line(row, cell(finalCluster(row.cluster)), cell(why(row)))));
+  find("border").replaceChildren(...border.map((row) => line(row, cell(finalCluster(row.cluster), finalCluster(row.other)), cell(why(row)))));
   find("loose-part").hidden = !loose.length;
   find("border-part").hidden = !border.length;
   const part = nCompared < data.figures.n_rows ? `Looked for among ${count(nCompared)} rows. ` : "";

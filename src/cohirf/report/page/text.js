@@ -16,10 +16,14 @@ function significant(x, digits = 3) { // years such as 2024 have no comma
 
 const day = (days) => new Date(Math.round(days * 86400e3)).toISOString().slice(0, 10);
 
-function valueText(value, kind, digits) {
+function valueText(value, column, digits) { // with the unit of its column, such as €40 or 12%
   if (value === null) return "\u2013";
   if (typeof value === "string") return value;
-  return kind === "date" ? day(value) : significant(value, digits);
+  if (column.kind === "date") return day(value);
+  const [number, unit] = [significant(value, digits), column.unit];
+  if (!unit) return number;
+  if (["%", "\u2030", "\u00b0"].includes(unit)) return `${number}${unit}`;
+  return /^\p{Sc}$/u.test(unit) ? `${value < 0 ? MINUS : ""}${unit}${number.replace(MINUS, "")}` : `${number} ${unit}`;
 }
 
 const shorten = (text, length) => (text.length > length ? `${text.slice(0, Math.max(1, length - 1)).trimEnd()}\u2026` : text);
