@@ -98,7 +98,9 @@ def escape_shapes(app: Any, what: str, name: str, obj: Any, options: Any, lines:
 def name_missing_data(app: Any) -> None:
     """Say which examples are shown without their pictures."""
     for name, missing in WITHOUT_DATA.items():
-        message = "%s is shown without its picture: %s does not have %s. Set COHIRF_DATA to the folder of the data sets."
+        message = (
+            "%s is shown without its picture: %s does not have %s. Set COHIRF_DATA to the folder of the data sets."
+        )
         logging.getLogger(__name__).info(message, name, DATA, ", ".join(missing))
 
 

@@ -1,4 +1,4 @@
-"""The README, the tutorial and the pages of the documentation: what they show is what runs, and each shows something."""
+"""The README, the tutorial and the other pages: what they print is what runs, and each has a picture or a table."""
 
 import contextlib
 import io
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
-
 from tools import pages
 
 ROOT = Path(__file__).parents[1]
