@@ -23,10 +23,12 @@ settings.load_profile("fast")
 
 
 # Workers of pytest-xdist take one file after the other ("--dist loadfile"), so that what the tests of a file share is
-# made once. Files that take long come first; short ones fill the workers evenly at the end. The very first compiles
-# kernels with numba for nearly a minute, and leaves them in a cache for the others.
+# made once. Files that take long come first; short ones fill the workers evenly at the end. The first two compile
+# kernels with numba for half a minute each, and leave them in a cache for the others: workers of Dask would compile
+# them once more each.
 LONG_FILES = (
     "test_grid_dbscan.py",
+    "test_label_runs.py",
     "test_dask_fits.py",
     "test_determinism.py",
     "test_report_browser.py",
@@ -42,10 +44,15 @@ LONG_FILES = (
     "test_screening.py",
     "test_feature_screen.py",
     "test_zarr_source.py",
+    "test_local_fits.py",
     "test_properties.py",
     "test_static.py",
     "test_faults.py",
     "test_checkpoint.py",
+    "test_peers.py",
+    "test_out_of_core.py",
+    "test_local.py",
+    "test_temporary.py",
 )
 RANKS = {name: rank for rank, name in enumerate(LONG_FILES)}
 
@@ -62,6 +69,7 @@ WITHOUT_COVERAGE = {
     "test_feature_screen.py",
     "test_fusion.py",
     "test_grid_dbscan.py",
+    "test_local_fits.py",
     "test_properties.py",
     "test_reference.py",
     "test_reference_batched.py",

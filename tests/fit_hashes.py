@@ -1,7 +1,7 @@
 """What fits with 20 seeds find, as hashes, for every way to run them: printed as JSON for test_determinism.py.
 
-A program of its own, since BLAS and OpenMP read how many threads to use when a process starts, and so do the workers it
-starts.
+Also a program of its own, since BLAS and OpenMP read how many threads to use when a process starts, and so do the
+workers it starts.
 """
 
 import hashlib
@@ -54,15 +54,15 @@ def fit_hash(model, seed):
     return hashlib.sha256(b"".join(part.tobytes() for part in found)).hexdigest()
 
 
-def all_hashes():
+def hash_fits():
+    """Return the number of threads of this process, and the hashes of the fits for each way to run them."""
     hashes = {}
     for way, options in WAYS.items():
         with joblib.parallel_config(**options):
             for name, model in MODELS.items():
                 hashes[f"{way}: {name}"] = [fit_hash(model, seed) for seed in range(N_SEEDS)]
-    return hashes
+    return {"threads": max(pool["num_threads"] for pool in threadpool_info()), "hashes": hashes}
 
 
 if __name__ == "__main__":
-    threads = max(pool["num_threads"] for pool in threadpool_info())
-    json.dump({"threads": threads, "hashes": all_hashes()}, sys.stdout)
+    json.dump(hash_fits(), sys.stdout)

@@ -16,9 +16,15 @@ settings.register_profile(
 )
 
 # Test files that are named after something else than what they are about.
-SUBJECTS = {
+LOCAL_BATCHES = tuple(
+    f"cohirf.algorithm.{module}."
+    for module in ("cells", "contract_batch", "first_level", "fuse_batches", "local_batches", "reach", "runs")
+)
+SUBJECTS: dict[str, str | tuple[str, ...]] = {
     "test_checkpoint_damage.py": "cohirf.checkpoint.",
     "test_checkpoint_forged.py": "cohirf.checkpoint.",
+    "test_local_fits.py": LOCAL_BATCHES,
+    "test_local_hdbscan.py": "cohirf.spanning.",
     "test_properties.py": "cohirf.algorithm.levels.",
     "test_reference.py": "cohirf.algorithm.levels.",
     "test_reference_batched.py": "cohirf.algorithm.levels.",
@@ -26,7 +32,7 @@ SUBJECTS = {
 }
 
 
-def subject(test_file: Path) -> str:
+def subject(test_file: Path) -> str | tuple[str, ...]:
     """Return how the names of functions begin that a test file is about: tests mirror ``src/``."""
     _, *folders, name = test_file.parts
     if name in SUBJECTS:

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from cohirf import CheckpointError, open_source
-from cohirf.algorithm.batches import Run
+from cohirf.algorithm.batches import LocalBatches, Run
 from cohirf.algorithm.runs import ContractedRun, Links, RunTask, Survivors
 from cohirf.checkpoint import ResumableEngine
 from cohirf.checkpoint.journal import DIGEST_BYTES, FRAME_BYTES, LENGTHS, Journal, _frame
 from cohirf.checkpoint.outcomes import JournalEntry, decode, encode
 from cohirf.durable.json_text import seal
+from cohirf.spanning.spanned_run import SpannedRun
 from resumable import Cells, X, fit, make_model
 
 # batches are tiny here, so that there are many
@@ -438,6 +439,74 @@ def test_a_part_of_the_links_is_refused(tmp_path):
 def test_links_of_random_batches_are_refused(tmp_path):
     with pytest.raises(CheckpointError, match="to start again"):
         read_run(tmp_path, links=Links(np.empty(0, np.int64), np.empty(0, np.int64), by_core=True))
+
+
+# -- spanning trees of local batches -------------------------------------------------------------------------------
+
+# Two batches, of rows 1 and 4 beside 0, and of rows 0 and 2 beside 4.
+(SPANNED,) = LocalBatches(np.array([1, 4, 0, 2]), np.array([0, 2, 4]), np.array([0, 4]), np.array([0, 1, 2])).runs(
+    np.array([0])
+)
+TREES = SpannedRun(
+    rows=np.array([1, 4, 0, 0, 2, 4]),
+    core=np.ones(6),
+    one=np.array([1, 4, 0, 2]),
+    two=np.array([4, 0, 2, 4]),
+    lengths=np.ones(4),
+    batch_sizes=np.array([2, 2]),
+)
+
+
+def record_of(trees):
+    header, data = encode(JournalEntry((0, 0), trees))
+    return json.loads(header), b"".join(data)
+
+
+def read_trees(tmp_path, record):
+    """Return what an engine gives back for a run whose spanning trees are in the journal."""
+    (tmp_path / "journal").write_bytes(join([record], b"manifest"))
+    with Journal(tmp_path / "journal", hashlib.sha256(b"manifest").digest()) as journal:
+        task = RunTask(SPANNED, level=0, values=None)
+        return list(ResumableEngine(None, journal, n_features=2).run(None, [(task, SPANNED, 5)], 1))
+
+
+def test_the_spanning_trees_of_a_run_come_back(tmp_path):
+    (found,) = read_trees(tmp_path, record_of(TREES))
+    for name, expected in vars(TREES).items():
+        np.testing.assert_array_equal(getattr(found, name), expected)
+
+
+TREES_FORGED = {
+    "rows in another order": {"rows": np.array([4, 1, 0, 0, 2, 4])},
+    "rows of another batch": {"rows": np.array([1, 4, 0, 0, 2, 5])},
+    "fewer rows": {"rows": TREES.rows[:5], "core": TREES.core[:5]},
+    "batches of other sizes": {"batch_sizes": np.array([1, 3])},
+    "one batch": {"batch_sizes": np.array([4])},
+    "an edge less": {"one": TREES.one[:3], "two": TREES.two[:3], "lengths": TREES.lengths[:3]},
+    "an edge more": {"one": np.arange(5), "two": np.zeros(5, int), "lengths": np.ones(5)},
+    "edges from a row that is not there": {"one": np.array([1, 4, 0, 3])},
+    "edges to a row that is not there": {"two": np.array([4, 0, 2, -1])},
+    "edges without an end": {"two": TREES.two[:3]},
+    "a core distance that is not a number": {"core": np.array([1, 1, np.nan, 1, 1, 1])},
+    "an edge without an end in space": {"lengths": np.array([1, 1, 1, np.inf])},
+}
+
+
+@pytest.mark.parametrize("forge", TREES_FORGED)
+def test_forged_spanning_trees_are_refused(forge, tmp_path):
+    with pytest.raises(CheckpointError, match=f"{tmp_path}.*(Delete {tmp_path} to start again|Give another directory)"):
+        read_trees(tmp_path, record_of(replace(TREES, **TREES_FORGED[forge])))
+
+
+def test_spanning_trees_with_more_or_fewer_arrays_are_refused(tmp_path):
+    header, data = record_of(TREES)
+    more = header | {"arrays": header["arrays"] | {"link_by_core": ["|b1", [1]]}}
+    with pytest.raises(CheckpointError, match=r"must have the arrays .'tree_batch_sizes', .*, and no others"):
+        read_trees(tmp_path, (more, data + b"\x01"))
+    assert list(header["arrays"])[-1] == "tree_batch_sizes"
+    fewer = header | {"arrays": {name: of for name, of in header["arrays"].items() if name != "tree_batch_sizes"}}
+    with pytest.raises(CheckpointError, match="must have the arrays"):
+        read_trees(tmp_path, (fewer, data[: -TREES.batch_sizes.nbytes]))
 
 
 # -- the manifest --------------------------------------------------------------------------------------------------

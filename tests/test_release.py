@@ -1,9 +1,15 @@
 """The places that name the version and the requirements of a release agree."""
 
 import datetime
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
+
+import pytest
 
 import cohirf
 
@@ -52,3 +58,14 @@ def test_the_workflows_pin_every_action_to_a_commit() -> None:
     for path in (ROOT / ".github" / "workflows").glob("*.yml"):
         used = found(r"uses: (\S+)", str(path.relative_to(ROOT)))
         assert [each for each in used if not re.fullmatch(r"\./.+|.+@[0-9a-f]{40}", each)] == []
+
+
+@pytest.mark.slow
+def test_tests_and_doctests_are_collected_where_a_copy_of_the_package_is_installed(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "src" / "cohirf", tmp_path / "cohirf")
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    files = ["tests/test_finite.py", "src/cohirf/finite.py"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    run = subprocess.run([*command, *files], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout
+    assert "src/cohirf/finite.py::" in run.stdout

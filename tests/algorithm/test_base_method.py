@@ -275,6 +275,7 @@ def test_the_weight_argument_is_found(estimator, argument):
         (DBSCAN(), None),
         (AgglomerativeClustering(None, distance_threshold=1.0), None),
         (make_pipeline(FeatureAgglomeration(2), KMeans(9)), 9),
+        (make_pipeline(StandardScaler(), FeatureAgglomeration(2), KMeans(9)), 9),
         (make_pipeline(FeatureAgglomeration(2), DBSCAN()), None),
     ],
 )
@@ -283,6 +284,24 @@ def test_the_number_of_clusters_is_that_of_the_clusterer(estimator, n_clusters):
     assert method.n_clusters == n_clusters
     assert method.finds_no_fewer_than(9) is (n_clusters == 9)
     assert not method.finds_no_fewer_than(10)
+
+
+def test_a_method_can_be_told_another_number_of_clusters():
+    told = BaseMethod.of(KMeans(4, n_init=5)).telling(9, 4, n_init=2, max_iter=10_000, absent=1)
+    assert (told.n_told, told.asked) == (9, 4)
+    assert told.prototype.get_params().items() >= {"n_clusters": 9, "n_init": 2, "max_iter": 300}.items()
+    mixture = BaseMethod.of(make_pipeline(PCA(3), GaussianMixture(4, n_init=5))).telling(9, 4, n_init=2)
+    assert mixture.prototype.get_params()["gaussianmixture__n_components"] == 9
+    assert mixture.prototype.get_params()["gaussianmixture__n_init"] == 2
+    assert mixture.prototype.get_params()["pca__n_components"] == 3
+
+
+def test_a_method_without_a_number_or_with_given_centres_stays_as_it_is():
+    finds_the_number = BaseMethod.of(DBSCAN())
+    assert finds_the_number.telling(9, 4) is finds_the_number
+    with_centres = BaseMethod.of(KMeans(2, init=np.zeros((2, 3)), n_init=1))
+    assert with_centres.telling(9, 2) is with_centres
+    assert with_centres.telling(2, 2).asked == 2
 
 
 def test_sizes_are_whole_numbers():

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from cohirf.algorithm.batches import Run, count_batches, cut_at_chunks, cut_into_runs, split_into_batches
+from cohirf.algorithm.batches import (
+    LocalBatches,
+    Run,
+    count_batches,
+    cut_at_chunks,
+    cut_into_runs,
+    split_into_batches,
+)
 
 
 @pytest.mark.parametrize(
@@ -136,3 +143,32 @@ def test_rows_of_a_run_may_be_some_of_the_active_ones():
         ([12], [9]),
     ]
     assert Run(np.array([0, 2]), np.array([], int), start=3).rows == slice(3, 5)
+
+
+@pytest.fixture
+def local():
+    """Three batches of seven rows, each with a halo."""
+    home, halo = np.array([1, 4, 0, 2, 6, 3, 5]), np.array([0, 1, 4, 6, 2])
+    return LocalBatches(home, np.array([0, 2, 5, 7]), halo, np.array([0, 1, 4, 5]))
+
+
+def test_a_run_of_local_batches_has_their_rows_and_halos(local):
+    one, two = local.runs(np.array([0, 1]))
+    assert (one.first_batch, two.first_batch) == (0, 1)
+    assert [list(map(list, batch)) for batch in one.with_halos()] == [[[1, 4], [0]]]
+    assert [list(map(list, batch)) for batch in two.with_halos()] == [[[0, 2, 6], [1, 4, 6]], [[3, 5], [2]]]
+    assert two.bounds.tolist() == [0, 3, 5]
+    assert len(two.held) == 0
+
+
+def test_local_batches_hold_no_row_aside_and_know_where_each_row_is_at_home(local):
+    assert local.n_batches == 3
+    assert local.starts.tolist() == [0, 1, 2]
+    assert len(local.held_aside) == 0
+    assert local.find_batches(np.array([6, 1, 5])).tolist() == [1, 0, 2]
+
+
+def test_local_batches_can_be_read_without_their_halos(local):
+    (run,) = local.without_halos().runs(np.array([0]))
+    assert [len(halo) for _, halo in run.with_halos()] == [0, 0, 0]
+    assert run.indices.tolist() == local.home.tolist()

@@ -221,13 +221,13 @@ def test_equal_sparse_rows_have_the_first_one_as_medoid():
 
 def test_a_tight_sparse_cluster_far_from_the_origin_keeps_its_digits():
     rng = np.random.default_rng(0)
-    X = np.hstack([1e7 + rng.normal(size=(40, 2)), rng.integers(0, 2, (40, 3))])
+    X = np.hstack([1e8 + rng.normal(size=(40, 2)), rng.integers(0, 2, (40, 3))])
     labels = np.zeros(40, dtype=np.int32)
     rule = RULES["euclidean"][0]
     assert (
         choose(rule, sparse.csr_array(X), labels)
         == choose(rule, X, labels)
-        == choose(rule, X - [1e7, 1e7, 0, 0, 0], labels)
+        == choose(rule, X - [1e8, 1e8, 0, 0, 0], labels)
     )
 
 
@@ -335,3 +335,14 @@ def test_a_callable_with_a_wrong_result_is_refused(function, message):
     rule = partial(sampled, similarity=CallableSimilarity(function))
     with pytest.raises(ValueError, match=message):
         choose(rule, np.ones((3, 2)), np.zeros(3, dtype=np.int32))
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_the_mean_of_a_cluster_is_that_of_its_rows_by_their_mass(container):
+    X = np.array([[1.0, 0.0], [3.0, 4.0], [5.0, 0.0]], dtype=np.float32)
+    labels, mass = np.array([1, 0, 1]), np.array([1.0, 2.0, 3.0])
+    for weights, expected in ((None, [[3.0, 4.0], [3.0, 0.0]]), (mass, [[3.0, 4.0], [4.0, 0.0]])):
+        means = module.cluster_means(container(X), labels, 2, weights)
+        assert sparse.issparse(means) is sparse.issparse(container(X))
+        assert (means.toarray() if sparse.issparse(means) else means).tolist() == expected
+        assert means.dtype == np.float64

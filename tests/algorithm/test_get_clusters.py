@@ -88,6 +88,18 @@ def test_one_run_counts_for_all_views():
     assert len(found.stability.of_view) == 5
 
 
+def test_views_that_all_have_known_labels_agree():
+    found = get_clusters.agree_on(np.array([4, -1, 4, 2, -1]), None, 3)
+    labels = found.consensus.labels
+    assert labels[0] == labels[2]
+    assert len(set(labels.tolist())) == 4
+    assert found.consensus.n_noise == 2
+    assert len(found.consensus.views_kept) == 3
+    assert found.stability.of_view.tolist() == [1, 1, 1]
+    assert (found.agreement, found.base_seconds, found.core) == (1.0, 0.0, None)
+    assert 0 < found.consensus_seconds < 60
+
+
 def test_scaled_views_are_multiplied_by_the_root_of_the_share_of_features():
     method = BaseMethod.of(KMeans(2))
     assert Views(method, 1, 4, (0,), scaled=True).scale(9) == 1.5

@@ -10,6 +10,7 @@ from cohirf.algorithm import grouping
 from cohirf.algorithm.grouping import (
     compress,
     count_by_label,
+    count_with_noise,
     first_rows,
     index_dtype,
     pair_keys,
@@ -35,6 +36,14 @@ def test_keys_get_numbers_in_sorted_order(n_keys, keys):
     assert distinct.tolist() == expected.tolist()
     assert numbers.tolist() == expected_numbers.tolist()
     assert numbers.dtype == np.int32
+
+
+@pytest.mark.parametrize("block_rows", [3, 1000])
+def test_noise_is_counted_before_the_labels(block_rows, monkeypatch):
+    monkeypatch.setattr(grouping, "BLOCK_ROWS", block_rows)
+    counts = count_with_noise(np.array([1, -1, 0, 1, -1, 3, 1], dtype=np.int32), 5)
+    assert counts.tolist() == [2, 1, 3, 0, 1, 0]
+    assert counts.dtype == np.int64
 
 
 def test_keys_of_a_wide_range_are_sorted_instead_of_looked_up():

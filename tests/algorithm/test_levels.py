@@ -360,3 +360,9 @@ def test_a_record_has_means_over_rows_and_sums_of_seconds():
     assert sizes == (3, 2, 50, 10, 12)
     assert (record.views_kept, record.agreement, record.stability) == pytest.approx((2.5, 0.3, 0.5))
     assert (record.base_seconds, record.consensus_seconds, record.medoid_seconds) == (11, 22, 33)
+
+
+def test_active_rows_are_found_by_their_index():
+    values = ArrayRows(np.zeros((9, 1)))
+    assert ActiveRows(values).find(np.array([4, 2])).tolist() == [4, 2]
+    assert ActiveRows(values, np.array([1, 4, 8])).find(np.array([8, 1])).tolist() == [2, 0]

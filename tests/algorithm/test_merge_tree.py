@@ -48,6 +48,14 @@ def test_merged_groups_have_the_mean_of_their_rows(container):
         assert np.allclose(means[k], np.average(parts.means[label == k], axis=0, weights=parts.mass[label == k]))
 
 
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_the_central_group_is_nearest_to_the_mean_of_all_rows(container):
+    means = np.array([[0.0, 9.0], [1.0, 0.0], [5.0, 0.0], [0.0, 8.0], [2.0, 0.0], [0.0, 1.0]])
+    parts = Groups(container(means), np.array([1.0, 1.0, 1.0, 5.0, 1.0, 1.0]))
+    central = parts.find_central(np.array([1, 0, 0, 1, 0, 1]), 2)
+    assert central.tolist() == [4, 3]  # 2 is nearest to the mean of 1, 5 and 2; a heavy group draws the mean
+
+
 def test_without_stages_it_is_the_linkage_of_groups():
     parts = groups(20)
     assert np.allclose(link_stages(parts, []), link_groups(parts.means, parts.mass))

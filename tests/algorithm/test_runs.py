@@ -2,10 +2,11 @@
 
 import pickle
 import sys
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.cluster import KMeans
 
 from cohirf.algorithm.base_method import BaseMethod
@@ -16,13 +17,23 @@ from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import SerialEngine
 from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.get_clusters import Views
-from cohirf.algorithm.runs import RunTask, Survivors, contract_run, gather_survivors, held_aside
+from cohirf.algorithm.runs import Links, RunTask, Survivors, contract_run, gather_survivors, held_aside
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage
 
 N_ROWS = 1000
 X = np.random.default_rng(0).normal(size=(N_ROWS, 3))
 WEIGHTS = np.random.default_rng(1).uniform(0.5, 2, N_ROWS)
 VIEWS = Views(BaseMethod.of(KMeans(3, n_init=1)), 2, 2, (0, 1, 2, 3), False)
+
+
+@dataclass(frozen=True)
+class Handle:
+    """Rows that are not in memory."""
+
+    path: str = "rows"
+
+
+HANDLE = Handle()
 
 
 def medoids(*given):
@@ -103,12 +114,61 @@ def test_a_pickled_task_finds_the_same(in_order):
         assert (found.survivors.rows == outcome.survivors.rows).all()
 
 
+def test_survivors_have_the_mean_of_the_rows_that_they_represent():
+    tasks, outcomes = contract(4, replace(WEIGHTED, keeps_means=True), WEIGHTS)
+    parents = np.concatenate([outcome.parents for outcome in outcomes])
+    assert sum(task.run.length for task in tasks) == N_ROWS
+    found = together(outcomes)
+    for row, mean in zip(found.rows, found.means, strict=True):
+        mine = parents == row
+        assert mean == pytest.approx(np.average(X[mine], axis=0, weights=WEIGHTS[mine]))
+
+
+def test_sparse_rows_have_the_same_survivors():
+    run = Run.of_rows(np.arange(50), number=0)
+    contraction = replace(PLAIN, keeps_means=True)
+    found, expected = (
+        contract_run(RunTask(run, 1, ArrayRows(rows), carry_values=True), contraction, SerialEngine())
+        for rows in (sparse.csr_array(X), X)
+    )
+    assert (found.parents == expected.parents).all()
+    assert (found.survivors.values.toarray() == expected.survivors.values).all()
+    assert found.survivors.means.toarray() == pytest.approx(expected.survivors.means)
+
+
+def test_values_of_sparse_batches_are_joined():
+    batches = split_into_batches(N_ROWS, 100, np.random.default_rng(5), in_order=True)
+    (run,) = batches.runs(np.array([0]))
+    task = RunTask(run, 1, ArrayRows(sparse.csr_array(X)), carry_values=True)
+    found = contract_run(task, PLAIN, SerialEngine()).survivors
+    assert (found.values.toarray() == X[found.rows]).all()
+
+
+def test_a_pickled_task_takes_along_a_handle_or_the_rows_that_it_needs():
+    run = Run.of_rows(np.array([2, 5]), number=7)
+    task = pickle.loads(pickle.dumps(RunTask(run, 4, ArrayRows(X))))
+    assert task.values.take(np.array([5, 2])).tolist() == X[[5, 2]].tolist()
+    assert len(task.values.numbers) == 2
+    assert pickle.loads(pickle.dumps(RunTask(run, 4, HANDLE))).values == HANDLE
+    assert pickle.loads(pickle.dumps(RunTask(run, 4, None))).values is None
+
+
+def test_links_are_by_core_rows_if_all_of_them_are():
+    one, two = Links(np.array([1, 4]), np.array([7, 7]), True), Links(np.array([2]), np.array([9]), True)
+    joined = Links.join(iter([one, two]))
+    assert joined.rows.tolist() == [1, 4, 2]
+    assert joined.survivors.tolist() == [7, 7, 9]
+    assert joined.by_core
+    assert not Links.join([one, replace(two, by_core=False)]).by_core
+
+
 def test_rows_held_aside_survive_as_they_are():
     found = held_aside(np.array([3, 8]), np.array([1.0, 2.0]), None, None, n_views=4)
     assert found.rows.tolist() == found.first_rows.tolist() == [3, 8]
     assert found.mass.tolist() == [1, 2]
     assert found.sizes.tolist() == [1, 1]
     assert np.isnan(found.stability).all()
+    assert found.is_noise.tolist() == [False, False]
     assert (found.rows_in, found.rows_out) == (0, 0)
     assert found.view_stability.shape == (0, 4)
 
@@ -126,3 +186,13 @@ def test_the_place_of_a_task_is_its_level_and_first_batch():
     assert RunTask(run, 4, ArrayRows(X)).place == (4, 7)
     assert not RunTask(run, 4, ArrayRows(X)).keeps_map
     assert RunTask(run, 4, None).keeps_map
+    assert not RunTask(run, 4, None).with_values(ArrayRows(X)).keeps_map
+
+
+def test_a_run_of_given_rows_is_one_batch():
+    run = Run.of_rows(np.array([2, 5, 6]), number=7)
+    assert (run.n_batches, run.length, run.rows_in, run.first_batch) == (1, 3, 3, 7)
+    ((contracted, held),) = run.batches()
+    assert run.index(contracted).tolist() == [2, 5, 6]
+    assert len(held) == 0
+    assert Run.of_rows(np.array([3])).first_batch == 0

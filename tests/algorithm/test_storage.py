@@ -83,5 +83,10 @@ def test_rows_of_rows_in_memory_are_in_memory():
     assert not is_in_memory(NumberedRows(X, np.arange(6)))
 
 
+def test_a_matrix_in_memory_has_the_shape_and_type_that_were_asked_for():
+    matrix = MemoryStorage().matrix(3, 2, np.float32)
+    assert (matrix.shape, matrix.dtype) == ((3, 2), np.float32)
+
+
 def test_without_blocks_there_are_no_rows():
     assert MemoryStorage().gather().rows() is None

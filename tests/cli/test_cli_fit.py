@@ -268,16 +268,6 @@ def test_a_document_for_programs(cohirf, folder, iris, apart):
     assert "level 1: 150 -> " in outcome.err
 
 
-def test_a_system_that_does_not_tell_the_memory_is_no_fault(cohirf, folder, apart, monkeypatch):
-    def fail():
-        raise NotImplementedError
-
-    monkeypatch.setattr("cohirf.cli.summary.peak_bytes", fail)
-    outcome = cohirf("fit", "iris.csv", *apart)
-    assert outcome.code == 0
-    assert "peak memory" not in outcome.out
-
-
 def test_rows_in_no_cluster_are_counted(cohirf, folder, apart):
     out = cohirf("fit", "iris.csv", *apart, "--clusters", 9, "--min-cluster-size", 20).out
     assert re.search(r"^\d clusters? in 150 rows; \d+% of the rows are noise, in no cluster\. ", out, re.MULTILINE)

@@ -64,6 +64,17 @@ def test_a_finished_file_takes_its_place(old, system, tmp_path):
     assert list(tmp_path.iterdir()) == [target]
 
 
+@linux_only
+@pytest.mark.parametrize("old", [None, b"old"])
+def test_a_finished_file_is_given_its_name_and_not_copied(old, tmp_path):
+    target = tmp_path / "a.txt"
+    if old is not None:
+        target.write_bytes(old)
+    with replacing(target) as file:
+        number = os.fstat(file.fileno()).st_ino
+    assert target.stat().st_ino == number
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(errno.ENOSPC, "No space left on device")])
 def test_an_unfinished_file_is_removed(error, system, tmp_path):
     target = tmp_path / "a.txt"

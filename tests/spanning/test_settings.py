@@ -18,6 +18,7 @@ from cohirf.spanning.settings import Settings, settings_of
         (HDBSCAN(), Settings(5, 5)),
         (HDBSCAN(min_cluster_size=15, min_samples=3), Settings(3, 15)),
         (HDBSCAN(metric="minkowski", metric_params={"p": 2}, store_centers="medoid"), Settings(5, 5)),
+        (HDBSCAN(metric="minkowski"), Settings(5, 5)),
         (HDBSCAN(max_cluster_size=90, cluster_selection_epsilon=0.5), Settings(5, 5, False, 0.5, 90)),
         (HDBSCAN(cluster_selection_method="leaf", allow_single_cluster=True), Settings(5, 5, True, 0, math.inf, True)),
         (hdbscan.HDBSCAN(), Settings(6, 5)),

@@ -16,10 +16,11 @@ from cohirf.cli.explain import in_words_of_options
 from cohirf.cli.invocation import command_line
 from cohirf.cli.options import Screen, TargetOptions
 from cohirf.cli.origin import find_origin
-from cohirf.cli.summary import agreement, cluster_grid, describe_model, fact_grid, peak_bytes_if_known
+from cohirf.cli.summary import agreement, cluster_grid, describe_model, fact_grid
 from cohirf.cli.targets import Targets, say_written
 from cohirf.description import describe_clusters, make_headline
 from cohirf.estimator import CoHiRF
+from cohirf.planning.memory import peak_bytes
 from cohirf.preparation import Prepared
 from cohirf.sources.files import shown
 from cohirf.validation import set_columns
@@ -66,7 +67,7 @@ def fit(
     document = {"command": "fit", "data": str(data), **describe_model(fitted)}
     document["columns"] = describe_columns(prepared.preparation)
     document |= agreement(fitted.labels_, classes)
-    document |= {"seconds": seconds, "peak_bytes": peak_bytes_if_known(), "warnings": console.warned}
+    document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
     document |= _describe(fitted, document, says_verdict=says_verdict and (console.as_json or not console.quiet))
     document["written"] = targets.write(fitted, prepared, classes, find_origin(data, about, scaling))
     table = [cluster_grid(document)] if document["clusters"] else []

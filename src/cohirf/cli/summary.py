@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from itertools import islice
 from math import isnan
 from typing import Any
@@ -17,7 +16,6 @@ from cohirf.cli.grids import Grid
 from cohirf.description.headline import percent
 from cohirf.estimator import CoHiRF
 from cohirf.planning.byte_sizes import format_bytes
-from cohirf.planning.memory import peak_bytes
 from cohirf.preparation import Classes
 
 MOST_SIZES = 100  # in a JSON document
@@ -79,7 +77,7 @@ def fact_grid(document: dict[str, Any]) -> Grid:
     """Return a table with facts on a fit that are not about single clusters."""
     rows = [("levels", str(document["n_levels"])), *agreement_rows(document)]
     rows.append(("time", f"{document['seconds']:.1f} s"))
-    if document["peak_bytes"] is not None:
+    if "peak_bytes" in document:
         rows.append(("peak memory", format_bytes(document["peak_bytes"])))
     return Grid(rows)
 
@@ -137,13 +135,6 @@ def _shown(texts: list[str], n_clusters: int) -> str:
     """Return the first of the texts, one per cluster, in one line."""
     text = ", ".join(texts[:FEW_SIZES])
     return text if n_clusters <= FEW_SIZES else f"{text} and {n_clusters - FEW_SIZES:,} more"
-
-
-def peak_bytes_if_known() -> int | None:
-    """Return the peak memory of this process; None if the system does not report it."""
-    with suppress(NotImplementedError):
-        return peak_bytes()
-    return None
 
 
 def _describe_level(record: LevelRecord) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from cohirf.cli.options import Screen, TargetOptions
 from cohirf.cli.origin import find_origin
 from cohirf.cli.search import Search, read_search
 from cohirf.cli.search_options import METRICS, SPACES, SearchOptions
-from cohirf.cli.summary import agreement, peak_bytes_if_known
+from cohirf.cli.summary import agreement
 from cohirf.cli.targets import Targets, say_written
 from cohirf.cli.tune_summary import describe_labels, describe_tuned, facts_grid, trials_grid
 from cohirf.cli.values import read_count, read_number, refuse_unknown
@@ -32,7 +31,7 @@ from cohirf.cli.writing import check_file, check_parent, refuse_data
 from cohirf.durable.temporary import replacing
 from cohirf.estimator import CoHiRF
 from cohirf.planning.byte_sizes import format_bytes
-from cohirf.planning.memory import resident_bytes, resolve_memory_limit
+from cohirf.planning.memory import peak_bytes, resident_bytes, resolve_memory_limit
 from cohirf.preparation import Classes, Prepared
 from cohirf.preparation.preparation import IN_MEMORY_BYTES
 from cohirf.saving import Origin
@@ -93,7 +92,7 @@ def tune(
     labels = np.asarray(best.labels_ if hasattr(best, "labels_") else best.predict(X))
     document = {"command": "tune", "data": str(data), "metric": metric, **describe_tuned(found)}
     document |= {"features": prepared.source.n_features, **describe_labels(labels), **agreement(labels, classes)}
-    document |= {"seconds": time.perf_counter() - started, "peak_bytes": peak_bytes_if_known()}
+    document |= {"seconds": time.perf_counter() - started, "peak_bytes": peak_bytes()}
     command = None if alone else _fit_command(data, about, scaling, search, settled, found.best_params)
     document |= {"fit": command, "warnings": console.warned}
     document["written"] = _write(targets, table, found, labels, prepared, find_origin(data, about, scaling))
@@ -161,14 +160,13 @@ def _refuse_too_large(data: Prepared, metric: str, search: Search) -> None:
     """Refuse data that does not fit into memory: scores need all rows in memory."""
     n_scored = min(data.source.n_rows, SILHOUETTE_ROWS) if metric == "silhouette" else 0
     needed = data.n_bytes + DISTANCE_BYTES * n_scored**2
-    with suppress(NotImplementedError):  # not every system reports its memory
-        room = resolve_memory_limit(search.parameters.get("memory_limit")) - resident_bytes()
-        if needed > room:
-            raise BadInputError(
-                f"{data.data.name}: a search holds all rows in memory, which takes {format_bytes(needed)}, and this "
-                f"process may take another {format_bytes(max(0, room))}: tune on a file with a sample of the rows, and "
-                f"fit this one with what it finds{'' if search.alone else '; or raise --memory-limit'}."
-            )
+    room = resolve_memory_limit(search.parameters.get("memory_limit")) - resident_bytes()
+    if needed > room:
+        raise BadInputError(
+            f"{data.data.name}: a search holds all rows in memory, which takes {format_bytes(needed)}, and this "
+            f"process may take another {format_bytes(max(0, room))}: tune on a file with a sample of the rows, and "
+            f"fit this one with what it finds{'' if search.alone else '; or raise --memory-limit'}."
+        )
 
 
 def _check_targets(

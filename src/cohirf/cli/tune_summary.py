@@ -65,9 +65,10 @@ def facts_grid(document: dict[str, Any], search: Search) -> Grid:
         rows.append(("in no cluster", f"{document['rows_in_no_cluster']:,} rows"))
     if document["metric"] != "ari":
         rows += agreement_rows(document)
-    rows.append(("time", f"{document['seconds']:.1f} s"))
-    if document["peak_bytes"] is not None:
-        rows.append(("peak memory", format_bytes(document["peak_bytes"])))
+    rows += [
+        ("time", f"{document['seconds']:.1f} s"),
+        ("peak memory", format_bytes(document["peak_bytes"])),
+    ]
     return Grid(rows)
 
 
