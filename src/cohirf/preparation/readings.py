@@ -28,10 +28,11 @@ CURRENCIES = (
 )
 LONGEST_UNIT = 5
 PLAIN = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-WHOLE = r"^[+-]?\d{1,18}$"
-ZERO_LED = r"^0\d+$"
+WHOLE = r"^[+-]?\d+$"
+CODE = r"^(0\d+|[+-]?\d{19,})$"  # as numbers, these would lose digits
 DAYS = (
     *("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"),
+    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
     *("%d %b %Y", "%d-%b-%Y", "%b %d, %Y"),  # %b reads names of months in full, too
 )
 CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
@@ -107,7 +108,7 @@ class NumberReading:
     def _pattern(self) -> str:
         group = "[" + "".join(self._groups) + "]"
         sign = rf"\{self.decimal}"
-        whole = rf"(\d+|\d{{1,3}}({group}\d{{3}})+)"
+        whole = rf"(\d+|[1-9]\d{{0,2}}({group}\d{{3}})+)"
         return rf"^[-+(]? ?({whole}({sign}\d*)?|{sign}\d+)([eE][-+]?\d+)?\)?$"
 
 
@@ -137,7 +138,7 @@ class DateReading:
     @property
     def has_day(self) -> bool:
         """Whether there is a date, not only a time of day."""
-        return "%Y" in self.format
+        return "%d" in self.format
 
     @property
     def has_clock(self) -> bool:

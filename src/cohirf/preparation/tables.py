@@ -109,6 +109,11 @@ def is_time(stored: str) -> bool:
     return stored.startswith(("timestamp", "date", "time"))
 
 
+def is_clock(stored: str) -> bool:
+    """Return whether a type is a time of day without a date."""
+    return stored.startswith(("time32", "time64"))
+
+
 def is_text(stored: str) -> bool:
     """Return whether a type is text, whose values can be categories."""
     return stored.startswith(TEXT_TYPES)

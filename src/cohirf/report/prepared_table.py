@@ -36,19 +36,22 @@ class UnscaledRows:
 def read_prepared(prepared: Prepared, rows: IntArray) -> Table:
     """Return some rows as a table, whose features are those of the original columns.
 
-    A level of a category is a feature, as it was for the fit. The sine and cosine of an hour or weekday become times of
-    the day or days of the week, of which each is a feature.
+    A level of a category is a feature, as it was for the fit; yes and no are two levels. The sine and cosine of an hour
+    or weekday become times of the day or days of the week, of which each is a feature.
     """
     values = UnscaledRows(prepared).take(rows)
     features: list[Feature] = []
     columns: list[Floats] = []
     cycles: dict[tuple[Any, str], list[Floats]] = {}
     for feature, numbers in zip(prepared.preparation.features, values.T, strict=True):
-        if feature.cycle is None:
-            features.append(_describe(feature))
-            columns.append(numbers)
-        else:
+        if feature.cycle is not None:
             cycles.setdefault((feature.column, feature.cycle), []).append(numbers)
+            continue
+        features.append(_describe(feature))
+        columns.append(numbers)
+        if feature.kind == "boolean":
+            features.append(Feature(shorten(feature.column), "level", "no"))
+            columns.append(1 - numbers)
     for (column, cycle), (sine, cosine) in cycles.items():
         names = CYCLES[cycle]
         part = np.floor(np.arctan2(sine, cosine) / (2 * np.pi) % 1 * len(names) + 1e-6).astype(np.int64) % len(names)

@@ -4,11 +4,10 @@ const SHOWN_LEVELS = 3;
 
 function drawDistribution(trait, cluster) {
   const column = data.columns[trait.column];
-  const inside = sum(trait.counts);
   const rest = column.counts.map((total, i) => Math.max(0, total - trait.counts[i]));
-  const outside = sum(rest);
-  const shares = (counts, total) => counts.map((n) => (total ? n / total : 0));
-  const [own, others] = [shares(trait.counts, inside), shares(rest, outside)];
+  const shares = (counts, total) => counts.map((n) => Math.min(1, n / Math.max(1, total)));
+  const own = shares(trait.counts, Math.max(cluster.size, sum(trait.counts)));
+  const others = shares(rest, Math.max(data.figures.n_rows - cluster.size, sum(rest)));
   const body = column.levels ? levelBars(column, own, others) : histogram(column, trait, own, others);
   return element("li", { class: `trait ${colourClass(cluster.colour)}` }, traitTitle(column, trait), body);
 }

@@ -23,7 +23,7 @@ function showHeatmap() {
   const heading = (feature) => {
     const { name, level } = heat.features[feature];
     const text = level === null ? name : `${name} = ${level}`;
-    return element("th", { scope: "col", title: text }, element("span", {}, element("bdi", {}, text)));
+    return element("th", { scope: "col", title: text }, element("span", {}, element("bdi", {}, breakable(text))));
   };
   const head = element("tr", {}, element("td", {}), ...features.map(heading));
   const body = lines.map((cluster) => {

@@ -26,4 +26,5 @@ function valueText(value, column, digits) { // with the unit of its column, such
   return /^\p{Sc}$/u.test(unit) ? `${value < 0 ? MINUS : ""}${unit}${number.replace(MINUS, "")}` : `${number} ${unit}`;
 }
 
+const breakable = (text) => text.replaceAll(/([_./-])/g, "$1\u200b"); // a line may end after these
 const shorten = (text, length) => (text.length > length ? `${text.slice(0, Math.max(1, length - 1)).trimEnd()}\u2026` : text);

@@ -62,9 +62,13 @@ function drawTree() {
   svg.setAttribute("height", height);
   const lines = tree.nodes.filter((one) => one.parts.length).map((one) => {
     const ends = one.parts.map(y);
-    const path = one.parts.map((part) => `M${x(one)},${y(part)}H${x(part)}`).join("");
-    const d = `M${x(one)},${Math.min(...ends)}V${Math.max(...ends)}${path}`;
-    return branch(one, shape("path", { d, class: "hit" }), shape("path", { d, class: "line" }));
+    const towards = (part) => `M${x(one)},${y(part)}H${x(part)}`;
+    const inner = one.parts.filter((part) => part.parts.length).map(towards).join("");
+    const bar = `M${x(one)},${Math.min(...ends)}V${Math.max(...ends)}`;
+    const toLeaves = one.parts.filter((part) => !part.parts.length).map((part) =>
+      shape("path", { d: towards(part), class: `line leaf ${colourClass(colourAt(part.label))}` }));
+    const hit = shape("path", { d: `${bar}${one.parts.map(towards).join("")}`, class: "hit" });
+    return branch(one, hit, shape("path", { d: `${bar}${inner}`, class: "line" }), ...toLeaves);
   });
   const top = tree.nodes[tree.nodes.length - 1];
   if (top.parts.length) lines.push(shape("path", { d: `M${Math.max(0, x(top) - 14)},${y(top)}H${x(top)}`, class: "line" }));
