@@ -79,7 +79,8 @@ def test_predict_may_name_other_columns(cohirf, model, iris):
         (
             lambda iris: iris.assign(petal_width="wide"),
             "new.parquet: column 'petal_width' has 150 cells that are not a number: row 0: 'wide', row 1: 'wide', "
-            "row 2: 'wide', row 3: 'wide', row 4: 'wide' and 145 more.",
+            "row 2: 'wide', row 3: 'wide', row 4: 'wide' and 145 more; give data with columns of the same kind "
+            "as in the training data.",
         ),
     ],
 )
