@@ -4,6 +4,7 @@ import json
 import warnings
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -74,6 +75,18 @@ def test_features_lead_back_to_original_units(scaling):
     assert first["signed_up"] == CUSTOMERS["signed_up"][3]
     assert first["spend"] == f"€{round(float(CUSTOMERS['spend'][3].strip('€').replace(',', ''))):,}"
     assert first["discounted"] == CUSTOMERS["discounted"][3]
+
+
+@pytest.mark.parametrize("scaling", ["standard", "none"])
+def test_constant_pixels_come_back(scaling):
+    pixels = pd.DataFrame(np.random.default_rng(0).integers(200, size=(50, 6)), columns=[f"p{i}" for i in range(6)])
+    pixels[["p0", "p4"]] = [0, 7]
+    prepared = prepare(pixels, scaling=scaling)
+    assert prepared.feature_names == ["p1", "p2", "p3", "p5"]
+    kept = Preparation.from_json(json.loads(json.dumps(prepared.preparation.to_json())))
+    names, values = kept.to_original_numbers(prepared.array())
+    assert names == list(pixels)
+    np.testing.assert_allclose(values, pixels)
 
 
 def test_a_feature_knows_the_column_it_comes_from(in_memory):

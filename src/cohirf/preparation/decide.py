@@ -100,7 +100,9 @@ def _choose(found: Evidence, *, comma: bool, impute: bool) -> Column | Problem:
     if found.is_counted and found.n_distinct == 1:
         value = next(iter(found.counts))
         gaps = " where it is not missing" if found.n_missing else ""
-        return LeftOut(found.name, f"always {_show(value)}{gaps}", found.n_missing, role="constant")
+        numbers = [tally.low for tally in found.tallies or [] if isinstance(tally.reading, NumberReading)]
+        number = numbers[0] if numbers and np.isfinite(numbers[0]) else None
+        return LeftOut(found.name, f"always {_show(value)}{gaps}", found.n_missing, role="constant", value=number)
     if found.stored == "bool":
         return Boolean(found.name, "true or false", found.n_missing)
     if pair := _find_pair(found):
