@@ -29,18 +29,20 @@ from cohirf.plotting.colours import cluster_colours
 
 data = pd.read_parquet(Path(os.environ.get("COHIRF_DATA", "../shared/data")) / "chameleon-t4-8k.parquet")
 X, y = StandardScaler().fit_transform(data.drop(columns="label")), data["label"].to_numpy()
-suggestion = suggest_eps(X)
+suggestion = suggest_eps(X, random_state=0)
 print(suggestion.describe())
 
 # %%
-# Half of it, all of it, twice of it
-# ----------------------------------
+# The curve, and three radii
+# --------------------------
 #
-# With half of the radius, clusters break into pieces, and many rows are noise (grey). With twice the radius, noise
-# connects all clusters to one.
+# :func:`~cohirf.plotting.plot_eps` draws the sorted distances, with the suggestion at their knee. With half of the
+# radius, clusters break into pieces, and many rows are noise (grey). With twice the radius, noise connects all
+# clusters to one.
 
-figure, axes = plt.subplots(1, 3, figsize=(12, 3.4), layout="constrained")
-for factor, ax in zip((0.5, 1, 2), axes, strict=True):
+figure, axes = plt.subplots(2, 2, figsize=(9, 6.4), layout="constrained")
+plot_eps(suggestion, ax=axes[0, 0])
+for factor, ax in zip((0.5, 1, 2), axes.ravel()[1:], strict=True):
     model = CoHiRF(DBSCAN(eps=factor * suggestion.eps), batch_size=2_000, min_cluster_size=10, random_state=0).fit(X)
     noise = model.labels_ < 0
     ax.scatter(*X[noise].T, s=1, color="#cccccc", linewidths=0)
@@ -51,11 +53,4 @@ for factor, ax in zip((0.5, 1, 2), axes, strict=True):
         f"eps={factor * suggestion.eps:.3f}: {model.n_clusters_} clusters, {noise.mean():.0%} noise, ARI {score:.2f}"
     )
     ax.axis("off")
-plt.show()
-
-# %%
-# The curve
-# ---------
-
-plot_eps(suggestion)
 plt.show()

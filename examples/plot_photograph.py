@@ -40,8 +40,9 @@ def paint(n_colours):
     return colours[labels].reshape(image.shape), colours, sizes
 
 
-figure, axes = plt.subplots(2, 4, figsize=(12, 2.9), height_ratios=[9, 1], layout="constrained")
-for (above, below), n_colours in zip(axes.T, (4, 10, 24, None), strict=True):
+figure, axes = plt.subplots(4, 2, figsize=(9, 7), height_ratios=[12, 1] * 2, layout="constrained")
+pairs = zip(axes[::2].ravel(), axes[1::2].ravel(), strict=True)
+for (above, below), n_colours in zip(pairs, (4, 10, 24, None), strict=True):
     painted, colours, sizes = (image, None, None) if n_colours is None else paint(n_colours)
     above.imshow(painted)
     above.set_title("the photograph" if n_colours is None else f"{n_colours} colours")
