@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import IntArray, count_with_noise, rows_by_label
+from cohirf.description.prepared import read_prepared
 from cohirf.description.table import Table, count_table_rows, read_table
 from cohirf.diagnosis.reading import name_features
 from cohirf.diagnosis.sample import SEED
@@ -52,13 +53,22 @@ def draw_described_rows(model: Any, n_columns: int, clusters: IntArray | None = 
 
 
 def sample_table(
-    model: Any, X: Any = None, feature_names: Sequence[str] | None = None, clusters: IntArray | None = None
+    model: Any,
+    X: Any = None,
+    feature_names: Sequence[str] | None = None,
+    clusters: IntArray | None = None,
+    preparation: Any = None,
 ) -> Sample:
     """Read the rows of ``X`` that clusters are described by, or the rows that the model stores.
 
-    The sample has at least 30 rows of each of ``clusters``, if they have so many; by default, of all clusters.
+    The sample has at least 30 rows of each of ``clusters``, if they have so many; by default, of all clusters. A
+    ``preparation`` turns the stored rows back into original units.
     """
-    if X is None:
+    if X is None and preparation is not None and model.relevant_features_ is None:
+        some = _draw(len(model._landmark_rows), model.n_features_in_, np.random.default_rng(SEED))
+        table = read_prepared(preparation, model._landmarks.points[some], model._landmark_rows[some])
+        labels = model._landmarks.labels[some]
+    elif X is None:
         names = name_features(model, None, feature_names)
         if model.relevant_features_ is not None:
             names = [names[feature] for feature in model.relevant_features_.tolist()]

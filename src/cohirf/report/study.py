@@ -11,13 +11,14 @@ import numpy as np
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.data.dask_arrays import require_labels_here
+from cohirf.description.prepared import read_prepared
 from cohirf.description.table import Table, count_table_rows, read_table
 from cohirf.diagnosis.reading import as_data, check_rows, name_features
 from cohirf.diagnosis.text import shorten
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Prepared
 from cohirf.report.original import RowNames, find_given
-from cohirf.report.prepared_table import find_units, read_prepared, tell_columns
+from cohirf.report.prepared_table import find_units, tell_columns
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Study:
     def read_table(self, rows: IntArray) -> Table:
         """Return some rows in their original units."""
         if self.prepared is not None:
-            return read_prepared(self.prepared, rows)
+            return read_prepared(self.prepared.preparation, self.prepared.source.take(rows), rows)
         return read_table(self.original, rows, self.column_names)
 
     @property
