@@ -39,6 +39,7 @@ LONG_FILES = (
     "test_tune.py",
     "test_saving.py",
     "test_cli_fit.py",
+    "test_cli_messy_files.py",
     "test_experiments.py",
     "test_source_memory.py",
     "test_screening.py",

@@ -192,7 +192,7 @@ FILES_REFUSED = {
     "too many categories": (
         lambda: pd.DataFrame({"a": X[:, 0].tolist() * 300, "b": range(60_000)}).to_parquet("data.parquet", index=False),
         "fit data.parquet --as b=category",
-        "data.parquet: column 'b' has more than 50,000 different values, too many for a category: leave it out with "
+        "data.parquet: column 'b' has more than 10,000 different values, too many for a category: leave it out with "
         "--drop 'b'.",
     ),
     "missing categories": (

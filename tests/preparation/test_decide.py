@@ -152,6 +152,15 @@ def test_many_levels_of_which_none_is_frequent_are_left_out():
     assert kind_of([f"town {number}" for number in range(150)] * 2) == "text"
 
 
+def test_distinct_cells_are_counted_up_to_a_number(monkeypatch):
+    cells = [f"n{number}" for number in range(N)]
+    monkeypatch.setattr("cohirf.preparation.evidence.MOST_LEVELS_COUNTED", 10)
+    assert decide(cells).note.startswith("left out: 200 different values in 200 rows")
+    assert decide(cells * 3).note.startswith("left out: 200 levels, none of them frequent")
+    monkeypatch.setattr("cohirf.preparation.evidence.MOST_DISTINCT", 50)
+    assert decide(cells).note.startswith("left out: more than 50 different values in 200 rows")
+
+
 def test_a_single_stray_among_many_is_missing_and_named():
     cells = [*X.astype(str), "x"]
     with pytest.warns(UserWarning, match="column 'a' has 1 cell that is not a number, which is taken as missing: row"):

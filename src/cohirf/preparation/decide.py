@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.preparation.evidence import Evidence, Tally
+from cohirf.preparation.evidence import MOST_LEVELS_COUNTED, Evidence, Tally
 from cohirf.preparation.kinds import CYCLES, Boolean, Category, Column, Date, LeftOut, Number
 from cohirf.preparation.problems import Problem, shorten
 from cohirf.preparation.readings import DateReading, NumberReading
@@ -218,8 +218,7 @@ def _settle_text(found: Evidence, *, impute: bool) -> Column | Problem:
     repeats = found.is_counted and found.n_distinct * ROWS_PER_LEVEL <= found.n_present
     is_typed = found.stored.startswith("dictionary")
     if repeats or (is_typed and found.n_distinct <= MOST_LEVELS):
-        levels = _levels(found)
-        known = sum(times for _, times in levels[:MOST_LEVELS])
+        known = sum(times for _, times in _levels(found)[:MOST_LEVELS])
         if known >= KNOWN_SHARE * found.n_present:
             return _make_category(found, "", impute=impute)
         reason = f"{found.n_distinct:,} levels, none of them frequent"
@@ -236,10 +235,10 @@ def _say_distinct(found: Evidence, what: str) -> str:
 
 
 def _make_category(found: Evidence, reason: str, *, impute: bool) -> Category | Problem:
-    if not found.is_counted:
+    if not found.has_levels:
         return Problem(
             found.name,
-            f"has more than {found.n_distinct:,} different values, too many for a category",
+            f"has more than {MOST_LEVELS_COUNTED:,} different values, too many for a category",
             f": leave it out with drop=[{found.name!r}]",
         )
     levels = _levels(found)

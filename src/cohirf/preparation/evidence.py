@@ -27,6 +27,7 @@ from cohirf.preparation.text import clean, compute
 from cohirf.sources import Source
 
 MOST_DISTINCT = 50_000  # distinct cells of a column are counted up to this number,
+MOST_LEVELS_COUNTED = 10_000  # how often each occurs, up to this number; categories need it
 MOST_COUNTED = 2**20  # and up to this number in all columns together
 MOST_NAMED = 5  # cells that are named in a message
 HOPELESS = 0.5  # share of bad cells with which a reading is not tried any more, if another one is better
@@ -97,8 +98,9 @@ class Evidence:
         Its name, and the type in which it is stored.
     n_rows, n_missing : int
         Number of cells, and of missing cells.
-    counts : Counter
-        How often each distinct cell occurs; empty if there are too many.
+    counts, has_levels : Counter, bool
+        How often each distinct cell occurs. If there are too many, ``has_levels`` is False, ``counts`` is empty, and
+        ``distinct`` has them.
     n_distinct, n_counted : int
         Number of distinct cells among the first ``n_counted`` cells that are not missing.
     is_counted, has_repeats : bool
@@ -125,6 +127,8 @@ class Evidence:
     n_rows: int = 0
     n_missing: int = 0
     counts: Counter[Any] = field(default_factory=Counter)
+    has_levels: bool = True
+    distinct: set[Any] = field(default_factory=set)
     n_distinct: int = 0
     n_counted: int = 0
     is_counted: bool = True
@@ -254,12 +258,17 @@ class Evidence:
         self.low, self.high = min(self.low, float(numbers.min())), max(self.high, float(numbers.max()))
 
     def _count(self, cells: list[Any], times: list[int]) -> None:
-        self.counts.update(dict(zip(cells, times, strict=True)))
-        self.n_distinct, self.n_counted = len(self.counts), self.n_counted + sum(times)
+        if self.has_levels:
+            self.counts.update(dict(zip(cells, times, strict=True)))
+            self.has_levels = len(self.counts) <= MOST_LEVELS_COUNTED
+        if not self.has_levels:  # how often each cell occurs is not needed, and would take longer
+            self.distinct.update(self.counts, cells)
+            self.counts = Counter()
+        self.n_distinct, self.n_counted = len(self.counts) or len(self.distinct), self.n_counted + sum(times)
         self.has_repeats = self.n_distinct < self.n_counted
         if self.n_distinct > self.most_distinct:
-            self.is_counted = False
-            self.counts = Counter()
+            self.is_counted = self.has_levels = False
+            self.counts, self.distinct = Counter(), set()
             self.n_distinct = self.most_distinct  # does not depend on the size of blocks
 
 

@@ -27,7 +27,6 @@ CURRENCIES = (
     *("BRL", "MXN", "ZAR", "KRW", "TRY", "SGD", "HKD", "ILS", "RUB"),
 )
 LONGEST_UNIT = 5
-PLAIN = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 WHOLE = r"^[+-]?\d+$"
 CODE = r"^(0\d+|[+-]?\d{19,})$"  # as numbers, these would lose digits
 DAYS = (
@@ -79,8 +78,8 @@ class NumberReading:
     def read(self, text: Any) -> Cells:
         """Read clean text."""
         pc = compute()
-        if not self.unit and self.decimal == "." and _all(pc.match_substring_regex(text, PLAIN)):
-            return Cells(_floats(text.cast("double")), np.zeros(len(text), dtype=bool))
+        if not self.unit and self.decimal == "." and (values := _cast(text)) is not None:
+            return Cells(values, np.zeros(len(text), dtype=bool))
         if self.unit:
             text = pc.utf8_trim_whitespace(pc.replace_substring(text, self.unit, "", max_replacements=1))
         if pc.any(pc.match_substring(text, MINUS)).as_py():
@@ -173,6 +172,16 @@ def find_date_formats(sample: Any) -> list[DateReading]:
 def _shape(form: str) -> re.Pattern[str]:
     """Return a pattern that matches the beginning of all text in a format of strptime."""
     return re.compile(re.sub(r"%(.)", lambda found: FIELDS.get(found[1], r"\d{1,2}"), form.replace(".", r"\.")))
+
+
+def _cast(text: Any) -> Floats | None:
+    """Return plain numbers, the quick way; None if some cells are not plain numbers."""
+    arrow = import_optional("pyarrow", "arrow", "Preparing a table")
+    try:
+        values = _floats(text.cast("double"))
+    except arrow.ArrowInvalid:
+        return None
+    return None if np.isinf(values).any() else values  # Arrow also reads the word inf
 
 
 def _array(values: Iterable[str]) -> Any:
