@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF, open_source
 from cohirf.description import describe_clusters, draw_described_rows, find_badly_fitting, name_tree, write_tree
+from cohirf.preparation import prepare
 
 
 @pytest.fixture(scope="module")
@@ -139,3 +140,23 @@ def test_as_many_clusters_as_rows_are_described():
     assert (len(description.sizes), len(description.clusters)) == (1500, 1000)
     assert description.badly_fitting.n_compared == 1500
     assert len(write_tree(name_tree(model))) <= 2 * 30
+
+
+def test_stored_rows_are_described_in_the_units_before_their_preparation(customers):
+    frame, _, _ = customers
+    table = frame.drop(columns="id").assign(
+        active=np.where(frame["age"] > 50, "yes", "no"),
+        signup=pd.Timestamp("2020-01-01") + pd.to_timedelta(np.where(frame["age"] > 50, 0, 400), unit="D"),
+    )
+    prepared = prepare(table, scaling="standard")
+    model = CoHiRF(n_clusters=3, random_state=0).fit(prepared.array())
+    description = describe_clusters(model, preparation=prepared.preparation)
+    old = max(description.clusters, key=lambda cluster: cluster.exemplar_values["age"])
+    phrases = {trait.phrase for trait in old.traits}
+    assert {"older", "active: yes", "early signup"} <= phrases
+    values = {trait.feature.name: trait.values for trait in old.traits}
+    assert values["age"] == "age 64.9 (others 30.6)"
+    assert values["active"] == "active=yes 100% (others 0%)"
+    assert values["signup"].startswith("signup 2020-01-01 (others 2021-02-0")
+    lines = write_tree(name_tree(model, preparation=prepared.preparation))
+    assert any("active: yes" in line for line in lines)

@@ -16,7 +16,7 @@ from cohirf.description.rows import BadlyFitting, find_badly_fitting
 from cohirf.description.sampling import names_of, sample_table
 from cohirf.description.table import read_cells
 from cohirf.description.traits import Trait, find_traits
-from cohirf.diagnosis.reading import name_features
+from cohirf.diagnosis.reading import as_dense, name_features
 from cohirf.hierarchy.export import to_frame
 
 MAX_DESCRIBED = 1000  # clusters that have a name: the largest
@@ -165,7 +165,11 @@ def describe_clusters(
     sample = sample_table(model, X, feature_names, chosen, preparation)
     traits = find_traits(sample.table, sample.labels, chosen, sample.weights)
     parts = zip(
-        chosen.tolist(), name_clusters(traits), _read_exemplars(model, X, feature_names, chosen), traits, strict=True
+        chosen.tolist(),
+        name_clusters(traits),
+        _read_exemplars(model, X, feature_names, chosen, preparation),
+        traits,
+        strict=True,
     )
     described = [
         ClusterDescription(
@@ -195,9 +199,12 @@ def _mean_stability(model: Any) -> NDArray[np.float64]:
 
 
 def _read_exemplars(
-    model: Any, X: Any, feature_names: Sequence[str] | None, clusters: IntArray
+    model: Any, X: Any, feature_names: Sequence[str] | None, clusters: IntArray, preparation: Any
 ) -> list[dict[str, Any]]:
     """Return the values of the exemplar of each of some clusters."""
+    if X is None and preparation is not None:
+        names = [feature.name for feature in preparation.features]
+        return read_cells(preparation.to_original_units(as_dense(model.exemplars_)), clusters, names)
     if X is None:
         return read_cells(model.exemplars_, clusters, name_features(model, None, feature_names))
     return read_cells(X, model.exemplar_indices_[clusters], names_of(model, X, feature_names))
