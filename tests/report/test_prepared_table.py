@@ -6,7 +6,7 @@ import pytest
 
 from cohirf.description.prepared import read_prepared
 from cohirf.preparation import prepare
-from cohirf.report.prepared_table import UnscaledRows, find_units, tell_columns
+from cohirf.report.prepared_table import OriginalNumbers, find_units, tell_columns
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,14 @@ def test_numbers_have_their_own_unit_again(prepared):
         spend[rows]
     )
     assert find_units(made) == {"spend": "€"}
-    assert UnscaledRows(made).take(rows)[:, 0] == pytest.approx(spend[rows])
+
+
+def test_pixels_that_are_constant_are_part_of_an_image():
+    pixels = np.random.default_rng(0).integers(0, 255, (40, 4)).astype(float)
+    pixels[:, 2] = 255
+    numbers = OriginalNumbers(prepare(pd.DataFrame(pixels, columns=list("abcd"))))
+    assert (numbers.n_rows, numbers.n_features) == (40, 4)
+    assert numbers.take(np.array([5, 7])) == pytest.approx(pixels[[5, 7]])
 
 
 def test_categories_and_booleans_are_levels(prepared):

@@ -14,7 +14,7 @@ from cohirf.description.table import count_table_rows, take_rows
 from cohirf.diagnosis.text import shorten
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Preparation, Prepared
-from cohirf.report.prepared_table import UnscaledRows
+from cohirf.report.prepared_table import OriginalNumbers
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def find_given(X: Any, pipeline: Any, ids: Any) -> Given:
         pipeline = pipeline[:-1]
     if isinstance(X, Prepared):
         names = _names_of(ids) if ids is not None else _read_names(X)
-        return Given(X.source, UnscaledRows(X), X.feature_names, names, X)
+        return Given(X.source, OriginalNumbers(X), X.feature_names, names, X)
     names = None if ids is None else _names_of(ids)
     if pipeline is None:
         return Given(X, X, None, names)

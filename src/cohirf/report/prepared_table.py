@@ -15,16 +15,19 @@ from cohirf.preparation import Prepared
 Floats = NDArray[np.float64]
 
 
-class UnscaledRows:
-    """Prepared rows in original units: missing cells are filled, and nothing is scaled."""
+class OriginalNumbers:
+    """The numbers of the original data, also those of constant columns; missing cells are filled."""
 
     def __init__(self, prepared: Prepared) -> None:
         self._prepared = prepared
-        self.n_rows, self.n_features = prepared.source.n_rows, prepared.source.n_features
+        self.n_rows = prepared.source.n_rows
+        names, _ = prepared.preparation.to_original_numbers(np.empty((0, prepared.source.n_features)))
+        self.n_features = len(names)
 
     def take(self, rows: IntArray) -> Floats:
         """Return rows."""
-        return self._prepared.preparation.to_original_units(self._prepared.source.take(rows))
+        _, numbers = self._prepared.preparation.to_original_numbers(self._prepared.source.take(rows))
+        return numbers
 
 
 def find_units(prepared: Prepared) -> dict[str, str]:

@@ -89,7 +89,7 @@ class Study:
     @property
     def n_pixels(self) -> int:
         """Number of values of a row of the original data, if all of them are numbers."""
-        return self.n_columns if self.prepared is None else self.prepared.source.n_features
+        return self.n_columns if self.prepared is None else int(self.original.n_features)
 
     @property
     def n_rows(self) -> int:
