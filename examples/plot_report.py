@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 
 from cohirf import CoHiRF
 from cohirf.datasets import make_customers
+from cohirf.description import describe_clusters
 from cohirf.plotting import plot_heatmap, plot_map
 from cohirf.preparation import prepare
 from cohirf.report import write_report
@@ -37,8 +38,8 @@ print(model.choice_.describe())
 # Each point is a customer; numbered discs are the most typical customers of the clusters.
 
 rows = prepared.array()
-names = model.summary(rows, feature_names=prepared.feature_names)["name"]
-plot_map(model, rows, names=list(names))
+description = describe_clusters(model, preparation=prepared.preparation)
+plot_map(model, rows, names=[cluster.name for cluster in description.clusters])
 plt.show()
 
 # %%
