@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import Any
+
+from sphinx.util import logging
 
 import cohirf
 
@@ -32,13 +36,29 @@ autodoc_typehints = "none"  # docstrings say it in words
 autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"
 
+ROOT = Path(__file__).parents[1]
+# Examples run in their own folder, where a path relative to the repository would not be found.
+DATA = (ROOT / os.environ.get("COHIRF_DATA", "../shared/data")).resolve()
+os.environ["COHIRF_DATA"] = str(DATA)
+
+
+def missing_data(script: Path) -> list[str]:
+    """Return the data sets that an example reads and that are not in the folder of data."""
+    named = re.findall(r'"([\w-]+\.parquet)"', script.read_text(encoding="utf-8"))
+    return [name for name in named if not (DATA / name).is_file()]
+
+
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+WITHOUT_DATA = {path.stem: missing for path in EXAMPLES if (missing := missing_data(path))}
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": "/plot_",
+    # Examples whose data is not here are shown, and not run.
+    "filename_pattern": "|".join(f"/{path.stem}\\.py" for path in EXAMPLES if path.stem not in WITHOUT_DATA),
     "ignore_pattern": r"^(?!plot_)",
     "doc_module": ("cohirf",),
-    "backreferences_dir": "api/generated/used_in",
+    "backreferences_dir": "reference/generated/used_in",
     "image_srcset": ["2x"],
     "download_all_examples": False,
     "show_memory": False,
@@ -58,6 +78,7 @@ html_css_files = ["cohirf.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "cohirf"},
+    "header_links_before_dropdown": 8,
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
@@ -66,7 +87,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "start": [], "changelog": []}
+html_sidebars = {"index": [], "tutorial": []}
 
 
 def escape_shapes(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
@@ -74,6 +95,16 @@ def escape_shapes(app: Any, what: str, name: str, obj: Any, options: Any, lines:
     lines[:] = [re.sub(r"_(?=[,)])", r"\\_", line) if ", shape (" in line else line for line in lines]
 
 
+def name_missing_data(app: Any) -> None:
+    """Say which examples are shown without their pictures."""
+    for name, missing in WITHOUT_DATA.items():
+        message = (
+            "%s is shown without its picture: %s does not have %s. Set COHIRF_DATA to the folder of the data sets."
+        )
+        logging.getLogger(__name__).info(message, name, DATA, ", ".join(missing))
+
+
 def setup(app: Any) -> None:
     """Register the hooks with Sphinx."""
+    app.connect("builder-inited", name_missing_data)
     app.connect("autodoc-process-docstring", escape_shapes, priority=100)  # before numpydoc

@@ -15,7 +15,7 @@ from cohirf import CoHiRF
 from cohirf.algorithm.cells import Cells
 from cohirf.datasets import make_shapes
 
-FOLDER = Path(__file__).parent / "user_guide" / "images"
+FOLDER = Path(__file__).parent / "scale" / "images"
 N_ROWS, BATCH_SIZE, SHOWN = 16_000, 2_000, 6  # the last is the batch whose halo is marked
 NOISE = "#c9c9c9"
 COLOURS = [colour for colour in mpl.colormaps["tab20"].colors if max(colour) - min(colour) > 0.1]  # without greys

@@ -18,7 +18,7 @@ from playwright.sync_api import Page, sync_playwright
 from cohirf.cli import main
 from cohirf.datasets import write_customers
 
-FOLDER = Path(__file__).parent / "user_guide" / "images"
+FOLDER = Path(__file__).parent / "understand" / "images"
 DESKTOP = {"viewport": {"width": 1200, "height": 1000}, "device_scale_factor": 1}
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "has_touch": True, "is_mobile": True}
 

@@ -3,7 +3,7 @@
     python -m benchmarks.speed.density                                    n = 2e4 to 2e7, all methods that are installed
     python -m benchmarks.speed.density --cores 1                          only on one core, not on all of them as well
     python -m benchmarks.speed.density --methods CoHiRF --again           measures ours again; others are in the file
-    python -m benchmarks.speed.density --tables docs/user_guide/density   writes the tables of the documentation
+    python -m benchmarks.speed.density --tables docs/scale/density   writes the tables of the documentation
 
 The data are shapes in two dimensions with a tenth of noise. DBSCAN has ``min_samples=10`` and a radius of 30 / sqrt(n),
 so that a row has as many neighbours for any n. HDBSCAN has ``min_cluster_size = n // 200``, and its core distances are

@@ -2,7 +2,7 @@
 
     python -m benchmarks.speed.peers                                  all methods that are installed
     python -m benchmarks.speed.peers --methods cohirf --again         measures ours again; others are in the file
-    python -m benchmarks.speed.peers --tables docs/user_guide/peers   writes the tables of the documentation
+    python -m benchmarks.speed.peers --tables docs/evidence/peers   writes the tables of the documentation
 
 ``pip install ".[peers]"`` installs the other packages. Each fit runs in a process of its own, on one core; ours also on
 all cores. A cell shows seconds (processor time on one core, time by the clock on several), the peak memory of the

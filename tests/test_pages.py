@@ -1,0 +1,85 @@
+"""The README, the tutorial and the other pages: what they print is what runs, and each has a picture or a table."""
+
+import contextlib
+import io
+import math
+import re
+from collections import Counter
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+from tools import pages
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+GENERATED = {"_build", "_templates", "gallery", "generated"}
+PAGES = sorted(
+    path
+    for pattern in ("*.rst", "*/*.rst", "*/*.md")
+    for path in DOCS.glob(pattern)
+    if not GENERATED & set(path.relative_to(DOCS).parts) and path.name != "changelog.md"
+)
+SHOWN = re.compile(r"^\.\. (image|figure|csv-table|list-table)::|^=+  =+|^\| --- |^   column +kind", re.MULTILINE)
+
+
+def title_of(path):
+    text = path.read_text(encoding="utf-8")
+    return re.search(r"^(?:# )?(\w.*)$", re.sub(r"^\.\. .*$", "", text, flags=re.MULTILINE), re.MULTILINE)[1]
+
+
+def folders_of_tests():
+    configuration = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    return re.search(r"^testpaths = \[(.+)\]$", configuration, re.MULTILINE)[1]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(DOCS).as_posix())
+def test_every_page_has_a_picture_or_a_table(path):
+    assert SHOWN.search(path.read_text(encoding="utf-8"))
+
+
+def test_no_two_pages_have_the_same_title():
+    titles = Counter(title_of(path).lower() for path in PAGES)
+    assert [title for title, count in titles.items() if count > 1] == []
+
+
+def test_the_examples_of_every_folder_of_pages_are_tests():
+    folders = {path.parent.relative_to(ROOT).as_posix() for path in PAGES} - {"docs"}
+    assert [folder for folder in folders if f'"{folder}"' not in folders_of_tests()] == []
+
+
+def test_the_first_code_of_the_readme_prints_what_the_readme_says():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    source, shown = re.search(r"```python\n(.+?)```\n\n```text\n(.+?)```", text, re.DOTALL).groups()
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(source, {})
+    assert printed.getvalue() == shown
+
+
+def test_the_readme_names_pictures_and_pages_that_exist():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    named = re.findall(r"\]\((?!https?://)([^)#]+)\)", text)
+    assert named
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tutorial.rst"])
+def test_the_commands_and_examples_of_a_page_print_what_it_says(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("cohirf.progress.LOG_SECONDS", math.inf)  # a slow run prints no more lines than a fast one
+    text = (DOCS / name).read_text(encoding="utf-8")
+    assert len(pages.find_steps(text)) > 10
+    assert pages.run_page(text) == text
+    plt.close("all")
+
+
+def test_output_on_a_page_that_is_not_what_is_printed_is_replaced(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = ".. code-block:: console\n\n   $ echo one\n   two\n\n>>> 1 + 1\n3\n>>> 2 + 2\n4\n"
+    assert pages.run_page(page) == page.replace("two", "one").replace("\n3\n", "\n2\n")
+
+
+def test_times_and_sizes_of_memory_on_a_page_may_differ():
+    assert pages.is_same("time  1.6 s\npeak  296 MB", "time 12.8 s\npeak 1,300 MB")
+    assert not pages.is_same("5 clusters, 1.6 s", "4 clusters, 1.6 s")
