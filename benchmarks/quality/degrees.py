@@ -15,8 +15,8 @@ each value from another row.
 The formula of the score was chosen among three, and two constants of the membership among three values each, on some of
 these data sets. Those marked *held out* had no part in that, and are the fairer test.
 
-*time*: seconds of processor time to score a million rows in 20 features, over those of IsolationForest; and, as methods
-that need all pairs of neighbours do not end, LocalOutlierFactor and GLOSH at a fiftieth of the rows.
+*time*: seconds of processor time to score a million rows in 20 features, over those of IsolationForest; and those of
+LocalOutlierFactor and GLOSH, which compare all pairs of rows in so many features, for a fiftieth of the rows.
 """
 
 from __future__ import annotations
