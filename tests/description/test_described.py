@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF, open_source
 from cohirf.description import describe_clusters, draw_described_rows, find_badly_fitting, name_tree, write_tree
+from cohirf.plotting import plot_heatmap, plot_map
 from cohirf.preparation import prepare
 
 
@@ -160,3 +161,15 @@ def test_stored_rows_are_described_in_the_units_before_their_preparation(custome
     assert values["signup"].startswith("signup 2020-01-01 (others 2021-02-0")
     lines = write_tree(name_tree(model, preparation=prepared.preparation))
     assert any("active: yes" in line for line in lines)
+
+
+def test_what_prepare_returned_is_described_in_its_original_units(customers):
+    frame, _, _ = customers
+    prepared = prepare(frame.drop(columns="id"), scaling="standard")
+    model = CoHiRF(n_clusters=3, random_state=0).fit(prepared.array())
+    table = model.summary(prepared)
+    assert table["name"].tolist() == [cluster.name for cluster in describe_clusters(model, prepared).clusters]
+    cluster = describe_clusters(model, prepared).clusters[0]
+    assert frame["age"].min() <= cluster.exemplar_values["age"] <= frame["age"].max()
+    assert plot_heatmap(model, prepared).get_xticklabels()
+    assert plot_map(model, prepared).collections

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks
 from cohirf.description.cluster_names import name_clusters
+from cohirf.description.prepared import is_prepared
 from cohirf.description.rows import BadlyFitting, find_badly_fitting
 from cohirf.description.sampling import names_of, sample_table
 from cohirf.description.table import read_cells
@@ -130,10 +131,11 @@ def describe_clusters(
     ----------
     model : CoHiRF
         The fitted model; its labels must be in this process.
-    X : array, table, sparse matrix or source, shape (n_samples, any), optional
-        The rows of the fit in the same order: the data of the fit, or the table that it was made from, whose columns
-        may be numbers, categories, text, dates or truth values. At most 20,000 rows are read, and some of each
-        cluster. By default, the clusters are described by the rows that the model stores for ``predict``.
+    X : array, table, sparse matrix, source or Prepared, shape (n_samples, any), optional
+        The rows of the fit in the same order: the data of the fit, what ``prepare`` returned, or the table that it was
+        made from, whose columns may be numbers, categories, text, dates or truth values. At most 20,000 rows are read,
+        and some of each cluster. By default, the clusters are described by the rows that the model stores for
+        ``predict``.
     feature_names : sequence of str, optional
         Names of the columns, if ``X`` has none.
     preparation : Preparation, optional
@@ -165,6 +167,8 @@ def describe_clusters(
     n_rows, sizes, stability = int(counts.sum()), counts[1:], _mean_stability(model, labels)
     chosen = np.sort(np.argsort(-sizes, kind="stable")[:MAX_DESCRIBED])
     sample = sample_table(model, X, feature_names, chosen, preparation)
+    if is_prepared(X):
+        X, preparation = None, X.preparation  # for the exemplars, which the model keeps
     traits = find_traits(sample.table, sample.labels, chosen, sample.weights)
     parts = zip(
         chosen.tolist(),

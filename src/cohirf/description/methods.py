@@ -20,7 +20,7 @@ class DescribedClusters:
 
         Parameters
         ----------
-        X : array, table, CSR matrix or source, shape (n_samples, any), optional
+        X : array, table, CSR matrix, source or Prepared, shape (n_samples, any), optional
             The data of the fit, or the table that it was made from, with the same rows in the same order. Its columns
             may be numbers, categories, text, dates or truth values. Names and values are then in its units. At most
             20,000 rows are read. By default, the clusters are described by the rows that the fit stored for

@@ -19,6 +19,11 @@ SHARE, DATE = "share", "date"  # units of prepared features
 Floats = NDArray[np.float64]
 
 
+def is_prepared(X: Any) -> bool:
+    """Return whether data is what ``prepare`` returned: prepared rows with their preparation."""
+    return hasattr(X, "preparation") and hasattr(X, "source")
+
+
 def read_prepared(preparation: Any, values: Any, rows: IntArray) -> Table:
     """Return prepared values as a table, whose features are those of the original columns.
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import IntArray, count_with_noise, rows_by_label
-from cohirf.description.prepared import read_prepared
+from cohirf.description.prepared import is_prepared, read_prepared
 from cohirf.description.table import Table, count_table_rows, read_table
 from cohirf.diagnosis.reading import name_features
 from cohirf.diagnosis.sample import SEED
@@ -77,6 +77,10 @@ def sample_table(
         some = _draw(len(model._landmark_rows), len(names), np.random.default_rng(SEED))
         stored = read_table(model._landmarks.points, some, names)
         table, labels = replace(stored, rows=model._landmark_rows[some]), model._landmarks.labels[some]
+    elif is_prepared(X):
+        _check_rows(model, X.source)
+        rows = draw_described_rows(model, model.n_features_in_, clusters)
+        table, labels = read_prepared(X.preparation, X.source.take(rows), rows), model.labels_[rows]
     else:
         _check_rows(model, X)
         n_columns = X.shape[1] if hasattr(X, "shape") else model.n_features_in_

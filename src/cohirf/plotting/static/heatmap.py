@@ -43,7 +43,7 @@ def plot_heatmap(
     ----------
     model : fitted CoHiRF
         The model.
-    X : array, table, CSR matrix or source, shape (n_samples, any), optional
+    X : array, table, CSR matrix, source or Prepared, shape (n_samples, any), optional
         The data of the fit, or the table that it was made from, as for :meth:`cohirf.CoHiRF.summary`.
     feature_names : sequence of str, optional
         Names of the columns, if ``X`` has none.

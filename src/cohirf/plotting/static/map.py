@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import _get_feature_names, _num_samples
 
 from cohirf.algorithm.grouping import IntArray
+from cohirf.description.prepared import is_prepared
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.plotting.colours import FAINT, INK, cluster_colours, readable_on
@@ -59,7 +60,7 @@ def plot_map(
     ----------
     model : fitted CoHiRF or FusionHierarchy
         The model or hierarchy that gives each row its cluster.
-    X : array, table or sparse matrix, shape (n_samples, n_features)
+    X : array, table, sparse matrix or Prepared, shape (n_samples, n_features)
         The data of the fit.
     method : {"pca", "umap"}, default="pca"
         How more features become coordinates. Principal components keep large distances. UMAP, which needs the package
@@ -106,7 +107,7 @@ def plot_map(
     >>> ax.get_xlabel()
     'principal component 1 (93% of variance)'
     """
-    X = X if hasattr(X, "shape") else np.asarray(X)
+    X = X.array() if is_prepared(X) else X if hasattr(X, "shape") else np.asarray(X)
     clusters = _clusters(model, X, level)
     if ax is None:
         in_space = {"projection": "3d", "computed_zorder": False} if X.shape[1] == 3 else {}
