@@ -381,6 +381,23 @@ def test_runs_that_do_not_agree_on_what_they_carry_are_refused(tmp_path):
         read(replace(following, weights=np.ones(3)))
 
 
+def test_a_cluster_of_many_rows_comes_back(tmp_path):
+    run = Run(bounds=np.array([0, 400]), held=np.empty(0, int), first_batch=3, start=0)
+    one = {name: value if value is None else value[:1] for name, value in vars(SURVIVORS).items()}
+    one |= {
+        "rows": np.array([10]),
+        "sizes": np.array([400]),
+        "first_rows": np.array([0]),
+        "is_noise": np.array([False]),
+    }
+    header, data = encode(JournalEntry((1, 3), ContractedRun(Survivors(**one | {"batch_sizes": np.array([400])}))))
+    (tmp_path / "journal").write_bytes(join([(header, b"".join(data))], b"manifest"))
+    with Journal(tmp_path / "journal", hashlib.sha256(b"manifest").digest()) as journal:
+        task = RunTask(run, level=1, values=None, carry_values=True)
+        (found,) = ResumableEngine(None, journal, n_features=2).run(None, [(task, CONTRACTION)], 1)
+    assert found.survivors.sizes.tolist() == [400]
+
+
 # -- links between local batches -----------------------------------------------------------------------------------
 
 

@@ -172,6 +172,8 @@ class CoHiRF(
         Values of each cluster's exemplar.
     n_iter_ : int
         Number of levels that were run.
+    batch_size_ : int or None
+        The batch size of the fit: ``batch_size``, or with ``"auto"`` the size that was measured.
     diagnostics_ : list of LevelRecord
         Sizes, agreement and times of each level; ``pandas.DataFrame(model.diagnostics_)`` shows them as a table.
     relevant_features_ : array of int or None

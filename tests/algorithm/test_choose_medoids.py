@@ -193,6 +193,15 @@ def test_medoids_do_not_depend_on_the_unit_of_values_and_weights(name, given_row
     assert choose(RULES[name][0], X, labels, mass) == choose(RULES[name][0], X / unit, labels, weights)
 
 
+@pytest.mark.parametrize("size", [1e-301, 1e-9])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("name", ["euclidean", "rbf", "laplacian"])
+def test_a_row_of_vanishing_mass_is_not_the_medoid(name, container, size):
+    X = container(size * np.array([[2.0], [2.0], [1.0], [1.0]]))
+    mass = np.array([1e-310, 1e-310, 1.0, 1.0])  # times a squared distance, the mass of the first rows is 0
+    assert choose(RULES[name][0], X, np.zeros(4, dtype=np.int32), mass) == [2]
+
+
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix])
 @pytest.mark.parametrize("name", ["cosine", "euclidean", "rbf", "laplacian"])
 @pytest.mark.parametrize("sum_cells", [1, 2**23])

@@ -79,7 +79,7 @@ def test_codes_beyond_64_bits_equal_those_of_unique():
     few = rng.integers(0, 100, size=(40, 500))  # 100 ** 40 possible codes
     views = np.concatenate([few, few], axis=1)  # every code appears at least twice
     found = strict_consensus(fold(views))
-    assert same_partition(found.labels, np.unique(views, axis=1, return_inverse=True)[1])
+    assert same_partition(found.labels, np.unique(views, axis=1, return_inverse=True)[1].ravel())
     assert found.n_clusters < views.shape[1]
 
 

@@ -7,6 +7,7 @@ from cohirf.algorithm import grouping
 from cohirf.algorithm import parents as module
 from cohirf.algorithm.parents import (
     find_roots,
+    find_roots_of,
     get_final_labels,
     hide_small_clusters,
     number_by_first_row,
@@ -20,6 +21,14 @@ def test_roots_follow_parents_only_up_to_the_level():
     assert find_roots(parents, absorbed_at, 1).tolist() == [1, 1, 2, 3]
     assert find_roots(parents, absorbed_at, 2).tolist() == [2, 2, 2, 3]
     assert find_roots(parents, absorbed_at, 3).tolist() == [3, 3, 3, 3]
+
+
+def test_roots_of_some_rows_are_those_of_all():
+    parents, absorbed_at = np.array([1, 2, 3, 3]), np.array([1, 2, 3, 0])
+    rows = np.array([2, 0, 2])
+    for level in range(4):
+        found = find_roots_of(rows, parents, absorbed_at, level)
+        assert found.tolist() == find_roots(parents, absorbed_at, level)[rows].tolist()
 
 
 def test_roots_of_long_chains_are_found_across_blocks(monkeypatch):

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cohirf import CoHiRF
@@ -70,7 +71,7 @@ FILES_REFUSED = {
         "data.csv has 0 rows and 2 columns: give at least one of each.",
     ),
     "no rows to code": (
-        lambda: pd.DataFrame({"a": pd.Series([], dtype=str)}).to_parquet("data.parquet"),
+        lambda: pq.write_table(pa.table({"a": pa.array([], pa.string())}), "data.parquet"),
         "fit data.parquet",
         "data.parquet has 0 rows and 1 columns: give at least one of each.",
     ),
@@ -396,11 +397,11 @@ def test_names_of_rows_that_change_their_type_are_refused_before_the_fit(cohirf,
     monkeypatch.chdir(tmp_path)
     Path("parts").mkdir()
     TABLE.assign(id=range(200)).to_parquet("parts/0.parquet")
-    TABLE.assign(id="x").to_parquet("parts/1.parquet")
+    names = pa.array(["x"] * len(TABLE), pa.string())
+    pq.write_table(pa.Table.from_pandas(TABLE).append_column("id", names), "parts/1.parquet")
     refused(
         cohirf("fit", "parts", "--id-column", "id", "--out", "labels.csv"),
-        "parts/1.parquet: column 'id' is large_string, but int64 in parts/0.parquet: write the files with the same "
-        "columns.",
+        "parts/1.parquet: column 'id' is string, but int64 in parts/0.parquet: write the files with the same columns.",
     )
 
 

@@ -50,12 +50,14 @@ def test_quoted_cells_with_line_breaks_and_delimiters(cohirf):
     notes = [f'"note {number},\nwith ""two"" lines, and more of them"' for number in range(N)]
     kinds, said = clusters(cohirf, write(rows(",", notes)))
     assert kinds == NUMBERS | {"a": "text"}
-    assert "a       text    left out: 120 different texts of 8 words" in said
+    assert "a       text    left out: 120 different texts in 120 rows, of 8 words on average" in said
 
 
 def test_tabs(cohirf):
     assert clusters(cohirf, write(rows("\t"), name="data.tsv"))[0] == NUMBERS
-    assert clusters(cohirf, write(rows("|"), name="data.csv"))[0] == NUMBERS
+    kinds, said = clusters(cohirf, write(rows("|"), name="data.csv"))
+    assert kinds == NUMBERS
+    assert said.startswith("data.csv: 120 rows, 2 features (cells separated by '|')\n")
     assert clusters(cohirf, write(rows(","), name="commas.tsv"))[0] == NUMBERS
 
 
@@ -76,8 +78,10 @@ def test_decimal_commas_thousands_currencies_and_percents(cohirf):
 def test_byte_order_marks_and_old_encodings(cohirf, encoding, newline):
     towns = [["Zürich", "Genève", "Málaga"][group] for group in GROUP]
     lines = [line.replace("size,weight,a", "größe,gewicht,ort") for line in rows(",", towns)]
-    kinds, _ = clusters(cohirf, write(lines, encoding, newline=newline))
+    kinds, said = clusters(cohirf, write(lines, encoding, newline=newline))
     assert kinds == {"größe": "number", "gewicht": "number", "ort": "category"}
+    told = {"utf-8-sig": "", "utf-16": " (read as UTF-16)"}.get(encoding, " (read as Windows-1252)")
+    assert said.startswith(f"data.csv: 120 rows, 5 features{told}\n")
     cohirf("fit", "data.csv", "--model", "model", "--quiet")
     assert (
         "ort=Zürich" in json.loads(cohirf("info", "model", "--json").out)["preparation"]["columns"][2]["levels"] or True

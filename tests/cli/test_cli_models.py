@@ -1,10 +1,13 @@
 """cohirf predict, cut, tree, report and info: what can be done with a model."""
 
+import base64
 import io
 import json
 import os
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +79,8 @@ def test_predict_may_name_other_columns(cohirf, model, iris):
         (
             lambda iris: iris.assign(petal_width="wide"),
             "new.parquet: column 'petal_width' has 150 cells that are not a number: row 0: 'wide', row 1: 'wide', "
-            "row 2: 'wide', row 3: 'wide', row 4: 'wide' and 145 more.",
+            "row 2: 'wide', row 3: 'wide', row 4: 'wide' and 145 more; give data with columns of the same kind "
+            "as in the training data.",
         ),
     ],
 )
@@ -322,21 +326,29 @@ def test_a_tree_can_be_printed_where_lines_cannot_be_drawn(model, monkeypatch):
 # -- report and info -----------------------------------------------------------------------------------------------
 
 
+def content_of(page):
+    """Return the data in a report."""
+    packed = re.search(r'id="report-data">(.*?)</script>', page, re.DOTALL)[1]
+    return json.loads(zlib.decompress(base64.b64decode(packed)))
+
+
 def test_report_of_a_saved_model(cohirf, model):
     outcome = cohirf("report", model, "iris.parquet", "--out", "report.html", "--title", "Plants & <more>")
     assert (outcome.code, outcome.out) == (0, "Written: report.html (report)\n")
     page = Path("report.html").read_text(encoding="utf-8")
     assert "Plants &amp; &lt;more&gt;" in page
-    assert "cohirf report" in page
-    assert "versicolor" in page
-    assert "petal_length" in page
+    assert "cohirf fit" in page
+    assert "cohirf report" not in page
+    summary = content_of(page)
+    assert "versicolor" in summary["points"]["class"]["names"]
+    assert "petal_length" in [column["name"] for column in summary["columns"]]
 
 
 def test_report_shows_images(cohirf, folder):
     np.save("pixels.npy", np.random.default_rng(0).random((60, 16)))
     cohirf("fit", "pixels.npy", "--model", "m", "--quiet", "--scale", "none")
     assert cohirf("report", "m", "pixels.npy", "--out", "r.html", "--image-shape", "4x4", "--json").code == 0
-    assert "data:image/png" in Path("r.html").read_text(encoding="utf-8")
+    assert content_of(Path("r.html").read_text(encoding="utf-8"))["clusters"][0]["image"].startswith("data:image/png")
 
 
 def test_report_refuses_other_data(cohirf, model, iris):

@@ -25,7 +25,7 @@ def mixed(tmp_path, monkeypatch):
     table["weight"] = rng.normal(5, 1, 120)
     table["shape"] = rng.choice(["round", "long"], 120, p=[0.7, 0.3])
     table.loc[[3, 50], "weight"] = np.nan
-    table.loc[[7, 99], "shape"] = None
+    table.loc[[7, 99], "shape"] = np.nan  # None is not missing for scikit-learn
     table.to_csv("mixed.csv", index=False)
     table.to_parquet("mixed.parquet")
     table.astype({"colour": "category", "shape": "category"}).to_parquet("categories.parquet")

@@ -52,6 +52,7 @@ LEVELS = RNG.choice(["red", "green", "blue"], N)
         ([f"C-{number}" for number in range(N)], "id"),
         (RNG.permutation(N), "id"),
         ([f"{number:05}" for number in range(N)], "id"),
+        ([f"{10**22 + number}" for number in range(N)], "id"),
         ([f"order {number} came late and was wrong" for number in range(N)], "text"),
         ([7] * N, "constant"),
         (["France"] * N, "constant"),
@@ -81,6 +82,11 @@ def test_whole_numbers_are_ids_if_their_name_says_so(name, kind):
     assert kind_of(X, name) == "number"
 
 
+def test_an_id_with_a_stray_is_an_id():
+    assert kind_of([*map(str, RNG.choice(10**6, N, replace=False)), "none of them"], "customer_id") == "id"
+    assert kind_of([*RNG.choice(10**6, N, replace=False).astype(float), None], "customer_id") == "id"
+
+
 def test_few_whole_numbers_without_gaps_are_numbers():
     assert kind_of(np.arange(19)) == "number"
     assert kind_of(np.arange(20)) == "id"
@@ -94,6 +100,16 @@ def test_point_and_comma_are_told_apart_by_other_columns():
     assert alone.array()[0, 0] == int(thousands[0].replace(",", ""))
     assert beside.array()[0, 0] == float(thousands[0].replace(",", "."))
     assert beside.preparation.columns[0].reason == "decimal comma"
+
+
+def test_doubt_is_told():
+    thousands = [f"1,{number:03}" for number in RNG.integers(1000, size=N)]
+    assert decide(thousands).note == "commas group digits, as no cell says otherwise"
+    assert (
+        decide([*thousands, "0.5"]).note
+        == decide([f"1.{number:03}" for number in RNG.integers(1000, size=N)]).note
+        == ""
+    )
 
 
 def test_days_and_months_are_told_apart_by_all_cells():
@@ -174,6 +190,10 @@ def test_all_problems_are_told_at_once():
         (["20240101", "20240215"] * 100, "date", "date"),
         (["01/02/2024", "02/02/2024"] * 100, "date:%m/%d/%Y", "date"),
         (["0123", "0456"] * 100, "number", "number"),
+        (["0", "1"] * 100, "boolean", "boolean"),
+        ([0, 1.0] * 100, "boolean", "boolean"),
+        ([0.5, 1.5, None, 1.5] * 50, "category", "category"),
+        (pd.to_datetime(["2024-01-01", "2024-02-01"] * 100), "category", "category"),
         (["yes", "no"] * 100, "category", "category"),
         (X, "id", "id"),
         (LEVELS, "text", "text"),
@@ -187,7 +207,12 @@ def test_the_user_may_say_what_a_column_is(cells, wish, kind):
 
 @pytest.mark.parametrize(
     ("cells", "kind"),
-    [(np.arange(N), "number"), ([7] * N, "number"), ([f"C{number}" for number in range(N)], "category")],
+    [
+        (np.arange(N), "number"),
+        ([7] * N, "number"),
+        ([f"C{number}" for number in range(N)], "category"),
+        ([f"{number:05}" for number in range(N)], "category"),
+    ],
 )
 def test_the_user_may_keep_a_column(cells, kind):
     assert kind_of(cells, keep=["column"]) == kind

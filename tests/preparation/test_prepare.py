@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
@@ -164,3 +165,15 @@ def test_a_scale_that_is_not_above_0_is_refused(value):
     content = prepare(FRAME, **OPTIONS).preparation.to_json()
     with pytest.raises(ValueError, match="features are divided only by values above 0"):
         Preparation.from_json(content | {"scale": [1.0, value]})
+
+
+def test_a_sparse_matrix_is_taken_as_it_is():
+    X = sparse.random_array((30, 4), density=0.5, format="csr", rng=RNG)
+    assert (prepare(X, impute="none", scaling="none").array() != X).nnz == 0
+    with pytest.raises(TypeError, match="A sparse matrix is neither filled nor scaled: give impute='none' and scaling"):
+        prepare(X)
+
+
+def test_columns_of_an_array_have_no_kinds():
+    with pytest.raises(ValueError, match="The array has no column names: its columns are numbers, and kinds= is for"):
+        prepare(np.eye(3), kinds={0: "category"})

@@ -4,6 +4,7 @@ import json
 import warnings
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -26,7 +27,7 @@ def test_a_file_is_prepared_as_the_frame(kind, in_memory, tmp_path, monkeypatch)
     path = tmp_path / ("c.parquet" if kind == "parquet" else "c.tsv" if kind == "tsv" else "c.csv")
     write_customers(tmp_path / path.name.replace("tsv", "csv"), 600, random_state=0)
     if kind == "blocks":
-        monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 2000)
+        monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 8000)
     elif kind == "tsv":
         CUSTOMERS.to_csv(path, sep="\t", index=False)
     elif kind == "utf-16":
@@ -39,7 +40,7 @@ def test_a_file_is_prepared_as_the_frame(kind, in_memory, tmp_path, monkeypatch)
 
 def test_out_of_core_rows_are_those_in_memory(in_memory, tmp_path, monkeypatch):
     write_customers(tmp_path / "c.csv", 600, random_state=0)
-    monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 2000)
+    monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 8000)
     monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 100)
     prepared = prepare(tmp_path / "c.csv")
     assert prepared.rows() is prepared.source
@@ -74,6 +75,18 @@ def test_features_lead_back_to_original_units(scaling):
     assert first["signed_up"] == CUSTOMERS["signed_up"][3]
     assert first["spend"] == f"€{round(float(CUSTOMERS['spend'][3].strip('€').replace(',', ''))):,}"
     assert first["discounted"] == CUSTOMERS["discounted"][3]
+
+
+@pytest.mark.parametrize("scaling", ["standard", "none"])
+def test_constant_pixels_come_back(scaling):
+    pixels = pd.DataFrame(np.random.default_rng(0).integers(200, size=(50, 6)), columns=[f"p{i}" for i in range(6)])
+    pixels[["p0", "p4"]] = [0, 7]
+    prepared = prepare(pixels, scaling=scaling)
+    assert prepared.feature_names == ["p1", "p2", "p3", "p5"]
+    kept = Preparation.from_json(json.loads(json.dumps(prepared.preparation.to_json())))
+    names, values = kept.to_original_numbers(prepared.array())
+    assert names == list(pixels)
+    np.testing.assert_allclose(values, pixels)
 
 
 def test_a_feature_knows_the_column_it_comes_from(in_memory):

@@ -9,14 +9,14 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
-from cohirf.report.cuts import MAX_CLUSTERS, colour_clusters, find_cuts
+from cohirf.report.cuts import MANY, MOST, colour_clusters, find_cuts
 
 
 @pytest.fixture(scope="module")
 def digits():
     """A fit of digits whose first level has more clusters than every number that can be chosen."""
     model = CoHiRF(KMeans(10), random_state=0).fit(load_digits().data)
-    assert model.hierarchy_.cluster_counts()[1] > MAX_CLUSTERS
+    assert MANY < model.hierarchy_.cluster_counts()[1] <= MOST
     return model
 
 
@@ -29,9 +29,14 @@ def hiding():
     return model
 
 
-def test_every_number_of_clusters_can_be_chosen_and_above_those_of_levels(digits):
+def test_every_small_number_of_clusters_can_be_chosen_and_some_above_up_to_the_whole_tree(digits):
     numbers = [cut.n_clusters for cut in find_cuts(digits)]
-    assert numbers == [*range(1, MAX_CLUSTERS + 1), digits.hierarchy_.cluster_counts()[1]]
+    n_leaves = digits.hierarchy_.cluster_counts()[1]
+    assert numbers[:MANY] == list(range(1, MANY + 1))
+    assert numbers[-1] == n_leaves
+    ratios = [finer / coarser for coarser, finer in pairwise(numbers[MANY - 1 :])]
+    assert max(ratios) < 1.25
+    assert len(numbers) < MANY + 20
 
 
 def test_few_clusters_of_the_first_level_bound_the_numbers(iris):

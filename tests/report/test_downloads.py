@@ -1,8 +1,12 @@
-"""Labels that travel in the page: those of the finest cut that fits."""
+"""Labels that travel in the page, those of the finest cut that fits; and the names of the rows."""
+
+import base64
+import zlib
 
 from cohirf.report import downloads
 from cohirf.report.cuts import find_cuts
-from cohirf.report.downloads import pack_labels
+from cohirf.report.downloads import pack_labels, pack_names
+from cohirf.report.original import RowNames
 
 
 def test_labels_of_the_finest_cut_are_packed(iris, unpack):
@@ -34,3 +38,14 @@ def test_where_there_is_no_room_nothing_is_packed(iris, monkeypatch):
     assert pack_labels(cuts, max_characters=10) is None
     monkeypatch.setattr(downloads, "MAX_ROWS", 100)
     assert pack_labels(cuts) is None
+
+
+def test_names_of_rows_are_one_per_line():
+    packed = pack_names(RowNames("customer", ["C-1", "two\nlines", "C-3"]))
+    assert packed["column"] == "customer"
+    assert zlib.decompress(base64.b64decode(packed["names"])).decode() == "C-1\ntwo lines\nC-3"
+
+
+def test_names_that_do_not_fit_are_left_out():
+    assert pack_names(RowNames("customer", ["a", "b"]), max_characters=3) == {"column": "customer", "names": None}
+    assert pack_names(None) is None

@@ -16,9 +16,21 @@ from sklearn.pipeline import make_pipeline
 
 from cohirf import CoHiRF
 from cohirf.report import render as rendering
-from cohirf.report.render import decimal, embed_json, percent, plural, render, signed, significant, thousands
+from cohirf.report.render import (
+    PAGE,
+    SCRIPTS,
+    compress_json,
+    decimal,
+    percent,
+    plural,
+    read_script,
+    render,
+    significant,
+    thousands,
+)
 from cohirf.report.study import check_study
 from cohirf.report.summarize import Options, summarize
+from cohirf.saving import Origin
 
 PAYLOADS = [
     "<script>alert(1)</script>",
@@ -70,8 +82,12 @@ def make_page(blobs):
     def make(payload, base=None):
         X, y = blobs
         model = CoHiRF.as_published(KMeans(3) if base is None else base, n_views=2, random_state=0).fit(X)
-        study = check_study(model, X, [f"{payload} {k}" for k in y], [f"{payload} {i}" for i in range(10)])
-        return render(summarize(study, Options(payload, data_name=payload, command=payload, written="2026-01-01")))
+        names = [f"{payload} {i}" for i in range(10)]
+        study = check_study(
+            model, X, [f"{payload} {k}" for k in y], names, ids=[f"{payload} {i}" for i in range(len(X))]
+        )
+        origin = Origin(payload, {"drop": [payload]}, payload)
+        return render(summarize(study, Options(payload, data_name=payload, origin=origin, written="2026-01-01")))
 
     return make
 
@@ -86,24 +102,23 @@ def test_nothing_is_fetched_from_elsewhere(page):
     tags = {element[0] for element in structure.elements}
     assert not tags & {"link", "iframe", "object", "embed", "base", "form"}
     assert not [element for element in structure.elements if element[0] == "script" and "src" in element]
-    urls = re.findall(r"(?:href|src|url)\s*[=(]\s*[\"']?([^\"')\s>]+)", page.split('id="chart-library"')[0])
+    urls = re.findall(r"(?:href|src|url)\s*[=(]\s*[\"']?([^\"')\s>]+)", page.split('id="report-data"')[0])
     assert all(url.startswith("#") for url in urls if not url.startswith("data:"))
 
 
-def test_the_policy_admits_only_the_two_scripts_and_no_network(page):
+def test_the_policy_admits_only_the_script_of_the_page_and_no_network(page):
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)[1].replace("&#39;", "'")
-    script = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
-    library = zlib.decompress(base64.b64decode(element_text(page, "chart-library")))
-    hashes = [base64.b64encode(hashlib.sha256(text).digest()).decode() for text in (script[0].encode(), library)]
-    assert len(script) == 1
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert policy.startswith("default-src 'none'; ")
-    assert f"script-src 'sha256-{hashes[0]}' 'sha256-{hashes[1]}';" in policy
+    assert f"script-src 'sha256-{digest}';" in policy
     assert "connect-src" not in policy  # so that the default holds
 
 
-def test_the_library_is_plotly(page):
-    library = zlib.decompress(base64.b64decode(element_text(page, "chart-library")))
-    assert b"plotly.js v" in library[:200]
+def test_the_script_is_made_of_all_files():
+    assert sorted(SCRIPTS) == sorted(file.stem for file in PAGE.glob("*.js"))
+    for name in SCRIPTS:
+        assert (PAGE / f"{name}.js").read_text(encoding="utf-8") in read_script()
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
@@ -124,26 +139,25 @@ def test_hostile_text_is_shown_as_it_is(make_page):
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-def test_json_in_the_page_comes_back_and_holds_no_markup(payload):
-    embedded = embed_json({payload: [payload]})
-    assert json.loads(embedded) == {payload: [payload]}
-    assert not set(embedded) & set("<>&\u2028\u2029")
+def test_data_in_the_page_comes_back_and_holds_no_markup(payload):
+    embedded = compress_json({payload: [payload]})
+    assert json.loads(zlib.decompress(base64.b64decode(embedded))) == {payload: [payload]}
+    assert re.fullmatch(r"[A-Za-z0-9+/=]+", embedded)
 
 
-def test_json_refuses_what_browsers_cannot_read():
+def test_data_refuses_what_browsers_cannot_read():
     with pytest.raises(ValueError, match="not JSON compliant"):
-        embed_json(float("nan"))
+        compress_json(float("nan"))
 
 
 def test_style_and_script_cannot_end_their_elements():
-    for name, end in (("report.css", "</style"), ("report.js", "</script")):
-        assert end not in (rendering.HERE / name).read_text(encoding="utf-8").lower()
+    assert "</style" not in (PAGE / "style.css").read_text(encoding="utf-8").lower()
+    assert "</script" not in read_script().lower()
 
 
 def test_the_script_writes_text_only_as_text():
-    script = (rendering.HERE / "report.js").read_text(encoding="utf-8")
     for danger in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
-        assert danger not in script
+        assert danger not in read_script()
 
 
 def test_counts_shares_and_numbers_are_written_for_people():
@@ -151,7 +165,6 @@ def test_counts_shares_and_numbers_are_written_for_people():
     assert [percent(share) for share in (0, 0.0123, 0.5, 1)] == ["0%", "1.2%", "50%", "100%"]
     assert [decimal(value) for value in (-0.5, None)] == ["\N{MINUS SIGN}0.50", "\N{EN DASH}"]
     assert [significant(value) for value in (0.01234, -12.34, 123456.7)] == ["0.0123", "\N{MINUS SIGN}12.3", "123,457"]
-    assert [signed(value) for value in (1.25, -2)] == ["+1.2", "\N{MINUS SIGN}2.0"]
     assert [plural(count, "row") for count in (0, 1, 2000)] == ["0 rows", "1 row", "2,000 rows"]
 
 
@@ -170,7 +183,7 @@ def contrast(one, other):
 
 
 def theme_colours(selector):
-    style = (rendering.HERE / "report.css").read_text(encoding="utf-8")
+    style = (PAGE / "style.css").read_text(encoding="utf-8")
     block = style[style.index(f"{selector} {{") :].split("}")[0]
     return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block))
 

@@ -67,13 +67,13 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(blobs, fitted, tmp_
 
 
 @pytest.mark.slow
-def test_a_million_rows_stay_below_six_megabytes(tmp_path):
+def test_a_million_rows_stay_below_three_megabytes(tmp_path):
     X = np.random.default_rng(0).random((1_000_000, 2)).astype(np.float32)
     model = CoHiRF.as_published(Cells(), n_views=1, random_state=0).fit(X)
     assert model.hierarchy_.cluster_counts()[1] > 200_000  # labels that hardly compress
     assert model.hierarchy_.n_levels >= 2
     path = write_report(model, X, tmp_path / "large.html", y=(4 * X[:, 0]).astype(int))
-    assert path.stat().st_size < 6_000_000
+    assert path.stat().st_size < 3_000_000
 
 
 def test_places_where_no_file_can_be_are_refused(blobs, fitted, tmp_path):

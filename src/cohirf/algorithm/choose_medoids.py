@@ -486,6 +486,6 @@ def _decay(distances: FloatArray, mass: FloatArray) -> FloatArray:
 
 
 def _divide(distances: FloatArray, unit: FloatArray) -> FloatArray:
-    """Return distances in a unit; 0 if the unit is 0, and infinity far from a row that has almost all of the mass."""
+    """Return distances in a unit; infinity far from rows that have almost all of the mass, where the unit vanishes."""
     with np.errstate(over="ignore"):
-        return np.divide(distances, unit, out=np.zeros_like(distances), where=unit > 0)
+        return np.divide(distances, unit, out=np.where(distances > 0, np.inf, 0.0), where=unit > 0)

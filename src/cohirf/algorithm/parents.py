@@ -37,6 +37,17 @@ def find_roots(parents: IntArray, absorbed_at: IntArray, level: int, out: IntArr
     return roots
 
 
+def find_roots_of(rows: IntArray, parents: IntArray, absorbed_at: IntArray, level: int) -> IntArray:
+    """Return, for each of some rows, the medoid that represents it after ``level`` levels; reads only what it needs."""
+    roots = rows
+    while True:
+        absorbed = absorbed_at[roots]
+        further = np.where((absorbed > 0) & (absorbed <= level), parents[roots], roots)
+        if np.array_equal(further, roots):
+            return roots
+        roots = further
+
+
 def get_final_labels(roots: IntArray) -> tuple[IntArray, IntArray]:
     """Label rows by cluster, with clusters numbered in order of first appearance.
 

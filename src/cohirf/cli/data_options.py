@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cohirf.cli.errors import BadInputError
 from cohirf.cli.options import DATA, CsvOptions, Delimiter, Header, IdColumn, LabelColumn, option
@@ -88,17 +88,20 @@ class DataOptions:
         """Open the data and prepare it for a fit."""
         from cohirf.preparation import prepare  # imports numpy, which help does not need
 
-        return prepare(
-            path,
-            label_column=self.label_column,
-            id_column=self.id_column,
-            drop=self.drop or (),
-            keep=self.keep or (),
-            kinds={wish.rpartition("=")[0]: wish.rpartition("=")[2] for wish in self.kinds or ()},
-            impute=self.impute,
-            scaling=scaling,
+        return prepare(path, **self.arguments(scaling))
+
+    def arguments(self, scaling: str) -> dict[str, Any]:
+        """Return the arguments of ``prepare``, besides the data."""
+        return {
+            "label_column": self.label_column,
+            "id_column": self.id_column,
+            "drop": self.drop or (),
+            "keep": self.keep or (),
+            "kinds": {wish.rpartition("=")[0]: wish.rpartition("=")[2] for wish in self.kinds or ()},
+            "impute": self.impute,
+            "scaling": scaling,
             **CsvOptions(self.delimiter, self.header).given(),
-        )
+        }
 
     def to_arguments(self, scaling: str) -> list[str]:
         """Return the data options as arguments of a fit command, without the data file."""

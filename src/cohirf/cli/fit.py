@@ -15,12 +15,13 @@ from cohirf.cli.estimators import read_base_method, read_parameters, say_chosen,
 from cohirf.cli.explain import in_words_of_options
 from cohirf.cli.invocation import command_line
 from cohirf.cli.options import Screen, TargetOptions
+from cohirf.cli.origin import find_origin
 from cohirf.cli.summary import agreement, cluster_grid, describe_model, fact_grid
 from cohirf.cli.targets import Targets, say_written
 from cohirf.description import describe_clusters, make_headline
 from cohirf.estimator import CoHiRF
 from cohirf.planning.memory import peak_bytes
-from cohirf.preparation import Prepared
+from cohirf.preparation import Preparation, Prepared
 from cohirf.sources.files import shown
 from cohirf.validation import set_columns
 
@@ -67,16 +68,19 @@ def fit(
     document["columns"] = describe_columns(prepared.preparation)
     document |= agreement(fitted.labels_, classes)
     document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
-    document |= _describe(fitted, document, says_verdict=says_verdict and (console.as_json or not console.quiet))
-    document["written"] = targets.write(fitted, prepared, classes)
+    says_verdict = says_verdict and (console.as_json or not console.quiet)
+    document |= _describe(fitted, prepared.preparation, document, says_verdict=says_verdict)
+    document["written"] = targets.write(fitted, prepared, classes, find_origin(data, about, scaling))
     table = [cluster_grid(document)] if document["clusters"] else []
     written = say_written(document["written"], NOTHING)
     console.show(document, *table, fact_grid(document), document["headline"], written)
 
 
-def _describe(fitted: CoHiRF, document: dict[str, Any], *, says_verdict: bool) -> dict[str, Any]:
+def _describe(
+    fitted: CoHiRF, preparation: Preparation, document: dict[str, Any], *, says_verdict: bool
+) -> dict[str, Any]:
     """Return the names of the largest clusters, the headline and the verdict."""
-    description = describe_clusters(fitted)
+    description = describe_clusters(fitted, preparation=preparation)
     diagnosis = fitted.diagnose() if says_verdict else None
     verdict = None
     if diagnosis is not None:

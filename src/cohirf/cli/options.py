@@ -98,7 +98,7 @@ EscapeFormulas = Annotated[
 
 Delimiter = Annotated[
     str | None,
-    option("--delimiter", "Character that separates the values of a CSV file.", DATA, "TEXT", default="a comma"),
+    option("--delimiter", "Character that separates the values of a CSV file.", DATA, "TEXT", default="found"),
 ]
 Header = Annotated[
     bool | None,

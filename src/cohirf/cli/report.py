@@ -7,11 +7,11 @@ from pathlib import Path
 
 from cohirf.cli.console import Console
 from cohirf.cli.errors import BadInputError
-from cohirf.cli.invocation import command_line
 from cohirf.cli.models import open_model
 from cohirf.cli.options import CsvOptions, Screen
 from cohirf.cli.writing import check_file
 from cohirf.report import write_report
+from cohirf.saving import load_origin
 
 
 def report(
@@ -36,13 +36,13 @@ def report(
         classes = prepared.classes()
         write_report(
             fitted,
-            prepared.source,
+            prepared,
             out,
             y=None if classes is None else classes.by_name(),
             image_shape=shape,
             title=title,
             data_name=data.name,
-            command=command_line(),
+            origin=load_origin(model),
         )
     console.show({"command": "report", "written": {"report": str(out)}}, f"Written: {out} (report)")
 

@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 from cohirf.cli.console import Console
 from cohirf.cli.errors import BadInputError
 from cohirf.cli.formulas import say_formulas
-from cohirf.cli.invocation import command_line
 from cohirf.cli.options import TargetOptions
 from cohirf.cli.writing import CLUSTER, TABLES, check_file, check_ids, check_model, write_labels
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.preparation import Classes, Prepared
-from cohirf.saving import save_model
+from cohirf.saving import Origin, save_model
 from cohirf.sources.files import shown
 
-REPORT_PACKAGES = ("jinja2", "plotly")
+REPORT_PACKAGES = ("jinja2",)
 
 
 @dataclass(frozen=True)
@@ -51,18 +50,19 @@ class Targets:
             for package in REPORT_PACKAGES:
                 import_optional(package, "report", "--report")
 
-    def write(self, model: CoHiRF, data: Prepared, classes: Classes | None) -> dict[str, str]:
+    def write(self, model: CoHiRF, data: Prepared, classes: Classes | None, origin: Origin) -> dict[str, str]:
         """Write the files, each atomically, and return their paths."""
         written = self.write_labels(model.labels_, data)
         if self.model is not None:
-            save_model(model, self.model, overwrite=self.force, preparation=data.preparation.to_json())
+            preparation = data.preparation.to_json()
+            save_model(model, self.model, overwrite=self.force, preparation=preparation, origin=origin)
             written["model"] = str(self.model)
         if self.report is not None:
             from cohirf.report import write_report  # slow to import
 
             y = None if classes is None else classes.by_name()
             name = Path(data.data.origin).name
-            write_report(model, data.source, self.report, y=y, data_name=name, command=command_line())
+            write_report(model, data, self.report, y=y, data_name=name, origin=origin)
             written["report"] = str(self.report)
         return written
 

@@ -17,6 +17,7 @@ from cohirf.durable.temporary import replacing
 from cohirf.estimator import CoHiRF
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.optional import import_optional
+from cohirf.preparation import Preparation
 
 WIDEST, NARROWEST = 10_000, 40  # characters of a line
 
@@ -32,9 +33,9 @@ def tree(
     """Print the tree of a model with sizes and names, or write it to a file."""
     refuse_unknown("--format", format, TREE_FORMATS)
     check_file(out, "--out", (), force=force)
-    fitted, n_leaves = open_model(model)[0], None if top is None else read_count("--top", top)
+    (fitted, preparation), n_leaves = open_model(model), None if top is None else read_count("--top", top)
     if format == "text":
-        _write_lines(_lines(fitted, n_leaves, out), out)
+        _write_lines(_lines(fitted, preparation, n_leaves, out), out)
         return
     hierarchy = fitted.hierarchy_ if n_leaves is None else fitted.hierarchy_.condense(max_clusters=n_leaves)
     if out is None:
@@ -47,9 +48,9 @@ def tree(
             file.write(_to_text(hierarchy, format).encode())
 
 
-def _lines(model: CoHiRF, n_leaves: int | None, out: Path | None) -> list[str]:
+def _lines(model: CoHiRF, preparation: Preparation, n_leaves: int | None, out: Path | None) -> list[str]:
     """Return the tree as text; in a terminal, lines are cut to its width."""
-    named = name_tree(model, n_leaves)
+    named = name_tree(model, n_leaves, preparation)
     if named is None:
         return [f"{len(model.labels_):,} rows, all of them noise: there is no tree."]
     is_terminal = out is None and sys.stdout.isatty()

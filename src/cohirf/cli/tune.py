@@ -20,6 +20,7 @@ from cohirf.cli.estimators import say_chosen
 from cohirf.cli.formulas import escape_formula, is_formula, say_formulas
 from cohirf.cli.invocation import command_line
 from cohirf.cli.options import Screen, TargetOptions
+from cohirf.cli.origin import find_origin
 from cohirf.cli.search import Search, read_search
 from cohirf.cli.search_options import METRICS, SPACES, SearchOptions
 from cohirf.cli.summary import agreement
@@ -33,6 +34,7 @@ from cohirf.planning.byte_sizes import format_bytes
 from cohirf.planning.memory import peak_bytes, resident_bytes, resolve_memory_limit
 from cohirf.preparation import Classes, Prepared
 from cohirf.preparation.preparation import IN_MEMORY_BYTES
+from cohirf.saving import Origin
 from cohirf.sources.files import shown
 from cohirf.tuning.metrics import SILHOUETTE_ROWS, Metric
 from cohirf.validation import set_columns
@@ -93,7 +95,7 @@ def tune(
     document |= {"seconds": time.perf_counter() - started, "peak_bytes": peak_bytes()}
     command = None if alone else _fit_command(data, about, scaling, search, settled, found.best_params)
     document |= {"fit": command, "warnings": console.warned}
-    document["written"] = _write(targets, table, found, labels, prepared)
+    document["written"] = _write(targets, table, found, labels, prepared, find_origin(data, about, scaling))
     console.show(
         document,
         facts_grid(document, search),
@@ -222,12 +224,14 @@ def _say_how_to_fit(
     return [*lines, ""]
 
 
-def _write(targets: Targets, table: Path | None, found: tuning.Tuned, labels: Any, data: Prepared) -> dict[str, str]:
+def _write(
+    targets: Targets, table: Path | None, found: tuning.Tuned, labels: Any, data: Prepared, origin: Origin
+) -> dict[str, str]:
     """Write the files, each atomically, and return their paths."""
     model = found.best_estimator
     if isinstance(model, CoHiRF):
         set_columns(model, data.source.n_features, data.source.feature_names)
-        written = targets.write(model, data, None)
+        written = targets.write(model, data, None, origin)
     else:
         written = targets.write_labels(labels, data)
     if table is not None:

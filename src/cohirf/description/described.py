@@ -121,7 +121,9 @@ class Description:
         return frame.astype({"exemplar": "Int64"})
 
 
-def describe_clusters(model: Any, X: Any = None, feature_names: Sequence[str] | None = None) -> Description:
+def describe_clusters(
+    model: Any, X: Any = None, feature_names: Sequence[str] | None = None, preparation: Any = None
+) -> Description:
     """Describe the final clusters of a model.
 
     Parameters
@@ -134,6 +136,9 @@ def describe_clusters(model: Any, X: Any = None, feature_names: Sequence[str] | 
         cluster. By default, the clusters are described by the rows that the model stores for ``predict``.
     feature_names : sequence of str, optional
         Names of the columns, if ``X`` has none.
+    preparation : Preparation, optional
+        What made the data of the fit from a table. The rows that the model stores are then described by the columns of
+        that table, in their own units.
 
     Returns
     -------
@@ -159,7 +164,7 @@ def describe_clusters(model: Any, X: Any = None, feature_names: Sequence[str] | 
     counts = count_with_noise(labels, model.n_clusters_)
     n_rows, sizes, stability = int(counts.sum()), counts[1:], _mean_stability(model, labels)
     chosen = np.sort(np.argsort(-sizes, kind="stable")[:MAX_DESCRIBED])
-    sample = sample_table(model, X, feature_names, chosen)
+    sample = sample_table(model, X, feature_names, chosen, preparation)
     traits = find_traits(sample.table, sample.labels, chosen, sample.weights)
     parts = zip(
         chosen.tolist(), name_clusters(traits), _read_exemplars(model, X, feature_names, chosen), traits, strict=True

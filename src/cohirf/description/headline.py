@@ -154,7 +154,7 @@ def percent(share: float) -> str:
     >>> percent(0.001), percent(0.253), percent(0.9999)
     ('less than 1%', '25%', 'more than 99%')
     """
-    if 0 < share < 0.005:
+    if 0 < share <= 0.005:
         return "less than 1%"
     return "more than 99%" if 0.995 < share < 1 else f"{share:.0%}"
 

@@ -37,7 +37,7 @@ class NamedTree:
         return self.names[node.groups]
 
 
-def name_tree(model: Any, n_leaves: int | None = None) -> NamedTree | None:
+def name_tree(model: Any, n_leaves: int | None = None, preparation: Any = None) -> NamedTree | None:
     """Return the top of the tree of a model, with names from the rows that the model stores.
 
     Parameters
@@ -46,6 +46,8 @@ def name_tree(model: Any, n_leaves: int | None = None) -> NamedTree | None:
         The fitted model; its labels must be in this process.
     n_leaves : int, optional
         Number of leaves; by default the number of final clusters, and at most 30.
+    preparation : Preparation, optional
+        What made the data of the fit from a table; names are then made from the columns of that table.
 
     Returns
     -------
@@ -55,8 +57,8 @@ def name_tree(model: Any, n_leaves: int | None = None) -> NamedTree | None:
     outline = make_outline(model.hierarchy_, model.labels_, n_leaves)
     if outline is None:
         return None
-    described = describe_clusters(model)
-    sample = sample_table(model)
+    described = describe_clusters(model, preparation=preparation)
+    sample = sample_table(model, preparation=preparation)
     groups = outline.labels[sample.table.rows]
     branches = [node for node in outline.root.walk() if node.cluster is None or _is_part(node, outline.root)]
     traits = find_traits_of_unions(sample.table, groups, [node.groups for node in branches], sample.weights)

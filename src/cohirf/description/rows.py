@@ -109,7 +109,7 @@ def find_badly_fitting(model: Any, n_loose: int = 3, n_border: int = 50) -> Badl
     >>> [(row.row, round(row.closeness, 2)) for row in found.border]
     [(100, 0.95)]
     """
-    labels = model._landmarks.labels
+    labels = positions_of(model._landmarks.labels, model.cluster_numbers_)
     clustered = np.flatnonzero(labels >= 0)
     n_drawn = min(MAX_ROWS, max(MIN_ROWS, MAX_CELLS // max(model._count_relevant(), 1)))
     if len(clustered) > n_drawn:
@@ -128,7 +128,7 @@ def find_badly_fitting(model: Any, n_loose: int = 3, n_border: int = 50) -> Badl
             BorderRow(int(rows[at]), int(own[at]), int(present[other[at]]), float(closeness[at]))
             for at in between[np.argsort(-closeness[between], kind="stable")[:n_border]].tolist()
         ],
-        share_between=_share(model, positions_of(own, model.cluster_numbers_), between),
+        share_between=_share(model, own, between),
         n_compared=len(rows),
     )
 

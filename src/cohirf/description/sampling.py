@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import IntArray, count_with_noise, rows_by_label
+from cohirf.description.prepared import read_prepared
 from cohirf.description.table import Table, count_table_rows, read_table
 from cohirf.diagnosis.reading import name_features
 from cohirf.diagnosis.sample import SEED
@@ -45,34 +46,46 @@ def draw_described_rows(model: Any, n_columns: int, clusters: IntArray | None = 
     if len(drawn) == len(model.labels_):
         return drawn
     clusters = np.arange(model.n_clusters_) if clusters is None else clusters
-    numbers = model.cluster_numbers_
-    present = count_with_noise(positions_of(model.labels_[drawn], numbers), model.n_clusters_)[1:]
+    present = count_with_noise(cluster_positions(model)[drawn], model.n_clusters_)[1:]
     rare = clusters[present[clusters] < FEWEST_ROWS]
-    starts, stored = rows_by_label(positions_of(model._landmarks.labels, numbers) + 1, model.n_clusters_ + 1)
+    starts, stored = rows_by_label(
+        positions_of(model._landmarks.labels, model.cluster_numbers_) + 1, model.n_clusters_ + 1
+    )
     extra = [model._landmark_rows[stored[starts[k + 1] : starts[k + 2]][:FEWEST_ROWS]] for k in rare.tolist()]
     return np.unique(np.concatenate([drawn, *extra]))
 
 
 def sample_table(
-    model: Any, X: Any = None, feature_names: Sequence[str] | None = None, clusters: IntArray | None = None
+    model: Any,
+    X: Any = None,
+    feature_names: Sequence[str] | None = None,
+    clusters: IntArray | None = None,
+    preparation: Any = None,
 ) -> Sample:
     """Read the rows of ``X`` that clusters are described by, or the rows that the model stores.
 
-    The sample has at least 30 rows of each of ``clusters``, if they have so many; by default, of all clusters.
+    The sample has at least 30 rows of each of ``clusters``, if they have so many; by default, of all clusters. A
+    ``preparation`` turns the stored rows back into original units.
     """
-    if X is None:
+    if X is None and preparation is not None and model.relevant_features_ is None:
+        some = _draw(len(model._landmark_rows), model.n_features_in_, np.random.default_rng(SEED))
+        table = read_prepared(preparation, model._landmarks.points[some], model._landmark_rows[some])
+        labels = positions_of(model._landmarks.labels, model.cluster_numbers_)[some]
+    elif X is None:
         names = name_features(model, None, feature_names)
         if model.relevant_features_ is not None:
             names = [names[feature] for feature in model.relevant_features_.tolist()]
         some = _draw(len(model._landmark_rows), len(names), np.random.default_rng(SEED))
         stored = read_table(model._landmarks.points, some, names)
-        table, labels = replace(stored, rows=model._landmark_rows[some]), model._landmarks.labels[some]
+        table, labels = (
+            replace(stored, rows=model._landmark_rows[some]),
+            positions_of(model._landmarks.labels, model.cluster_numbers_)[some],
+        )
     else:
         _check_rows(model, X)
         n_columns = X.shape[1] if hasattr(X, "shape") else model.n_features_in_
         rows = draw_described_rows(model, n_columns, clusters)
-        table, labels = read_table(X, rows, names_of(model, X, feature_names)), model.labels_[rows]
-    labels = positions_of(labels, model.cluster_numbers_)
+        table, labels = read_table(X, rows, names_of(model, X, feature_names)), cluster_positions(model)[rows]
     counts = count_with_noise(cluster_positions(model), model.n_clusters_)
     sampled = count_with_noise(labels, model.n_clusters_)
     return Sample(table, labels, (counts / np.maximum(sampled, 1))[labels + 1])

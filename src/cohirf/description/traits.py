@@ -69,7 +69,11 @@ class Trait:
 
 
 def find_traits(
-    table: Table, labels: IntArray, clusters: IntArray, weights: NDArray[np.float64] | None = None
+    table: Table,
+    labels: IntArray,
+    clusters: IntArray,
+    weights: NDArray[np.float64] | None = None,
+    spread: Spread | None = None,
 ) -> list[list[Trait]]:
     """Return the traits of some clusters, the strongest first.
 
@@ -83,6 +87,8 @@ def find_traits(
         The clusters to describe.
     weights : array of float, optional
         How many rows of the data each row of the sample stands for.
+    spread : Spread, optional
+        What ``measure_spread`` returned for the table, if it is known from another call.
 
     Returns
     -------
@@ -104,7 +110,7 @@ def find_traits(
     """
     if table.values.shape[1] == 0 or len(table.rows) == 0:
         return [[] for _ in clusters]
-    spread = measure_spread(table.values, weights)
+    spread = measure_spread(table.values, weights) if spread is None else spread
     block = max(1, BLOCK_CELLS // table.values.shape[1])
     found = []
     for start in range(0, len(clusters), block):

@@ -93,6 +93,7 @@ def collect_results(
     attributes = {
         **describe_clusters(data, positive, clusters, ending, kept),
         "choice_": ending.choice,
+        "batch_size_": contraction.batch_size,
         "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves]),
         "_landmark_rows": kept.rows,
         **_hand_down(clusters, ending),  # the last one: it rewrites which leaf each row belongs to

@@ -8,6 +8,7 @@ import numpy as np
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.merge_tree import MergeTree
+from cohirf.algorithm.parents import find_roots, find_roots_of
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.plotting.layout import Floats, leaf_numbers
 from cohirf.plotting.subject import Subject
@@ -80,11 +81,11 @@ def merged_tree(subject: Subject, max_clusters: int) -> MergedTree:
     hierarchy, tree = subject.hierarchy, subject.hierarchy.tree
     assert tree is not None  # the caller has asked has_merges
     leaves = leaf_numbers(hierarchy, tree.medoids)
-    final = hierarchy.cut(level=hierarchy.n_levels)[leaves]
+    final = find_roots_of(leaves, hierarchy.parents, hierarchy.absorbed_at, hierarchy.n_levels)
     n_final = len(np.unique(final))
     n_groups = min(tree.n_leaves, max(max_clusters, n_final))
     group = tree.cut(n_groups)
-    sizes = _leaf_sizes(hierarchy, tree)
+    sizes = _leaf_sizes(hierarchy, tree, leaves)
     size = np.bincount(group, weights=sizes).astype(np.int64)
     largest = np.sort(np.argsort(-size, kind="stable")[:max_clusters])
     place = np.full(n_groups, -1)
@@ -176,12 +177,10 @@ def _count_leaves(tree: MergedTree) -> IntArray:
     return count
 
 
-def _leaf_sizes(hierarchy: FusionHierarchy, tree: MergeTree) -> IntArray:
-    """Return the number of rows of each leaf of the tree."""
-    level = _level_of(hierarchy, tree)
-    medoids, sizes = hierarchy.medoids(level), hierarchy.sizes(level)
-    order = np.argsort(medoids)
-    return sizes[order][np.searchsorted(medoids[order], tree.medoids)]
+def _leaf_sizes(hierarchy: FusionHierarchy, tree: MergeTree, leaves: IntArray) -> IntArray:
+    """Return the number of rows of each leaf of the tree, given the leaves of the hierarchy that are their medoids."""
+    roots = find_roots(hierarchy.parents, hierarchy.absorbed_at, _level_of(hierarchy, tree))
+    return np.bincount(roots, weights=hierarchy.row_sizes, minlength=hierarchy.n_rows)[leaves].astype(np.int64)
 
 
 def _level_of(hierarchy: FusionHierarchy, tree: MergeTree) -> int:

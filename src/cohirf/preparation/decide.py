@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.optional import import_optional
 from cohirf.preparation.evidence import Evidence, Tally
 from cohirf.preparation.kinds import CYCLES, Boolean, Category, Column, Date, LeftOut, Number
 from cohirf.preparation.problems import Problem, shorten
 from cohirf.preparation.readings import DateReading, NumberReading
-from cohirf.preparation.tables import is_number, is_text, is_time
+from cohirf.preparation.tables import is_clock, is_number, is_text, is_time
 
 # A column has numbers or dates if all but this share of its cells are such. The others are taken as missing, and named.
 STRAY_SHARE = 0.01
@@ -79,7 +78,7 @@ def decide(
         )
     column = _choose(found, comma=comma, impute=impute)
     if keep and isinstance(column, LeftOut):
-        wanted = "number" if found.tallies and isinstance(found.tallies[0].reading, NumberReading) else "category"
+        wanted = "number" if _has_numbers(found) and not found.is_code else "category"
         return _grant(found, wanted, comma=comma, impute=impute)
     return column
 
@@ -90,18 +89,25 @@ def uses_comma(found: Evidence) -> bool:
     return comma is not None and _suits(found, comma) and (point is None or not _suits(found, point))
 
 
+def _has_numbers(found: Evidence) -> bool:
+    """Return whether cells can be read as numbers."""
+    return any(isinstance(tally.reading, NumberReading) for tally in found.tallies or [])
+
+
 def _choose(found: Evidence, *, comma: bool, impute: bool) -> Column | Problem:
     if found.n_present == 0:
         return LeftOut(found.name, "has no values", found.n_missing, role="empty")
     if found.is_counted and found.n_distinct == 1:
         value = next(iter(found.counts))
         gaps = " where it is not missing" if found.n_missing else ""
-        return LeftOut(found.name, f"always {_show(value)}{gaps}", found.n_missing, role="constant")
+        numbers = [tally.low for tally in found.tallies or [] if isinstance(tally.reading, NumberReading)]
+        number = numbers[0] if numbers and np.isfinite(numbers[0]) else None
+        return LeftOut(found.name, f"always {_show(value)}{gaps}", found.n_missing, role="constant", value=number)
     if found.stored == "bool":
         return Boolean(found.name, "true or false", found.n_missing)
     if pair := _find_pair(found):
         return Boolean(found.name, f"{pair[0]} or {pair[1]}", found.n_missing, true=pair[0], false=pair[1])
-    if found.stored.startswith("dictionary") or (found.is_zero_led and found.is_whole):
+    if found.stored.startswith("dictionary") or (found.is_code and found.is_whole):
         return _settle_text(found, impute=impute)
     best = best_tally(found, comma=comma)
     if best is None or best.n_bad > (1 - MIXED_SHARE) * found.n_present:
@@ -121,25 +127,25 @@ def _grant(found: Evidence, wish: str, *, comma: bool, impute: bool) -> Column |
     if wish == "category":
         return _make_category(found, reason, impute=impute)
     if wish == "boolean":
-        pair = ("true", "false") if found.stored == "bool" else _find_pair(found)
+        pair = ("true", "false") if found.stored == "bool" else _find_pair(found) or _find_digits(found)
         if pair is None:
             levels = ", ".join(_show(value) for value in list(found.counts)[:5])
             return Problem(found.name, f"is not a boolean, but holds {levels}", ": ask for a category instead")
         return Boolean(found.name, reason, found.n_missing, true=pair[0], false=pair[1])
     best = best_tally(found, comma=comma)
-    is_date = wish.startswith("date")
-    if best is None or isinstance(best.reading, DateReading) != is_date or best.n_bad == found.n_present:
-        return Problem(
-            found.name, f"is not a {'date' if is_date else 'number'}", ": none of its cells can be read as one"
-        )
-    made = _make_date(found, best) if is_date else _make_number(found, best)
-    return type(made)(**{**vars(made), "reason": f"{reason}: {made.reason}" if made.reason else reason})
+    kind = wish.partition(":")[0]
+    if best is None or best.n_bad == found.n_present:
+        return Problem(found.name, f"is not a {kind}", ": none of its cells can be read as one")
+    made = _make_reading(found, best)
+    if made.kind != kind:
+        return Problem(found.name, f"is not a {kind}", f": its cells are {made.kind}s")
+    return replace(made, reason=f"{reason}: {made.reason}" if made.reason else reason)
 
 
 def best_tally(found: Evidence, *, comma: bool) -> Tally | None:
     """Return the reading with the fewest bad cells; a tie between point and comma is decided by other columns."""
     tallies = found.tallies or []
-    if comma and found.is_separated and is_text(found.stored):
+    if comma and found.separators:
         tallies = sorted(tallies, key=lambda tally: getattr(tally.reading, "decimal", "") != ",")
     return min(tallies, key=lambda tally: tally.n_bad, default=None)
 
@@ -154,55 +160,46 @@ def _tally_of(found: Evidence, decimal: str) -> Tally | None:
 
 def _settle_reading(found: Evidence, best: Tally) -> Column:
     """Return numbers or dates, or an id if whole numbers name the rows."""
-    if isinstance(best.reading, DateReading):
-        return _make_date(found, best)
-    if found.is_whole and not best.reading.unit:
+    if isinstance(best.reading, NumberReading) and best.is_whole and not best.reading.unit:
         if _is_called_id(found.name):
-            return LeftOut(found.name, _say_id(found, "its name says so"), found.n_missing, role="id")
-        if found.is_unique and found.high - found.low + 1 == found.n_present >= FEWEST_COUNTED:
+            reason = "its name says so" if found.has_repeats else _say_distinct(found, "values")
+            return LeftOut(found.name, reason, found.n_missing, best.n_bad, role="id")
+        if found.is_whole and found.is_unique and found.high - found.low + 1 == found.n_present >= FEWEST_COUNTED:
             reason = f"counts the rows from {found.low:,.0f} to {found.high:,.0f}"
             return LeftOut(found.name, reason, found.n_missing, role="id")
-    return _make_number(found, best)
+    return _make_reading(found, best)
 
 
-def _say_id(found: Evidence, otherwise: str) -> str:
-    about = "" if found.is_counted else "more than "
-    return f"{about}{found.n_distinct:,} different values in {found.n_present:,} rows" if found.is_unique else otherwise
+def _make_reading(found: Evidence, best: Tally) -> Number | Date:
+    if isinstance(best.reading, DateReading):
+        return _make_date(found, best, best.reading)
+    return _make_number(found, best, best.reading)
 
 
-def _make_number(found: Evidence, best: Tally) -> Number:
-    assert isinstance(best.reading, NumberReading)
-    decimal, unit = best.reading.decimal, best.reading.unit
-    said = ["decimal comma"] if decimal == "," else []
-    said += [f"in {unit}"] if unit else []
-    return Number(found.name, ", ".join(said), found.n_missing, best.n_bad, decimal=decimal, unit=unit)
+def _make_number(found: Evidence, best: Tally, reading: NumberReading) -> Number:
+    said = ["decimal comma"] if reading.decimal == "," else []
+    said += [f"in {reading.unit}"] if reading.unit else []
+    if _has_tie(found, best) and reading.decimal == "." and "," in found.separators:
+        said.append("commas group digits, as no cell says otherwise")
+    reason = ", ".join(said)
+    return Number(found.name, reason, found.n_missing, best.n_bad, decimal=reading.decimal, unit=reading.unit)
 
 
-def _make_date(found: Evidence, best: Tally) -> Date:
-    assert isinstance(best.reading, DateReading)
-    form = best.reading.format
-    has_day = not form or best.reading.has_day
-    if found.stored.startswith("time") and not found.stored.startswith("timestamp"):
-        has_day = False
-    cycles = tuple(cycle for cycle in (CYCLES if has_day else ("hour",)) if _is_cyclic(best.steps[cycle], cycle))
+def _make_date(found: Evidence, best: Tally, reading: DateReading) -> Date:
+    has_day = reading.has_day if reading.format else not is_clock(found.stored)
+    cycles = tuple(cycle for cycle in CYCLES if _is_cyclic(best.steps[cycle], cycle)) if has_day else ("hour",)
     said = ["elapsed days"] if has_day else []
-    said += [f"{cycle} as sine and cosine" for cycle in cycles or (() if has_day else ("hour",))]
-    if _is_ambiguous_date(found, best):
+    said += [f"{cycle} as sine and cosine" for cycle in cycles]
+    if _has_tie(found, best) and "%b" not in reading.format:
         said.append("day before month, as no date says otherwise")
-    return Date(
-        found.name,
-        ", ".join(said),
-        found.n_missing,
-        best.n_bad,
-        format=form,
-        elapsed=has_day,
-        cycles=cycles or (() if has_day else ("hour",)),
-    )
+    reason = ", ".join(said)
+    form = reading.format
+    return Date(found.name, reason, found.n_missing, best.n_bad, format=form, elapsed=has_day, cycles=cycles)
 
 
-def _is_ambiguous_date(found: Evidence, best: Tally) -> bool:
-    ties = [tally for tally in found.tallies or [] if tally.n_bad == best.n_bad]
-    return len(ties) > 1 and isinstance(best.reading, DateReading) and "%b" not in best.reading.format
+def _has_tie(found: Evidence, best: Tally) -> bool:
+    """Return whether another reading suits the cells as well."""
+    return sum(tally.n_bad == best.n_bad for tally in found.tallies or []) > 1
 
 
 def _is_cyclic(steps: NDArray[np.int64], cycle: str) -> bool:
@@ -227,12 +224,15 @@ def _settle_text(found: Evidence, *, impute: bool) -> Column | Problem:
             return _make_category(found, "", impute=impute)
         reason = f"{found.n_distinct:,} levels, none of them frequent"
         return LeftOut(found.name, reason, found.n_missing, role="text")
-    about = "" if found.is_counted else "more than "
     if found.n_words >= WORDS_OF_TEXT:
-        reason = f"{about}{found.n_distinct:,} different texts of {found.n_words:.0f} words"
+        reason = f"{_say_distinct(found, 'texts')}, of {found.n_words:.0f} words on average"
         return LeftOut(found.name, reason, found.n_missing, role="text")
-    reason = f"{about}{found.n_distinct:,} different values in {found.n_present:,} rows"
-    return LeftOut(found.name, reason, found.n_missing, role="id")
+    return LeftOut(found.name, _say_distinct(found, "values"), found.n_missing, role="id")
+
+
+def _say_distinct(found: Evidence, what: str) -> str:
+    about = "" if found.is_counted else "more than "
+    return f"{about}{found.n_distinct:,} different {what} in {found.n_present:,} rows"
 
 
 def _make_category(found: Evidence, reason: str, *, impute: bool) -> Category | Problem:
@@ -259,11 +259,7 @@ def _make_category(found: Evidence, reason: str, *, impute: bool) -> Category | 
 
 def _levels(found: Evidence) -> list[tuple[str, int]]:
     """Return the levels as text, the most frequent first, and sorted where they are equally frequent."""
-    cells: Sequence[Any] = list(found.counts)
-    if cells and not isinstance(cells[0], str):
-        arrow = import_optional("pyarrow", "arrow", "Preparing a table")
-        cells = arrow.array(cells).cast("string").to_pylist()
-    return sorted(zip(cells, found.counts.values(), strict=True), key=lambda entry: (-entry[1], entry[0]))
+    return sorted(found.counts.items(), key=lambda entry: (-entry[1], entry[0]))
 
 
 def _refuse_mixture(found: Evidence, best: Tally) -> Column | Problem:
@@ -285,6 +281,11 @@ def _find_pair(found: Evidence) -> tuple[str, str] | None:
         return None
     words = {cell.lower() for cell in found.counts}
     return next((pair for pair in PAIRS if words == set(pair)), None)
+
+
+def _find_digits(found: Evidence) -> tuple[str, str] | None:
+    """Return 1 and 0 if a column has no other cells."""
+    return ("1", "0") if found.is_counted and {str(cell) for cell in found.counts} <= {"1", "0", "1.0", "0.0"} else None
 
 
 def _is_called_id(name: Any) -> bool:

@@ -82,7 +82,8 @@ def _judge(table: Table, columns: Sequence[Column], strays: Sequence[Strays], n_
             what = f"has {cells} with a level that the training data did not contain, which {are} taken as no level"
         elif found.n_cells > tolerance * n_rows:
             what = f"has {cells} that {are} not {column.expects}"
-            refused.append(Problem(column.name, what, "", found.n_cells, found.cells))
+            remedy = "; give data with columns of the same kind as in the training data"
+            refused.append(Problem(column.name, what, remedy, found.n_cells, found.cells))
             continue
         else:
             what = f"has {cells} that {are} not {column.expects}, which {are} taken as missing"

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from cohirf.optional import import_optional
 from cohirf.preparation.kinds import CYCLES, Name, is_numeric, is_temporal, phase, read_moments, read_numbers
 from cohirf.preparation.readings import (
+    CODE,
     COMPACT_DATE,
     WHOLE,
-    ZERO_LED,
     Cells,
     DateReading,
     NumberReading,
@@ -47,6 +47,8 @@ class Tally:
         Row and text of the first of them.
     n_read : int
         Number of cells that it can read.
+    is_whole : bool
+        Whether these are whole numbers.
     low, high, total : float
         Smallest and largest value, and sum of all values.
     steps : dict of array
@@ -57,6 +59,7 @@ class Tally:
     n_bad: int = 0
     first: list[tuple[int, str]] = field(default_factory=list)
     n_read: int = 0
+    is_whole: bool = True
     low: float = np.inf
     high: float = -np.inf
     total: float = 0.0
@@ -73,8 +76,9 @@ class Tally:
         if not len(present):
             return
         self.n_read += len(present)
-        with np.errstate(invalid="ignore", over="ignore"):  # infinite values give NaN means
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite values give NaN means, and are not whole
             self.total += float(present.sum())
+            self.is_whole = self.is_whole and bool((present % 1 == 0).all())
         self.low, self.high = min(self.low, float(present.min())), max(self.high, float(present.max()))
         if isinstance(self.reading, DateReading):
             for cycle, (_, n_steps) in CYCLES.items():
@@ -106,8 +110,10 @@ class Evidence:
         Whether all cells are whole numbers, and each is larger than the one before.
     low, high : float
         The smallest and the largest of them.
-    is_zero_led, is_separated : bool
-        Whether there are cells like 007, and cells with a point or a comma.
+    is_code : bool
+        Whether there are whole numbers that would lose digits, like 007.
+    separators : set of {".", ","}
+        Those that occur in cells that could be numbers with a point or with a comma.
     n_spaces : int
         Number of spaces between words.
     """
@@ -128,8 +134,8 @@ class Evidence:
     is_increasing: bool = True
     low: float = np.inf
     high: float = -np.inf
-    is_zero_led: bool = False
-    is_separated: bool = False
+    is_code: bool = False
+    separators: set[str] = field(default_factory=set)
     n_spaces: int = 0
 
     @property
@@ -149,7 +155,9 @@ class Evidence:
 
     def add(self, values: Any) -> None:
         """Take a block of cells, as an Arrow array, into account."""
-        if is_numeric(values):
+        if self.wish == "category":
+            self._add_text(clean(values))
+        elif is_numeric(values):
             self._add_numbers(values)
         elif is_temporal(values):
             self._add_moments(values)
@@ -200,8 +208,10 @@ class Evidence:
             self._tally_whole(text)
         else:
             self.is_whole = False
-            if len(self.tallies) > 1 and not self.is_separated:
-                self.is_separated = compute().any(compute().match_substring_regex(text, "[.,]")).as_py()
+            missing = [] if len(self.tallies) == 1 else [sign for sign in ".," if sign not in self.separators]
+            self.separators |= {
+                sign for sign in missing if compute().any(compute().match_substring(text, sign)).as_py()
+            }
             self._tally(text)
 
     def _tally(self, text: Any) -> None:
@@ -215,8 +225,9 @@ class Evidence:
 
     def _tally_whole(self, text: Any) -> None:
         """Take whole numbers into account, which all readings of numbers read alike."""
-        self.is_zero_led = self.is_zero_led or compute().any(compute().match_substring_regex(text, ZERO_LED)).as_py()
-        self._add_whole(text.drop_null().cast("int64").to_numpy(zero_copy_only=False), True)
+        self.is_code = self.is_code or compute().any(compute().match_substring_regex(text, CODE)).as_py()
+        if not self.is_code:
+            self._add_whole(text.drop_null().cast("int64").to_numpy(zero_copy_only=False), True)
         cells = NumberReading().read(text)
         for tally in self.tallies or []:
             tally.add(cells, text, self.n_rows)

@@ -6,7 +6,7 @@ A column of a table is a :class:`Number`, :class:`Boolean`, :class:`Category` or
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -18,10 +18,9 @@ from cohirf.preparation.text import clean, compute
 
 Name = str | int  # of a column: a number if the data has no names
 
-DAY, HOUR = 86_400, 3_600  # seconds
+DAY = 86_400  # seconds
 CYCLES = {"hour": (DAY, 24), "weekday": (7 * DAY, 7)}  # length of a cycle in seconds, and its number of steps
 MONDAY = 4 * DAY  # 1970-01-05: weekdays count from Monday
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 OTHER = "other"
 LEFT_OUT = ("id", "text", "constant", "empty", "dropped", "label")
 
@@ -347,11 +346,14 @@ class LeftOut(Column):
     ----------
     role : {"id", "text", "constant", "empty", "dropped", "label"}
         What it is.
+    value : float or None
+        The value of a constant number.
     """
 
     kind: ClassVar[str] = "left out"
 
-    role: str = field(default="dropped")
+    role: str = "dropped"
+    value: float | None = None
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -368,6 +370,8 @@ class LeftOut(Column):
         column = super().from_json(content)
         if column.role not in LEFT_OUT:
             raise ValueError("it leaves out a column for an unknown reason")
+        if column.value is not None:
+            _refuse_unless(column.value, float)
         return column
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from cohirf.preparation.data import Data
 from cohirf.preparation.decide import AS_ASKED, decide, uses_comma
@@ -116,7 +117,7 @@ def prepare(
     channel      category         3  3 levels
     newsletter   boolean          1  yes or no
     country      constant         0  left out: always 'France'
-    comment      text             0  left out: 298 different texts of 10 words
+    comment      text             0  left out: 298 different texts in 298 rows, of 10 words on average
     >>> prepared.array().shape
     (1000, 18)
 
@@ -127,6 +128,8 @@ def prepare(
     """
     _refuse_unknown("impute", impute, IMPUTES)
     _refuse_unknown("scaling", scaling, SCALINGS)
+    if sparse.issparse(data) and (impute, scaling) != ("none", "none"):
+        raise TypeError("A sparse matrix is neither filled nor scaled: give impute='none' and scaling='none'.")
     opened = Data.open(data, delimiter=delimiter, header=header)
     given = {"label_column": label_column, "id_column": id_column, "drop": drop, "keep": keep, "kinds": kinds or {}}
     roles = assign_roles(opened.name, opened.columns, **given)  # type: ignore[arg-type]
@@ -148,6 +151,8 @@ def _look(data: Data, roles: Roles, *, impute: bool) -> tuple[Column, ...]:
         decided[roles.id] = LeftOut(roles.id, AS_ASKED, role="id")
     wanted = [column for column in data.candidates if column not in decided]
     if data.table is None:
+        if roles.wishes:
+            raise ValueError(f"{data.name} has no column names: its columns are numbers, and kinds= is for tables.")
         decided |= {column: Number(column) for column in wanted}
     elif wanted:
         decided |= _decide_all(data.table, [str(column) for column in wanted], roles, impute=impute)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from typing import Any, NamedTuple, Protocol
 
@@ -26,16 +28,22 @@ CURRENCIES = (
 )
 LONGEST_UNIT = 5
 PLAIN = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-WHOLE = r"^[+-]?\d{1,18}$"
-ZERO_LED = r"^0\d+$"
+WHOLE = r"^[+-]?\d+$"
+CODE = r"^(0\d+|[+-]?\d{19,})$"  # as numbers, these would lose digits
 DAYS = (
     *("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"),
+    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
     *("%d %b %Y", "%d-%b-%Y", "%b %d, %Y"),  # %b reads names of months in full, too
 )
 CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
 DATE_FORMATS = (*DAYS, *(f"{day}{gap}{clock}" for day, gap, clock in product(DAYS, " T", CLOCKS)), *CLOCKS)
 COMPACT_DATE = "%Y%m%d"  # a number, unless the user says that it is a date
 FIRST_CELLS = 20
+FIELDS = {
+    "Y": r"\d{4}",
+    "b": "[A-Za-z]+",
+    "p": "[AaPp][Mm]",
+}  # patterns of parts of dates; others have one or two digits
 YEAR_1000 = -30_610_224_000  # seconds: earlier years are years of two digits that were read as four
 
 
@@ -100,7 +108,7 @@ class NumberReading:
     def _pattern(self) -> str:
         group = "[" + "".join(self._groups) + "]"
         sign = rf"\{self.decimal}"
-        whole = rf"(\d+|\d{{1,3}}({group}\d{{3}})+)"
+        whole = rf"(\d+|[1-9]\d{{0,2}}({group}\d{{3}})+)"
         return rf"^[-+(]? ?({whole}({sign}\d*)?|{sign}\d+)([eE][-+]?\d+)?\)?$"
 
 
@@ -130,7 +138,7 @@ class DateReading:
     @property
     def has_day(self) -> bool:
         """Whether there is a date, not only a time of day."""
-        return "%Y" in self.format
+        return "%d" in self.format
 
     @property
     def has_clock(self) -> bool:
@@ -156,9 +164,15 @@ def _unit_of(cell: str) -> str:
 
 def find_date_formats(sample: Any) -> list[DateReading]:
     """Return the formats that read at least half of some clean text without missing cells."""
-    first = sample[:FIRST_CELLS]  # few cells show that most of the formats are wrong
-    readings = [reading for reading in map(DateReading, DATE_FORMATS) if not reading.read(first).is_bad.all()]
+    first = sample[:FIRST_CELLS].to_pylist()  # few cells show that most of the formats are wrong
+    readings = [DateReading(form) for form in DATE_FORMATS if any(_shape(form).match(cell) for cell in first)]
     return [reading for reading in readings if reading.read(sample).is_bad.mean() <= 0.5]
+
+
+@cache
+def _shape(form: str) -> re.Pattern[str]:
+    """Return a pattern that matches the beginning of all text in a format of strptime."""
+    return re.compile(re.sub(r"%(.)", lambda found: FIELDS.get(found[1], r"\d{1,2}"), form.replace(".", r"\.")))
 
 
 def _array(values: Iterable[str]) -> Any:

@@ -45,6 +45,8 @@ class Table:
         The files of a folder.
     lines_of : callable or None
         Returns the line of the file on which each of the given rows begins. None if rows are not lines of text.
+    format : str
+        The encoding and the delimiter of a CSV file that is not written in UTF-8 with commas; otherwise empty.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Table:
     read: Callable[[Sequence[str]], Iterator[Any]]
     parts: tuple[Part, ...] = ()
     lines_of: Callable[[Iterable[int]], dict[int, int]] | None = None
+    format: str = ""
 
     def find_places(self, rows: Iterable[int]) -> dict[int, str]:
         """Return how messages call each of the given rows: by its line in a text file, by its number elsewhere."""
@@ -107,6 +110,11 @@ def is_number(stored: str) -> bool:
 def is_time(stored: str) -> bool:
     """Return whether a type is a date, a time of day or both."""
     return stored.startswith(("timestamp", "date", "time"))
+
+
+def is_clock(stored: str) -> bool:
+    """Return whether a type is a time of day without a date."""
+    return stored.startswith(("time32", "time64"))
 
 
 def is_text(stored: str) -> bool:
@@ -188,7 +196,8 @@ def _open_csv(path: Path, delimiter: str | None, header: bool | None) -> Table:
         with file.naming(), file.read(dict.fromkeys(columns, "string"), missing=MISSING) as reader:
             yield from reader
 
-    return Table(file.file.name, dict.fromkeys(names, "string"), [], file.file, read, lines_of=file.lines_of)
+    types = dict.fromkeys(names, "string")
+    return Table(file.file.name, types, [], file.file, read, lines_of=file.lines_of, format=file.describe())
 
 
 def _table(origin: Origin, schema: Any, read: Callable[[Sequence[str]], Iterator[Any]]) -> Table:

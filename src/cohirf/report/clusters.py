@@ -1,4 +1,4 @@
-"""The clusters of all cuts, each described once: size, exemplar, distinguishing features, most frequent class."""
+"""The clusters of all cuts, each described once: size, exemplar, traits with distributions, most frequent class."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
 from cohirf.algorithm.grouping import IntArray
-from cohirf.diagnosis.effects import Effects, measure_effects, name_strongest
-from cohirf.diagnosis.reading import as_dense, read_rows
+from cohirf.description.cluster_names import name_clusters
+from cohirf.description.traits import Trait, find_traits
+from cohirf.diagnosis.effects import measure_spread
 from cohirf.diagnosis.sample import relevant_part
+from cohirf.report.classes import ClassCounts
+from cohirf.report.columns import Columns
 from cohirf.report.cuts import Cut
-from cohirf.report.images import make_images
+from cohirf.report.pictures import MAX_IMAGES, Pictures
 from cohirf.report.sample import Sample
 from cohirf.report.study import Study
 
-MAX_LISTED = 50  # clusters in the table of a cut
-MAX_CARDS = 12  # clusters of a cut that have a card
-N_FEATURES = 5  # distinguishing features of each cluster
+MAX_LISTED = 300  # clusters of a cut that are described
+N_TRAITS = 5  # of each cluster
+MAX_VALUES = 12  # columns of an exemplar
 
 
 @dataclass(frozen=True)
@@ -34,14 +37,22 @@ class Listing:
         The descriptions of the clusters.
     places : list of list of int
         For each cut, the places in ``clusters`` of its largest clusters, the largest first.
+    names : list of list of str
+        For each cut, the names of these clusters: unique within the cut.
     """
 
     clusters: list[dict[str, Any]]
     places: list[list[int]]
+    names: list[list[str]]
 
 
 def list_clusters(
-    study: Study, sample: Sample, cuts: Sequence[Cut], colours: Sequence[IntArray], image_shape: tuple[int, ...] | None
+    study: Study,
+    sample: Sample,
+    columns: Columns,
+    cuts: Sequence[Cut],
+    colours: Sequence[IntArray],
+    pictures: Pictures | None = None,
 ) -> Listing:
     """Describe the largest clusters of each cut.
 
@@ -50,39 +61,88 @@ def list_clusters(
     """
     place_of: dict[tuple[int, int], int] = {}
     clusters: list[dict[str, Any]] = []
+    traits: list[list[Trait]] = []
+    spread = measure_spread(sample.table.values, sample.weights)
+    class_counts = None if study.classes is None else ClassCounts.of(study.classes, cuts[0])
+    members: list[IntArray] = []
     places: list[list[int]] = [[] for _ in cuts]
-    final = next(cut for cut in cuts if cut.is_final)
     for number in sorted(range(len(cuts)), key=lambda number: not cuts[number].is_final):
         cut = cuts[number]
         chosen = cut.largest(MAX_LISTED)
         keys = list(zip(cut.medoid[chosen].tolist(), cut.size[chosen].tolist(), strict=True))
-        new = np.array([key not in place_of for key in keys], dtype=bool)
+        new = chosen[[key not in place_of for key in keys]] if keys else chosen
         place_of |= {key: len(clusters) + i for i, key in enumerate(key for key in keys if key not in place_of)}
-        clusters += _describe(study, sample, cut, final, colours[number], chosen[new])
+        labels = cut.labels_of(sample.rows)
+        some = _members(labels, new)
+        found = find_traits(sample.table, labels, new, sample.weights, spread)
+        clusters += _describe(study, sample, cut, colours[number], new, some, found, columns, class_counts)
+        traits += found if pictures is None else pictures.find_traits(some)
+        members += some
         places[number] = [place_of[key] for key in keys]
-    _add_images(study, clusters, places, image_shape)
-    return Listing(clusters, places)
+    if pictures is not None:
+        pictures.add_to(clusters, members, _choose_pictured(places))
+    names = [name_clusters([traits[place] for place in of_cut]) if of_cut else [] for of_cut in places]
+    return Listing(clusters, places, names)
 
 
 def _describe(
-    study: Study, sample: Sample, cut: Cut, final: Cut, colour: IntArray, chosen: IntArray
+    study: Study,
+    sample: Sample,
+    cut: Cut,
+    colour: IntArray,
+    chosen: IntArray,
+    members: list[IntArray],
+    traits: Sequence[Sequence[Trait]],
+    columns: Columns,
+    class_counts: ClassCounts | None,
 ) -> list[dict[str, Any]]:
-    effects = measure_effects(sample.features, sample.spread, cut.labels_of(sample.rows), chosen)
-    exemplars = study.model.exemplar_indices_[chosen] if cut.is_final else _find_central(study, sample, cut, chosen)
-    classes = _main_classes(study, cut, chosen)
+    if len(chosen) == 0:
+        return []
+    exemplars = _find_exemplars(study, sample, cut, chosen, members)
+    classes = [None] * len(chosen) if class_counts is None else class_counts.find_main(cut, chosen)
+    positions = np.minimum(np.searchsorted(sample.rows, exemplars), len(sample.rows) - 1)
     return [
         {
             "size": int(cut.size[cluster]),
             "colour": int(colour[cluster]),
             "exemplar": int(exemplars[i]),
-            "final": np.unique(final.label_of_leaf[cut.label_of_leaf == cluster]).tolist(),
-            "n_sampled": int(effects.n_rows[i]),
-            "features": _name_features(study, effects, i),
+            "called": study.name_row(int(exemplars[i])),
+            "n_sampled": len(members[i]),
+            "traits": [_describe_trait(trait, members[i], columns) for trait in traits[i][:N_TRAITS]],
+            "values": _exemplar_values(sample, int(exemplars[i]), int(positions[i]), traits[i], columns),
             "image": None,
+            "average": None,
             "class": classes[i],
         }
         for i, cluster in enumerate(chosen.tolist())
     ]
+
+
+def _members(labels: IntArray, clusters: IntArray) -> list[IntArray]:
+    """Return the positions of the rows of each cluster."""
+    order = np.argsort(labels, kind="stable")
+    starts, ends = (np.searchsorted(labels[order], clusters, side=side) for side in ("left", "right"))
+    return [order[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+
+def _describe_trait(trait: Trait, members: IntArray, columns: Columns) -> dict[str, Any]:
+    place = columns.place(trait.feature.name)
+    found = columns.find(trait.feature.name)
+    level = None if found.levels is None else found.levels.index(trait.feature.level)
+    inside, outside = (float(f"{value:.4g}") for value in (trait.inside, trait.outside))
+    return {"column": place, "level": level, "inside": inside, "outside": outside, "counts": found.count(members)}
+
+
+def _exemplar_values(
+    sample: Sample, row: int, position: int, traits: Sequence[Trait], columns: Columns
+) -> list[list[Any]]:
+    """Return the columns and values of an exemplar, those of the strongest traits first."""
+    if sample.rows[position] != row:  # none of the rows of its cluster was sampled
+        return []
+    strongest = [trait.feature.name for trait in traits]
+    others = columns.names if len(columns.names) <= MAX_VALUES else strongest
+    names = list(dict.fromkeys([*strongest, *others]))[:MAX_VALUES]
+    return [[columns.place(name), columns.value(name, position)] for name in names]
 
 
 def most_central(features: Any) -> int:
@@ -93,50 +153,24 @@ def most_central(features: Any) -> int:
     return int(((features - mean) ** 2).sum(axis=1).argmin())
 
 
-def _find_central(study: Study, sample: Sample, cut: Cut, chosen: IntArray) -> list[int]:
-    """Return the most central of the sampled rows of each cluster; its medoid if none of its rows is sampled."""
-    labels = cut.labels_of(sample.rows)
-    found = []
-    for cluster in chosen.tolist():
-        members = np.flatnonzero(labels == cluster)
-        features = relevant_part(study.model, sample.features[members])
-        found.append(sample.rows[members[most_central(features)]] if len(members) else cut.medoid[cluster])
-    return found
+def _find_exemplars(study: Study, sample: Sample, cut: Cut, chosen: IntArray, members: list[IntArray]) -> IntArray:
+    """Return the exemplars of the model, or the most central of the sampled rows; if there are none, the medoid."""
+    if cut.is_final:
+        return np.asarray(study.model.exemplar_indices_[chosen])
+    features = relevant_part(study.model, sample.features)
+    return np.array(
+        [
+            sample.rows[rows[most_central(features[rows])]] if len(rows) else cut.medoid[cluster]
+            for cluster, rows in zip(chosen.tolist(), members, strict=True)
+        ]
+    )
 
 
-def _name_features(study: Study, effects: Effects, place: int) -> list[dict[str, Any]]:
-    """Return the features that distinguish a cluster, with the stability of the views that contained each of them.
-
-    The stability is left out if it is the same for all features.
-    """
-    agreement = study.model.feature_agreement_
-    differs = np.nanmax(agreement) > np.nanmin(agreement)
-    features = name_strongest(effects, place, N_FEATURES, study.feature_names)
-    for entry, feature in zip(features, effects.strongest(place, N_FEATURES).tolist(), strict=True):
-        entry["views_agree"] = float(agreement[feature]) if differs and not np.isnan(agreement[feature]) else None
-    return features
+def _choose_pictured(places: list[list[int]]) -> list[int]:
+    """Return the places of the clusters with pictures: all, or the largest of each cut if there are very many."""
+    n_each = next(n for n in (MAX_LISTED, 60, 30, 12) if n == 12 or _count_distinct(places, n) <= MAX_IMAGES)
+    return sorted({place for of_cut in places for place in of_cut[:n_each]})
 
 
-def _main_classes(study: Study, cut: Cut, chosen: IntArray) -> list[dict[str, Any] | None]:
-    """Return the most frequent class of the rows of each cluster, and its share; None if classes are not known."""
-    if study.classes is None:
-        return [None] * len(chosen)
-    labels, code = cut.labels, study.classes.code
-    counts = [np.bincount(code[labels == cluster]) for cluster in chosen.tolist()]
-    return [
-        {"name": study.classes.names[int(count.argmax())], "share": float(count.max() / count.sum())}
-        for count in counts
-    ]
-
-
-def _add_images(
-    study: Study, clusters: list[dict[str, Any]], places: list[list[int]], image_shape: tuple[int, ...] | None
-) -> None:
-    """Add the image of the exemplar to each cluster that has a card in some cut."""
-    with_card = sorted({place for of_cut in places for place in of_cut[:MAX_CARDS]})
-    if image_shape is None or not with_card:
-        return
-    exemplars = np.array([clusters[place]["exemplar"] for place in with_card])
-    images = make_images(as_dense(read_rows(study.data, exemplars)), image_shape)
-    for place, image in zip(with_card, images, strict=True):
-        clusters[place]["image"] = image
+def _count_distinct(places: list[list[int]], n_each: int) -> int:
+    return len({place for of_cut in places for place in of_cut[:n_each]})

@@ -9,11 +9,13 @@ import numpy as np
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.merge_tree import MergeTree
+from cohirf.algorithm.parents import find_roots_of
 from cohirf.estimator import CoHiRF
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.summary.numbers import cluster_positions
 
-MAX_CLUSTERS = 50  # every number up to this one can be chosen; above it, only those of levels
+# Every number of clusters up to MANY can be chosen; above it, numbers of equal ratio up to MOST, and those of levels.
+MANY, MOST, RATIO = 60, 500, 1.2
 MAX_LEVELS = 30
 
 
@@ -76,12 +78,18 @@ def find_cuts(model: CoHiRF) -> list[Cut]:
         return [_everything_is_noise(model)]
     leaves = Leaves.of(hierarchy, tree)
     levels = leaves.count_levels(hierarchy)
-    numbers = sorted({*range(1, min(tree.n_leaves, MAX_CLUSTERS) + 1), *levels.values()})
+    numbers = sorted({*_numbers_to_choose(tree.n_leaves), *levels.values()})
     cuts = [leaves.cut(n, tuple(level for level in levels if levels[level] == n)) for n in numbers]
     final = leaves.final_cut(model)
     if final.n_clusters == final.n_merged:  # no cluster is too small: the labels of the model are a cut of the tree
         return [replace(cut, is_final=cut.n_clusters == final.n_clusters) for cut in cuts]
     return sorted([*cuts, final], key=lambda cut: (cut.n_clusters, cut.n_merged))
+
+
+def _numbers_to_choose(n_leaves: int) -> list[int]:
+    n_steps = int(np.log(MOST / MANY) / np.log(RATIO))
+    many = [round(MANY * RATIO**step) for step in range(1, n_steps + 1)]
+    return [number for number in (*range(1, MANY + 1), *many, min(n_leaves, MOST)) if number <= n_leaves]
 
 
 def colour_clusters(cuts: Sequence[Cut]) -> list[IntArray]:
@@ -115,6 +123,10 @@ class Leaves:
         Medoid and number of rows of each leaf, by number.
     rank : array of int, shape (n_leaves,)
         The medoid of a cluster is that of its leaf with the highest rank.
+    top : MergeTree
+        The tree above its last ``MOST`` clusters: cutting it is quick.
+    of_leaf : array of int, shape (n_leaves,)
+        The leaf of ``top`` that each leaf of the tree belongs to.
     """
 
     tree: MergeTree
@@ -123,6 +135,8 @@ class Leaves:
     medoid: IntArray
     size: IntArray
     rank: IntArray
+    top: MergeTree
+    of_leaf: IntArray
 
     @classmethod
     def of(cls, hierarchy: FusionHierarchy, tree: MergeTree) -> Leaves:
@@ -137,21 +151,28 @@ class Leaves:
         size = np.bincount(of_row[of_row >= 0], minlength=tree.n_leaves)
         absorbed_at, last = hierarchy.absorbed_at[medoid], hierarchy.n_levels
         until = np.where(absorbed_at == 0, last + 1, absorbed_at)
-        order = np.lexsort((size, hierarchy.sizes(last)[hierarchy.cut(level=last)[medoid]], until))
+        _, final = np.unique(find_roots_of(medoid, hierarchy.parents, hierarchy.absorbed_at, last), return_inverse=True)
+        order = np.lexsort((size, np.bincount(final, weights=size)[final], until))
         rank = np.empty(tree.n_leaves, dtype=np.int64)
         rank[order] = np.arange(tree.n_leaves)
-        return cls(tree, of_row, number, medoid, size, rank)
+        of_leaf = tree.cut(min(tree.n_leaves, MOST))
+        _, first = np.unique(of_leaf, return_index=True)
+        return cls(tree, of_row, number, medoid, size, rank, tree.prune(first[of_leaf]), of_leaf)
 
     def count_levels(self, hierarchy: FusionHierarchy) -> dict[int, int]:
         """Return the number of clusters, without noise, of each level that is a cut of the tree."""
         last = hierarchy.n_levels
         first = max(min(self.tree.level, last), last + 1 - MAX_LEVELS)
-        return {level: len(np.unique(hierarchy.cut(level=level)[self.medoid])) for level in range(first, last + 1)}
+        return {level: self._count_survivors(hierarchy, level) for level in range(first, last + 1)}
+
+    def _count_survivors(self, hierarchy: FusionHierarchy, level: int) -> int:
+        return len(np.unique(find_roots_of(self.medoid, hierarchy.parents, hierarchy.absorbed_at, level)))
 
     def cut(self, n_clusters: int, levels: tuple[int, ...]) -> Cut:
         """Return the cut at a number of clusters, which are numbered by their first row."""
         group = np.empty_like(self.number)
-        group[self.number] = self.tree.cut(n_clusters)
+        is_coarse = n_clusters <= self.top.n_leaves
+        group[self.number] = self.top.cut(n_clusters)[self.of_leaf] if is_coarse else self.tree.cut(n_clusters)
         _, first, label = np.unique(group, return_index=True, return_inverse=True)
         label = np.argsort(np.argsort(first))[label]
         by_rank = np.lexsort((-self.rank, label))
@@ -164,7 +185,7 @@ class Leaves:
         label, n_clusters = cluster_positions(model)[self.medoid].astype(np.int64), model.n_clusters_
         size = np.bincount(label[label >= 0], weights=self.size[label >= 0], minlength=n_clusters).astype(np.int64)
         hierarchy = model.hierarchy_
-        n_merged = len(np.unique(hierarchy.cut(level=hierarchy.n_levels)[self.medoid]))
+        n_merged = self._count_survivors(hierarchy, hierarchy.n_levels)
         return Cut(self.of_row, label, model.medoid_indices_, size, n_merged, (), is_final=True)
 
 

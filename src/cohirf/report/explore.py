@@ -1,4 +1,4 @@
-"""What a reader sees at each cut: figures and clusters of the cut, and the plotted rows with their clusters."""
+"""What a reader sees at each cut: its figures, its clusters, and how it follows from a finer cut."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ import numpy as np
 from scipy import sparse
 
 from cohirf.algorithm.grouping import IntArray
-from cohirf.diagnosis.reading import read_rows
-from cohirf.diagnosis.scores import agreement_with_classes
-from cohirf.plotting.projection import project_rows
+from cohirf.report.classes import ClassCounts
 from cohirf.report.clusters import MAX_LISTED, Listing
 from cohirf.report.cuts import Cut
 from cohirf.report.packing import pack
 from cohirf.report.sample import Sample
-from cohirf.report.study import Classes, Study
+from cohirf.report.study import Study
 from cohirf.silhouette import silhouettes
 
 
@@ -28,12 +26,13 @@ def describe_cuts(
     Returns
     -------
     described : list of dict
-        ``clusters`` are the places of the largest clusters in the listing, ``numbers`` their labels, ``colour`` has an
-        entry for each label. ``finer`` is the number of a finer cut, and ``parts`` has the label here of each of its
-        clusters; both are None for the finest cut.
+        ``clusters`` are the places of the largest clusters in the listing, ``numbers`` their labels, ``names`` their
+        names; ``colour`` has an entry for each label. ``finer`` is the number of a finer cut, and ``parts`` has the
+        label here of each of its clusters; both are None for the finest cut.
     """
     finer = [find_finer(cuts, number) for number in range(len(cuts))]
     silhouette = measure_silhouettes(sample, cuts)
+    class_counts = None if study.classes is None else ClassCounts.of(study.classes, cuts[0])
     return [
         {
             "n_clusters": cut.n_clusters,
@@ -41,8 +40,9 @@ def describe_cuts(
             "is_final": cut.is_final,
             "levels": list(cut.levels),
             "silhouette": silhouette[number],
-            "ari": agreement_with_classes(cut.labels, study.class_codes) if study.classes else None,
+            "ari": None if class_counts is None else class_counts.agreement(cut),
             "clusters": listing.places[number],
+            "names": listing.names[number],
             "numbers": cut.largest(MAX_LISTED).tolist(),
             "colour": pack(colours[number]),
             "finer": finer[number],
@@ -90,31 +90,3 @@ def measure_silhouettes(sample: Sample, cuts: Sequence[Cut]) -> list[float | Non
 def _indicator(labels: IntArray, n_labels: int) -> Any:
     """Return a sparse matrix that sums up rows by their label."""
     return sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(n_labels, len(labels)))
-
-
-def place_points(study: Study, sample: Sample, finest: Cut, exemplars: IntArray) -> dict[str, Any]:
-    """Return the plotted rows and some exemplars in the plane, and the cluster of each row at the finest cut."""
-    rows = sample.point_rows
-    parts = [sample.features[sample.points], read_rows(study.data, exemplars)]
-    features = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
-    projection = project_rows(features, np.concatenate([rows, exemplars]), 2, study.feature_names)
-    points, of_exemplars = projection.points[: len(rows)], projection.points[len(rows) :]
-    return {
-        "n": len(rows),
-        "row": pack(rows),
-        "x": pack(points[:, 0]),
-        "y": pack(points[:, 1]),
-        "label": pack(finest.labels_of(rows)),
-        "exemplar": pack(exemplars),
-        "exemplar_x": pack(of_exemplars[:, 0]),
-        "exemplar_y": pack(of_exemplars[:, 1]),
-        "axes": projection.names,
-        "same_unit": study.model.n_features_in_ > 2,  # principal components share a unit, features need not
-        "class": None if study.classes is None else _pack_classes(study.classes, rows),
-    }
-
-
-def _pack_classes(classes: Classes, rows: IntArray) -> dict[str, Any]:
-    """Return the names of the classes that occur in ``rows``, and the class number of each row."""
-    used, number = np.unique(classes.code[rows], return_inverse=True)
-    return {"names": [classes.names[code] for code in used.tolist()], "number": pack(number)}

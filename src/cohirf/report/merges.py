@@ -1,4 +1,4 @@
-"""The pairwise merges of the clusters, up to a single one, as lines of a dendrogram."""
+"""The tree above the clusters: how they merge pairwise, up to a single one."""
 
 from __future__ import annotations
 
@@ -7,61 +7,59 @@ from typing import Any
 
 import numpy as np
 
-from cohirf.plotting import layout
+from cohirf.algorithm.grouping import IntArray
 from cohirf.plotting.merge_layout import MergedTree, has_merges, merged_tree
 from cohirf.plotting.subject import find_subject
 from cohirf.report.cuts import Cut
+from cohirf.report.explore import is_whole
+from cohirf.report.packing import pack
 from cohirf.report.study import Study
 
-MAX_LEAVES = 60
+MAX_LEAVES = 240
 
 
-def describe_merges(study: Study, cuts: Sequence[Cut]) -> dict[str, Any] | None:
-    """Return the tree above the levels as nodes with coordinates, leaves first; None if the hierarchy has no tree.
+def describe_merges(study: Study, cuts: Sequence[Cut], rows: IntArray) -> dict[str, Any] | None:
+    """Return the tree of merges as nodes, leaves first, from top to bottom; None if the hierarchy has no tree.
+
+    Parameters
+    ----------
+    study : Study
+        The model and its data.
+    cuts : sequence of Cut
+        The cuts that a reader can choose.
+    rows : array of int
+        The rows on the map.
 
     Returns
     -------
     merges : dict or None
-        ``parent``, ``x``, ``height`` and ``size`` have one entry per node, ``medoid`` one per leaf, and ``start`` and
-        ``end``, the ends of its bar, one per merge. ``labels`` has the cluster of each leaf at each cut, and ``cuts``
-        the height of each cut. Both are None for cuts with clusters that are smaller than a leaf; the height is None,
-        too, if the merges below and above are at the same height.
+        ``parent``, ``height`` and ``size`` have one entry per node. ``labels`` has the cluster of each leaf at each
+        cut; None for cuts with clusters that are smaller than a leaf. ``leaf`` is the leaf of each row on the map, or
+        -1 for noise and hidden clusters.
     """
     subject = find_subject(study.model)
     if subject.hierarchy.tree is None or not has_merges(subject.hierarchy):
         return None
-    linkage = subject.hierarchy.tree.linkage
-    tree = merged_tree(subject, MAX_LEAVES)
-    places = layout.leaf_places(tree.cluster[: tree.n_leaves])
-    lines = layout.dendrogram(tree, places, 1.08 * (float(tree.height.max()) or 1.0))
-    columns: dict[str, Any] = {
-        "parent": tree.parent,
-        "x": lines.x,
-        "height": np.array([float(f"{height:.5g}") for height in tree.height]),
-        "size": tree.size,
-        "medoid": tree.medoid,
-        "start": lines.bar_start,
-        "end": lines.bar_end,
-    }
-    return {name: values.tolist() for name, values in columns.items()} | {
+    tree = merged_tree(subject, max(cut.n_clusters for cut in cuts if is_whole(cut) and cut.n_clusters <= MAX_LEAVES))
+    return {
+        "parent": tree.parent.tolist(),
+        "height": [float(f"{height:.5g}") for height in tree.height.tolist()],
+        "size": tree.size.tolist(),
         "n_leaves": tree.n_leaves,
-        "n_merged": tree.n_merged,
         "n_hidden": tree.n_hidden,
-        "level": tree.level,
         "labels": [cut.labels_of(tree.medoid).tolist() if _is_shown(tree, cut) else None for cut in cuts],
-        "cuts": [_height_of(linkage, cut) if _is_shown(tree, cut) else None for cut in cuts],
-        "top": lines.top,
+        "leaf": pack(_leaves_of(tree, cuts, rows)),
     }
 
 
 def _is_shown(tree: MergedTree, cut: Cut) -> bool:
-    """Return whether each leaf of the dendrogram is in one cluster of a cut."""
+    """Return whether each leaf of the tree is in one cluster of a cut."""
     return cut.n_merged <= tree.n_leaves + tree.n_hidden
 
 
-def _height_of(linkage: layout.Floats, cut: Cut) -> float | None:
-    """Return a height between the merges within the clusters of a cut and those above."""
-    heights = np.concatenate([[0.0], linkage[:, 2]])
-    n_below = len(linkage) + 1 - cut.n_merged
-    above = heights[n_below + 1] if cut.n_merged > 1 else 1.1 * max(heights[-1], 0.5)
-    return float(f"{(heights[n_below] + above) / 2:.5g}") if above > heights[n_below] else None
+def _leaves_of(tree: MergedTree, cuts: Sequence[Cut], rows: IntArray) -> IntArray:
+    """Return the leaf of the drawn tree that each row belongs to; leaves are the clusters of the finest cut shown."""
+    finest = [cut for cut in cuts if is_whole(cut) and _is_shown(tree, cut)][-1]
+    leaf_of_label = np.full(finest.n_clusters + 1, -1)
+    leaf_of_label[finest.labels_of(tree.medoid)] = np.arange(tree.n_leaves)
+    return leaf_of_label[finest.labels_of(rows)]

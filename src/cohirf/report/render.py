@@ -1,8 +1,8 @@
-"""Turn the dict of ``summarize`` into one HTML page that contains its style, script, data and chart library.
+"""Turn the dict of ``summarize`` into one HTML page that contains its style, script and data.
 
-The summary contains text from users, which must not be executed: Jinja escapes text in the page, and ``embed_json``
-escapes the data of the script. Even if some text were not escaped, the page's content security policy allows only the
-two scripts whose hashes it names, and no network access.
+The summary contains text from users, which must not be executed: Jinja escapes text in the page, the data of the script
+is compressed to base64, and the script adds text as text nodes. Even if some text were not escaped, the page's content
+security policy allows only the script whose hash it names, and no network access.
 """
 
 from __future__ import annotations
@@ -17,24 +17,47 @@ from typing import Any
 import numpy as np
 
 from cohirf.optional import import_optional
-from cohirf.plotting.colours import HUES, NOISE, ROUNDS, cluster_colours, for_dark_page, to_hex, to_rgb
+from cohirf.plotting.colours import HUES, NOISE, ROUNDS, cluster_colours, for_dark_page, readable_on, to_hex, to_rgb
 from cohirf.report.packing import compress_to_text
 
-HERE = Path(__file__).parent
+PAGE = Path(__file__).parent / "page"
+# The script is these files, one after the other, in one function: each answers one question.
+SCRIPTS = (
+    "unpack",
+    "text",
+    "dom",
+    "theme",
+    "state",
+    "address",
+    "map",
+    "tree",
+    "slider",
+    "strip",
+    "distributions",
+    "cards",
+    "heatmap",
+    "odd_rows",
+    "script",
+    "downloads",
+    "levels",
+    "main",
+)
 FOR_SCRIPT = (
     "figures",
-    "tree",
-    "merges",
-    "choice",
+    "suggestion",
+    "columns",
     "clusters",
     "cuts",
     "final",
     "points",
+    "merges",
+    "heatmap",
+    "odd",
     "labels",
+    "row_names",
     "contraction",
-)  # parts of the summary that charts need
+)  # parts of the summary that the script needs
 N_COLOURS = len(HUES) * len(ROUNDS)  # with more clusters, colours repeat
-ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -53,37 +76,30 @@ def render(summary: dict[str, Any]) -> str:
     """
     trusted = import_optional("markupsafe", "report", "A report").Markup
     palette = make_palette()
-    script = (HERE / "report.js").read_text(encoding="utf-8")
-    library, library_hash = chart_library()
+    script = read_script()
+    content = {name: summary[name] for name in FOR_SCRIPT}
+    content |= {"palette": palette, "run": {"script": summary["run"]["script"]}}
     page: str = _template().render(
         summary,
-        policy=_policy(_hash(script), library_hash),
-        style=trusted((HERE / "report.css").read_text(encoding="utf-8") + _colour_rules(palette)),
+        policy=_policy(_hash(script)),
+        style=trusted((PAGE / "style.css").read_text(encoding="utf-8") + _colour_rules(palette)),
         script=trusted(script),
-        library=trusted(library),
-        n_colours=N_COLOURS,
-        data=trusted(embed_json({name: summary[name] for name in FOR_SCRIPT} | {"palette": palette})),
+        data=trusted(compress_json(content)),
     )
     return page
 
 
-def embed_json(content: Any) -> str:
-    r"""Return JSON in which characters are escaped that could end a script element or a line of a script.
-
-    Examples
-    --------
-    >>> from cohirf.report.render import embed_json
-    >>> print(embed_json({"name": "</script>"}))
-    {"name":"\u003c/script\u003e"}
-    """
-    return json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":")).translate(ESCAPES)
+def compress_json(content: Any) -> str:
+    """Return JSON that is compressed to base64, which has no characters with a meaning in HTML."""
+    text = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    return compress_to_text(text.encode("utf-8"))
 
 
 @cache
-def chart_library() -> tuple[str, str]:
-    """Return plotly.js, compressed to text, and its hash for the content security policy."""
-    library: str = import_optional("plotly.offline", "report", "A report").get_plotlyjs()
-    return compress_to_text(library.encode()), _hash(library)
+def read_script() -> str:
+    """Return the script of the page."""
+    parts = [(PAGE / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
+    return "\n".join(['"use strict";', "(async () => {", *parts, "})();"])
 
 
 def make_palette() -> dict[str, list[str]]:
@@ -112,24 +128,19 @@ def significant(value: float) -> str:
     return (f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}").replace("-", MINUS)
 
 
-def signed(value: float) -> str:
-    """Return a number with a sign and one decimal."""
-    return f"{value:+.1f}".replace("-", MINUS)
-
-
 def plural(count: int, noun: str) -> str:
     """Return a count with its noun in the singular or plural."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-FILTERS = (thousands, percent, decimal, significant, signed, plural)
+FILTERS = (thousands, percent, decimal, significant, plural)
 
 
 @cache
 def _template() -> Any:
     jinja2 = import_optional("jinja2", "report", "A report")
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
+        loader=jinja2.FileSystemLoader(PAGE),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -155,4 +166,12 @@ def _colour_rules(palette: dict[str, list[str]]) -> str:
     """Return one CSS rule for the colour of each cluster, and one for noise."""
     names = [*map(str, range(N_COLOURS)), "noise"]
     rules = zip(names, palette["light"], palette["dark"], strict=True)
-    return "".join(f".c-{name}{{--on-light:{light};--on-dark:{dark}}}\n" for name, light, dark in rules)
+    return "".join(
+        f".c-{name}{{--on-light:{light};--ink-on-light:{ink_on(light)};--on-dark:{dark};--ink-on-dark:{ink_on(dark)}}}\n"
+        for name, light, dark in rules
+    )
+
+
+def ink_on(colour: str) -> str:
+    """Return black or white, whichever is easier to read on a colour."""
+    return readable_on(to_rgb(colour)[None])[0]

@@ -1,26 +1,28 @@
-"""How the model was fitted: parameters, versions, and code that repeats the fit."""
+"""How the model was fitted: parameters, seed, versions, the command, and a script that repeats the fit."""
 
 from __future__ import annotations
 
 import platform
 from importlib import metadata
 from inspect import Parameter, signature
+from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from cohirf.diagnosis.text import clean, shorten
-from cohirf.estimator import CoHiRF
+from cohirf.report.script import write_script
 from cohirf.report.study import Study
+from cohirf.saving.origin import Origin
 
 PACKAGES = ("cohirf", "numpy", "scipy", "scikit-learn")
 MAX_VALUE = 400  # characters
-MAX_CODE = 10_000
 
 
-def describe_run(study: Study, data_name: str | None, command: str | None) -> dict[str, Any]:
-    """Return how the model was fitted, as text: data, parameters, seed, versions, command and code."""
+def describe_run(
+    study: Study, data_name: str | None, origin: Origin | None = None, pipeline: Any = None
+) -> dict[str, Any]:
+    """Return how the model was fitted, as text: data, parameters, seed, versions, command and script."""
     model = study.model
     base = study.base_method
     return {
@@ -30,38 +32,10 @@ def describe_run(study: Study, data_name: str | None, command: str | None) -> di
         "base_parameters": _parameters(base),
         "seed": None if model.random_state is None else shorten(repr(model.random_state)),
         "versions": {"Python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}},
-        "command": None if command is None else clean(command),
-        "code": clean(write_code(model)),
+        "command": clean(origin.command) if origin is not None and origin.command else None,
+        "script": clean(write_script(model, origin, pipeline)),
+        "is_repeatable": isinstance(model.random_state, Integral),
     }
-
-
-def write_code(model: CoHiRF) -> str:
-    """Return Python code that fits a model with the same parameters to data called ``X``.
-
-    Examples
-    --------
-    >>> from sklearn.cluster import KMeans
-    >>> from cohirf import CoHiRF
-    >>> from cohirf.report.run import write_code
-    >>> print(write_code(CoHiRF(KMeans(3), n_views=3, random_state=0)))
-    from cohirf import CoHiRF
-    from sklearn.cluster import KMeans
-    <BLANKLINE>
-    model = CoHiRF(estimator=KMeans(n_clusters=3), n_views=3, random_state=0).fit(X)
-    """
-    parts = [value for value in model.get_params(deep=True).values() if hasattr(value, "get_params")]
-    imports = {f"from {_public_module(part)} import {type(part).__name__}" for part in [model, *parts]}
-    call = BaseEstimator.__repr__(model, N_CHAR_MAX=MAX_CODE)
-    return "\n".join([*sorted(imports), "", f"model = {call}.fit(X)"])
-
-
-def _public_module(estimator: Any) -> str:
-    """Return the module that users import an estimator from: the part of its path before the first private module."""
-    if type(estimator) is CoHiRF:
-        return "cohirf"
-    parts = type(estimator).__module__.split(".")
-    private = [place for place, part in enumerate(parts) if part.startswith("_") and part != "__main__"]
-    return ".".join(parts[: private[0]] if private else parts)
 
 
 def _parameters(estimator: Any, skip: str | None = None) -> list[dict[str, Any]]:

@@ -11,9 +11,14 @@ import numpy as np
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.data.dask_arrays import require_labels_here
+from cohirf.description.prepared import read_prepared
+from cohirf.description.table import Table, count_table_rows, read_table
 from cohirf.diagnosis.reading import as_data, check_rows, name_features
 from cohirf.diagnosis.text import shorten
 from cohirf.estimator import CoHiRF
+from cohirf.preparation import Prepared
+from cohirf.report.original import RowNames, find_given
+from cohirf.report.prepared_table import find_units, tell_columns
 
 
 @dataclass(frozen=True)
@@ -23,19 +28,68 @@ class Classes:
     names: list[str]
     code: IntArray
 
-    def names_of(self, rows: IntArray) -> list[str]:
-        """Return the class name of each of the given rows."""
-        return [self.names[code] for code in self.code[rows].tolist()]
-
 
 @dataclass(frozen=True)
 class Study:
-    """A fitted model, the data of its fit, the names of its features, and the classes of its rows, if known."""
+    """The subject of a report.
+
+    Attributes
+    ----------
+    model : CoHiRF
+        The fitted model.
+    data : array, table, sparse matrix or source
+        The rows that it was fitted to.
+    feature_names : list of str
+        The names of their features.
+    original : array, table, sparse matrix or source
+        The same rows in their original units.
+    column_names : sequence of str or None
+        The names of the columns of ``original``; None if it has names of its own.
+    classes : Classes or None
+        Known classes of the rows.
+    row_names : RowNames or None
+        The names of the rows.
+    prepared : Prepared or None
+        The prepared rows, if a preparation made them.
+    """
 
     model: CoHiRF
     data: Any
     feature_names: list[str]
+    original: Any
+    column_names: Sequence[str] | None
     classes: Classes | None
+    row_names: RowNames | None = None
+    prepared: Prepared | None = None
+
+    def read_table(self, rows: IntArray) -> Table:
+        """Return some rows in their original units."""
+        if self.prepared is not None:
+            return read_prepared(self.prepared.preparation, self.prepared.source.take(rows), rows)
+        return read_table(self.original, rows, self.column_names)
+
+    @property
+    def preparation(self) -> dict[str, Any] | None:
+        """What was done with each column before the fit, as a table; None if nothing is known."""
+        return None if self.prepared is None else tell_columns(self.prepared)
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The units of columns that have one."""
+        return {} if self.prepared is None else find_units(self.prepared)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of the original data."""
+        if self.prepared is not None:
+            return len(self.prepared.preparation.columns)
+        shape = getattr(self.original, "shape", None)
+        return int(self.original.n_features if shape is None else shape[1])
+
+    @property
+    def n_pixels(self) -> int:
+        """Number of values of a row of the original data, if all of them are numbers."""
+        return self.n_columns if self.prepared is None else self.prepared.source.n_features
 
     @property
     def n_rows(self) -> int:
@@ -57,16 +111,36 @@ class Study:
         """The class number of each row; None if classes are not known."""
         return None if self.classes is None else self.classes.code
 
+    def name_row(self, row: int) -> str:
+        """Return the name of a row: its id, or its number."""
+        return f"row {row}" if self.row_names is None else shorten(self.row_names.names[row])
 
-def check_study(model: Any, X: Any, y: Any, feature_names: Sequence[str] | None) -> Study:
+
+def check_study(
+    model: Any, X: Any, y: Any, feature_names: Sequence[str] | None, *, pipeline: Any = None, ids: Any = None
+) -> Study:
     """Return the subject of a report; raise if model, data and names do not fit together."""
     if not isinstance(model, CoHiRF):
         raise TypeError(f"{reprlib.repr(model)} of type {type(model).__name__} is not a CoHiRF: pass a fitted CoHiRF.")
     require_labels_here(model)
-    X = as_data(X)
-    names = name_features(model, X, feature_names)
-    check_rows(model, X)
-    return Study(model, X, names, None if y is None else _name_classes(y, len(model.labels_)))
+    given = find_given(X, pipeline, ids)
+    is_same = given.fitted is given.original
+    data = as_data(given.fitted)
+    names = name_features(model, data, feature_names if is_same else None)
+    check_rows(model, data)
+    column_names = names if is_same else given.names
+    if not is_same and feature_names is not None:
+        column_names = list(feature_names)
+    n_rows = len(model.labels_)
+    if count_table_rows(given.original) != n_rows:
+        raise ValueError(f"The data has {count_table_rows(given.original):,} rows, but the fit had {n_rows:,}.")
+    if given.row_names is not None and len(given.row_names.names) != n_rows:
+        raise ValueError(
+            f"ids has {len(given.row_names.names):,} names, but the data has {n_rows:,} rows: pass one for each row."
+        )
+    classes = None if y is None else _name_classes(y, n_rows)
+    original = data if is_same else given.original
+    return Study(model, data, names, original, column_names, classes, given.row_names, given.prepared)
 
 
 def _name_classes(y: Any, n_rows: int) -> Classes:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from cohirf.durable.temporary import replacing
+from cohirf.preparation import Preparation
 from cohirf.report.render import render
 from cohirf.report.study import check_study
 from cohirf.report.summarize import Options, summarize
+from cohirf.saving import Origin
 
 
 def write_report(
@@ -19,41 +21,50 @@ def write_report(
     X: Any,
     path: str | os.PathLike[str],
     *,
+    pipeline: Any = None,
     y: Any = None,
+    ids: Any = None,
     feature_names: Sequence[str] | None = None,
     image_shape: tuple[int, ...] | None = None,
     title: str | None = None,
     data_name: str | None = None,
-    command: str | None = None,
+    origin: Origin | None = None,
     max_points: int = 4000,
 ) -> Path:
     """Write a report on a fitted model as a single HTML file.
 
-    The page can be opened from disk and needs no network. It shows the parameters of the fit, the clusters with their
-    exemplars and distinguishing features, the hierarchy, a scatter plot and labels to download for every number of
-    clusters, how much the views agreed, and scores with their limitations. For large data it shows a sample, and says
+    The page can be opened from disk and needs no network. It is for readers who do not know the method: what groups
+    there are, a map and a tree of them, a slider for their number, what sets each group apart in the units of the data,
+    rows that fit badly, and how it was done, with a script that repeats it. For large data it shows a sample, and says
     so.
 
     Parameters
     ----------
     model : fitted CoHiRF
         The model to report on.
-    X : array, table, CSR matrix or source, shape (n_samples, n_features)
-        The data that the model was fitted to.
+    X : array, table, CSR matrix, source or Prepared, shape (n_samples, n_features)
+        The data that the model was fitted to. With ``pipeline``, the original data: also a table with text and dates,
+        or the path of a file.
     path : str or path
         The HTML file to write. An existing file is replaced.
+    pipeline : transformer, Pipeline or Preparation, optional
+        What made the data of the fit from ``X``, fitted: a transformer or Pipeline of scikit-learn, or a
+        :class:`cohirf.preparation.Preparation`. The page then shows the columns of ``X`` in their own units.
     y : array, shape (n_samples,), optional
         Known classes of the rows, to compare the clusters with.
+    ids : sequence, shape (n_samples,), optional
+        Names of the rows. They are on the page, and in the files that it offers for download.
     feature_names : sequence of str, optional
-        Names of the features; by default, the names that ``fit`` has seen.
+        Names of the columns of ``X``; by default, its own names, or those that ``fit`` has seen.
     image_shape : tuple of int, optional
         Show each exemplar as an image of this height and width, or of this height, width and 3 colour channels.
     title : str, optional
         Title of the page; by default "Clusters", or "Clusters of" the name of the data.
     data_name : str, optional
         Name of the data, such as the name of its file.
-    command : str, optional
-        The shell command that fitted the model. The page shows it beside the Python code that repeats the fit.
+    origin : Origin, optional
+        The file that the model was fitted to, how it was prepared, and the command: what ``cohirf fit`` saves with a
+        model. The page shows a script that repeats the fit on the file.
     max_points : int, default=4000
         Largest number of rows in the scatter plots.
 
@@ -72,17 +83,26 @@ def write_report(
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> model = CoHiRF(KMeans(3), random_state=0).fit(X)
     >>> path = write_report(model, X, f"{tempfile.mkdtemp()}/iris.html", y=y, title="Iris")
-    >>> path.stat().st_size < 6_000_000
+    >>> path.stat().st_size < 3_000_000
     True
+
+    With a pipeline, the page shows the original columns:
+
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> scaler = StandardScaler().fit(X)
+    >>> model = CoHiRF(KMeans(3), random_state=0).fit(scaler.transform(X))
+    >>> path = write_report(model, X, f"{tempfile.mkdtemp()}/iris.html", pipeline=scaler)
     """
     if max_points < 1:
         raise ValueError(f"max_points={max_points} is not valid: give an int >= 1.")
     path = _check_path(Path(path))
-    study = check_study(model, X, y, feature_names)
+    study = check_study(model, X, y, feature_names, pipeline=pipeline, ids=ids)
     if title is None:
         title = "Clusters" if data_name is None else f"Clusters of {Path(data_name).name}"
     today = datetime.now(UTC).date().isoformat()
-    page = render(summarize(study, Options(title, data_name, command, image_shape, max_points, today)))
+    fitted_pipeline = None if isinstance(pipeline, Preparation) else pipeline
+    options = Options(title, data_name, origin, fitted_pipeline, image_shape, max_points, today)
+    page = render(summarize(study, options))
     with replacing(path) as file:
         file.write(page.encode())
     return path

@@ -10,14 +10,17 @@ The reader trusts nothing. ``layout`` declares which files are allowed, and whic
 
 from cohirf.saving.errors import ModelFileError
 from cohirf.saving.layout import MANIFEST_DIGEST, PREPARATION
-from cohirf.saving.load import load_model, load_preparation
+from cohirf.saving.load import load_model, load_origin, load_preparation
+from cohirf.saving.origin import Origin
 from cohirf.saving.save import refuse_target, save_model
 
 __all__ = [
     "MANIFEST_DIGEST",
     "PREPARATION",
     "ModelFileError",
+    "Origin",
     "load_model",
+    "load_origin",
     "load_preparation",
     "refuse_target",
     "save_model",

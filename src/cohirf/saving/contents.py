@@ -24,7 +24,8 @@ def collect_scalars(model: Any) -> Scalars:
     # medoids and landmarks are rows of the same data, so both are dense or both are CSR
     container = type(model.medoids_).__name__ if sparse.issparse(model.medoids_) else DENSE
     level = model.hierarchy_.tree.level
-    return Scalars(int(model.n_features_in_), int(model.n_clusters_), int(model.n_iter_), level, container)
+    batch_size = None if model.batch_size_ is None else int(model.batch_size_)
+    return Scalars(int(model.n_features_in_), int(model.n_clusters_), int(model.n_iter_), level, batch_size, container)
 
 
 def collect_arrays(model: Any) -> Arrays:
@@ -74,6 +75,7 @@ def fitted_attributes(manifest: Manifest, arrays: Arrays) -> dict[str, Any]:
         "diagnostics_": manifest.diagnostics,
         "labels_": arrays["labels"],
         "n_clusters_": scalars.n_clusters,
+        "batch_size_": scalars.batch_size,
         "medoid_indices_": arrays["medoid_indices"],
         "medoids_": _build_matrix("medoids", arrays, (scalars.n_clusters, scalars.n_features), scalars),
         "exemplar_indices_": arrays["exemplar_indices"],

@@ -115,6 +115,7 @@ class Scalars:
     n_clusters: int
     n_iter: int
     tree_level: int
+    batch_size: int | None
     container: str
 
 

@@ -15,6 +15,7 @@ from cohirf.saving.contents import fitted_attributes
 from cohirf.saving.errors import ModelFileError, reading
 from cohirf.saving.layout import FILE_NAMES, MANIFEST, MANIFEST_DIGEST, MAX_MANIFEST_BYTES, PREPARATION, value_checks
 from cohirf.saving.manifest import Manifest, read_manifest
+from cohirf.saving.origin import Origin
 from cohirf.saving.parameters import restore_model
 
 
@@ -107,6 +108,22 @@ def load_preparation(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     """
     directory = Path(path)
     return _read_preparation(directory, read_manifest(directory))
+
+
+def load_origin(path: str | os.PathLike[str]) -> Origin | None:
+    """Load where a saved model comes from; None if it was saved without it.
+
+    Parameters
+    ----------
+    path : str or path
+        The directory of the model.
+
+    Returns
+    -------
+    origin : Origin or None
+        What was passed to :func:`save_model` as ``origin``.
+    """
+    return read_manifest(Path(path)).origin
 
 
 def _check_files(directory: Path, manifest: Manifest) -> None:

@@ -32,6 +32,7 @@ from cohirf.saving.layout import (
     axis_lengths,
     check_presence,
 )
+from cohirf.saving.origin import Origin
 from cohirf.saving.summaries import SummaryEntry, parse_changes, parse_summary
 from cohirf.summary.numbers import Changes
 
@@ -55,6 +56,7 @@ class Manifest:
     preparation: FileEntry | None
     summary: SummaryEntry | None
     changes: Changes | None
+    origin: Origin | None = None
 
     @property
     def n_numbers(self) -> int:
@@ -69,6 +71,7 @@ def compose_manifest(
     entries: dict[str, ArrayEntry],
     preparation: bytes | None,
     updates: dict[str, Any],
+    origin: Origin | None = None,
 ) -> bytes:
     """Return the text of a manifest, after a check that it can be read again."""
     content = {
@@ -84,6 +87,8 @@ def compose_manifest(
     content |= updates
     if preparation is not None:
         content["preparation"] = {"bytes": len(preparation), "sha256": hashlib.sha256(preparation).hexdigest()}
+    if origin is not None:
+        content["origin"] = origin.to_json()
     try:
         parse_manifest(content)  # refuse a model whose attributes were changed when it is saved, not when it is loaded
     except (ValueError, TypeError) as error:
@@ -128,8 +133,8 @@ def parse_manifest(content: Any) -> Manifest:
     keys |= {"model", "scalars", "diagnostics", "arrays"}
     has_updates = not isinstance(content, dict) or content.get("format_version") != OLDEST_VERSION
     keys |= {"summary", "changes"} if has_updates else set()
-    has_preparation = isinstance(content, dict) and "preparation" in content
-    content = require_keys(content, keys | {"preparation"} if has_preparation else keys, "the manifest")
+    more = {name for name in ("preparation", "origin") if isinstance(content, dict) and name in content}
+    content = require_keys(content, keys | more, "the manifest")
     scalars = _parse_scalars(content["scalars"])
     if not isinstance(content["diagnostics"], list) or len(content["diagnostics"]) != scalars.n_iter:
         raise ValueError(f"diagnostics must be a list of {scalars.n_iter} levels")
@@ -139,11 +144,12 @@ def parse_manifest(content: Any) -> Manifest:
     model = require_keys(content["model"], {"name", "parameters", "output"}, "model")
     if model["name"] != "CoHiRF" or not isinstance(model["parameters"], dict):
         raise ValueError(f"the model is {reprlib.repr(model['name'])}, not CoHiRF with its parameters")
-    preparation = _parse_file(content["preparation"]) if has_preparation else None
+    preparation = _parse_file(content["preparation"]) if "preparation" in more else None
+    origin = Origin.from_json(content["origin"]) if "origin" in more else None
     diagnostics = [_parse_record(record) for record in content["diagnostics"]]
     summary = parse_summary(content["summary"]) if has_updates and content["summary"] is not None else None
     changes = parse_changes(content["changes"]) if has_updates else None
-    return Manifest(model, scalars, diagnostics, arrays, preparation, summary, changes)
+    return Manifest(model, scalars, diagnostics, arrays, preparation, summary, changes, origin)
 
 
 def _package_version() -> str:
@@ -175,10 +181,11 @@ def _parse_scalars(content: Any) -> Scalars:
     content = require_keys(content, {field.name for field in fields(Scalars)}, "scalars")
     names = ("n_features", "n_clusters", "n_iter", "tree_level")
     n_features, n_clusters, n_iter, tree_level = (require_count(content[name], name) for name in names)
+    batch_size = None if content["batch_size"] is None else require_count(content["batch_size"], "batch_size")
     container = content["container"]
     if not isinstance(container, str) or container not in CONTAINERS:
         raise ValueError(f"container {reprlib.repr(container)} is not one of {', '.join(CONTAINERS)}")
-    return Scalars(n_features, n_clusters, n_iter, tree_level, container)
+    return Scalars(n_features, n_clusters, n_iter, tree_level, batch_size, container)
 
 
 def _parse_arrays(content: Any) -> dict[str, ArrayEntry]:

@@ -22,12 +22,18 @@ from cohirf.durable.reading import names_in, read_bytes
 from cohirf.saving.contents import collect_arrays, collect_scalars
 from cohirf.saving.layout import FILE_NAMES, FORMAT, MANIFEST, MANIFEST_DIGEST, MAX_MANIFEST_BYTES, PREPARATION
 from cohirf.saving.manifest import compose_manifest, digest_line
+from cohirf.saving.origin import Origin
 from cohirf.saving.parameters import describe_model
 from cohirf.saving.summaries import describe_changes, describe_summary
 
 
 def save_model(
-    model: Any, path: str | os.PathLike[str], *, overwrite: bool = False, preparation: dict[str, Any] | None = None
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    preparation: dict[str, Any] | None = None,
+    origin: Origin | None = None,
 ) -> None:
     """Write a fitted model to a directory of JSON and numeric arrays.
 
@@ -46,6 +52,8 @@ def save_model(
     preparation : dict, optional
         A description, serialisable as JSON, of how the data was prepared before the fit, such as
         :meth:`cohirf.preparation.Preparation.to_json` returns. :func:`load_preparation` returns it.
+    origin : Origin, optional
+        The file that the model was fitted to, and the command; :func:`load_origin` returns it. Reports show it.
 
     Raises
     ------
@@ -87,7 +95,7 @@ def save_model(
     with naming(target, "The model was not saved: {}"):
         refuse_target(target, overwrite=overwrite)
         with replacing_directory(target, FILE_NAMES) as unfinished:
-            _write_files(unfinished, model, description, notes)
+            _write_files(unfinished, model, description, notes, origin)
 
 
 def refuse_target(target: Path, *, overwrite: bool) -> None:
@@ -118,12 +126,16 @@ def _is_model_or_empty(directory: Path) -> bool:
     return isinstance(content, dict) and content.get("format") == FORMAT
 
 
-def _write_files(directory: Path, model: Any, description: dict[str, Any], preparation: bytes | None) -> None:
+def _write_files(
+    directory: Path, model: Any, description: dict[str, Any], preparation: bytes | None, origin: Origin | None
+) -> None:
     """Write all files of a model and flush them to disk, the manifest last."""
     arrays = collect_arrays(model)
     entries = {name: write_array(directory / f"{name}.npy", array) for name, array in arrays.items()}
     updates = {"summary": describe_summary(model), "changes": describe_changes(model.changes_)}
-    text = compose_manifest(description, collect_scalars(model), model.diagnostics_, entries, preparation, updates)
+    text = compose_manifest(
+        description, collect_scalars(model), model.diagnostics_, entries, preparation, updates, origin
+    )
     if preparation is not None:
         write_new_file(directory / PREPARATION, preparation)
     write_new_file(directory / MANIFEST, text)

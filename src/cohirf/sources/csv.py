@@ -24,6 +24,7 @@ from cohirf.sources.files import FileStamp, one_line
 
 BLOCK_BYTES = 2**20  # Arrow reads about thirty blocks ahead
 A_LINE_EACH = "give a line of column names and a line for each sample"
+NAMES = {"cp1252": "Windows-1252", "latin-1": "Latin-1", "utf-16": "UTF-16"}
 MOST_RAGGED = 5  # named in an error message
 _NO_DELIMITERS = '\n\r"'
 TYPES = {
@@ -85,6 +86,13 @@ class CsvFile:
         with _naming_archive(file):
             encoding = find_encoding(file)
             return cls(file, delimiter or find_delimiter(file, encoding), header, encoding)
+
+    def describe(self) -> str:
+        """Return the encoding and the delimiter as text; empty for UTF-8 with commas, or with tabs in a .tsv file."""
+        usual = ("\t",) if ".tsv" in self.file.name.lower() else (",",)
+        said = [] if self.encoding == UTF_8 else [f"read as {NAMES.get(self.encoding, self.encoding)}"]
+        said += [] if self.delimiter in usual else [f"cells separated by {self.delimiter!r}"]
+        return ", ".join(said)
 
     def find_names(self) -> list[str]:
         """Return the column names; those that are empty are replaced by the number of the column."""

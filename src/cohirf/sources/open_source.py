@@ -80,7 +80,9 @@ def open_source(
         long as the CSV file does not change. If None, the Arrow file is temporary and is removed when the process ends.
         Pass a path if other processes read the source.
     delimiter : str, optional
-        For CSV files: the character that separates values. If None, it is a comma, or a tab for ``.tsv``.
+        For CSV files: the character that separates values. If None, it is the one of comma, semicolon, tab and ``|``
+        that divides the beginning of the file into rows of equally many values. The encoding is found, too: UTF-8,
+        UTF-16, Windows-1252 or Latin-1.
     header : bool, optional
         For CSV files: whether the first line contains column names. If False, the columns are named f0, f1 and so on.
         If None, the first line is taken as names, and refused if it contains only numbers.
@@ -117,10 +119,10 @@ def open_source(
     >>> CoHiRF(random_state=0).fit(source).labels_.shape
     (100,)
 
-    A CSV file with another delimiter, without one of its columns:
+    A CSV file, without one of its columns:
 
     >>> _ = (folder / "plants.csv").write_text("name;height;width\np1;1.5;2\np2;8;3\n")
-    >>> source = open_source(folder / "plants.csv", delimiter=";", columns=lambda name: name != "name")
+    >>> source = open_source(folder / "plants.csv", columns=lambda name: name != "name")
     >>> source.feature_names
     ['height', 'width']
     >>> source.take([0, 1])

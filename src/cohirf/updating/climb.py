@@ -74,6 +74,7 @@ def climb(model: Any, summary: Summary, size: int) -> Climbed:
             "_landmark_rows": kept.rows,
             "diagnostics_": records,
             "n_iter_": state.level,
+            "batch_size_": summary.batch_size,
             "feature_agreement_": spread_out(tally.mean(), model.relevant_features_, model.n_features_in_),
         }
         if model.relevant_features_ is not None:  # these have all features

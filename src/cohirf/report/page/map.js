@@ -1,0 +1,130 @@
+/* The map: rows as points on a canvas, coloured by cluster, with the exemplars on top. */
+
+const MARGIN = 14; // pixels around the points, so that discs are not cut off
+const MAX_NUMBERED = 40; // exemplars with a number
+const NEAR = 14; // pixels: how near the pointer must be to a point
+
+const maps = await Promise.all(data.points.maps.map(async (one) => ({ ...one, x: await unpack(one.x), y: await unpack(one.y) })));
+let mapShown = 0;
+let placed; // pixel coordinates of rows, then of exemplars
+
+function placePoints() {
+  const one = maps[mapShown];
+  const canvas = find("map");
+  const width = canvas.clientWidth;
+  const shape = one.same_unit ? one.height / one.width : 0.75;
+  const height = Math.round(width * Math.max(0.62, Math.min(innerWidth < 600 ? 1 : 0.8, shape)));
+  canvas.style.height = `${height}px`;
+  const ratio = devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  const room = [width - 2 * MARGIN, height - 2 * MARGIN];
+  let scale = [room[0] / one.width, room[1] / one.height];
+  if (one.same_unit) scale = [Math.min(...scale), Math.min(...scale)];
+  const offset = [(width - one.width * scale[0]) / 2, (height + one.height * scale[1]) / 2];
+  placed = {
+    width, height, ratio,
+    x: Float32Array.from(one.x, (x) => offset[0] + x * scale[0]),
+    y: Float32Array.from(one.y, (y) => offset[1] - y * scale[1]),
+  };
+}
+
+function drawMap() {
+  if (!placed) return;
+  const context = find("map").getContext("2d");
+  context.setTransform(placed.ratio, 0, 0, placed.ratio, 0, 0);
+  context.clearRect(0, 0, placed.width, placed.height);
+  const n = points.row.length;
+  const radius = Math.max(1.6, Math.min(4.5, (0.13 * placed.width) / Math.sqrt(n)));
+  const rank = (label) => 2 * !isFaded(label) + (label >= 0); // points with a lower rank are below the others
+  const order = [...pointLabels.keys()].sort((a, b) => rank(pointLabels[a]) - rank(pointLabels[b]));
+  const fade = style("--fade");
+  const paint = new Map();
+  for (const i of order) {
+    const label = pointLabels[i];
+    if (!paint.has(label)) paint.set(label, isFaded(label) ? fade : colourOf(colourAt(label)));
+    context.globalAlpha = isFaded(label) ? 0.5 : label < 0 ? 0.6 : 0.8;
+    context.fillStyle = paint.get(label);
+    context.beginPath();
+    context.arc(placed.x[i], placed.y[i], radius, 0, 2 * Math.PI);
+    context.fill();
+  }
+  context.globalAlpha = 1;
+  for (const cluster of [...clusters].reverse()) if (!isFaded(cluster.number)) drawExemplar(context, cluster, n);
+}
+
+function drawExemplar(context, cluster, n) {
+  const place = n + exemplarPlace.get(cluster.exemplar);
+  const colour = colourOf(cluster.colour);
+  const isNumbered = clusters.length <= MAX_NUMBERED;
+  context.beginPath();
+  context.arc(placed.x[place], placed.y[place], isNumbered ? 10 : 5, 0, 2 * Math.PI);
+  context.fillStyle = colour;
+  context.fill();
+  context.lineWidth = 2;
+  context.strokeStyle = style("--paper");
+  context.stroke();
+  if (!isNumbered) return;
+  context.fillStyle = inkOn(colour);
+  context.font = `600 11px ${style("--sans")}`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.fillText(String(cluster.number), placed.x[place], placed.y[place] + 0.5);
+}
+
+function nearestPoint(event) {
+  const box = find("map").getBoundingClientRect();
+  const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+  let [best, least] = [-1, NEAR ** 2];
+  for (let i = 0; i < points.row.length; i++) {
+    const distance = (placed.x[i] - x) ** 2 + (placed.y[i] - y) ** 2;
+    if (distance < least) [best, least] = [i, distance];
+  }
+  for (const cluster of clusters) { // the disc of an exemplar is above the points
+    const place = points.row.length + exemplarPlace.get(cluster.exemplar);
+    const distance = (placed.x[place] - x) ** 2 + (placed.y[place] - y) ** 2;
+    if (distance < 100) return { label: cluster.number, called: `most typical: ${cluster.called}`, class: "" };
+  }
+  if (best < 0) return null;
+  const called = data.points.called ? data.points.called[best] : `row ${count(points.row[best])}`;
+  return { label: pointLabels[best], called, class: points.class ? data.points.class.names[points.class[best]] : "" };
+}
+
+function describeMap() {
+  const one = maps[mapShown];
+  const nRows = data.figures.n_rows;
+  const drawn = points.row.length < nRows ? `${count(points.row.length)} of ${count(nRows)} rows, drawn at random.` : "All rows.";
+  const how = {
+    "Principal components": "Rows that are alike are near each other: two directions in which the data varies most. Clusters that overlap here can be apart in other directions.",
+    UMAP: "Rows that are alike are near each other. Distances between clusters, and their sizes, mean little.",
+    Features: `Across: ${one.axes[0]}. Up: ${one.axes[1]}.`,
+  }[one.name];
+  find("map-note").textContent = `${drawn} ${how} A disc with a rim is the most typical row of its cluster.`;
+}
+
+find("map").addEventListener("pointermove", (event) => {
+  const found = nearestPoint(event);
+  hover(found && new Set([found.label]));
+  if (!found) { hideTip(); return; }
+  const name = element("b", {}, found.label < 0 ? "noise" : nameOfLabel(found.label));
+  showTip(event, name, ...[found.called, found.class].filter(Boolean));
+});
+find("map").addEventListener("pointerleave", () => { hover(null); hideTip(); });
+find("map").addEventListener("click", (event) => {
+  const found = nearestPoint(event);
+  select(found && new Set([found.label]));
+});
+if (maps.length > 1) {
+  find("map-kinds").replaceChildren(...maps.map((one, i) => {
+    const button = element("button", { type: "button", "aria-pressed": String(i === 0) }, one.name);
+    button.addEventListener("click", () => {
+      mapShown = i;
+      for (const other of find("map-kinds").children) other.setAttribute("aria-pressed", String(other === button));
+      placePoints();
+      drawMap();
+      describeMap();
+    });
+    return button;
+  }));
+  find("map-kinds").hidden = false;
+}
