@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF, load
 from cohirf.cli.update import CoHiRF as UpdatedModel
-from cohirf.saving import load_preparation, save_model
+from cohirf.saving import load_origin, load_preparation, save_model
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 
@@ -30,12 +30,12 @@ def first(cohirf, halves, apart):
 
 
 def test_update_adds_rows_and_prints_what_has_changed(cohirf, first, iris):
-    before = load_preparation(first)
+    before = load_preparation(first), load_origin(first)
     outcome = cohirf("update", first, "half1.csv", "--out", "labels.csv")
     assert outcome.code == 0, outcome.err
     model = load(first)
     assert len(model.labels_) == 150
-    assert load_preparation(first) == before
+    assert (load_preparation(first), load_origin(first)) == before
     labels = pd.read_csv("labels.csv")
     assert labels["id"].tolist() == iris["id"].iloc[1::2].tolist()
     assert labels["cluster"].tolist() == model.labels_[75:].tolist()

@@ -18,7 +18,7 @@ from cohirf.cli.writing import TABLES, check_file, check_ids, refuse_data
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Prepared
 from cohirf.preparation.roles import listed
-from cohirf.saving import load_preparation, save_model
+from cohirf.saving import load_origin, load_preparation, save_model
 from cohirf.summary.numbers import Changes
 
 
@@ -54,7 +54,8 @@ def update(
         document["drift"] = describe_drift(drift)
         shown += [drift_grid(drift), say_drift(drift)]
     _update(fitted, prepared, console)
-    save_model(fitted, model, overwrite=True, preparation=load_preparation(model))
+    kept: dict[str, Any] = {"preparation": load_preparation(model), "origin": load_origin(model)}
+    save_model(fitted, model, overwrite=True, **kept)
     changes = fitted.changes_
     labels = fitted.labels_[len(fitted.labels_) - prepared.source.n_rows :]
     document |= {"rows": len(fitted.labels_), "clusters": int(fitted.n_clusters_), "changes": asdict(changes)}
