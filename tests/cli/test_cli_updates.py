@@ -137,3 +137,18 @@ def test_drift_says_what_has_changed(cohirf, first, iris):
     assert document["has_drifted"]
     assert len(document["shares"]) == 3
     assert len(document["features"]) == 4
+
+
+def test_files_with_other_missing_cells_can_be_merged(cohirf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, seed in (("a", 3), ("b", 4)):
+        cohirf("generate", "customers", "--n", 400, "--seed", seed, "--out", f"{name}.csv")
+        assert cohirf("fit", f"{name}.csv", "--scale", "none", "--clusters", 5, "--model", name).code == 0
+    merged = cohirf("merge", "a", "b", "--model", "both")
+    assert (merged.code, load("both").n_clusters_) == (0, 5)
+
+
+def test_an_update_says_once_what_it_did(cohirf, first):
+    outcome = cohirf("update", first, "half1.csv")
+    assert "warning" not in outcome.err
+    assert (outcome.out + outcome.err).count("Update 1:") == 1

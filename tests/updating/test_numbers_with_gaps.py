@@ -98,3 +98,9 @@ def test_a_heat_map_is_labelled_with_numbers(model):
     ax = plot_heatmap(model, X)
     shown = {int(label.get_text().split()[0]) for label in ax.get_yticklabels()}
     assert shown == set(model.cluster_numbers_.tolist())
+
+
+def test_the_tree_has_a_leaf_for_each_cluster(model):
+    lines = write_tree(name_tree(model))
+    assert sum("cluster " in line for line in lines) == model.n_clusters_
+    assert not any("part of" in line for line in lines)

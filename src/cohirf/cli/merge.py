@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from cohirf.cli.console import Console
 from cohirf.cli.errors import BadInputError
@@ -48,9 +50,19 @@ def _refuse_other(path: Path, preparation: Preparation, first: Path, wanted: Pre
 
     Values for missing cells may differ: those of the first model are used from now on.
     """
-    for name, what in (("columns", "the columns"), ("offset", "the scales"), ("scale", "the scales")):
-        if getattr(preparation, name) != getattr(wanted, name):
-            raise BadInputError(
-                f"{shown(path.absolute())} was prepared in another way than {shown(first.absolute())}: {what} differ. "
-                f"Fit all models to the same columns, and with --scale none."
-            )
+    pairs = zip_longest(map(_as_learnt, preparation.columns), map(_as_learnt, wanted.columns))
+    differing = next((column or other for column, other in pairs if column != other), None)
+    if differing is None and (preparation.offset, preparation.scale) == (wanted.offset, wanted.scale):
+        return
+    what = "the scales differ" if differing is None else f"column {differing.name!r} differs"
+    remedy = "with --scale none" if differing is None else "to the same columns, with the same levels"
+    raise BadInputError(
+        f"{shown(path.absolute())} was prepared in another way than {shown(first.absolute())}: {what}. "
+        f"Fit all models {remedy}."
+    )
+
+
+def _as_learnt(column: Any) -> Any:
+    """Return a column without what describes the cells of one file only: how many are missing, and what fills them."""
+    only_here = {"reason": "", "n_missing": 0, "n_bad": 0, "missing": None}
+    return replace(column, **{name: value for name, value in only_here.items() if hasattr(column, name)})

@@ -77,10 +77,9 @@ def _update(model: CoHiRF, data: Prepared, console: Console) -> None:
     """Update the model; if the user stops it, the saved model has not been touched."""
     try:
         with console.watching():
-            model.set_params(verbose=0 if console.quiet else 1).partial_fit(data.rows())
+            model.partial_fit(data.source)
     except KeyboardInterrupt:
         raise Interrupted("Stopped. The model is as it was before.") from None
-    model.set_params(verbose=0)
 
 
 def _say_written(model: Path, out: Path | None) -> str:

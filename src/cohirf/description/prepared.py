@@ -61,7 +61,7 @@ def read_prepared(preparation: Any, values: Any, rows: IntArray) -> Table:
 
 
 def _describe(feature: Any) -> Feature:
-    name = shorten(feature.column)
+    name = f"feature {feature.column}" if isinstance(feature.column, int) else shorten(feature.column)
     if feature.unit == SHARE:
         return Feature(name, "level", "yes" if feature.level is None else shorten(feature.level))
     return Feature(name, "date" if feature.unit == DATE else "number")

@@ -102,7 +102,7 @@ def make_outline(hierarchy: FusionHierarchy, final: IntArray, n_leaves: int | No
     tree = hierarchy.tree
     if tree is None or tree.n_leaves == 0:
         return None
-    n_wanted = min(int(final.max(initial=-1)) + 1, MAX_LEAVES) if n_leaves is None else n_leaves
+    n_wanted = min(len(np.unique(final[final >= 0])), MAX_LEAVES) if n_leaves is None else n_leaves
     n_groups = min(max(n_wanted, 1), tree.n_leaves)
     labels = hierarchy.cut(n_clusters=n_groups)
     sizes = _sizes(labels, hierarchy.row_sizes, n_groups)

@@ -59,6 +59,10 @@ def write_script(model: CoHiRF, origin: Origin | None = None, pipeline: Any = No
         lines = [_assign("pipeline", pipeline), *lines, "labels = model.fit(pipeline.fit_transform(X)).labels_"]
     else:
         lines = [*lines, "labels = model.fit(X).labels_"]
+    if getattr(model, "changes_", None) is not None:
+        lines.insert(
+            0, "# The model was updated after its fit. A fit of all rows at once can give other clusters and numbers."
+        )
     return "\n".join([*sorted(imports), "", *lines])
 
 
