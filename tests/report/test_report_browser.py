@@ -9,8 +9,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
-from sklearn.cluster import KMeans
+from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_digits
 
 from cohirf import CoHiRF
@@ -440,3 +441,15 @@ def test_without_a_script_the_rest_of_the_report_is_there(browser, digits):
     assert page.locator(".finding").count() >= 2
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 28)"
     context.close()
+
+
+def test_clusters_of_an_updated_model_keep_their_numbers(open_report, tmp_path):
+    left, right, far = np.random.default_rng(0).normal(size=(3, 60, 2)) * 0.2 + [[[0, 0]], [[3, 0]], [[9, 9]]]
+    bridge = np.column_stack([np.linspace(0, 3, 60), np.zeros(60)])
+    first, second = np.vstack([left, right]), np.vstack([bridge, far])
+    model = CoHiRF(DBSCAN(0.4), random_state=0).partial_fit(first).partial_fit(second)
+    assert model.cluster_numbers_.tolist() == [0, 2]
+    write_report(model, np.vstack([first, second]), tmp_path / "report.html")
+    page = open_report(tmp_path / "report.html")
+    assert set(page.locator("#cards .badge").all_inner_texts()) == {"0", "2"}
+    assert set(page.locator("#tree .number").all_text_contents()) == {"0", "2"}

@@ -49,6 +49,7 @@ FOR_SCRIPT = (
     "clusters",
     "cuts",
     "final",
+    "numbers",
     "points",
     "merges",
     "heatmap",

@@ -84,6 +84,7 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
         "clusters": listing.clusters,
         "cuts": with_figures,
         "final": final,
+        "numbers": _lasting_numbers(study.model),
         "points": place_points(study, sample, cuts[-1], exemplars),
         "merges": describe_merges(study, cuts, sample.point_rows),
         "heatmap": None if pictures else make_heatmap(study, sample, cuts, listing),  # pixels alone tell nothing
@@ -97,6 +98,12 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
         "advice": diagnosis.advice,
         "scores": _scores(study, sample, diagnosis.comparison),
     }
+
+
+def _lasting_numbers(model: Any) -> list[int] | None:
+    """Return the numbers of the clusters of the fit; None if they are counted without gaps."""
+    numbers: list[int] = model.cluster_numbers_.tolist()
+    return None if numbers == list(range(len(numbers))) else numbers
 
 
 def _figures(study: Study, sample: Sample) -> dict[str, int]:

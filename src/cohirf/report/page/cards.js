@@ -8,7 +8,7 @@ function matches(cluster, words) {
     return `${column.name} ${trait.level === null ? "" : column.levels[trait.level]}`;
   });
   const known = cluster.class ? cluster.class.name : "";
-  const text = [cluster.number, nameOf(cluster), cluster.given, cluster.called, known, ...features].join(" ").toLowerCase();
+  const text = [numberOf(cluster.number), nameOf(cluster), cluster.given, cluster.called, known, ...features].join(" ").toLowerCase();
   return words.every((word) => text.includes(word));
 }
 
@@ -72,7 +72,7 @@ function card(cluster) {
   const body = isPictured ? null : cluster.traits.length
     ? element("ul", { class: "traits" }, ...cluster.traits.slice(0, 4).map((trait) => drawDistribution(trait, cluster)))
     : element("p", { class: "note" }, whyNoTraits(cluster));
-  const head = element("header", {}, badge(cluster.colour, cluster.number), name);
+  const head = element("header", {}, badge(cluster.colour, numberOf(cluster.number)), name);
   const made = element("li", { class: `card ${colourClass(cluster.colour)}` }, head, size, typical(cluster), body);
   made.addEventListener("pointerenter", () => hover(new Set([cluster.number])));
   made.addEventListener("pointerleave", () => hover(null));
@@ -81,7 +81,7 @@ function card(cluster) {
 
 function nameField(cluster) {
   const field = element(
-    "h3", { contenteditable: "true", spellcheck: "false", role: "textbox", "aria-label": `Name of cluster ${cluster.number}`, title: "Click to rename" },
+    "h3", { contenteditable: "true", spellcheck: "false", role: "textbox", "aria-label": `Name of cluster ${numberOf(cluster.number)}`, title: "Click to rename" },
     nameOf(cluster),
   );
   field.addEventListener("keydown", (event) => {
@@ -113,8 +113,8 @@ function typical(cluster) {
   if (!cluster.image) return element("div", { class: "typical" }, about, values.length ? element("dl", {}, ...values) : null);
   const picture = (source, alt, caption) => element("figure", {}, element("img", { src: source, alt }), caption);
   return element("div", { class: "typical pictured" },
-    picture(cluster.image, `Most typical row of cluster ${cluster.number}`, about),
-    picture(cluster.average, `Average row of cluster ${cluster.number}`, element("p", {}, "Average of its rows")));
+    picture(cluster.image, `Most typical row of cluster ${numberOf(cluster.number)}`, about),
+    picture(cluster.average, `Average row of cluster ${numberOf(cluster.number)}`, element("p", {}, "Average of its rows")));
 }
 
 function whyNoTraits(cluster) {

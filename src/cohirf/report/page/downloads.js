@@ -25,13 +25,13 @@ async function saveLabels() {
   const all = hasAllLabels();
   const labels = all ? labelsAt(state.cut, data.labels.cut, await unpack(data.labels.labels)) : pointLabels;
   const names = await rowNames();
-  const numberOf = (i) => (all ? i : points.row[i]);
+  const rowOf = (i) => (all ? i : points.row[i]);
   const called = new Map([...clusterOf].map(([label, cluster]) => [label, harmless(nameOf(cluster))])).set(-1, "noise");
   const lines = [csvLine([...(names ? [data.row_names.column] : []), "row", "cluster", "name"])];
   for (let i = 0; i < labels.length; i++) {
-    const row = numberOf(i);
+    const row = rowOf(i);
     const start = names ? `${asCell(names[row])},` : "";
-    lines.push(`${start}${row},${labels[i]},${asCell(called.get(labels[i]) ?? "")}`);
+    lines.push(`${start}${row},${numberOf(labels[i])},${asCell(called.get(labels[i]) ?? "")}`);
   }
   saveFile(`labels-${cutNow().n_clusters}-clusters.csv`, `${lines.join("\n")}\n`, "text/csv");
 }
@@ -44,7 +44,7 @@ function saveClusters() {
     return `${feature} ${value(trait.inside)} (others ${value(trait.outside)})`;
   };
   const lines = clusters.map((cluster) => csvLine([
-    cluster.number, harmless(nameOf(cluster)), cluster.size, (cluster.size / data.figures.n_rows).toFixed(4),
+    numberOf(cluster.number), harmless(nameOf(cluster)), cluster.size, (cluster.size / data.figures.n_rows).toFixed(4),
     harmless(cluster.called), harmless(cluster.traits.map(told).join("; ")),
   ]));
   const head = csvLine(["cluster", "name", "rows", "share", "most typical", "features"]);

@@ -27,7 +27,7 @@ function showHeatmap() {
   };
   const head = element("tr", {}, element("td", {}), ...features.map(heading));
   const body = lines.map((cluster) => {
-    const name = element("th", { scope: "row" }, badge(cluster.colour, cluster.number), element("span", {}, nameOf(cluster)));
+    const name = element("th", { scope: "row" }, badge(cluster.colour, numberOf(cluster.number)), element("span", {}, nameOf(cluster)));
     return element("tr", {}, name, ...features.map((feature) => heatCell(heat.features[feature], away(cluster, feature))));
   });
   const all = element("tr", { class: "all" }, element("th", { scope: "row" }, element("span", {}, "all rows")),

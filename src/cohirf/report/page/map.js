@@ -69,7 +69,7 @@ function drawExemplar(context, cluster, n) {
   context.font = `600 11px ${style("--sans")}`;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  context.fillText(String(cluster.number), placed.x[place], placed.y[place] + 0.5);
+  context.fillText(String(numberOf(cluster.number)), placed.x[place], placed.y[place] + 0.5);
 }
 
 function nearestPoint(event) {

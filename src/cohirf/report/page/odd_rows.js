@@ -5,8 +5,8 @@ const finalNames = new Map(data.cuts[data.final].numbers.map((number, i) => [num
 function finalCluster(label) {
   const place = finalNames.get(label);
   const colour = colours[data.final][label];
-  const name = place === undefined ? `cluster ${label}` : state.names.get(data.cuts[data.final].clusters[place]) ?? data.cuts[data.final].names[place];
-  return element("span", { class: "cluster" }, badge(colour, label), element("span", {}, name));
+  const name = place === undefined ? `cluster ${numberAt(data.final, label)}` : state.names.get(data.cuts[data.final].clusters[place]) ?? data.cuts[data.final].names[place];
+  return element("span", { class: "cluster" }, badge(colour, numberAt(data.final, label)), element("span", {}, name));
 }
 
 function tellingValues(values) {

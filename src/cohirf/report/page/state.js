@@ -12,6 +12,9 @@ const exemplarPlace = new Map([...(await unpack(data.points.exemplar))].map((row
 
 const cutNow = () => data.cuts[state.cut];
 const isFinal = () => state.cut === data.final;
+// The clusters of the fit have numbers that last, which may have gaps; those of other cuts are counted.
+const numberAt = (cut, label) => (cut === data.final && label >= 0 ? data.numbers?.[label] ?? label : label);
+const numberOf = (label) => numberAt(state.cut, label);
 const colourAt = (label) => (label < 0 ? -1 : colours[state.cut][label]);
 
 function labelsAt(cut, base, labels) { // labels of rows at a cut, given those at a finer one
@@ -41,7 +44,7 @@ function follow() {
 const nameOf = (cluster) => state.names.get(cluster.place) ?? cluster.given;
 function nameOfLabel(label) {
   if (label < 0) return "noise: in no cluster";
-  return clusterOf.has(label) ? nameOf(clusterOf.get(label)) : `cluster ${label}`;
+  return clusterOf.has(label) ? nameOf(clusterOf.get(label)) : `cluster ${numberOf(label)}`;
 }
 
 // ---- clusters that are pointed at or selected

@@ -80,7 +80,7 @@ function drawTree() {
     const hit = shape("rect", { x: right - 12, y: y(one) - line / 2, width: width - right + 12, height: line, class: "hit" });
     const disc = shape("circle", { cx: right, cy: y(one), r: radius, class: `disc ${colourClass(colourAt(one.label))}` });
     if (!isLabelled) return branch(one, hit, disc);
-    const number = shape("text", { x: right, y: y(one), class: `number ${colourClass(colourAt(one.label))}` }, String(one.label));
+    const number = shape("text", { x: right, y: y(one), class: `number ${colourClass(colourAt(one.label))}`, "data-label": one.label }, String(numberOf(one.label)));
     const words = line >= SPACIOUS ? inTwoLines(nameOfLabel(one.label), room) : [shorten(nameOfLabel(one.label), room)];
     const name = shape("text", { x: right + 15, y: y(one), class: "name" }, ...words.map((text, i) =>
       shape("tspan", { x: right + 15, dy: i ? 16 : -8 * (words.length - 1) }, text)));
@@ -90,7 +90,7 @@ function drawTree() {
   svg.replaceChildren(...lines, ...leaves);
   const hidden = data.merges.n_hidden ? ` The ${count(n)} largest clusters are shown.` : "";
   find("tree-note").textContent = `How the clusters merge, two at a time, up to all rows: those that join far to the left differ most.${hidden}`;
-  for (const number of svg.querySelectorAll(".number")) number.style.fill = inkOn(colourOf(colourAt(Number(number.textContent))));
+  for (const number of svg.querySelectorAll(".number")) number.style.fill = inkOn(colourOf(colourAt(Number(number.dataset.label))));
   markTree();
 }
 
