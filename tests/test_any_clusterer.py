@@ -36,7 +36,8 @@ BLOBS = make_blobs(120, 3, centers=3, cluster_std=0.3, random_state=0)[0]
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.fixture(params=BASES)
+# fast_hdbscan is compiled for many seconds
+@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.slow] * (name == "fast_hdbscan")) for name in BASES])
 def base(request):
     return BASES[request.param]
 

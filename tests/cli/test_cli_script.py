@@ -52,7 +52,7 @@ FITS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("data", list(FITS))
+@pytest.mark.parametrize("data", ["iris", "flats", pytest.param("usps", marks=pytest.mark.slow)])
 def test_the_script_gives_the_labels_of_the_fit(cohirf, folder, data, request):
     if data != "iris":
         request.getfixturevalue(data)

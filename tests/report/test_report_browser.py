@@ -202,6 +202,7 @@ def test_the_slider_changes_map_tree_cards_and_text(page, digits):
     assert len(maps) == len(places)
 
 
+@pytest.mark.slow
 def test_the_suggested_number_is_marked_and_a_button_leads_to_it(page, digits):
     assert page.locator("#curve .suggested").count() == 1
     number = int(page.inner_text("#back").removeprefix("Suggested: "))
@@ -244,6 +245,7 @@ def test_downloads_have_labels_ids_and_names(page, digits):
         assert [int(line[2]) for line in lines] == digits.cuts[place].labels.tolist()
 
 
+@pytest.mark.slow
 def test_a_new_name_is_in_both_downloads(page, digits):
     choose_cut(page, 2)
     number = numbers_on_cards(page)[0]
@@ -310,6 +312,7 @@ def test_pointing_at_the_map_marks_the_tree_and_the_other_way_round(page):
     assert page.locator("#tree .branch.on").count() == 1
 
 
+@pytest.mark.slow
 def test_a_selected_branch_selects_its_cards(page, digits):
     page.locator("#tree .branch .disc").nth(1).click()
     assert page.locator(".card").count() == 1
@@ -338,6 +341,7 @@ def test_everything_can_be_reached_by_keyboard_and_shows_where_it_is(page):
     assert steps == sorted(steps)
 
 
+@pytest.mark.slow
 def test_keys_move_in_the_tree_and_select(page):
     page.focus("#tree")
     page.keyboard.press("ArrowDown")
@@ -354,6 +358,7 @@ def test_keys_move_in_the_tree_and_select(page):
     assert page.get_attribute("html", "data-theme") == "dark"
 
 
+@pytest.mark.slow
 def test_controls_and_charts_have_names_for_those_who_cannot_see_them(page):
     assert page.get_by_role("slider", name="Number of clusters").count() == 1
     assert page.get_by_role("button", name="Dark mode").count() == 1
@@ -367,6 +372,7 @@ def test_controls_and_charts_have_names_for_those_who_cannot_see_them(page):
     assert nameless == 0
 
 
+@pytest.mark.slow
 def test_the_theme_changes_the_charts_too(page):
     light = drawn(page)
     page.click("#theme")
@@ -374,6 +380,7 @@ def test_the_theme_changes_the_charts_too(page):
     assert drawn(page) != light
 
 
+@pytest.mark.slow
 def test_on_paper_it_is_light_and_everything_is_open(page):
     page.click("#theme")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
@@ -383,6 +390,7 @@ def test_on_paper_it_is_light_and_everything_is_open(page):
     assert page.get_attribute("html", "data-theme") == "dark"
 
 
+@pytest.mark.slow
 def test_the_script_ends_with_the_cut_that_is_shown(page):
     assert page.inner_text("#script").endswith("labels = model.fit(X).labels_")
     choose_cut(page, 2)
@@ -421,6 +429,7 @@ def test_a_script_that_got_in_could_neither_run_nor_send(narrow, server):
     page.troubles.clear()  # the browser says what it refused
 
 
+@pytest.mark.slow
 def test_a_browser_that_cannot_unpack_is_told_so(browser, digits):
     context = browser.new_context()
     context.set_default_timeout(PATIENCE)
@@ -431,6 +440,7 @@ def test_a_browser_that_cannot_unpack_is_told_so(browser, digits):
     context.close()
 
 
+@pytest.mark.slow
 def test_without_a_script_the_rest_of_the_report_is_there(browser, digits):
     context = browser.new_context(java_script_enabled=False, color_scheme="dark")
     context.set_default_timeout(PATIENCE)

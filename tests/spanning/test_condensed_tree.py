@@ -133,6 +133,7 @@ def test_labels_are_those_of_hdbscan(name, settings):
     assert_same_clusters(label_tree(tree, settings), by_hdbscan(tree, settings))
 
 
+@pytest.mark.slow  # fast_hdbscan is compiled for half a minute
 @pytest.mark.parametrize("settings", [*SETTINGS.values(), *EPSILON.values()], ids=[*SETTINGS, *EPSILON])
 @pytest.mark.parametrize("name", DATA)
 def test_labels_are_those_of_fast_hdbscan(name, settings):
