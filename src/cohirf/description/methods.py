@@ -59,7 +59,7 @@ class DescribedClusters:
     def _html_repr(self) -> str:
         """Return HTML for notebooks: scikit-learn's display of the parameters and, after a fit, the tree."""
         parameters: str = super()._html_repr()  # type: ignore[misc]  # of scikit-learn's BaseEstimator
-        is_here = hasattr(self, "hierarchy_") and not is_dask(self.labels_)  # type: ignore[attr-defined]
+        is_here = hasattr(self, "hierarchy_") and not is_dask(self.labels_)  # type: ignore[attr-defined]  # of CoHiRF
         return parameters + (draw_model(self) if is_here else "")
 
     def diagnose(self) -> Diagnosis:

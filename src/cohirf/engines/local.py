@@ -91,7 +91,6 @@ class LocalEngine:
         first = next(tasks)
         tasks, n_left, per_call = chain([first], tasks), n_tasks, 1
         if getattr(first[0], "n_bytes", 0) < long_bytes:
-            can_wait = not are_running and _runs_elsewhere(function, first)
             start: threading.Thread | None = None
             for n_left in range(n_tasks - 1, -1, -1):
                 started = time.perf_counter()
@@ -103,7 +102,7 @@ class LocalEngine:
                     if not start.is_alive() and seconds_saved(seconds, n_left, n_jobs) > WARM_SECONDS:
                         break
                 elif seconds_saved(seconds, n_left, n_jobs) > seconds_to_save:
-                    if not can_wait:
+                    if are_running or not _runs_elsewhere(function, first):
                         break
                     start = _start_processes(n_jobs)
         if n_left:

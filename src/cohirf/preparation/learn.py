@@ -132,7 +132,7 @@ def prepare(
         raise TypeError("A sparse matrix is neither filled nor scaled: give impute='none' and scaling='none'.")
     opened = Data.open(data, delimiter=delimiter, header=header)
     given = {"label_column": label_column, "id_column": id_column, "drop": drop, "keep": keep, "kinds": kinds or {}}
-    roles = assign_roles(opened.name, opened.columns, **given)  # type: ignore[arg-type]
+    roles = assign_roles(opened.name, opened.columns, **given)  # type: ignore[arg-type]  # one dict, several types
     columns = _look(opened, roles, impute=impute != "none")
     preparation = Preparation(columns, roles.label, _find_id(columns, roles), impute=impute)
     if not preparation.kept:
