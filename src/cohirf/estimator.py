@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
-from cohirf.data.dask_arrays import gather_vectors, is_dask
+from cohirf.data.dask_arrays import gather_vectors
 from cohirf.data.open_data import choosing_client, open_new_data, open_training_data
 from cohirf.degrees.methods import DegreesMixin
 from cohirf.description.methods import DescribedClusters
@@ -138,6 +138,10 @@ class CoHiRF(
         second, otherwise in this process. A base method that cannot be pickled runs in threads. Each job uses one
         thread, so that labels do not depend on the number of cores. None means 1, unless in a
         :func:`joblib.parallel_config` context, whose backend is used; -1 means all cores.
+    device : str, default=None
+        Where the batches of arrays of NumPy, sources and Dask collections are computed: a device that torch knows, such
+        as "cuda". It needs a base method that takes tensors, such as :class:`cohirf.clusterers.TorchKMeans`. An
+        array that is on a device already is fitted there.
     random_state : int, RandomState instance or None, default=None
         Seed of views, batches, base methods and samples. Pass an int to get the same result in every call.
     verbose : int, default=0
@@ -249,6 +253,7 @@ class CoHiRF(
         max_iter: int = 100,
         checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
+        device: str | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -273,6 +278,7 @@ class CoHiRF(
         self.max_iter = max_iter
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
 
@@ -407,7 +413,7 @@ class CoHiRF(
         return data.map_rows(measure, self.n_clusters_, np.result_type(data.dtype, self.medoids_.dtype))
 
     def gather(self) -> Self:
-        """Load the results of a fit on Dask into this process, as ``save``, ``diagnose`` and other methods need them.
+        """Load the results of a fit on Dask or a device into this process, as ``save``, ``diagnose`` and others need them.
 
         ``labels_``, ``parents_`` and ``stability_`` become memory maps, and ``hierarchy_`` has all rows as its leaves,
         as after a local fit. This takes 13 bytes of disk space per row (21 with more than two billion rows) in the
@@ -419,11 +425,12 @@ class CoHiRF(
             The fitted estimator, changed in place. If its labels are already in this process, nothing is done.
         """
         check_is_fitted(self, "n_clusters_")
-        if not is_dask(self.labels_):
+        if isinstance(self.labels_, np.ndarray):
             return self
         vectors = (self.labels_, self.parents_, self.stability_, self._absorbed_at)
         self.labels_, self.parents_, self.stability_, absorbed_at = gather_vectors(vectors, ScratchStorage())
-        self.hierarchy_ = self.hierarchy_.expand(self.parents_, absorbed_at)
+        if self.hierarchy_.rows is not None:
+            self.hierarchy_ = self.hierarchy_.expand(self.parents_, absorbed_at)
         del self._absorbed_at
         self._summary = gather_summary(self)
         return self

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from cohirf.algorithm.arrays import fetch_rows, is_here, look_up
 from cohirf.algorithm.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks, rows_by_label
+from cohirf.algorithm.nearest_rows import find_nearest
 from cohirf.nearest_label import NearestLabel
 
 MAX_LANDMARKS = 10_000
@@ -20,7 +22,7 @@ MANY_ROWS = 1000
 
 
 def sample_landmarks(
-    labels: IntArray,
+    labels: Any,
     medoids: IntArray,
     rng: np.random.Generator,
     *,
@@ -36,7 +38,7 @@ def sample_landmarks(
     if candidates is not None:
         among_candidates = np.searchsorted(candidates, medoids)
         return candidates[sample_landmarks(labels[candidates], among_candidates, rng, max_landmarks=max_landmarks)]
-    n_rows, n_groups = len(labels), len(medoids) + 1
+    n_rows, n_groups = labels.shape[0], len(medoids) + 1
     if n_rows <= max_landmarks:
         return np.arange(n_rows)
     sizes = np.roll(count_with_noise(labels, len(medoids)), -1)  # noise is the last group
@@ -47,8 +49,11 @@ def sample_landmarks(
     return np.unique(np.concatenate([find_ranked(labels, cluster, ranks, n_groups), medoids]))
 
 
-def find_ranked(labels: IntArray, group: IntArray, ranks: IntArray, n_groups: int) -> IntArray:
+def find_ranked(labels: Any, group: IntArray, ranks: IntArray, n_groups: int) -> IntArray:
     """Return the row with each rank among the rows of a group: a label or, for the last group, -1."""
+    if not is_here(labels):  # sorted as a whole; noise comes first
+        starts, rows = rows_by_label(labels + 1, n_groups)
+        return np.asarray(fetch_rows(rows, starts[(group + 1) % n_groups] + ranks), dtype=np.int64)
     found, n_before = np.empty(len(ranks), dtype=np.int64), np.zeros(n_groups, dtype=np.int64)
     for block in row_blocks(len(labels), max(BLOCK_ROWS, n_groups)):
         of_block = np.asarray(labels[block])
@@ -77,6 +82,8 @@ class Landmarks:
         """Does the same, and is faster for many rows; to prepare it takes as long as a search of some hundred rows."""
         return self.search.with_cells()
 
-    def label(self, X: Any) -> IntArray:
-        """Return the label of the landmark nearest to each row, in Euclidean distance."""
+    def label(self, X: Any) -> Any:
+        """Return the label of the landmark nearest to each row, in Euclidean distance, where the rows are."""
+        if not is_here(X):
+            return look_up(self.labels, find_nearest(X, self.points))
         return (self.search if X.shape[0] < MANY_ROWS else self.search_of_many).label(X)

@@ -34,6 +34,7 @@ CONSTRAINTS: dict[str, Any] = {
     "small_clusters": [StrOptions({"noise", "nearest"})],
     "max_iter": [Interval(Integral, 1, MAX_LEVELS, closed="both")],
     "checkpoint": [None, str, os.PathLike],
+    "device": [None, str],
     "n_jobs": [None, Integral],
     "random_state": ["random_state"],
     "verbose": ["verbose"],

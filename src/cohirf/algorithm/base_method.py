@@ -16,6 +16,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
+from cohirf.algorithm.arrays import is_here, namespace, put_beside, to_host
 from cohirf.algorithm.consensus import NOISE
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.repeated_warnings import calling_base_method
@@ -145,7 +146,7 @@ class BaseMethod:
 
     def find_core(
         self, view: Any, rng: np.random.Generator, sample_weight: Any = None, *, may_overwrite: bool = False
-    ) -> tuple[IntArray, IntArray | None]:
+    ) -> tuple[Any, IntArray | None]:
         """Return the labels that a fresh copy of the method gives to the rows of ``view``, and the core rows.
 
         The second is None for methods that have no core rows, unlike DBSCAN.
@@ -163,9 +164,9 @@ class BaseMethod:
         """
         n_rows = view.shape[0]
         if n_rows == 1 and not self._has_radius:  # many methods refuse a single row
-            return np.zeros(1, dtype=np.int32), None
+            return put_beside(np.zeros(1, dtype=np.int32), view), None
         if self.finds_no_fewer_than(n_rows):
-            return _label_distinct_rows(view), None
+            return put_beside(_label_distinct_rows(to_host(view)), view), None
         settings: dict[str, Any] = {name: int(rng.integers(2**31 - 1)) for name in self.seeds}
         # A call that may have to be repeated with lower sizes must not overwrite the view.
         may_overwrite = may_overwrite and all(size < n_rows for size in self.sizes.values())
@@ -174,7 +175,7 @@ class BaseMethod:
         weights = {} if sample_weight is None or self.weight_argument is None else {self.weight_argument: sample_weight}
         with calling_base_method():
             labels, core = self._call(view, settings, weights)
-        return _check_labels(labels, n_rows, type(self.prototype).__name__), core
+        return _check_labels(labels, view, type(self.prototype).__name__), to_host(core)
 
     def finds_no_fewer_than(self, n_clusters: int) -> bool:
         """Return whether the method has a fixed number of clusters, and it is at least ``n_clusters``."""
@@ -250,7 +251,7 @@ def find_weight_argument(estimator: Any) -> str | None:
 
 def _count_complete_rows(view: Any) -> int:
     """Return the number of rows without missing values."""
-    if sparse.issparse(view) or view.dtype.kind != "f":
+    if not is_here(view) or sparse.issparse(view) or view.dtype.kind != "f":
         return int(view.shape[0])
     return int((~np.isnan(view).any(axis=1)).sum())
 
@@ -285,14 +286,17 @@ def _fit_labels(method: Any, view: Any, weights: dict[Any, Any]) -> tuple[Any, I
     )
 
 
-def _check_labels(labels: Any, n_rows: int, name: str) -> IntArray:
-    labels = np.asarray(labels)
-    if labels.shape != (n_rows,):
+def _check_labels(labels: Any, view: Any, name: str) -> Any:
+    """Return the labels that a method gave to the rows of ``view``, beside these rows; raise if they are not labels."""
+    n_rows = view.shape[0]
+    labels = np.asarray(to_host(labels)) if is_here(view) else put_beside(labels, view)
+    if tuple(labels.shape) != (n_rows,):
         raise ValueError(
-            f"The base method {name} returned labels of shape {labels.shape} for {n_rows} rows: "
+            f"The base method {name} returned labels of shape {tuple(labels.shape)} for {n_rows} rows: "
             f"it must return one label per row."
         )
-    if not np.issubdtype(labels.dtype, np.integer):
+    xp = np if is_here(labels) else namespace(labels)
+    if not xp.isdtype(labels.dtype, "integral"):
         raise TypeError(f"The base method {name} returned labels of type {labels.dtype}: they must be integers.")
-    is_wide = labels.dtype.kind == "i" and labels.dtype.itemsize >= 4
-    return np.asarray(labels if is_wide else labels.astype(np.int64))
+    is_wide = labels.dtype in (xp.int32, xp.int64)
+    return labels if is_wide else xp.astype(labels, xp.int64)

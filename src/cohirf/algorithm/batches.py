@@ -18,6 +18,8 @@ import numpy as np
 
 from cohirf.algorithm.grouping import IntArray, index_dtype
 
+Offsets = slice | IntArray
+
 RUN_ROWS = 2**15  # a longer run would lose more work when a fit is killed
 MANY_RUNS = 128  # with fewer runs, some of sixteen cores would wait for the last ones
 
@@ -74,9 +76,14 @@ class Run:
         """Where the rows are in arrays with one entry per index."""
         return slice(self.start, self.start + self.length) if self.indices is None else self.indices
 
-    def index(self, offsets: IntArray) -> IntArray:
+    def index(self, offsets: Offsets) -> IntArray:
         """Return the indices of the rows at ``offsets``."""
-        return offsets + self.start if self.indices is None else self.indices[offsets]
+        if self.indices is not None:
+            return self.indices[offsets]
+        if isinstance(offsets, slice):
+            first, stop = self.start + offsets.start, self.start + offsets.stop
+            return np.arange(first, stop, dtype=index_dtype(stop))
+        return offsets + self.start
 
     def with_halos(self) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield the indices of the rows of each local batch, and of its halo."""
@@ -92,17 +99,25 @@ class Run:
         halos = None if self.halos is None else tuple(active[halo] for halo in self.halos)
         return replace(self, indices=active[self.rows], halos=halos)
 
-    def batches(self) -> Iterator[tuple[IntArray, IntArray]]:
-        """Yield the offsets of the rows that each batch contracts, and of those that it holds aside."""
-        kind = index_dtype(self.start + self.length)
+    def batches(self) -> Iterator[tuple[Offsets, IntArray]]:
+        """Yield the offsets of the rows that each batch contracts, and of those that it holds aside.
+
+        If none is held aside, the rows are consecutive, and their offsets are a slice.
+        """
+        kind = index_dtype(self.start + self.length)  # also that of indices
         held_bounds = np.searchsorted(self.held, self.bounds)
-        for (start, stop), (first, last) in zip(pairwise(self.bounds), pairwise(held_bounds), strict=True):
-            offsets = np.arange(start, stop, dtype=kind)
+        for (start, stop), (first, last) in zip(pairwise(self.bounds.tolist()), pairwise(held_bounds), strict=True):
             held = self.held[first:last]
             if len(held) == 0:
-                yield offsets, _no_rows(0)
+                yield slice(start, stop), _no_rows(0)
             else:
+                offsets = np.arange(start, stop, dtype=kind)
                 yield np.delete(offsets, held - start), offsets[held - start]
+
+
+def count_offsets(offsets: Offsets) -> int:
+    """Return the number of offsets."""
+    return offsets.stop - offsets.start if isinstance(offsets, slice) else len(offsets)
 
 
 class Batches(Protocol):

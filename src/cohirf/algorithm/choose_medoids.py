@@ -9,6 +9,8 @@ of at most ``max_candidates`` rows of each cluster.
 
 Ties go to the lowest row: scores within ``TIE`` of the best score count as equal, so that the order of summation does
 not matter. For the same reason, CSR rows must not lose digits that an array keeps.
+
+Rows may be on a device; what belongs to them is then computed there, in float64.
 """
 
 from __future__ import annotations
@@ -24,14 +26,19 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
+from cohirf.algorithm import scatter
+from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, namespace, put_beside, to_host
+from cohirf.algorithm.device_blocks import in_blocks
 from cohirf.algorithm.faint_values import FLOAT64_LIFT, are_faint
 from cohirf.algorithm.grouping import (
     IntArray,
+    best_by_label,
     count_by_label,
     first_rows,
     index_dtype,
     rows_by_label,
     sum_by_label,
+    sum_rows_by_label,
 )
 
 FloatArray = NDArray[np.float64]
@@ -41,6 +48,7 @@ TIE = 1e-9
 # Sizes of temporary arrays, in cells: cluster sums that are in memory at once, and a block of rows that fits the cache.
 SUM_CELLS = 2**23
 BLOCK_CELLS = 2**17
+DEVICE_CELLS = 2**26  # of a block of rows on a device
 # Smaller squares have lost digits.
 FAINT_SQUARE = np.finfo(np.float64).smallest_normal / np.finfo(np.float64).eps ** 2
 # If the squared norm of a CSR cluster's mean, over the mean squared distance to it, is larger than this, the cluster is
@@ -58,9 +66,14 @@ class Members:
 
     X: Any
     rows: IntArray | None  # None: all rows
-    labels: IntArray
+    labels: Any
     n_clusters: int
-    mass: FloatArray | None  # None: mass 1 for each row
+    mass: Any  # None: mass 1 for each row
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the members are in arrays of NumPy or SciPy."""
+        return is_here(self.X)
 
     @property
     def in_place(self) -> bool:
@@ -76,7 +89,23 @@ class Members:
             rows = block if self.rows is None else self.rows[block]
             yield block, self.X[rows].astype(np.float64, copy=False)
 
-    def weigh(self, values: FloatArray) -> FloatArray:
+    def map_rows(self, function: Callable[[Any, Any], Any]) -> Any:
+        """Apply ``function`` to blocks of rows, in float64, and their labels; it returns a number for each row."""
+        if self.is_here:
+            found: Any = np.empty(len(self.labels))
+            for block, points in self.blocks(BLOCK_CELLS):
+                found[block] = function(points, self.labels[block])
+            return found
+        xp, n_rows = namespace(self.X), self.X.shape[0]
+        found = xp.empty(n_rows, dtype=xp.float64, device=self.X.device)
+
+        def fill(block: slice) -> None:
+            found[block] = function(xp.astype(self.X[block, :], xp.float64), self.labels[block])
+
+        in_blocks(fill, n_rows, DEVICE_CELLS // self.X.shape[1])
+        return found
+
+    def weigh(self, values: Any) -> Any:
         """Return ``values`` times the mass of each member."""
         return values if self.mass is None else values * self.mass
 
@@ -85,7 +114,7 @@ class Members:
         return sum_by_label(self.labels, self.mass, self.n_clusters)
 
 
-Centrality = Callable[[Members], FloatArray]
+Centrality = Callable[[Members], Any]
 
 
 def fill_missing(X: Any, column_means: NDArray[np.floating[Any]] | None) -> Any:
@@ -95,33 +124,31 @@ def fill_missing(X: Any, column_means: NDArray[np.floating[Any]] | None) -> Any:
     return np.where(np.isnan(X), column_means, X)
 
 
-def cluster_means(X: Any, labels: IntArray, n_clusters: int, mass: FloatArray | None) -> Any:
+def cluster_means(X: Any, labels: Any, n_clusters: int, mass: Any) -> Any:
     """Return the mean of each cluster's rows, weighted by their mass, in float64; a CSR matrix if ``X`` is one."""
     members = Members(X, None, labels, n_clusters, mass)
-    return _cluster_means(members, members.weigh(np.ones(len(labels))))
+    return to_host(_cluster_means(members, mass))
 
 
 def choose_central_medoids(
     X: Any,
-    labels: IntArray,
+    labels: Any,
     n_clusters: int,
-    mass: FloatArray | None,
+    mass: Any,
     rng: np.random.Generator,
     *,
     centrality: Centrality,
 ) -> IntArray:
     """Return the row number of each cluster's exact medoid, for a centrality that costs O(n p)."""
     if mass is not None:
-        heaviest = np.zeros(n_clusters)
-        np.maximum.at(heaviest, labels, mass)
-        mass = _relative(mass, heaviest[labels])
-    if sparse.issparse(X) or n_clusters * X.shape[1] <= SUM_CELLS:
+        mass = _scale_mass(mass, labels, n_clusters)
+    if sparse.issparse(X) or not is_here(X) or n_clusters * X.shape[1] <= SUM_CELLS:
         members = Members(X, None, labels, n_clusters, mass)
-        return _first_best(centrality(members), labels, n_clusters)
+        return best_by_label(centrality(members), labels, n_clusters, TIE)
     medoids = first_rows(labels, n_clusters)
     for clusters, members in _parts(X, labels, n_clusters, mass):
         assert members.rows is not None  # _parts lists the rows of each part
-        best = _first_best(centrality(members), members.labels, members.n_clusters)
+        best = best_by_label(centrality(members), members.labels, members.n_clusters, TIE)
         medoids[clusters] = members.rows[best]
     return medoids
 
@@ -141,7 +168,9 @@ def choose_sampled_medoids(
     ``similarity`` takes candidates and their mass, and returns the similarities of the candidates. The candidates come
     from several clusters with equally many candidates each: an array of shape (clusters, candidates, features), or a
     CSR matrix with the rows of all clusters stacked. The mass has the shape (clusters, candidates).
+    Candidates that are on a device are compared in this process.
     """
+    labels, mass = to_host(labels), to_host(mass)
     starts, candidates = _sample_candidates(labels, n_clusters, rng, max_candidates)
     n_candidates = np.diff(starts)
     medoids = candidates[starts[:-1]]
@@ -154,7 +183,8 @@ def choose_sampled_medoids(
             rows = candidates[starts[part][:, None] + np.arange(size)]
             weights = np.ones(rows.shape) if mass is None else mass[rows]
             weights = _relative(weights, weights.max(axis=1, keepdims=True))
-            points = X[rows.ravel()] if sparse.issparse(X) else X[rows]
+            points = fetch_rows(X, rows.ravel())
+            points = points if sparse.issparse(X) else points.reshape(*rows.shape, -1)
             scores = _mean_similarity(similarity(points.astype(np.float64, copy=False), weights), weights)
             best = scores.max(axis=1, keepdims=True)
             tied = scores >= best - TIE * np.abs(best)
@@ -162,32 +192,26 @@ def choose_sampled_medoids(
     return medoids
 
 
-def cosine_centrality(members: Members) -> FloatArray:
+def cosine_centrality(members: Members) -> Any:
     """Return the mean cosine similarity of each row to the rows of its cluster; a zero row has similarity 0."""
-    inverse_norm = np.empty(len(members.labels))
-    for block, points in members.blocks(BLOCK_CELLS):
-        norm = _norms(points)
-        has_inverse = norm >= np.finfo(np.float64).smallest_normal
-        inverse_norm[block] = np.divide(1.0, norm, out=np.zeros_like(norm), where=has_inverse)
+    inverse_norm = members.map_rows(lambda points, _: _invert_norms(points))
     directions = _cluster_vectors(_cluster_means(members, members.weigh(inverse_norm)))
-    scores = inverse_norm
-    for block, points in members.blocks(BLOCK_CELLS):
-        scores[block] *= directions.dots(points, members.labels[block])
-    return scores
+    inverse_norm *= members.map_rows(directions.dots)
+    return inverse_norm
 
 
-def euclidean_centrality(members: Members) -> FloatArray:
+def euclidean_centrality(members: Members) -> Any:
     """Return the negative squared distance of each row to its cluster's mean, divided by the average over the cluster.
 
     The sum of squared distances to all rows of the cluster is a linear function of it, so the medoid is the same.
     """
     squares = _squared_distances_to_means(members)
-    faint = _find_faint_clusters(members, squares)
-    if len(faint) > 0:
-        part = _select(members, faint)
-        squares[faint] = _squared_distances_to_means(replace(part, X=part.X * FLOAT64_LIFT))
-    unit = _spread(members, squares)[members.labels]
-    return -_divide(squares, unit)
+    if members.is_here:  # on a device, faint values of float64 are not lifted; those of float32 need not be
+        faint = _find_faint_clusters(members, squares)
+        if len(faint) > 0:
+            part = _select(members, faint)
+            squares[faint] = _squared_distances_to_means(replace(part, X=part.X * FLOAT64_LIFT))
+    return -_divide(squares, look_up(_spread(members, squares), members.labels))
 
 
 def rbf_similarity(points: Any, mass: FloatArray) -> FloatArray:
@@ -242,17 +266,6 @@ class CallableSimilarity:
         return matrix
 
 
-def _first_best(scores: FloatArray, labels: IntArray, n_clusters: int, tie: float = TIE) -> IntArray:
-    """Return the first position of the highest score in each cluster; the first position if all scores are NaN."""
-    threshold = np.full(n_clusters, -np.inf)
-    np.fmax.at(threshold, labels, scores)
-    threshold -= tie
-    medoids = first_rows(labels, n_clusters)
-    best = np.flatnonzero(scores >= threshold[labels])[::-1]  # if an index repeats, the last assignment stays
-    medoids[labels[best]] = best
-    return medoids
-
-
 def _parts(X: Any, labels: IntArray, n_clusters: int, mass: FloatArray | None) -> Iterator[tuple[IntArray, Members]]:
     """Split the clusters of two rows or more into parts whose sums fit in ``SUM_CELLS``."""
     starts, rows = rows_by_label(labels, n_clusters)
@@ -287,8 +300,16 @@ def _sample_candidates(
     return np.concatenate([[0], np.cumsum(n_candidates)]), rows[drawn]
 
 
-def _cluster_means(members: Members, weights: FloatArray) -> Any:
-    """Return the weighted sum of each cluster's rows over its mass, in float64; a CSR matrix if the rows are CSR."""
+def _cluster_means(members: Members, weights: Any) -> Any:
+    """Return the weighted sum of each cluster's rows over its mass, in float64; a CSR matrix if the rows are CSR.
+
+    Without weights, each row has weight 1.
+    """
+    if not members.is_here:
+        totals = sum_rows_by_label(members.X, members.labels, members.n_clusters, weights)
+        return totals / put_beside(members.cluster_mass(), totals)[:, None]
+    if weights is None:
+        weights = np.ones(len(members.labels))
     if sparse.issparse(members.X):
         one_hot = sparse.csr_array(
             (weights, members.labels, np.arange(len(weights) + 1)), shape=(len(weights), members.n_clusters)
@@ -310,17 +331,21 @@ def _cluster_means(members: Members, weights: FloatArray) -> Any:
 
 @dataclass(frozen=True)
 class _ArrayVectors:
-    """A vector for each cluster, as the rows of an array."""
+    """A vector for each cluster, as the rows of an array, which may be on a device."""
 
-    vectors: FloatArray
+    vectors: Any
 
-    def dots(self, points: FloatArray, labels: IntArray) -> FloatArray:
+    def _of_rows(self, labels: Any) -> Any:
+        return namespace(labels).take(self.vectors, labels, axis=0)
+
+    def dots(self, points: Any, labels: Any) -> Any:
         """Return the inner product of each row with the vector of its cluster."""
-        return _row_dots(points, np.take(self.vectors, labels, axis=0, mode="clip"))  # labels are in range
+        own = np.take(self.vectors, labels, axis=0, mode="clip") if is_here(labels) else self._of_rows(labels)
+        return _row_dots(points, own)  # labels are in range
 
-    def squared_distances(self, points: FloatArray, labels: IntArray) -> FloatArray:
+    def squared_distances(self, points: Any, labels: Any) -> Any:
         """Return the squared distance of each row to the vector of its cluster."""
-        difference = points - self.vectors[labels]
+        difference = points - (self.vectors[labels] if is_here(labels) else self._of_rows(labels))
         return _row_dots(difference, difference)
 
 
@@ -359,13 +384,19 @@ class _SparseVectors:
         return _row_dots(points, points) - 2 * self.dots(points, labels) + self.squared_norms[labels]
 
 
+def squared_distances_to(vectors: Any, X: Any, labels: Any) -> Any:
+    """Return the squared distance of each row on a device to the vector of its label."""
+    members = Members(X, None, labels, vectors.shape[0], None)
+    return members.map_rows(_ArrayVectors(put_beside(vectors, X)).squared_distances)
+
+
 def _cluster_vectors(vectors: Any) -> _ArrayVectors | _SparseVectors:
     return _SparseVectors.of(vectors) if sparse.issparse(vectors) else _ArrayVectors(vectors)
 
 
-def _squared_distances_to_means(members: Members) -> FloatArray:
+def _squared_distances_to_means(members: Members) -> Any:
     """Return the squared distance of each row to the mean of its cluster."""
-    means = _cluster_vectors(_cluster_means(members, members.weigh(np.ones(len(members.labels)))))
+    means = _cluster_vectors(_cluster_means(members, members.mass))
     squares = _squared_distances(members, means)
     if isinstance(means, _ArrayVectors):
         return squares
@@ -373,18 +404,16 @@ def _squared_distances_to_means(members: Members) -> FloatArray:
     is_tight &= count_by_label(members.labels, members.n_clusters) > 1
     in_tight = np.flatnonzero(is_tight[members.labels])
     if len(in_tight) > 0:
-        central = _first_best(-squares, members.labels, members.n_clusters, tie=0)
+        central = best_by_label(-squares, members.labels, members.n_clusters, tie=0)
         shifted = _shift(members, in_tight, central)
-        means = _SparseVectors.of(_cluster_means(shifted, shifted.weigh(np.ones(len(in_tight)))))
+        means = _SparseVectors.of(_cluster_means(shifted, shifted.mass))
         squares[in_tight] = _squared_distances(shifted, means)
     return squares
 
 
-def _squared_distances(members: Members, means: _ArrayVectors | _SparseVectors) -> FloatArray:
-    squares = np.empty(len(members.labels))
-    for block, points in members.blocks(BLOCK_CELLS):
-        squares[block] = means.squared_distances(points, members.labels[block])
-    return np.maximum(squares, 0, out=squares)
+def _squared_distances(members: Members, means: _ArrayVectors | _SparseVectors) -> Any:
+    squares = members.map_rows(means.squared_distances)
+    return np.maximum(squares, 0, out=squares) if members.is_here else squares
 
 
 def _select(members: Members, some: IntArray) -> Members:
@@ -425,9 +454,19 @@ def _lift_faint_clusters(points: Any, mass: FloatArray) -> Any:
     return lifted.tocsr() if sparse.issparse(points) else lifted.reshape(points.shape)
 
 
-def _spread(members: Members, squares: FloatArray) -> FloatArray:
+def _spread(members: Members, squares: Any) -> FloatArray:
     """Return the mean squared distance of each cluster's rows to their mean."""
     return sum_by_label(members.labels, members.weigh(squares), members.n_clusters) / members.cluster_mass()
+
+
+def _scale_mass(mass: Any, labels: Any, n_clusters: int) -> Any:
+    """Return the mass of each row relative to the heaviest row of its cluster; see ``_relative``."""
+    if is_here(mass):
+        heaviest = np.zeros(n_clusters)
+        np.maximum.at(heaviest, labels, mass)
+        return _relative(mass, heaviest[labels])
+    heaviest = to_host(scatter.highest(labels, mass, n_clusters, 0.0))
+    return mass * look_up(_relative(np.ones(n_clusters), heaviest), labels)
 
 
 def _relative(mass: FloatArray, heaviest: FloatArray) -> FloatArray:
@@ -435,7 +474,19 @@ def _relative(mass: FloatArray, heaviest: FloatArray) -> FloatArray:
     return np.ldexp(mass, -np.frexp(heaviest)[1])
 
 
-def _norms(points: Any) -> FloatArray:
+def _invert_norms(points: Any) -> Any:
+    """Return 1 / norm of each row; 0 for a row of zeros."""
+    if not is_here(points):
+        xp, norm = namespace(points), _norms(points)
+        return xp.where(norm > 0, 1 / xp.where(norm > 0, norm, 1.0), 0.0)
+    norm = _norms(points)
+    has_inverse = norm >= np.finfo(np.float64).smallest_normal
+    return np.divide(1.0, norm, out=np.zeros_like(norm), where=has_inverse)
+
+
+def _norms(points: Any) -> Any:
+    if not is_here(points):
+        return namespace(points).sqrt(_row_dots(points, points))
     norms = np.sqrt(_row_dots(points, points))
     faint = np.flatnonzero(norms < np.sqrt(FAINT_SQUARE))
     if len(faint) > 0:
@@ -444,7 +495,9 @@ def _norms(points: Any) -> FloatArray:
     return norms
 
 
-def _row_dots(left: Any, right: Any) -> FloatArray:
+def _row_dots(left: Any, right: Any) -> Any:
+    if not is_here(left):
+        return namespace(left).sum(left * right, axis=1)
     if sparse.issparse(left):
         return np.asarray(left.multiply(right).sum(axis=1), dtype=np.float64).ravel()
     dots: FloatArray = np.einsum("...j,...j->...", left, right)
@@ -485,7 +538,10 @@ def _decay(distances: FloatArray, mass: FloatArray) -> FloatArray:
     return np.exp(-_divide(distances, unit))
 
 
-def _divide(distances: FloatArray, unit: FloatArray) -> FloatArray:
+def _divide(distances: Any, unit: Any) -> Any:
     """Return distances in a unit; infinity far from rows that have almost all of the mass, where the unit vanishes."""
+    if not is_here(distances):
+        xp = namespace(distances)
+        return xp.where(unit > 0, distances / xp.where(unit > 0, unit, 1.0), xp.where(distances > 0, xp.inf, distances))
     with np.errstate(over="ignore"):
         return np.divide(distances, unit, out=np.where(distances > 0, np.inf, 0.0), where=unit > 0)

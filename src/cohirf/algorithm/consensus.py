@@ -12,11 +12,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.grouping import IntArray, compress, index_dtype, pair_keys, sum_by_label, table_limit
+from cohirf.algorithm.arrays import is_here, look_up, namespace, to_host
+from cohirf.algorithm.grouping import (
+    IntArray,
+    compress,
+    count_by_label,
+    index_dtype,
+    number_apart,
+    pair_keys,
+    sum_by_label,
+    table_limit,
+)
 
 NOISE = -1
 MAX_PAIRS = 50
@@ -33,14 +44,14 @@ class Codes:
     distinct : (n_codes, n_views) array
         One label per view; ``NOISE`` where the view called the row noise.
     of_row : (n_rows,) array
-        Index in ``distinct`` of the code of each row.
+        Index in ``distinct`` of the code of each row; on the device of the rows, as the mass is.
     row_mass : (n_rows,) array or None
         Mass of each row; None if every row has mass 1.
     """
 
     distinct: IntArray
-    of_row: IntArray
-    row_mass: NDArray[np.float64] | None = None
+    of_row: Any
+    row_mass: Any = None
 
     @property
     def n_views(self) -> int:
@@ -50,7 +61,7 @@ class Codes:
     @cached_property
     def counts(self) -> IntArray:
         """Number of rows with each code."""
-        return np.bincount(self.of_row, minlength=len(self.distinct))
+        return count_by_label(self.of_row, len(self.distinct))
 
     @cached_property
     def mass(self) -> NDArray[np.float64]:
@@ -74,19 +85,19 @@ class Consensus:
     The last ``n_noise`` labels are those of single rows that the base method called noise.
     """
 
-    labels: IntArray
+    labels: Any
     n_clusters: int
     views_kept: tuple[int, ...]
     n_noise: int = 0
 
 
-def fold_views(labels_of_views: Iterable[IntArray], n_rows: int, row_mass: NDArray[np.float64] | None = None) -> Codes:
+def fold_views(labels_of_views: Iterable[Any], n_rows: int, row_mass: Any = None) -> Codes:
     """Fold the labels of several views into codes; only one view's labels are in memory at a time.
 
     A code is an integer whose digits are the labels. Codes are renumbered without gaps at the end, and whenever their
     range would exceed a table of a few entries per row. So a product of label counts beyond 2**63 cannot overflow.
     """
-    of_row: IntArray = np.zeros(n_rows, dtype=index_dtype(table_limit(n_rows)))
+    of_row: Any = None
     columns: list[IntArray] = []
     digits: list[IntArray] = []  # for each view that is not yet in `columns`: the label of each digit of `of_row`
     n_codes = 1
@@ -95,7 +106,7 @@ def fold_views(labels_of_views: Iterable[IntArray], n_rows: int, row_mass: NDArr
         if digits and n_codes * len(label_of_symbol) > table_limit(n_rows):
             distinct, of_row = compress(of_row, n_codes)
             columns, digits, n_codes = _read_digits(distinct, digits, columns), [], len(distinct)
-        of_row = pair_keys(of_row, n_codes, symbols, len(label_of_symbol))
+        of_row = symbols if of_row is None else pair_keys(of_row, n_codes, symbols, len(label_of_symbol))
         n_codes *= len(label_of_symbol)
         digits.append(label_of_symbol)
     distinct, of_row = compress(of_row, n_codes)
@@ -135,12 +146,13 @@ def label_rows(
     codes: Codes, group: IntArray, n_groups: int, alone: NDArray[np.bool_], views: tuple[int, ...]
 ) -> Consensus:
     """Label rows by the ``group`` of their code; each row with a code that is ``alone`` gets a label of its own."""
-    of_code = np.empty(len(group), dtype=index_dtype(len(codes.of_row)))
+    of_code = np.empty(len(group), dtype=index_dtype(codes.of_row.shape[0]))
     grouped, of_code[~alone] = compress(group[~alone], n_groups)
-    labels = of_code[codes.of_row]
-    alone_rows = np.flatnonzero(alone[codes.of_row])
-    labels[alone_rows] = np.arange(len(grouped), len(grouped) + len(alone_rows))
-    return Consensus(labels, len(grouped) + len(alone_rows), views, len(alone_rows))
+    labels = look_up(of_code, codes.of_row)
+    n_alone = int(codes.counts[alone].sum())
+    if n_alone:
+        labels = number_apart(labels, alone, codes.of_row, len(grouped))
+    return Consensus(labels, len(grouped) + n_alone, views, n_alone)
 
 
 def leave_one_out_agreement(codes: Codes, views: Sequence[int]) -> NDArray[np.float64]:
@@ -185,19 +197,20 @@ def mean_agreement(codes: Codes) -> float:
     return float(np.mean(agreement))
 
 
-def _as_symbols(labels: IntArray) -> tuple[IntArray, IntArray]:
+def _as_symbols(labels: Any) -> tuple[Any, IntArray]:
     """Map labels to symbols 0, 1, ... that are few enough to address a table.
 
     Returns the symbol of each row, and the label of each symbol. All negative labels are noise.
     """
-    lowest, highest = int(labels.min()), max(int(labels.max()), NOISE)
+    xp = np if is_here(labels) else namespace(labels)
+    lowest, highest = int(xp.min(labels)), max(int(xp.max(labels)), NOISE)
     label_dtype = np.int32 if highest < 2**31 else np.int64
-    if highest > 2 * len(labels):
-        distinct, symbols = np.unique(np.maximum(labels, NOISE), return_inverse=True)
-        return symbols, distinct.astype(label_dtype)
+    if highest > 2 * labels.shape[0]:
+        distinct, symbols = xp.unique_inverse(xp.clip(labels, NOISE, None))
+        return symbols, to_host(distinct).astype(label_dtype)
     if lowest >= 0:
         return labels, np.arange(highest + 1, dtype=label_dtype)
-    return np.maximum(labels, NOISE) + 1, np.arange(NOISE, highest + 1, dtype=label_dtype)
+    return xp.clip(labels, NOISE, None) + 1, np.arange(NOISE, highest + 1, dtype=label_dtype)
 
 
 def _read_digits(codes: IntArray, digits: list[IntArray], columns: list[IntArray]) -> list[IntArray]:
@@ -221,7 +234,7 @@ def _agree(codes: Codes, views: tuple[int, ...]) -> Consensus:
 
 def _running_partitions(codes: Codes, views: Sequence[int]) -> list[Partition]:
     """Partitions of the codes by no view, by the first, by the first two, ..., by all of ``views``."""
-    partitions: list[Partition] = [(np.zeros(len(codes.distinct), dtype=index_dtype(len(codes.of_row))), 1)]
+    partitions: list[Partition] = [(np.zeros(len(codes.distinct), dtype=index_dtype(codes.of_row.shape[0])), 1)]
     for view in views:
         partitions.append(_join(partitions[-1], codes.partition(view)))
     return partitions

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.algorithm.arrays import look_up, to_host
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
 from cohirf.algorithm.consensus import Codes, Consensus
 from cohirf.algorithm.engine import Engine
@@ -19,7 +20,7 @@ from cohirf.algorithm.randomness import Draw, generator_at
 
 Mass = NDArray[np.float64]
 Place = tuple[int, int]  # level and batch, which seed the batch
-ChooseMedoids = Callable[[Any, IntArray, int, Mass | None, np.random.Generator], IntArray]
+ChooseMedoids = Callable[[Any, Any, int, Any, np.random.Generator], IntArray]
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Contraction:
     sum_mass: bool = False  # whether a medoid has the total mass of the rows that it represents, or mass 1
     column_means: NDArray[np.floating[Any]] | None = None  # fill values for missing cells when distances are computed
     keeps_means: bool = False  # whether the means of clusters are needed after the levels
+    device: Any = None  # where batches are contracted, if rows are arrays of NumPy and this is another place
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class ContractedBatch:
     Attributes
     ----------
     labels : array of int
-        The consensus cluster of each row.
+        The consensus cluster of each row; on the device of the rows, as their stability is.
     medoids : array of int
         The medoid of each cluster, as a position in the batch.
     mass : array of float or None
@@ -63,12 +65,12 @@ class ContractedBatch:
         The clusters of rows of the halo, if the batch has one.
     """
 
-    labels: IntArray
+    labels: Any
     medoids: IntArray
     mass: Mass | None
     means: Any
     n_noise: int
-    stability: NDArray[np.float32]
+    stability: Any
     view_stability: NDArray[np.float64]
     costs: tuple[float, ...]
     halo: HaloLabels | None = None
@@ -89,13 +91,13 @@ class HaloLabels:
 
 def contract_batch(
     X: Any,
-    mass: Mass | None,
+    mass: Any,
     contraction: Contraction,
     place: Place,
     engine: Engine,
     companions: Any = None,
     n_halo: int = 0,
-    labels: IntArray | None = None,
+    labels: Any = None,
 ) -> ContractedBatch:
     """Cluster the rows of ``X``, which have a ``mass``, on every view, and choose the medoids of the consensus.
 
@@ -138,27 +140,27 @@ def contract_batch(
 
 def _set_halo_apart(found: Consensus, n_rows: int, core: IntArray | None) -> tuple[Consensus, HaloLabels]:
     """Return the consensus of the first ``n_rows`` rows, and the clusters of the other rows."""
-    label_of = np.full(found.n_clusters, -1, dtype=found.labels.dtype)
-    present = np.unique(found.labels[:n_rows])  # sorted, so that noise stays last
+    label_of = np.full(found.n_clusters, -1, dtype=np.int32 if found.n_clusters < 2**31 else np.int64)
+    present = np.unique(to_host(found.labels[:n_rows]))  # sorted, so that noise stays last
     label_of[present] = np.arange(len(present))
     first_noise = found.n_clusters - found.n_noise
     own = replace(
         found,
-        labels=label_of[found.labels[:n_rows]],
+        labels=look_up(label_of, found.labels[:n_rows]),
         n_clusters=len(present),
         n_noise=int((present >= first_noise).sum()),
     )
-    of_halo = label_of[found.labels[n_rows:]]
+    of_halo = label_of[to_host(found.labels[n_rows:])]
     is_linked = of_halo >= 0
     if core is not None:
-        is_core = np.zeros(len(found.labels), dtype=bool)
+        is_core = np.zeros(found.labels.shape[0], dtype=bool)
         is_core[core] = True
         is_linked &= is_core[n_rows:]
     rows = np.flatnonzero(is_linked)
     return own, HaloLabels(rows, of_halo[rows], is_core=core is not None)
 
 
-def _contracted_mass(mass: Mass | None, consensus: Consensus, *, sum_mass: bool) -> Mass | None:
+def _contracted_mass(mass: Any, consensus: Consensus, *, sum_mass: bool) -> Mass | None:
     """Return the mass of each medoid: the total mass of its cluster or, without ``sum_mass``, 1."""
     if mass is None:
         return None

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cohirf.algorithm.arrays import is_here, namespace, put_beside
 from cohirf.algorithm.grouping import IntArray, row_blocks
 
 SCALED_CELLS = 2**15
@@ -27,6 +28,9 @@ def take_features(X: Any, features: IntArray, out: NDArray[Any] | None = None, s
     """
     if len(features) == X.shape[1]:
         return X
+    if not is_here(X):
+        view = namespace(X).take(X, put_beside(features, X), axis=1)
+        return view if scale == 1 else view * scale
     if sparse.issparse(X):
         view = X[:, features]
         view.data *= scale

@@ -178,6 +178,13 @@ class FirstLevelHere:
             self.storage.release()
 
 
+def tree_of_leaves(state: FitState, leaves: Survivors) -> Tree:
+    """Return the fusions of leaves, where those of rows are elsewhere; its level 0 is the first level of the fit."""
+    absorbed_at = np.maximum(state.fusions.absorbed_at, 1) - 1
+    n_levels = int(absorbed_at.max())
+    return Tree(state.fusions.parents, absorbed_at, n_levels, leaves.rows, leaves.sizes, level_0=1)
+
+
 def load_vector(vector: NDArray[Any]) -> NDArray[Any]:
     """Return a vector in memory, also if it was in a file."""
     return np.array(vector) if isinstance(vector, np.memmap) else vector

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cohirf.algorithm.arrays import is_here, join_rows
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.consensus import Codes, Consensus, fold_views, mean_agreement, strict_consensus
 from cohirf.algorithm.engine import Engine
@@ -63,7 +64,7 @@ class Clusters:
 class ViewLabels:
     """Labels of one view, the core rows or None, and the time that the base method took."""
 
-    labels: IntArray
+    labels: Any
     seconds: float
     core: IntArray | None = None
 
@@ -84,7 +85,7 @@ def get_clusters(
     """
     started = perf_counter()
     n_rows = X.shape[0]
-    shown = X if companions is None or views.method.finds_no_fewer_than(n_rows) else _stack(X, companions)
+    shown = X if companions is None or views.method.finds_no_fewer_than(n_rows) else join_rows([X, companions])
     memory = _view_memory(shown, views.n_features) if engine.is_serial else None
     n_runs = views.n_runs(X.shape[1])
     weights = None if sample_weight is None else engine.share(ArrayRows(sample_weight))
@@ -102,10 +103,10 @@ def get_clusters(
     return Clusters(found, stability, agreement, stopwatch.base_seconds, consensus_seconds, core)
 
 
-def agree_on(labels: IntArray, sample_weight: Any, n_views: int) -> Clusters:
+def agree_on(labels: Any, sample_weight: Any, n_views: int) -> Clusters:
     """Return the consensus of views that all have the same, known labels."""
     started = perf_counter()
-    codes = fold_views((labels for _ in range(n_views)), len(labels), sample_weight)
+    codes = fold_views((labels for _ in range(n_views)), labels.shape[0], sample_weight)
     found = strict_consensus(codes)
     return Clusters(found, measure_stability(codes, found), mean_agreement(codes), 0.0, perf_counter() - started)
 
@@ -139,15 +140,9 @@ def label_view(
     return ViewLabels(labels, perf_counter() - started, core)
 
 
-def _stack(X: Any, companions: Any) -> Any:
-    if sparse.issparse(X):
-        return sparse.vstack([X, companions], format="csr")
-    return np.concatenate([X, companions])
-
-
 def _view_memory(X: Any, n_features: int) -> NDArray[Any] | None:
     """Return memory for one view; None if a view is not a copy of columns of a dense array."""
-    if sparse.issparse(X) or n_features == X.shape[1]:
+    if sparse.issparse(X) or not is_here(X) or n_features == X.shape[1]:
         return None
     return np.empty((X.shape[0], n_features), dtype=X.dtype)
 

@@ -1,4 +1,8 @@
-"""Grouping rows by integers in linear time, as consensus, medoids and labels need it."""
+"""Grouping rows by integers in linear time, as consensus, medoids and labels need it.
+
+Labels may be in any array library and on any device. What has an entry for each row is then there, too; what has an
+entry for each label is an array of NumPy.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cohirf.algorithm import scatter
+from cohirf.algorithm.arrays import is_here, look_up, namespace, put_beside, to_host
+from cohirf.algorithm.device_blocks import in_blocks
+
 IntArray = NDArray[np.integer[Any]]
 
 BLOCK_ROWS = 2**16
+# Floats are added up as integers where the order of additions is open. Their sums stay below this power of two.
+FIXED_POINT_BITS = 62
+FIXED_POINT_CELLS = 2**26  # number of values that are turned into integers at a time
 
 
 def index_dtype(n_rows: int) -> type[np.signedinteger[Any]]:
@@ -24,12 +35,14 @@ def table_limit(n_rows: int) -> int:
     return 2 * n_rows + 1024
 
 
-def compress(keys: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
+def compress(keys: Any, n_keys: int) -> tuple[IntArray, Any]:
     """Assign numbers to the distinct ``keys`` (all in ``range(n_keys)``) in sorted order.
 
     Returns the sorted distinct keys and, for each key, its number. A direct-address table takes linear time; if it
     would be much longer than the keys, sorting is cheaper.
     """
+    if not is_here(keys):
+        return _compress_on_device(keys, n_keys)
     if n_keys > table_limit(len(keys)):
         distinct, numbers = np.unique(keys, return_inverse=True)
         return distinct, numbers.astype(index_dtype(len(keys)), copy=False)
@@ -41,15 +54,38 @@ def compress(keys: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
     return distinct, number_of_key[keys]
 
 
-def pair_keys(left: IntArray, n_left: int, right: IntArray, n_right: int) -> IntArray:
+def _compress_on_device(keys: Any, n_keys: int) -> tuple[IntArray, Any]:
+    xp, n_rows = namespace(keys), int(keys.shape[0])
+    dtype = device_dtype(keys, n_rows)
+    if n_keys > table_limit(n_rows):
+        distinct, numbers = xp.unique_inverse(keys)
+        return to_host(distinct), xp.astype(numbers, dtype)
+    is_key = scatter.count(keys, n_keys) > 0
+    number_of_key = xp.cumulative_sum(xp.astype(is_key, dtype), dtype=dtype) - 1
+    return to_host(xp.nonzero(is_key)[0]), xp.take(number_of_key, keys)
+
+
+def device_dtype(array: Any, n_rows: int) -> Any:
+    """Return ``index_dtype`` as a type of the library of ``array``."""
+    return getattr(namespace(array), np.dtype(index_dtype(n_rows)).name)
+
+
+def pair_keys(left: Any, n_left: int, right: Any, n_right: int) -> Any:
     """Encode each pair (left, right) as one integer below ``n_left * n_right``."""
-    keys: IntArray = np.multiply(left, n_right, dtype=index_dtype(n_left * n_right))
+    if not is_here(left):
+        xp, dtype = namespace(left), device_dtype(left, n_left * n_right)
+        return xp.astype(left, dtype) * n_right + xp.astype(right, dtype)
+    # labels of a base method can be wider than the keys need to be
+    keys: IntArray = np.multiply(left, n_right, dtype=index_dtype(n_left * n_right), casting="unsafe")
     keys += right.astype(keys.dtype, copy=False)
     return keys
 
 
-def first_rows(labels: IntArray, n_labels: int) -> IntArray:
+def first_rows(labels: Any, n_labels: int) -> IntArray:
     """Return, for each label, the first row that has it."""
+    if not is_here(labels):
+        n_rows = labels.shape[0]
+        return np.asarray(to_host(scatter.lowest(labels, _row_numbers(labels), n_labels, n_rows)), index_dtype(n_rows))
     first = np.empty(n_labels, dtype=index_dtype(len(labels)))
     # if an index repeats, numpy keeps the last assignment; in reversed order, that is the first row
     first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1, dtype=first.dtype)
@@ -63,33 +99,104 @@ def row_blocks(n_rows: int, block_rows: int | None = None) -> Iterator[slice]:
         yield slice(start, min(start + step, n_rows))
 
 
-def count_by_label(labels: IntArray, n_labels: int) -> NDArray[np.int64]:
+def count_by_label(labels: Any, n_labels: int) -> NDArray[np.int64]:
     """Return the number of rows with each label."""
+    if not is_here(labels):
+        return np.asarray(to_host(scatter.count(labels, n_labels)), dtype=np.int64)
     counts = np.zeros(n_labels, dtype=np.int64)
     for block in row_blocks(len(labels), max(BLOCK_ROWS, n_labels)):  # each block adds to all counts
         counts += np.bincount(labels[block], minlength=n_labels)
     return counts
 
 
-def count_with_noise(labels: IntArray, n_labels: int) -> NDArray[np.int64]:
+def count_with_noise(labels: Any, n_labels: int) -> NDArray[np.int64]:
     """Return the number of rows with the label -1, and then with each other label."""
+    if not is_here(labels):
+        return count_by_label(labels + 1, n_labels + 1)
     counts = np.zeros(n_labels + 1, dtype=np.int64)
     for block in row_blocks(len(labels), max(BLOCK_ROWS, n_labels)):
         counts += np.bincount(labels[block] + 1, minlength=n_labels + 1)
     return counts
 
 
-def sum_by_label(labels: IntArray, values: NDArray[np.float64] | None, n_labels: int) -> NDArray[np.float64]:
+def sum_by_label(labels: Any, values: Any, n_labels: int) -> NDArray[np.float64]:
     """Return the sum of ``values`` for each label; the number of rows if ``values`` is None."""
+    if not is_here(labels):
+        if values is None:
+            return count_by_label(labels, n_labels).astype(np.float64)
+        return np.asarray(to_host(sum_rows_by_label(values[:, None], labels, n_labels)))[:, 0]
     sums = np.bincount(labels, weights=values, minlength=n_labels)
     return np.asarray(sums, dtype=np.float64)
 
 
-def rows_by_label(labels: IntArray, n_labels: int) -> tuple[IntArray, IntArray]:
+def sum_rows_by_label(X: Any, labels: Any, n_labels: int, weights: Any = None) -> Any:
+    """Return the sum of the rows of each label, which may be weighted, in float64 and on the device of the rows.
+
+    Devices add in an order that differs from run to run. So values are rounded to integers, whose sums do not depend on
+    the order: with n rows, to a precision of n / 2**62 times the largest value of the column.
+    """
+    xp, (n_rows, n_features) = namespace(X), X.shape
+    step, largest = FIXED_POINT_CELLS // n_features, np.zeros(n_features)
+    sums = xp.zeros((n_labels, n_features), dtype=xp.int64, device=X.device)
+
+    def weigh(block: slice) -> Any:
+        points = xp.astype(X[block, :], xp.float64)
+        return points if weights is None else points * weights[block][:, None]
+
+    def find_largest(block: slice) -> None:
+        np.maximum(largest, to_host(xp.max(xp.abs(weigh(block)), axis=0)), out=largest)
+
+    def add(block: slice) -> None:
+        nonlocal sums
+        sums = scatter.add(labels[block], xp.astype(xp.round(weigh(block) * scale), xp.int64), sums)
+
+    in_blocks(find_largest, n_rows, step)
+    exponents = FIXED_POINT_BITS - int(n_rows).bit_length() - np.frexp(largest)[1]
+    scale = put_beside(np.ldexp(1.0, np.minimum(exponents, 1023)), X)  # larger powers are infinite
+    in_blocks(add, n_rows, step)
+    return xp.astype(sums, xp.float64) / scale
+
+
+def best_by_label(scores: Any, labels: Any, n_labels: int, tie: float) -> IntArray:
+    """Return the first row of each label whose score is at most ``tie`` below the highest; NaN is below all others."""
+    if not is_here(scores):
+        xp, n_rows = namespace(scores), scores.shape[0]
+        scores = xp.where(xp.isnan(scores), -xp.inf, scores)
+        threshold = scatter.highest(labels, scores, n_labels, -xp.inf) - tie
+        rows = xp.where(scores >= xp.take(threshold, labels), _row_numbers(labels), n_rows)
+        return np.asarray(to_host(scatter.lowest(labels, rows, n_labels, n_rows)), dtype=index_dtype(n_rows))
+    threshold = np.full(n_labels, -np.inf)
+    np.fmax.at(threshold, labels, scores)
+    threshold -= tie
+    found = first_rows(labels, n_labels)
+    best = np.flatnonzero(scores >= threshold[labels])[::-1]  # if an index repeats, the last assignment stays
+    found[labels[best]] = best
+    return found
+
+
+def number_apart(labels: Any, is_apart: NDArray[np.bool_], codes: Any, first: int) -> Any:
+    """Give each row whose code ``is_apart`` a label of its own, from ``first`` on."""
+    if is_here(labels):
+        apart = np.flatnonzero(is_apart[codes])
+        labels[apart] = np.arange(first, first + len(apart))
+        return labels
+    xp, chosen = namespace(labels), look_up(is_apart, codes)
+    return xp.where(chosen, first - 1 + xp.cumulative_sum(xp.astype(chosen, labels.dtype), dtype=labels.dtype), labels)
+
+
+def _row_numbers(labels: Any) -> Any:
+    xp = namespace(labels)
+    return xp.arange(labels.shape[0], dtype=xp.int64, device=labels.device)
+
+
+def rows_by_label(labels: Any, n_labels: int) -> tuple[IntArray, Any]:
     """Sort row numbers by label, then by row number, in linear time.
 
     Returns ``starts`` (of length ``n_labels + 1``) and ``rows``: label k has ``rows[starts[k]:starts[k + 1]]``.
     """
+    if not is_here(labels):
+        starts = np.concatenate([[0], np.cumsum(count_by_label(labels, n_labels))])
+        return starts, namespace(labels).argsort(labels, stable=True)
     n = len(labels)
     one_hot = sparse.csc_array(
         (np.ones(n, dtype=np.int8), labels, np.arange(n + 1, dtype=index_dtype(n + 1))),

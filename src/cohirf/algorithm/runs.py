@@ -13,15 +13,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from cohirf.algorithm.batches import Run
+from cohirf.algorithm.arrays import (
+    fetch_rows,
+    join_rows,
+    look_up,
+    ones_beside,
+    put_beside,
+    put_on_device,
+    take_rows,
+    to_host,
+)
+from cohirf.algorithm.batches import Offsets, Run, count_offsets
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import ContractedBatch, Contraction, Mass, Place, contract_batch
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.grouping import IntArray, count_by_label, first_rows, index_dtype, sum_by_label
-from cohirf.algorithm.storage import NumberedRows, Rows, Storage, is_in_memory
+from cohirf.algorithm.storage import ArrayRows, NumberedRows, Rows, Storage, is_in_memory
 
 
 @dataclass(frozen=True)
@@ -201,8 +210,8 @@ class ContractedRun:
     survivors : Survivors
         The rows that stay active.
     survivor_of : array of int or None
-        For each row of the run, by offset, the position of its survivor in ``survivors``; None if the fusions have been
-        recorded, or are kept elsewhere.
+        For each row of the run, by offset, the position of its survivor in ``survivors``, perhaps on a device; None if
+        the fusions have been recorded, or are kept elsewhere.
     stability : array of float32 or None
         Stability of each row, NaN if it was held aside; None if ``survivor_of`` is.
     links : Links or None
@@ -210,14 +219,14 @@ class ContractedRun:
     """
 
     survivors: Survivors
-    survivor_of: IntArray | None = None
-    stability: NDArray[np.float32] | None = None
+    survivor_of: Any = None
+    stability: Any = None
     links: Links | None = None
 
     def __sizeof__(self) -> int:
         """Return its bytes, by which Dask decides what stays in memory."""
-        maps = (part.nbytes for part in (self.survivor_of, self.stability) if part is not None)
-        return sys.getsizeof(self.survivors) + sum(maps)
+        maps = (int(part.nbytes) for part in (self.survivor_of, self.stability) if part is not None)
+        return int(sys.getsizeof(self.survivors)) + sum(maps)
 
     @property
     def n_batches(self) -> int:
@@ -238,7 +247,7 @@ class ContractedRun:
     def labels(self) -> IntArray:
         """Number of the survivor of each row of the run."""
         assert self.survivor_of is not None  # the fusions have not been recorded
-        return self.survivor_of
+        return np.asarray(to_host(self.survivor_of))
 
     @property
     def parents(self) -> IntArray:
@@ -248,46 +257,79 @@ class ContractedRun:
     def record(self, task: RunTask, fusions: Fusions) -> ContractedRun:
         """Record the fusions of the run, and return its survivors alone."""
         fusions.record(task.run.rows, self.parents, task.level)
-        fusions.stability[task.run.rows] = self.stability
+        fusions.stability[task.run.rows] = to_host(self.stability)
         return ContractedRun(self.survivors, links=self.links)
 
 
 def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> ContractedRun:
     """Contract the batches of a run one after the other; ``engine`` runs the views of each."""
     run = task.run
-    survivor_of = np.empty(run.length, dtype=index_dtype(run.length))
-    stability = np.full(run.length, np.nan, dtype=np.float32)
+    row_map = RunMap(run.length)
     parts: list[Survivors] = []
     links: list[Links] = []
     n_before = 0
     for number, (contracted, held) in enumerate(run.batches()):
-        X, X_held = _read(task, contracted, held)
-        mass = _mass(task, contracted, contraction)
-        shown = None if task.companions is None else task.companions[number]
+        read, X_held = _read(task, contracted, held)
+        X = put_on_device(read, contraction.device)
+        mass = _mass(task, contracted, contraction, X)
+        shown = None if task.companions is None else put_beside(task.companions[number], X)
         place = (task.level, run.first_batch + number)
         halo = None if run.halos is None else run.halos[number]
         if halo is not None and len(halo):
             assert task.values is not None  # whoever has the rows has put them in
-            together = _stack(X, task.values.take(halo))
+            together = join_rows([X, put_beside(task.values.take(halo), X)])
             batch = contract_batch(
                 together, _add_halo_mass(mass, task, number), contraction, place, engine, shown, len(halo)
             )
             links.append(_find_links(task, batch, contracted, halo))
         else:
-            labels = None if task.labels is None else task.labels[contracted]
+            labels = None if task.labels is None else put_beside(task.labels[contracted], X)
             batch = contract_batch(X, mass, contraction, place, engine, shown, labels=labels)
-        order, rank = _sort(np.concatenate([contracted[batch.medoids], held]))
-        n_medoids = len(batch.medoids)
-        survivor_of[contracted] = n_before + rank[:n_medoids][batch.labels]
-        survivor_of[held] = n_before + rank[n_medoids:]
-        stability[contracted] = batch.stability
-        values = _stack(X[batch.medoids], X_held)[order] if task.carry_values else None
+        order, rank = _sort(np.concatenate([_at(contracted, batch.medoids), held]))
+        row_map.add(batch, contracted, held, n_before + rank, stays=X is read)
+        values = _stack(fetch_rows(X, batch.medoids), X_held)[order] if task.carry_values else None
         means = None if batch.means is None else _stack(batch.means, fill_missing(X_held, contraction.column_means))
-        given = _mass(task, held, contraction)
-        parts.append(_survivors(task, batch, contracted, held, order, values, means, given))
+        parts.append(_survivors(task, batch, contracted, held, order, values, means))
         n_before += len(order)
-    found = ContractedRun(join_survivors(parts), survivor_of, stability, Links.join(links) if links else None)
+    found = ContractedRun(
+        join_survivors(parts), row_map.survivor_of, row_map.stability, Links.join(links) if links else None
+    )
     return found if task.fusions is None else found.record(task, task.fusions)
+
+
+class RunMap:
+    """The survivor and the stability of each row of a run, by offset.
+
+    If a run has one batch and its rows were on a device, so are these. Otherwise they are in this process.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self.survivor_of: Any = None
+        self.stability: Any = None
+
+    def add(
+        self, batch: ContractedBatch, contracted: Offsets, held: IntArray, positions: IntArray, *, stays: bool
+    ) -> None:
+        """Add a batch; ``positions`` are those of its medoids, and then of its held-aside rows, among survivors.
+
+        Unless it ``stays`` where it is, what belongs to rows is brought into this process.
+        """
+        kind, n_medoids = index_dtype(self._length), len(batch.medoids)
+        positions = positions.astype(kind, copy=False)
+        survivor_of, stability = look_up(positions[:n_medoids], batch.labels), batch.stability
+        has_all = isinstance(contracted, slice) and contracted == slice(0, self._length)
+        if not (has_all and stays):
+            survivor_of, stability = to_host(survivor_of), to_host(stability)
+        if has_all:
+            self.survivor_of, self.stability = survivor_of, stability
+            return
+        if self.survivor_of is None:
+            self.survivor_of = np.empty(self._length, dtype=kind)
+            self.stability = np.full(self._length, np.nan, dtype=np.float32)
+        self.survivor_of[contracted] = survivor_of
+        self.survivor_of[held] = positions[n_medoids:]
+        self.stability[contracted] = stability
 
 
 def gather_survivors(parts: Iterable[Survivors], storage: Storage) -> Survivors:
@@ -316,7 +358,7 @@ def join_survivors(parts: list[Survivors]) -> Survivors:
     joined: dict[str, Any] = {}
     for name in (field.name for field in fields(Survivors)):
         columns = [getattr(part, name) for part in parts]
-        joined[name] = None if columns[0] is None else _concatenate(columns)
+        joined[name] = None if columns[0] is None else join_rows(columns)
     return Survivors(**joined)
 
 
@@ -338,35 +380,51 @@ def held_aside(rows: IntArray, mass: Mass | None, weights: Mass | None, means: A
     )
 
 
-def _read(task: RunTask, contracted: IntArray, held: IntArray) -> tuple[Any, Any]:
-    """Return the values of the rows to contract and of the held-aside rows, which are read together."""
+def _read(task: RunTask, contracted: Offsets, held: IntArray) -> tuple[Any, Any]:
+    """Return the values of the rows to contract and of the held-aside rows, which are read together.
+
+    The held-aside rows are arrays of NumPy.
+    """
     assert task.values is not None  # whoever has the rows has put them in
-    if len(held) == 0:
-        return task.values.take(task.run.index(contracted)), None
-    together = np.sort(np.concatenate([contracted, held]))
-    block = task.values.take(task.run.index(together))
-    return tuple(block[np.searchsorted(together, offsets)] for offsets in (contracted, held))
+    if isinstance(contracted, slice):
+        return _take(task.values, task.run, contracted), None
+    start, stop = min(contracted[0], held[0]), max(contracted[-1], held[-1]) + 1
+    block = _take(task.values, task.run, slice(int(start), int(stop)))  # together, they are consecutive
+    return take_rows(block, contracted - start), fetch_rows(block, held - start)
 
 
-def _add_halo_mass(mass: Mass | None, task: RunTask, number: int) -> Mass | None:
+def _take(values: Rows, run: Run, offsets: slice) -> Any:
+    """Return the rows at consecutive offsets of a run; if they are consecutive rows of an array, without a copy."""
+    if type(values) is ArrayRows and run.indices is None:  # a subclass may read rows in another way
+        return take_rows(values.X, slice(run.start + offsets.start, run.start + offsets.stop))
+    return values.take(run.index(offsets))
+
+
+def _at(offsets: Offsets, positions: IntArray) -> IntArray:
+    """Return the offsets at the given positions of a batch."""
+    return positions + offsets.start if isinstance(offsets, slice) else offsets[positions]
+
+
+def _add_halo_mass(mass: Any, task: RunTask, number: int) -> Any:
     """Return the mass of the rows of a batch, followed by that of its halo."""
     if mass is None or task.run.halos is None:
         return mass
     n_halo = len(task.run.halos[number])
-    return np.concatenate([mass, np.ones(n_halo) if task.halo_mass is None else task.halo_mass[number]])
+    of_halo = np.ones(n_halo) if task.halo_mass is None else task.halo_mass[number]
+    return join_rows([mass, put_beside(of_halo, mass)])
 
 
-def _find_links(task: RunTask, batch: ContractedBatch, contracted: IntArray, halo: IntArray) -> Links:
+def _find_links(task: RunTask, batch: ContractedBatch, contracted: Offsets, halo: IntArray) -> Links:
     assert batch.halo is not None
-    survivors = task.run.index(contracted[batch.medoids])
+    survivors = task.run.index(_at(contracted, batch.medoids))
     return Links(halo[batch.halo.rows], survivors[batch.halo.labels], batch.halo.is_core)
 
 
-def _mass(task: RunTask, offsets: IntArray, contraction: Contraction) -> Mass | None:
-    """Return the mass of the rows at ``offsets``; None if the fit is not weighted."""
+def _mass(task: RunTask, offsets: Offsets, contraction: Contraction, X: Any) -> Any:
+    """Return the mass of the rows of ``X``, which are at ``offsets``, beside them; None if the fit is not weighted."""
     if not contraction.weighted:
         return None
-    return np.ones(len(offsets)) if task.mass is None else task.mass[offsets]
+    return ones_beside(X) if task.mass is None else put_beside(task.mass[offsets], X)
 
 
 def _sort(keys: IntArray) -> tuple[IntArray, IntArray]:
@@ -380,41 +438,38 @@ def _sort(keys: IntArray) -> tuple[IntArray, IntArray]:
 def _survivors(
     task: RunTask,
     batch: ContractedBatch,
-    contracted: IntArray,
+    contracted: Offsets,
     held: IntArray,
     order: IntArray,
     values: Any,
     means: Any,
-    of_held: Mass | None,
 ) -> Survivors:
     """Return the medoids of a batch and its held-aside rows in the given order."""
     n_medoids = len(batch.medoids)
-    first = contracted[first_rows(batch.labels, n_medoids)]
+    first = _at(contracted, first_rows(batch.labels, n_medoids))
     is_noise = np.zeros(len(order), dtype=bool)
     is_noise[n_medoids - batch.n_noise : n_medoids] = True
     weights = None
+    mass_held = np.ones(len(held)) if task.mass is None else task.mass[held]
     if task.mass is not None:
-        of_clusters = sum_by_label(batch.labels, task.mass[contracted], n_medoids)
-        weights = np.concatenate([of_clusters, task.mass[held]])[order]
+        of_clusters = sum_by_label(batch.labels, put_beside(task.mass[contracted], batch.labels), n_medoids)
+        weights = np.concatenate([of_clusters, mass_held])[order]
+    stability = fetch_rows(batch.stability, batch.medoids)
     return Survivors(
-        rows=task.run.index(np.concatenate([contracted[batch.medoids], held])[order]),
+        rows=task.run.index(np.concatenate([_at(contracted, batch.medoids), held])[order]),
         values=values,
-        mass=None if batch.mass is None else np.concatenate([batch.mass, of_held])[order],
+        mass=None if batch.mass is None else np.concatenate([batch.mass, mass_held])[order],
         sizes=np.concatenate([count_by_label(batch.labels, n_medoids), np.ones(len(held), dtype=np.int64)])[order],
         first_rows=task.run.index(np.concatenate([first, held])[order]),
         weights=weights,
         means=None if means is None else means[order],
         is_noise=is_noise[order],
-        stability=np.concatenate([batch.stability[batch.medoids], np.full(len(held), np.nan, np.float32)])[order],
-        batch_sizes=np.array([len(contracted)]),
+        stability=np.concatenate([stability, np.full(len(held), np.nan, np.float32)])[order],
+        batch_sizes=np.array([count_offsets(contracted)]),
         batch_costs=np.array([batch.costs], dtype=np.float64),
         view_stability=batch.view_stability[None],
     )
 
 
 def _stack(of_medoids: Any, of_held: Any) -> Any:
-    return of_medoids if of_held is None else _concatenate([of_medoids, of_held.astype(of_medoids.dtype, copy=False)])
-
-
-def _concatenate(blocks: list[Any]) -> Any:
-    return sparse.vstack(blocks, format="csr") if sparse.issparse(blocks[0]) else np.concatenate(blocks)
+    return of_medoids if of_held is None else join_rows([of_medoids, of_held.astype(of_medoids.dtype, copy=False)])

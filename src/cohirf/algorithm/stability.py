@@ -9,12 +9,14 @@ distinct codes; rows are not compared with each other.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.algorithm.arrays import fetch_rows, look_up
 from cohirf.algorithm.consensus import NOISE, Codes, Consensus, Partition
-from cohirf.algorithm.grouping import compress, first_rows, pair_keys, sum_by_label
+from cohirf.algorithm.grouping import compress, count_by_label, first_rows, pair_keys, sum_by_label
 
 
 @dataclass(frozen=True)
@@ -24,12 +26,12 @@ class Stability:
     Attributes
     ----------
     of_row : (n_rows,) array of float32
-        For each row, the mean over views.
+        For each row, the mean over views; on the device of the rows.
     of_view : (n_views,) array
         For each view, the mean over rows.
     """
 
-    of_row: NDArray[np.float32]
+    of_row: Any
     of_view: NDArray[np.float64]
 
 
@@ -47,8 +49,8 @@ def measure_stability(codes: Codes, consensus: Consensus) -> Stability:
     >>> measure_stability(codes, strict_consensus(codes)).of_row
     array([0.8333333, 0.8333333, 0.8333333, 0.5      ], dtype=float32)
     """
-    group_of_code = consensus.labels[first_rows(codes.of_row, len(codes.distinct))]
-    size = np.bincount(consensus.labels, minlength=consensus.n_clusters)[group_of_code]
+    group_of_code = fetch_rows(consensus.labels, first_rows(codes.of_row, len(codes.distinct)))
+    size = count_by_label(consensus.labels, consensus.n_clusters)[group_of_code]
     groups, group = compress(group_of_code, consensus.n_clusters)
     is_noise = codes.distinct == NOISE
     by_itself = size == 1  # includes noise: rows with a noise code are groups of one row each
@@ -63,7 +65,7 @@ def measure_stability(codes: Codes, consensus: Consensus) -> Stability:
         overlap[:, view] = in_both / (size + in_view - in_both)
     of_code = overlap.mean(axis=1).astype(np.float32)
     of_view = counts @ overlap / counts.sum()
-    return Stability(of_code[codes.of_row], of_view)
+    return Stability(look_up(of_code, codes.of_row), of_view)
 
 
 def _count_in_both(groups: Partition, clusters: Partition, counts: NDArray[np.float64]) -> NDArray[np.float64]:

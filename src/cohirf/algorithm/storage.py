@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cohirf.algorithm.arrays import is_here, join_rows, take_rows
 from cohirf.algorithm.features import take_features
 from cohirf.algorithm.grouping import IntArray
 
@@ -58,8 +59,7 @@ class Storage(Protocol):
 def take_in_order(rows: Rows, numbers: IntArray) -> Any:
     """Return the given rows (distinct, in any order) in their order."""
     order = np.argsort(numbers)
-    values = rows.take(numbers[order])
-    return values[np.argsort(order)]
+    return take_rows(rows.take(numbers[order]), np.argsort(order))
 
 
 def is_in_memory(rows: Rows) -> bool:
@@ -69,7 +69,7 @@ def is_in_memory(rows: Rows) -> bool:
 
 @dataclass(frozen=True)
 class ArrayRows:
-    """Rows of an array or CSR matrix."""
+    """Rows of an array, on any device, or of a CSR matrix."""
 
     X: Any
 
@@ -89,8 +89,8 @@ class ArrayRows:
         """Return the given rows, in any order; if all rows are asked for in order, the data itself, not a copy."""
         if len(rows) == self.n_rows and bool((rows[1:] > rows[:-1]).all()):
             return self.X
-        if sparse.issparse(self.X):
-            return self.X[rows]
+        if sparse.issparse(self.X) or not is_here(self.X):
+            return take_rows(self.X, rows)
         return np.asarray(self.X).take(rows, axis=0, mode="clip")  # rows are in range; no check is twice as fast
 
 
@@ -178,7 +178,7 @@ class StackedRows:
         if cut == 0:
             return self.second.take(rows - n_first)
         blocks = [self.first.take(rows[:cut]), self.second.take(rows[cut:] - n_first)]
-        return sparse.vstack(blocks, format="csr") if sparse.issparse(blocks[0]) else np.concatenate(blocks)
+        return join_rows(blocks)
 
 
 @dataclass(frozen=True)
@@ -219,8 +219,7 @@ class MemoryGatherer:
         """Return the rows of all blocks; None if there are none."""
         if not self.blocks:
             return None
-        stack = sparse.vstack if sparse.issparse(self.blocks[0]) else np.concatenate
-        return ArrayRows(stack(self.blocks))
+        return ArrayRows(join_rows(self.blocks))
 
 
 @dataclass(frozen=True)

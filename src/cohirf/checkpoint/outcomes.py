@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.algorithm.batches import Run
+from cohirf.algorithm.batches import Run, count_offsets
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.runs import ContractedRun, Links, RunTask, Survivors
 from cohirf.durable.arrays import (
@@ -272,7 +272,7 @@ def _check_survivors(survivors: Survivors) -> None:
 def _check_rows(outcome: ContractedRun, task: RunTask) -> None:
     """Check that the survivors are rows of the run and represent all of them."""
     run, survivors, place = task.run, outcome.survivors, task.place
-    if survivors.batch_sizes.tolist() != [len(contracted) for contracted, _ in run.batches()]:
+    if survivors.batch_sizes.tolist() != [count_offsets(contracted) for contracted, _ in run.batches()]:
         raise ValueError(f"the survivors of run {place} do not come from its {run.n_batches} batches")
     if not 0 < survivors.rows_out <= survivors.rows_in or int(survivors.sizes.sum()) != run.length:
         raise ValueError(f"the survivors of run {place} do not represent its {run.length} rows")

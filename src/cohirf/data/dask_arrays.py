@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from cohirf.algorithm.arrays import to_host
 from cohirf.algorithm.batches import block_bounds, count_batches
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.storage import Storage
@@ -169,17 +170,20 @@ def compute_unoptimised(*collections: Any) -> Any:
 
 
 def require_labels_here(model: Any) -> None:
-    """Raise an error if a model is not fitted, or if its labels are on Dask."""
+    """Raise an error if a model is not fitted, or if its labels are on Dask or a device."""
     check_is_fitted(model, "n_clusters_")
-    if is_dask(model.labels_):
+    if not isinstance(model.labels_, np.ndarray):
+        place = "a Dask array" if is_dask(model.labels_) else "on a device"
         raise ValueError(
-            "labels_ is a Dask array, and this method needs the labels in this process: call gather() first, which "
+            f"labels_ is {place}, and this method needs the labels in this process: call gather() first, which "
             "loads 13 bytes per row."
         )
 
 
 def gather_vectors(vectors: Sequence[Any], storage: Storage) -> list[NDArray[Any]]:
-    """Compute Dask vectors that have the same chunks, and load them into this process chunk by chunk."""
+    """Load vectors into this process: from a device, or from Dask, where they have the same chunks, chunk by chunk."""
+    if not is_dask(vectors[0]):
+        return [np.asarray(to_host(vector)) for vector in vectors]
     here = [storage.vector(len(vector), vector.dtype) for vector in vectors]
     with naming_faults():
         computed = dask().persist(*vectors, optimize_graph=False)

@@ -93,6 +93,10 @@ class Data(Protocol):
         """Type of the values."""
 
     @property
+    def device(self) -> Any:
+        """An array without rows on the device that the data is on; None if it is not on a device."""
+
+    @property
     def reading(self) -> Any:
         """How rows are assigned to the batches of the first level, beyond what the parameters say."""
 

@@ -42,6 +42,7 @@ class InMemory:
     X: Any
     column_means: NDArray[np.floating[Any]] | None = None
 
+    device: ClassVar[None] = None
     reading: ClassVar[str] = "at random"
 
     @cached_property

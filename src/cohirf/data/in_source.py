@@ -38,6 +38,7 @@ class InSource:
 
     reading: ClassVar[str] = "in order"
     column_means: ClassVar[None] = None  # sources have no missing cells
+    device: ClassVar[None] = None
 
     @property
     def rows(self) -> Rows:

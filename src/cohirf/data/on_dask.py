@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere, RowResults, Tree
+from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere, RowResults, Tree, tree_of_leaves
 from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows, FitState, contract_level, make_tasks, split_level
@@ -75,6 +75,7 @@ class OnDask:
     rows: LazyDaskSource
 
     column_means: ClassVar[None] = None  # missing cells are refused
+    device: ClassVar[None] = None
 
     @property
     def reading(self) -> Any:
@@ -269,15 +270,12 @@ class FirstLevelOnDask:
         rows, fusions = self.leaves.rows, state.fusions
         table = LeafTable(rows, rows[fusions.parents], fusions.absorbed_at, fusions.stability)
         results = self._hand_down(table)
-        # level 0 of the tree is the first level of the fit
-        absorbed_at = np.maximum(fusions.absorbed_at, 1) - 1
-        tree = Tree(fusions.parents, absorbed_at, int(absorbed_at.max()), rows, self.leaves.sizes, level_0=1)
         return RowResults(
             labels_of_rows,
             self._vector(results, attrgetter("parents"), rows.dtype),
             self._vector(results, attrgetter("absorbed_at"), fusions.absorbed_at.dtype),
             self._vector(results, attrgetter("stability"), fusions.stability.dtype),
-        ), tree
+        ), tree_of_leaves(state, self.leaves)
 
     @cached_property
     def _lengths(self) -> tuple[int, ...]:

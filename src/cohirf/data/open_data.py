@@ -1,4 +1,4 @@
-"""Open what the user passes as X: in memory, in a source, or on Dask. No other file asks which of these it is."""
+"""Open what the user passes as X: in memory, on a device, in a source, or on Dask. No other file asks which it is."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from cohirf import validation
+from cohirf.algorithm.arrays import is_here, namespace
+from cohirf.array_kinds import is_cupy, is_torch
 from cohirf.data.dask_arrays import DaskTable, LazyDaskSource, is_dask, refuse_other_collections, spread_source
 from cohirf.data.data import Data, NewData
 from cohirf.data.in_memory import InMemory
 from cohirf.data.in_source import InSource
 from cohirf.data.on_dask import OnDask
+from cohirf.data.on_device import OnDevice
 from cohirf.engines.dask import is_usable
 from cohirf.sources import Source
 
@@ -40,6 +43,8 @@ def open_training_data(model: Any, X: Any, *, on_cluster: bool, is_first: bool =
             return InSource(X)
         batch_size = int(model.batch_size) if isinstance(model.batch_size, Integral) else None
         return OnDask(LazyDaskSource(spread_source(X, batch_size)))
+    if is_on_device(X):
+        return OnDevice(_check_device_array(model, X, reset=is_first))
     allow_nan = is_first or model._column_means is not None
     X = _check_array(model, X, reset=is_first, allow_nan=allow_nan)
     fills = not sparse.issparse(X) and validation.takes_nan(model._base_method())
@@ -53,6 +58,8 @@ def open_new_data(model: Any, X: Any) -> NewData:
     if isinstance(X, Source):
         validation.check_columns(model, X.n_features, X.feature_names)
         return InSource(X)
+    if is_on_device(X):
+        return OnDevice(_check_device_array(model, X, reset=False))
     # After a fit from a source there are no column means to fill missing cells with.
     return InMemory(_check_array(model, X, reset=False, allow_nan=model._column_means is not None))
 
@@ -73,6 +80,30 @@ def choosing_client(model: Any, client: Any, X: Any) -> AbstractContextManager[A
     if model.batch_size is None:
         raise ValueError('client= needs batches to run, but batch_size=None: set batch_size to a number or to "auto".')
     return cast("AbstractContextManager[Any]", client.as_current())
+
+
+def is_on_device(X: Any) -> bool:
+    """Return whether ``X`` is an array of a library other than NumPy, such as torch or CuPy."""
+    return is_torch(X) or is_cupy(X) or (hasattr(X, "__array_namespace__") and not is_here(X) and hasattr(X, "device"))
+
+
+def _check_device_array(model: Any, X: Any, *, reset: bool) -> Any:
+    """Validate an array on a device, and set or compare the number of features."""
+    if len(X.shape) != 2:
+        raise ValueError(f"X has shape {tuple(X.shape)}: give two dimensions, one row per sample.")
+    if 0 in X.shape:
+        raise ValueError(f"X has {X.shape[0]} rows and {X.shape[1]} columns: give at least one of each.")
+    xp = namespace(X)
+    X = X.detach() if is_torch(X) else X
+    if not xp.isdtype(X.dtype, "real floating"):
+        X = xp.astype(X, xp.float64)
+    if reset:
+        validation.set_columns(model, int(X.shape[1]), None)
+    elif X.shape[1] != model.n_features_in_:
+        raise ValueError(f"X has {X.shape[1]} features, but the fit had {model.n_features_in_}.")
+    if not bool(xp.isfinite(xp.sum(X, dtype=xp.float64))):  # NaN and infinities stay in a sum
+        raise ValueError("Input X contains NaN or infinity: replace such values, or leave their rows out.")
+    return X
 
 
 def _open_table(model: Any, X: Any, *, reset: bool, known_rows: bool) -> DaskTable:

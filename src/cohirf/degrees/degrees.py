@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from cohirf.algorithm.arrays import to_host
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.grouping import IntArray, count_with_noise
 from cohirf.data.dask_arrays import is_dask
-from cohirf.data.open_data import open_new_data
+from cohirf.data.open_data import is_on_device, open_new_data
 from cohirf.degrees.membership import Membership
 from cohirf.degrees.outliers import OutlierScores
 from cohirf.degrees.pieces import Floats
@@ -85,12 +86,12 @@ def count_rows(model: Any) -> IntArray:
         return np.bincount(positions + 1, weights=summary.sizes, minlength=len(numbers) + 1).astype(np.int64)
     if is_dask(model.labels_):
         return np.asarray(dask_array().bincount(model.labels_ + 1, minlength=len(numbers) + 1))
-    return count_with_noise(positions_of(model.labels_, numbers), len(numbers))
+    return count_with_noise(positions_of(to_host(model.labels_), numbers), len(numbers))
 
 
 def find_membership(model: Any, X: Any) -> Any:
     """Return the degree of membership of each row in each cluster."""
-    data, degrees = open_new_data(model, X), degrees_of(model)
+    data, degrees = open_new_data(model, _bring_here(X)), degrees_of(model)
     if len(degrees.masses) == 0:
         return data.map_rows(_no_columns, 0, np.float64)
     membership = degrees.membership
@@ -102,7 +103,7 @@ def find_membership(model: Any, X: Any) -> Any:
 def score_rows(model: Any, X: Any) -> Any:
     """Return the outlier score of each row."""
     score = partial(_apply, function=degrees_of(model).outliers.score, **_reading(model))
-    return open_new_data(model, X).map_rows(score, None, np.float64)
+    return open_new_data(model, _bring_here(X)).map_rows(score, None, np.float64)
 
 
 def score_own_rows(model: Any) -> Floats:
@@ -118,6 +119,11 @@ def score_own_rows(model: Any) -> Floats:
 def apply_to_relevant(model: Any, X: Any) -> Any:
     """Return the relevant features of rows, with missing cells filled."""
     return select_relevant(fill_missing(X, model._column_means), model.relevant_features_)
+
+
+def _bring_here(X: Any) -> Any:
+    """Return rows that are on a device as an array of NumPy."""
+    return to_host(X) if is_on_device(X) else X
 
 
 def _reading(model: Any) -> dict[str, Any]:

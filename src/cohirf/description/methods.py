@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cohirf.data.dask_arrays import is_dask, require_labels_here
+import numpy as np
+
+from cohirf.data.dask_arrays import require_labels_here
 from cohirf.description.described import describe_clusters
 from cohirf.description.named_tree import draw_model
 from cohirf.diagnosis.diagnose import Diagnosis, diagnose_model
@@ -59,7 +61,7 @@ class DescribedClusters:
     def _html_repr(self) -> str:
         """Return HTML for notebooks: scikit-learn's display of the parameters and, after a fit, the tree."""
         parameters: str = super()._html_repr()  # type: ignore[misc]  # of scikit-learn's BaseEstimator
-        is_here = hasattr(self, "hierarchy_") and not is_dask(self.labels_)  # type: ignore[attr-defined]  # of CoHiRF
+        is_here = hasattr(self, "hierarchy_") and isinstance(self.labels_, np.ndarray)  # type: ignore[attr-defined]  # of CoHiRF
         return parameters + (draw_model(self) if is_here else "")
 
     def diagnose(self) -> Diagnosis:

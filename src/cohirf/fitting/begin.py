@@ -14,6 +14,7 @@ import numpy as np
 from cohirf import progress
 from cohirf.algorithm.base_method import find_weight_argument
 from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
@@ -25,7 +26,7 @@ from cohirf.describe import describe_fit
 from cohirf.engines.local import one_thread
 from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.locality import are_local, choose_overlap, choose_settings, count_spanned
-from cohirf.planning import Neighbourhood, draw_rows, plan_batches
+from cohirf.planning import Neighbourhood, draw_rows, plan_batches, plan_for_device
 
 WrapEngine = Callable[[Engine], Engine]
 
@@ -63,7 +64,7 @@ class Screen:
         size = sample_size(population.n_rows, batch_size)
         rows = np.sort(population.draw(size, generator_at(entropy, Draw.SCREEN)))
         with one_thread():
-            found = screen_features(fill_missing(data.rows.take(rows), data.column_means), entropy)
+            found = screen_features(fill_missing(data.take(rows), data.column_means), entropy)
         model.relevant_features_, model.feature_statistics_ = found.relevant, found.statistics
         return data if len(found.relevant) == data.n_features else data.select(found.relevant)
 
@@ -112,6 +113,8 @@ def settle(model: Any, screen: Screen, entropy: Entropy, *, weighted: bool) -> S
     data = screen(entropy)
     n_rows = data.rows.n_rows
     contraction = make_contraction(model, data, Settled(entropy, None), weighted=weighted, n_batches=2)
+    if contraction.device is not None:
+        return Settled(entropy, _fit_into_device(model, data, contraction))
     options = data.room(model.memory_limit, model.n_jobs)
     read_sample: Callable[[int], Any] = partial(_draw_sample, data, entropy)
     if are_local(model, contraction.views.method.prototype):
@@ -124,6 +127,14 @@ def settle(model: Any, screen: Screen, entropy: Entropy, *, weighted: bool) -> S
     if model.verbose:
         progress.say(plan.describe())
     return Settled(entropy, plan.batch_size)
+
+
+def _fit_into_device(model: Any, data: Data, contraction: Contraction) -> int | None:
+    """Return how many rows are contracted together on a device; None if there is room for all of them."""
+    share = contraction.views.n_features / data.n_features
+    row_bytes = data.n_features * np.dtype(data.dtype).itemsize
+    size = plan_for_device(contraction.device, row_bytes, share, model.memory_limit)
+    return None if size >= data.rows.n_rows else size
 
 
 def _draw_sample(data: Data, entropy: Entropy, size: int) -> Any:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.algorithm.choose_medoids import fill_missing
-from cohirf.algorithm.grouping import IntArray, row_blocks
+from cohirf.algorithm.arrays import is_here
+from cohirf.algorithm.choose_medoids import fill_missing, squared_distances_to
+from cohirf.algorithm.grouping import IntArray, best_by_label, row_blocks
 from cohirf.algorithm.storage import Rows
 
 BLOCK_CELLS = 2**19
@@ -33,7 +34,7 @@ class FilledRows:
         return fill_missing(self.rows.take(rows), self.column_means)
 
 
-def find_exemplars(rows: Any, labels: IntArray, means: Any) -> IntArray:
+def find_exemplars(rows: Any, labels: Any, means: Any) -> IntArray:
     """Return, for each label, the row with that label that is nearest to the mean of the label.
 
     This is the row with the smallest sum of squared distances to all rows of its cluster. The cost is linear in the
@@ -44,11 +45,15 @@ def find_exemplars(rows: Any, labels: IntArray, means: Any) -> IntArray:
     rows : Rows
         All rows.
     labels : array of int
-        Label of each row, or -1; every label has a row.
+        Label of each row, or -1; every label has a row. If they are on a device, so are the rows.
     means : array or CSR matrix
         Mean of the rows of each label.
     """
     n_labels = means.shape[0]
+    if not is_here(labels):
+        with_noise = np.concatenate([np.zeros((1, means.shape[1])), means])  # noise is the first label
+        scores = -squared_distances_to(with_noise, rows.X, labels + 1)
+        return best_by_label(scores, labels + 1, n_labels + 1, tie=0)[1:]
     nearest, exemplars = np.full(n_labels, np.inf), np.full(n_labels, -1)
     for block in row_blocks(rows.n_rows, max(1, BLOCK_CELLS // max(1, means.shape[1]))):
         clustered = block.start + np.flatnonzero(labels[block] >= 0)

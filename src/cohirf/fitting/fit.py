@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import progress
+from cohirf.algorithm.arrays import to_host
 from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.companions import Companions, count_shown
@@ -152,7 +153,7 @@ class Fit:
     def set_up(self, locality: Locality | None = None, label_batches: Any = None) -> Setup:
         """Return what the first level needs beside the rows."""
         engines = self._first_resources
-        return Setup(self.contraction, self._max_level, self.model.n_jobs, engines, locality, label_batches)
+        return Setup(self.contraction, self._max_level, self._n_jobs, engines, locality, label_batches)
 
     def climb(self, first_level: FirstLevel, locality: Locality | None) -> tuple[FitState, list[LevelRecord]]:
         """Run the levels above the first one; warn if batches are too thin or the fit is unfinished."""
@@ -205,7 +206,7 @@ class Fit:
             points = take_in_order(leaves.values, some)
         else:
             rows = np.sort(self._population.draw(SAMPLED_ROWS, rng))
-            points, some = first_level.readable.take(rows), first_level.find_leaves(rows)
+            points, some = to_host(first_level.readable.take(rows)), first_level.find_leaves(rows)
         clustered = np.flatnonzero(position[some] >= 0)
         points = fill_missing(points[clustered], self.data.column_means)
         return choose_number(tree, points, position[some[clustered]])
@@ -235,13 +236,17 @@ class Fit:
     def _population(self) -> Population:
         return Population(self.data.rows, self.weights)
 
+    @property
+    def _n_jobs(self) -> int | None:
+        """The number of jobs; a device computes one batch, and one view, after the other."""
+        return self.model.n_jobs if self.contraction.device is None else 1
+
     def _first_resources(self, engine: Engine, storage: Storage) -> Resources:
-        return Resources(self.wrap_engine(engine), LocalEngine(self.model.n_jobs), storage)
+        return Resources(self.wrap_engine(engine), LocalEngine(self._n_jobs), storage)
 
     def _later_resources(self, first_level: FirstLevel, storage: Storage) -> Resources:
-        n_jobs = self.model.n_jobs
-        engine = self.wrap_engine(self.data.later_engine(n_jobs))
-        return Resources(engine, LocalEngine(n_jobs), storage, self._companions(first_level))
+        engine = self.wrap_engine(self.data.later_engine(self._n_jobs))
+        return Resources(engine, LocalEngine(self._n_jobs), storage, self._companions(first_level))
 
     def _companions(self, first_level: FirstLevel) -> Companions | None:
         """Return the companions that replace medoid weights if the base method does not support weights."""

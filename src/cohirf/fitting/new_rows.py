@@ -7,17 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.algorithm.arrays import is_here
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.faint_values import measure_distances
 from cohirf.algorithm.features import take_features
 from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.nearest_rows import measure_to
 from cohirf.landmarks import Landmarks
 
 Means = NDArray[np.floating[Any]] | None
 
 
-def label_new_rows(X: Any, landmarks: Landmarks, relevant: IntArray | None, column_means: Means) -> IntArray:
-    """Return the label of the landmark nearest to each row."""
+def label_new_rows(X: Any, landmarks: Landmarks, relevant: IntArray | None, column_means: Means) -> Any:
+    """Return the label of the landmark nearest to each row, where the rows are."""
     return landmarks.label(select_relevant(fill_missing(X, column_means), relevant))
 
 
@@ -26,6 +28,8 @@ def measure_new_rows(X: Any, medoids: Any, relevant: IntArray | None, column_mea
     if medoids.shape[0] == 0:
         return np.empty((X.shape[0], 0), dtype=X.dtype)
     medoids = select_relevant(fill_missing(medoids, column_means), relevant)
+    if not is_here(X):
+        return measure_to(select_relevant(X, relevant), medoids)
     return measure_distances(select_relevant(fill_missing(X, column_means), relevant), medoids)
 
 

@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 
-from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.arrays import fetch_rows, is_here, put_beside, to_host
+from cohirf.algorithm.nearest_rows import find_nearest
 
 ROWS_PER_CLUSTER = 500
 ITERATIONS = 10
@@ -22,21 +23,23 @@ ITERATIONS = 10
 class QuickKMeans(ClusterMixin, BaseEstimator):
     """K-Means of at most 500 rows for each cluster, with one start and at most ten iterations."""
 
-    labels_: IntArray
+    labels_: Any
 
     def __init__(self, n_clusters: int = 8, *, random_state: Any = None) -> None:
         self.n_clusters = n_clusters
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Cluster the rows of ``X``."""
+        """Cluster the rows of ``X``; those that are on a device are assigned to centres there."""
         rng = check_random_state(self.random_state)
         method = KMeans(self.n_clusters, n_init=1, max_iter=ITERATIONS, random_state=rng)
         n_rows = ROWS_PER_CLUSTER * self.n_clusters
         if X.shape[0] <= n_rows:
-            self.labels_ = method.fit(X, sample_weight=sample_weight).labels_
+            found = method.fit(to_host(X), sample_weight=to_host(sample_weight)).labels_
+            self.labels_ = put_beside(found, X)
             return self
         rows = np.sort(rng.choice(X.shape[0], n_rows, replace=False))
-        weights = None if sample_weight is None else sample_weight[rows]
-        self.labels_ = method.fit(X[rows], sample_weight=weights).predict(X)
+        weights = None if sample_weight is None else fetch_rows(sample_weight, rows)
+        method.fit(fetch_rows(X, rows), sample_weight=weights)
+        self.labels_ = method.predict(X) if is_here(X) else find_nearest(X, method.cluster_centers_, exact=False)
         return self

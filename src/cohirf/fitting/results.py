@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.algorithm.arrays import to_host
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.first_level import FirstLevel, label_leaves
@@ -110,7 +111,7 @@ def keep_rows(data: Data, positive: IntArray | None, clusters: Clusters, rng: np
         rows, points = leaves.rows[some], take_in_order(clusters.values, some)
     else:
         rows = sample_landmarks(clusters.labels_of_rows, leaves.rows[medoids], rng, candidates=positive)
-        some, points = first_level.find_leaves(rows), first_level.readable.take(rows)
+        some, points = first_level.find_leaves(rows), to_host(first_level.readable.take(rows))
     return KeptRows(rows, some, fill_missing(points, data.column_means))
 
 
@@ -128,7 +129,8 @@ def find_central_rows(
     labels = clusters.labels_of_rows
     if positive is not None:
         labels = np.where(np.isin(np.arange(len(labels)), positive, assume_unique=True), labels, -1)
-    rows = find_exemplars(FilledRows(readable, data.column_means), labels, means)
+    filled = readable if data.column_means is None else FilledRows(readable, data.column_means)
+    rows = find_exemplars(filled, labels, means)
     return rows, data.take(rows)
 
 
@@ -154,7 +156,7 @@ def describe_clusters(
         "exemplar_indices_": exemplars.astype(np.int64),
         "exemplars_": exemplar_values,
         "medoid_indices_": clusters.first_level.leaves.rows[medoids].astype(np.int64),
-        "medoids_": take_in_order(clusters.values, medoids),
+        "medoids_": to_host(take_in_order(clusters.values, medoids)),
     }
 
 

@@ -1,9 +1,19 @@
 """Choice of the batch size by measuring the base method, as ``batch_size="auto"`` does it."""
 
 from cohirf.planning.byte_sizes import parse_bytes
+from cohirf.planning.device import plan_for_device
 from cohirf.planning.memory import resolve_memory_limit
 from cohirf.planning.neighbourhood import Neighbourhood
 from cohirf.planning.plan import BatchPlan, plan_batches
 from cohirf.planning.probe import Probe, draw_rows
 
-__all__ = ["BatchPlan", "Neighbourhood", "Probe", "draw_rows", "parse_bytes", "plan_batches", "resolve_memory_limit"]
+__all__ = [
+    "BatchPlan",
+    "Neighbourhood",
+    "Probe",
+    "draw_rows",
+    "parse_bytes",
+    "plan_batches",
+    "plan_for_device",
+    "resolve_memory_limit",
+]

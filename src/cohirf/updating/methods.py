@@ -10,7 +10,8 @@ from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
-from cohirf.data.open_data import choosing_client, open_training_data
+from cohirf.algorithm.arrays import to_host
+from cohirf.data.open_data import choosing_client, is_on_device, open_training_data
 from cohirf.updating.forget import forget_rows
 from cohirf.updating.row_results import BY_ROW, RowResult
 from cohirf.updating.update import update_model
@@ -101,6 +102,7 @@ class UpdatingMixin:
         """
         is_first = not hasattr(self, "n_clusters_")
         updated: Any = copy(self)  # if the update fails, or is interrupted, this model stays as it is
+        X = bring_here(updated, X)
         validation.check_base_method(updated._base_method())
         updated._check_resources()
         if is_first:
@@ -156,12 +158,21 @@ class UpdatingMixin:
         """
         check_is_fitted(self, "n_clusters_")
         updated: Any = copy(self)
+        X = bring_here(updated, X)
         values = None
         if X is not None:
             data = open_training_data(updated, X, on_cluster=False, is_first=False)
             values = data.take(np.arange(data.rows.n_rows))
         replace_results(self, updated, forget_rows(updated, rows, updates, values))
         return self
+
+
+def bring_here(model: Any, X: Any) -> Any:
+    """Load the results of a model that was fitted on a device into this process, and return ``X`` from a device, too."""
+    labels = vars(model).get("labels_")
+    if labels is not None and is_on_device(labels):
+        model.gather()
+    return to_host(X) if is_on_device(X) else X
 
 
 def replace_results(model: Any, updated: Any, attributes: dict[str, Any]) -> None:

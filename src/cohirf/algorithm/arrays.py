@@ -1,0 +1,102 @@
+"""Rows in the library and on the device of the user's data: NumPy's, or those of torch, CuPy and other array libraries.
+
+Rows, and what belongs to each row, stay where the data is. What is small, with an entry for each label or each code, is
+a NumPy array. The functions in this file go from one to the other. Operations that the array API standard has are taken
+from there; ``scatter.py`` has the few that each library does in its own way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cohirf.array_kinds import is_cupy, is_torch, same_kind, to_numpy
+from cohirf.optional import import_optional
+
+IntArray = NDArray[np.integer[Any]]
+
+
+def is_here(array: Any) -> bool:
+    """Return whether an array is one of NumPy or SciPy, and not of another library."""
+    return isinstance(array, np.ndarray) or sparse.issparse(array)
+
+
+def namespace(array: Any) -> Any:
+    """Return the functions of the array API standard for the library of ``array``."""
+    compat = import_optional("array_api_compat", "torch", f"Data of type {type(array).__name__}")
+    return compat.array_namespace(array)
+
+
+def to_host(array: Any) -> Any:
+    """Return an array of any library as one of NumPy; arrays of NumPy and SciPy, and None, are returned unchanged."""
+    if array is None or is_here(array):
+        return array
+    if is_torch(array) or is_cupy(array):
+        return to_numpy(array)
+    if not hasattr(array, "to_device"):  # a list, or a column of a table
+        return np.asarray(array)
+    return np.asarray(array.to_device(namespace(array).__array_namespace_info__().default_device()))
+
+
+def put_beside(values: Any, rows: Any) -> Any:
+    """Return an array of NumPy, or None, in the library and on the device of ``rows``; a float keeps its precision."""
+    if values is None or is_here(rows) or not is_here(values):
+        return values
+    if is_torch(rows) or is_cupy(rows):
+        return same_kind(values, rows)
+    return namespace(rows).asarray(values, device=rows.device)
+
+
+def put_on_device(X: Any, device: Any) -> Any:
+    """Return an array of NumPy on a device, which is a name that torch knows, or an array that is there already.
+
+    What is on a device stays there, and so does everything if ``device`` is None.
+    """
+    if device is None or X is None or not is_here(X):
+        return X
+    if sparse.issparse(X):
+        raise TypeError("A sparse matrix cannot be fitted on a device: leave the parameter device out.")
+    if not isinstance(device, str):
+        return put_beside(X, device)
+    torch = import_optional("torch", "torch", f"device={device!r}")
+    return torch.as_tensor(np.ascontiguousarray(X)).to(device)
+
+
+def take_rows(X: Any, rows: IntArray | slice) -> Any:
+    """Return the given rows of ``X``, where ``X`` is; ``rows`` is an array of NumPy or a slice."""
+    if is_here(X):
+        return X[rows]
+    if isinstance(rows, slice):
+        return X[rows, ...]
+    return namespace(X).take(X, put_beside(np.asarray(rows, dtype=np.int64), X), axis=0)
+
+
+def fetch_rows(X: Any, rows: IntArray | slice) -> Any:
+    """Return the given rows of ``X`` as an array of NumPy."""
+    return to_host(take_rows(X, rows))
+
+
+def look_up(table: NDArray[Any], index: Any) -> Any:
+    """Return the entry of ``table``, an array of NumPy, at each ``index``, where the indices are."""
+    if is_here(index):
+        return table[index]
+    return namespace(index).take(put_beside(table, index), index, axis=0)
+
+
+def join_rows(blocks: list[Any]) -> Any:
+    """Concatenate blocks of rows, all of which are in the same place."""
+    if sparse.issparse(blocks[0]):
+        return sparse.vstack(blocks, format="csr")
+    return np.concatenate(blocks) if is_here(blocks[0]) else namespace(blocks[0]).concat(blocks)
+
+
+def ones_beside(X: Any) -> Any:
+    """Return a mass of 1 for each row of ``X``, where ``X`` is."""
+    n_rows = X.shape[0]
+    if is_here(X):
+        return np.ones(n_rows)
+    xp = namespace(X)
+    return xp.ones(n_rows, dtype=xp.float64, device=X.device)

@@ -1,0 +1,51 @@
+"""Distances of rows on a device to a few points, and the nearest of these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.arrays import namespace, put_beside
+from cohirf.algorithm.device_blocks import in_blocks
+
+BLOCK_CELLS = 2**27  # distances that are in memory at once
+
+
+def find_nearest(X: Any, points: NDArray[Any], *, exact: bool = True) -> Any:
+    """Return the number of the point nearest to each row of ``X``, on the device of ``X``.
+
+    The squared distance to a point is that to the origin, which does not matter, plus a linear function. It is computed
+    in float64 or, unless it is to be ``exact``, in float32.
+    """
+    xp = namespace(X)
+    dtype = xp.float64 if exact else xp.float32
+    origin = np.asarray(points, dtype=np.float64).mean(axis=0)  # distances between points near it lose no digits
+    centred = np.asarray(points, dtype=np.float64) - origin
+    shift = xp.astype(put_beside(origin, X), dtype)
+    weights = xp.astype(put_beside(-2 * centred.T, X), dtype)
+    constants = xp.astype(put_beside((centred**2).sum(axis=1), X), dtype)
+    found = xp.empty(X.shape[0], dtype=xp.int32, device=X.device)
+
+    def label(block: slice) -> None:
+        distances = (xp.astype(X[block, :], dtype) - shift) @ weights + constants
+        found[block] = xp.astype(xp.argmin(distances, axis=1), xp.int32)
+
+    in_blocks(label, X.shape[0], BLOCK_CELLS // max(1, len(points)))
+    return found
+
+
+def measure_to(X: Any, points: NDArray[Any]) -> Any:
+    """Return the Euclidean distance of each row of ``X`` to each point, on the device of ``X``, in float64."""
+    xp = namespace(X)
+    measured = xp.empty((X.shape[0], len(points)), dtype=xp.float64, device=X.device)
+    there = put_beside(np.asarray(points, dtype=np.float64), X)
+
+    def measure(block: slice) -> None:
+        rows = xp.astype(X[block, :], xp.float64)
+        for number in range(len(points)):  # differences lose no digits
+            measured[block, number] = xp.sqrt(xp.sum((rows - there[number, :]) ** 2, axis=1))
+
+    in_blocks(measure, X.shape[0], BLOCK_CELLS // X.shape[1])
+    return measured

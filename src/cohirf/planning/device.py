@@ -1,0 +1,41 @@
+"""Choice of the batch size for a device: as many rows as its memory has room for.
+
+The memory that the base method needs is not measured there. It is assumed to be linear in the number of rows, as for
+K-Means, which works through distances in blocks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cohirf.array_kinds import is_cupy, is_torch
+from cohirf.optional import import_optional
+from cohirf.planning.byte_sizes import parse_bytes
+from cohirf.planning.memory import available_bytes
+
+USABLE = 0.5  # of the free memory; the rest is for temporary arrays of the base method
+ROW_BYTES = 64  # for each row: codes, labels, mass, stability and scores
+LARGEST_BATCH = 1.5  # in units of batch_size; see count_batches
+
+
+def plan_for_device(device: Any, row_bytes: int, view_share: float, memory_limit: Any) -> int:
+    """Return the batch size for a device, which is a name that torch knows, or an array that is there.
+
+    A batch needs memory for its rows, of ``row_bytes`` bytes, unless they are there already, and for a view of them,
+    which has a share of their features.
+    """
+    free = free_bytes(device) if memory_limit is None else parse_bytes(memory_limit)
+    copies = view_share + isinstance(device, str)
+    return max(2, int(USABLE * free / (LARGEST_BATCH * (row_bytes * copies + ROW_BYTES))))
+
+
+def free_bytes(device: Any) -> int:
+    """Return the free memory of a device; of this machine, if the device is the processor."""
+    if is_cupy(device):
+        with device.device:
+            return int(import_optional("cupy", "torch", "An array of CuPy").cuda.runtime.memGetInfo()[0])
+    name = device if isinstance(device, str) else str(getattr(device, "device", "cpu"))
+    if (is_torch(device) or isinstance(device, str)) and name.startswith("cuda"):
+        torch = import_optional("torch", "torch", f"device={name!r}")
+        return int(torch.cuda.mem_get_info(name)[0])
+    return available_bytes()
