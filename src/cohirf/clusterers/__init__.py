@@ -1,4 +1,4 @@
-"""Base methods that scikit-learn lacks: kernel K-Means, SC-SRGF, and DBSCAN on a grid."""
+"""Base methods that scikit-learn lacks: kernel K-Means, SC-SRGF, DBSCAN on a grid, and K-Means on torch."""
 
 from typing import TYPE_CHECKING
 
@@ -8,8 +8,9 @@ if TYPE_CHECKING:
     from cohirf.clusterers.grid_dbscan import GridDBSCAN
     from cohirf.clusterers.kernel_k_means import KernelKMeans
     from cohirf.clusterers.sc_srgf import SCSRGF
+    from cohirf.clusterers.torch_k_means import TorchKMeans
 
-__all__ = ["SCSRGF", "GridDBSCAN", "KernelKMeans"]
+__all__ = ["SCSRGF", "GridDBSCAN", "KernelKMeans", "TorchKMeans"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -17,5 +18,6 @@ __getattr__, __dir__ = lazy_names(
         "GridDBSCAN": "cohirf.clusterers.grid_dbscan:GridDBSCAN",
         "KernelKMeans": "cohirf.clusterers.kernel_k_means:KernelKMeans",
         "SCSRGF": "cohirf.clusterers.sc_srgf:SCSRGF",
+        "TorchKMeans": "cohirf.clusterers.torch_k_means:TorchKMeans",
     },
 )

@@ -1,0 +1,267 @@
+"""Lloyd's algorithm on torch: assignment to the nearest centre, and means by label, in blocks and in a fixed order.
+
+All sums are computed in an order that depends only on the shapes of the data, never on the timing of threads. So the
+same device gives the same labels run after run. In each iteration, the host waits once for the device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from cohirf.clusterers.torch_rows import PIECE, Rows, Tensor
+
+# Up to this number of clusters, sums by label are a product with a matrix of zeros and ones. Beyond, rows are sorted by
+# label, in a time that does not depend on the number of clusters.
+MAX_ONE_HOT = 64
+BIAS_PARTS = 3  # numbers of bfloat16 whose sum has the precision of float32
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The result of Lloyd's algorithm: centres in float64, labels in int32, inertia, and number of iterations."""
+
+    centers: Tensor
+    labels: Tensor
+    inertia: float
+    n_iter: int
+
+    @property
+    def n_found(self) -> int:
+        """The number of clusters that have rows."""
+        return int(self.labels.bincount(minlength=len(self.centers)).count_nonzero())
+
+
+@dataclass(frozen=True)
+class Search:
+    """Centres, prepared so that a product with a block gives squared distances up to a number for each row.
+
+    For a row x, a centre c and the mean o of all centres, this is ``|c - o|^2 + 2 o.(c - o) - 2 x.(c - o)``. Without
+    ``o``, products would be large and round more where the data is far from the origin.
+    """
+
+    factors: Tensor  # -2 (c - o), in the type in which products are computed
+    bias: Tensor
+
+    @classmethod
+    def prepare(cls, centers: Tensor, dtype: Any) -> Search:
+        """Round the centres to the type of the products, and compute the rest from what is rounded."""
+        origin = centers.mean(dim=0)
+        factors = (-2 * (centers - origin)).to(dtype)
+        exact = factors.double()
+        return cls(factors, (exact * exact).sum(dim=1) / 4 - exact @ origin)
+
+    def scores(self, features: Tensor) -> Tensor:
+        """Return the squared distance of each row to each centre, less a number for each row."""
+        if self.factors.dtype == torch.bfloat16:
+            return self._scores_of_bfloat16(features)
+        return functional.linear(features.to(self.factors.dtype), self.factors, self.bias.to(self.factors.dtype))
+
+    def _scores_of_bfloat16(self, features: Tensor) -> Tensor:
+        """Multiply numbers of bfloat16 and add in float32.
+
+        The bias is the product with further columns of ones: to add it to the scores would take another pass over
+        them. The number of columns is a multiple of eight, as tensor cores need it.
+        """
+        n_rows, n_features = features.shape
+        n_columns = -(-(n_features + BIAS_PARTS) // 8) * 8
+        padded = torch.ones(n_rows, n_columns, dtype=torch.bfloat16, device=features.device)
+        padded[:, :n_features] = features
+        factors = torch.zeros(len(self.factors), n_columns, dtype=torch.bfloat16, device=features.device)
+        factors[:, :n_features] = self.factors
+        rest = self.bias
+        for column in range(n_features, n_features + BIAS_PARTS):
+            factors[:, column] = rest
+            rest = rest - factors[:, column].double()
+        if features.is_cuda:
+            return torch.mm(padded, factors.T, out_dtype=torch.float32)
+        return padded.float() @ factors.float().T
+
+    def nearest(self, features: Tensor) -> Tensor:
+        """Return the number of the nearest centre of each row; the lowest one if several are equally near."""
+        return self.scores(features).min(dim=1).indices
+
+
+def lloyd(rows: Rows, centers: Tensor, *, max_iter: int, min_movement: float, product_dtype: Any) -> Solution:
+    """Alternate between labels and means, until no label changes or the centres hardly move.
+
+    Parameters
+    ----------
+    rows : Rows
+        The data.
+    centers : tensor of float64, shape (n_clusters, n_features)
+        First centres.
+    max_iter : int
+        Largest number of iterations.
+    min_movement : float
+        Iterations stop if the sum of squared movements of all centres is at most this.
+    product_dtype : torch.dtype
+        The type in which rows and centres are multiplied.
+
+    Returns
+    -------
+    solution : Solution
+        The labels are those of the nearest centres.
+    """
+    labels = torch.full((len(rows),), -1, dtype=torch.int32, device=rows.device)
+    n_iter, n_changed = 0, float(len(rows))
+    while n_iter < max_iter:
+        n_iter += 1
+        sums, masses, changed = assign_and_sum(rows, Search.prepare(centers, product_dtype), labels)
+        means = means_of(sums, masses, rows.dtype)
+        # one transfer for all three numbers: the only time in an iteration that the host waits for the device
+        told = torch.stack([changed.double(), (masses == 0).sum().double(), squared_movement(centers, means)])
+        n_changed, n_empty, movement = told.tolist()
+        if n_empty:
+            relocate_empty_clusters(rows, centers, labels, sums, masses)
+            means = means_of(sums, masses, rows.dtype)
+            movement = float(squared_movement(centers, means))
+        centers = means
+        if n_changed == 0 or movement <= min_movement:
+            break
+    if n_changed:
+        assign(rows, Search.prepare(centers, product_dtype), labels)
+    return Solution(centers, labels, inertia_of(rows, centers, labels), n_iter)
+
+
+def nearest_centers(rows: Rows, centers: Tensor, product_dtype: Any) -> Tensor:
+    """Return the number of the nearest centre of each row."""
+    labels = torch.empty(len(rows), dtype=torch.int32, device=rows.device)
+    assign(rows, Search.prepare(centers, product_dtype), labels)
+    return labels
+
+
+def assign(rows: Rows, search: Search, labels: Tensor) -> None:
+    """Write the number of the nearest centre of each row into ``labels``."""
+    n_clusters, n_features = search.factors.shape
+    for part in rows.blocks(n_clusters + 2 * n_features):
+        labels[part] = search.nearest(rows.features(part))
+
+
+def assign_and_sum(rows: Rows, search: Search, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Write labels, and return the sum of the rows and the total weight of each label, and how many labels changed."""
+    n_clusters, n_features = search.factors.shape
+    sums = torch.zeros(n_clusters, n_features, dtype=torch.float64, device=rows.device)
+    masses = torch.zeros(n_clusters, dtype=torch.float64, device=rows.device)
+    n_changed = torch.zeros((), dtype=torch.int64, device=rows.device)
+    sum_by_label = sum_by_product if n_clusters <= MAX_ONE_HOT else sum_by_sorting
+    for part in rows.blocks(2 * n_clusters + 3 * n_features):
+        features = rows.features(part)
+        found = search.nearest(features)
+        n_changed += (found != labels[part]).sum()
+        labels[part] = found
+        block_sums, block_masses = sum_by_label(features.to(rows.dtype), found, rows.weights_of(part), n_clusters)
+        sums += block_sums
+        masses += block_masses
+    return sums, masses, n_changed
+
+
+def sum_by_product(features: Tensor, labels: Tensor, weights: Tensor | None, n_clusters: int) -> tuple[Tensor, Tensor]:
+    """Return the weighted sum of the rows of each label and its total weight, by a product with zeros and ones."""
+    is_label = labels[:, None] == torch.arange(n_clusters, device=labels.device)
+    factors = is_label.to(features.dtype) if weights is None else is_label * weights[:, None]
+    n_whole = len(features) // PIECE * PIECE
+    pieces = torch.bmm(
+        factors[:n_whole].reshape(-1, PIECE, n_clusters).transpose(1, 2),
+        features[:n_whole].reshape(-1, PIECE, features.shape[1]),
+    )
+    sums = pieces.sum(dim=0, dtype=torch.float64) + factors[n_whole:].T @ features[n_whole:]
+    return sums, factors.sum(dim=0, dtype=torch.float64)
+
+
+def sum_by_sorting(features: Tensor, labels: Tensor, weights: Tensor | None, n_clusters: int) -> tuple[Tensor, Tensor]:
+    """Return the weighted sum of the rows of each label and its total weight, by sorting rows by label.
+
+    Sorted rows are cut into pieces where the label changes, and after every ``PIECE`` rows: so no thread sums more than
+    that, even if most rows have the same label.
+    """
+    short = torch.int16 if n_clusters < 2**15 else torch.int32  # fewer bytes are sorted faster
+    ordered, order = torch.sort(labels.to(short), stable=True)
+    starts = torch.searchsorted(ordered, torch.arange(n_clusters + 1, dtype=short, device=labels.device))
+    cuts = torch.cat([starts, torch.arange(0, len(labels), PIECE, device=labels.device)]).sort().values
+    label_of_piece = ordered[cuts[:-1].clamp(max=len(labels) - 1)]
+    pieces_of_label = torch.searchsorted(label_of_piece, torch.arange(n_clusters + 1, dtype=short, device=cuts.device))
+    sorted_features = features[order]
+    if weights is None:
+        masses = starts.diff().double()
+    else:
+        sorted_weights = weights[order][:, None]
+        sorted_features = sorted_features * sorted_weights
+        masses = sum_segments(sum_segments(sorted_weights, cuts).double(), pieces_of_label)[:, 0]
+    return sum_segments(sum_segments(sorted_features, cuts).double(), pieces_of_label), masses
+
+
+def sum_segments(values: Tensor, cuts: Tensor) -> Tensor:
+    """Return the sum of the rows between each cut and the next; each is added up in order, by one thread."""
+    # without unsafe=True, torch would check the cuts on the host
+    return torch.segment_reduce(values, "sum", offsets=cuts, axis=0, unsafe=True, initial=0)
+
+
+def means_of(sums: Tensor, masses: Tensor, dtype: Any) -> Tensor:
+    """Return the mean of each cluster; an empty cluster gets that of the heaviest one, as in scikit-learn.
+
+    Means are rounded to ``dtype``, in which the result is given, so that ``predict`` finds the labels of the fit.
+    """
+    heaviest = masses.argmax().reshape(1)
+    is_empty = (masses == 0)[:, None]
+    stand_in = sums.index_select(0, heaviest) / masses.index_select(0, heaviest)
+    return torch.where(is_empty, stand_in, sums / torch.where(is_empty, 1, masses[:, None])).to(dtype).double()
+
+
+def squared_movement(centers: Tensor, means: Tensor) -> Tensor:
+    """Return the sum of the squared movements of all centres."""
+    return (means - centers).square().sum()
+
+
+def relocate_empty_clusters(rows: Rows, centers: Tensor, labels: Tensor, sums: Tensor, masses: Tensor) -> None:
+    """Move the rows that are farthest from their centres to the empty clusters, in ``sums`` and ``masses``."""
+    empty = (masses == 0).nonzero()[:, 0].tolist()
+    distances, far = farthest_rows(rows, centers, labels, len(empty))
+    if distances[0] == 0:  # fewer distinct rows than clusters
+        return
+    chosen = rows.take(far)
+    features = chosen.features(slice(None)).double()
+    weights = torch.ones(len(far), device=far.device) if chosen.weights is None else chosen.weights
+    for cluster, old, row, weight in zip(empty, labels[far].tolist(), features, weights.double(), strict=True):
+        sums[old] -= row * weight
+        masses[old] -= weight
+        sums[cluster] = row * weight
+        masses[cluster] = weight
+
+
+def farthest_rows(rows: Rows, centers: Tensor, labels: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    """Return the squared distances of the ``n`` rows that are farthest from their centres, and their numbers."""
+    farthest, numbers = [], []
+    for part in rows.blocks(4 * centers.shape[1]):
+        distances, order = torch.sort(squared_distances(rows, centers, labels, part), descending=True, stable=True)
+        farthest.append(distances[:n])
+        numbers.append(order[:n] + part.start)
+    distances, order = torch.sort(torch.cat(farthest), descending=True, stable=True)
+    return distances[:n], torch.cat(numbers)[order[:n]]
+
+
+def inertia_of(rows: Rows, centers: Tensor, labels: Tensor) -> float:
+    """Return the weighted sum of squared distances between rows and their centres."""
+    total = torch.zeros((), dtype=torch.float64, device=rows.device)
+    for part in rows.blocks(4 * centers.shape[1]):
+        distances, weights = squared_distances(rows, centers, labels, part), rows.weights_of(part)
+        total += (distances if weights is None else distances * weights).sum(dtype=torch.float64)
+    return float(total)
+
+
+def squared_distances(rows: Rows, centers: Tensor, labels: Tensor, part: slice) -> Tensor:
+    """Return the squared distance of each row of a block to its centre."""
+    return (rows.features(part).to(rows.dtype) - centers.to(rows.dtype)[labels[part]]).square().sum(dim=1)
+
+
+def distances_to_centers(rows: Rows, centers: Tensor) -> Tensor:
+    """Return the distance of each row to each centre."""
+    origin = centers.mean(dim=0)  # squares of numbers far from zero would round more
+    around = (centers - origin).to(rows.dtype)
+    distances = torch.empty(len(rows), len(centers), dtype=rows.dtype, device=rows.device)
+    for part in rows.blocks(len(centers) + 3 * centers.shape[1]):
+        distances[part] = torch.cdist(rows.features(part).to(rows.dtype) - origin.to(rows.dtype), around)
+    return distances
