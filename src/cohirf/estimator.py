@@ -413,7 +413,7 @@ class CoHiRF(
         return data.map_rows(measure, self.n_clusters_, np.result_type(data.dtype, self.medoids_.dtype))
 
     def gather(self) -> Self:
-        """Load the results of a fit on Dask or a device into this process, as ``save``, ``diagnose`` and others need them.
+        """Load the results of a fit on Dask or on a device into this process, as ``save`` and ``diagnose`` need them.
 
         ``labels_``, ``parents_`` and ``stability_`` become memory maps, and ``hierarchy_`` has all rows as its leaves,
         as after a local fit. This takes 13 bytes of disk space per row (21 with more than two billion rows) in the

@@ -91,12 +91,3 @@ def join_rows(blocks: list[Any]) -> Any:
     if sparse.issparse(blocks[0]):
         return sparse.vstack(blocks, format="csr")
     return np.concatenate(blocks) if is_here(blocks[0]) else namespace(blocks[0]).concat(blocks)
-
-
-def ones_beside(X: Any) -> Any:
-    """Return a mass of 1 for each row of ``X``, where ``X`` is."""
-    n_rows = X.shape[0]
-    if is_here(X):
-        return np.ones(n_rows)
-    xp = namespace(X)
-    return xp.ones(n_rows, dtype=xp.float64, device=X.device)

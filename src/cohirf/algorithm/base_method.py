@@ -140,7 +140,7 @@ class BaseMethod:
 
     def label_rows(
         self, view: Any, rng: np.random.Generator, sample_weight: Any = None, *, may_overwrite: bool = False
-    ) -> IntArray:
+    ) -> Any:
         """Return the labels that a fresh copy of the method gives to the rows of ``view``; see ``find_core``."""
         return self.find_core(view, rng, sample_weight, may_overwrite=may_overwrite)[0]
 

@@ -194,7 +194,7 @@ def choose_sampled_medoids(
 
 def cosine_centrality(members: Members) -> Any:
     """Return the mean cosine similarity of each row to the rows of its cluster; a zero row has similarity 0."""
-    inverse_norm = members.map_rows(lambda points, _: _invert_norms(points))
+    inverse_norm = _invert_norms(members)
     directions = _cluster_vectors(_cluster_means(members, members.weigh(inverse_norm)))
     inverse_norm *= members.map_rows(directions.dots)
     return inverse_norm
@@ -381,7 +381,8 @@ class _SparseVectors:
 
     def squared_distances(self, points: Any, labels: IntArray) -> FloatArray:
         """Return the squared distance of each CSR row to the vector of its cluster, from the expanded square."""
-        return _row_dots(points, points) - 2 * self.dots(points, labels) + self.squared_norms[labels]
+        squares: FloatArray = _row_dots(points, points) - 2 * self.dots(points, labels) + self.squared_norms[labels]
+        return squares
 
 
 def squared_distances_to(vectors: Any, X: Any, labels: Any) -> Any:
@@ -474,20 +475,19 @@ def _relative(mass: FloatArray, heaviest: FloatArray) -> FloatArray:
     return np.ldexp(mass, -np.frexp(heaviest)[1])
 
 
-def _invert_norms(points: Any) -> Any:
+def _invert_norms(members: Members) -> Any:
     """Return 1 / norm of each row; 0 for a row of zeros."""
-    if not is_here(points):
-        xp, norm = namespace(points), _norms(points)
-        return xp.where(norm > 0, 1 / xp.where(norm > 0, norm, 1.0), 0.0)
-    norm = _norms(points)
-    has_inverse = norm >= np.finfo(np.float64).smallest_normal
-    return np.divide(1.0, norm, out=np.zeros_like(norm), where=has_inverse)
+    if members.is_here:
+        norms = members.map_rows(lambda points, _: _norms(points))
+        has_inverse = norms >= np.finfo(np.float64).smallest_normal
+        return np.divide(1.0, norms, out=np.zeros_like(norms), where=has_inverse)
+    xp = namespace(members.X)
+    norms = members.map_rows(lambda points, _: xp.linalg.vector_norm(points, axis=1))
+    return xp.where(norms > 0, 1 / xp.where(norms > 0, norms, 1.0), norms)
 
 
-def _norms(points: Any) -> Any:
-    if not is_here(points):
-        return namespace(points).sqrt(_row_dots(points, points))
-    norms = np.sqrt(_row_dots(points, points))
+def _norms(points: Any) -> FloatArray:
+    norms: FloatArray = np.sqrt(_row_dots(points, points))
     faint = np.flatnonzero(norms < np.sqrt(FAINT_SQUARE))
     if len(faint) > 0:
         lifted = points[faint] * FLOAT64_LIFT
@@ -497,7 +497,7 @@ def _norms(points: Any) -> Any:
 
 def _row_dots(left: Any, right: Any) -> Any:
     if not is_here(left):
-        return namespace(left).sum(left * right, axis=1)
+        return namespace(left).vecdot(left, right)
     if sparse.issparse(left):
         return np.asarray(left.multiply(right).sum(axis=1), dtype=np.float64).ravel()
     dots: FloatArray = np.einsum("...j,...j->...", left, right)
@@ -535,7 +535,8 @@ def _decay(distances: FloatArray, mass: FloatArray) -> FloatArray:
     """Turn distances into similarities that decay to 1/e at the mean distance of the cluster."""
     share = mass / mass.sum(axis=1, keepdims=True)
     unit = np.einsum("ci,cij,cj->c", share, distances, share)[:, None, None]
-    return np.exp(-_divide(distances, unit))
+    similarities: FloatArray = np.exp(-_divide(distances, unit))
+    return similarities
 
 
 def _divide(distances: Any, unit: Any) -> Any:

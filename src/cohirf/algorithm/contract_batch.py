@@ -121,7 +121,7 @@ def contract_batch(
     return ContractedBatch(
         labels=found.labels,
         medoids=medoids,
-        mass=_contracted_mass(mass, found, sum_mass=contraction.sum_mass),
+        mass=_contracted_mass(mass, found, contraction),
         means=cluster_means(filled, found.labels, found.n_clusters, mass) if contraction.keeps_means else None,
         n_noise=found.n_noise,
         stability=clusters.stability.of_row[: X.shape[0]],
@@ -160,10 +160,10 @@ def _set_halo_apart(found: Consensus, n_rows: int, core: IntArray | None) -> tup
     return own, HaloLabels(rows, of_halo[rows], is_core=core is not None)
 
 
-def _contracted_mass(mass: Any, consensus: Consensus, *, sum_mass: bool) -> Mass | None:
+def _contracted_mass(mass: Any, consensus: Consensus, contraction: Contraction) -> Mass | None:
     """Return the mass of each medoid: the total mass of its cluster or, without ``sum_mass``, 1."""
-    if mass is None:
+    if not contraction.weighted:
         return None
-    if not sum_mass:
+    if not contraction.sum_mass:
         return np.ones(consensus.n_clusters)
     return sum_by_label(consensus.labels, mass, consensus.n_clusters)

@@ -136,25 +136,25 @@ def sum_rows_by_label(X: Any, labels: Any, n_labels: int, weights: Any = None) -
     the order: with n rows, to a precision of n / 2**62 times the largest value of the column.
     """
     xp, (n_rows, n_features) = namespace(X), X.shape
-    step, largest = FIXED_POINT_CELLS // n_features, np.zeros(n_features)
+    largest = to_host(xp.linalg.vector_norm(X, axis=0, ord=xp.inf)).astype(np.float64)
+    if weights is not None:
+        largest *= float(xp.max(xp.abs(weights)))
+    exponents = FIXED_POINT_BITS - int(n_rows).bit_length() - np.frexp(largest)[1]
+    powers = np.ldexp(1.0, np.minimum(exponents, 127))  # larger ones are infinite in float32
+    # a power of two changes no digit, so that float32 is exact unless there are weights
+    dtype = xp.float32 if weights is None and X.dtype != xp.float64 else xp.float64
+    scale = xp.astype(put_beside(powers, X), dtype)
     sums = xp.zeros((n_labels, n_features), dtype=xp.int64, device=X.device)
-
-    def weigh(block: slice) -> Any:
-        points = xp.astype(X[block, :], xp.float64)
-        return points if weights is None else points * weights[block][:, None]
-
-    def find_largest(block: slice) -> None:
-        np.maximum(largest, to_host(xp.max(xp.abs(weigh(block)), axis=0)), out=largest)
 
     def add(block: slice) -> None:
         nonlocal sums
-        sums = scatter.add(labels[block], xp.astype(xp.round(weigh(block) * scale), xp.int64), sums)
+        points = xp.astype(X[block, :], dtype) * scale
+        if weights is not None:
+            points = points * weights[block][:, None]
+        sums = scatter.add(labels[block], xp.astype(xp.round(points), xp.int64), sums)
 
-    in_blocks(find_largest, n_rows, step)
-    exponents = FIXED_POINT_BITS - int(n_rows).bit_length() - np.frexp(largest)[1]
-    scale = put_beside(np.ldexp(1.0, np.minimum(exponents, 1023)), X)  # larger powers are infinite
-    in_blocks(add, n_rows, step)
-    return xp.astype(sums, xp.float64) / scale
+    in_blocks(add, n_rows, FIXED_POINT_CELLS // n_features)
+    return xp.astype(sums, xp.float64) / put_beside(powers, X)
 
 
 def best_by_label(scores: Any, labels: Any, n_labels: int, tie: float) -> IntArray:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from cohirf.algorithm.arrays import (
     fetch_rows,
+    is_here,
     join_rows,
     look_up,
-    ones_beside,
     put_beside,
     put_on_device,
     take_rows,
@@ -421,10 +421,13 @@ def _find_links(task: RunTask, batch: ContractedBatch, contracted: Offsets, halo
 
 
 def _mass(task: RunTask, offsets: Offsets, contraction: Contraction, X: Any) -> Any:
-    """Return the mass of the rows of ``X``, which are at ``offsets``, beside them; None if the fit is not weighted."""
-    if not contraction.weighted:
+    """Return the mass of the rows of ``X``, which are at ``offsets``, beside them; None if the fit is not weighted.
+
+    On a device, rows of mass 1 have None, too: a base method is faster without weights.
+    """
+    if not contraction.weighted or (task.mass is None and not is_here(X)):
         return None
-    return ones_beside(X) if task.mass is None else put_beside(task.mass[offsets], X)
+    return np.ones(X.shape[0]) if task.mass is None else put_beside(task.mass[offsets], X)
 
 
 def _sort(keys: IntArray) -> tuple[IntArray, IntArray]:

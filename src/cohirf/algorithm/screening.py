@@ -171,7 +171,8 @@ def label_view(sample: Sample, features: IntArray, rng: np.random.Generator) -> 
     sizes = np.bincount(labels, minlength=n_clusters)
     is_large = sizes * 4 * n_clusters >= sample.n_rows
     smallest = int(np.where(is_large, sizes, sample.n_rows + 1).argmin())
-    return compress(np.where(is_large[labels], labels, smallest), n_clusters)[1]
+    merged: IntArray = compress(np.where(is_large[labels], labels, smallest), n_clusters)[1]
+    return merged
 
 
 def keep_blocks(sample: Sample, entropy: Entropy) -> IntArray:

@@ -73,4 +73,5 @@ def _count_in_both(groups: Partition, clusters: Partition, counts: NDArray[np.fl
     if groups[1] == len(counts):  # each code is a group, as in a strict consensus without noise
         return counts.copy()
     keys, pair = compress(pair_keys(*groups, *clusters), groups[1] * clusters[1])
-    return sum_by_label(pair, counts, len(keys))[pair]
+    in_both: NDArray[np.float64] = sum_by_label(pair, counts, len(keys))[pair]
+    return in_both

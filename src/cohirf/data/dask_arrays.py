@@ -172,7 +172,8 @@ def compute_unoptimised(*collections: Any) -> Any:
 def require_labels_here(model: Any) -> None:
     """Raise an error if a model is not fitted, or if its labels are on Dask or a device."""
     check_is_fitted(model, "n_clusters_")
-    if not isinstance(model.labels_, np.ndarray):
+    is_here = isinstance(model.labels_, np.ndarray)
+    if not is_here:
         place = "a Dask array" if is_dask(model.labels_) else "on a device"
         raise ValueError(
             f"labels_ is {place}, and this method needs the labels in this process: call gather() first, which "

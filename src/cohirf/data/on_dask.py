@@ -319,8 +319,8 @@ class LeafTable:
 
 def label_run(outcome: ContractedRun, labels: IntArray) -> IntArray:
     """Return the label of each row of a run, given the label of each of its leaves."""
-    assert outcome.survivor_of is not None
-    return labels[outcome.survivor_of]
+    of_rows: IntArray = labels[outcome.survivor_of]
+    return of_rows
 
 
 def hand_down_run(outcome: ContractedRun, leaves: LeafTable, start: int) -> Fusions:

@@ -89,7 +89,9 @@ class Merges(Sequence[Merge]):
 def absorbed_in_order(parents: IntArray, absorbed_at: IntArray) -> IntArray:
     """Return the absorbed rows, sorted by level, then by the medoid that absorbed them, then by row number."""
     _, by_parent = rows_by_label(parents, len(parents))
-    by_level = by_parent[np.argsort(absorbed_at[by_parent], kind="stable")]  # linear: levels are small integers
+    by_level: IntArray = by_parent[
+        np.argsort(absorbed_at[by_parent], kind="stable")
+    ]  # linear: levels are small integers
     return by_level[np.count_nonzero(absorbed_at == 0) :]
 
 

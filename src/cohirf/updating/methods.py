@@ -168,7 +168,7 @@ class UpdatingMixin:
 
 
 def bring_here(model: Any, X: Any) -> Any:
-    """Load the results of a model that was fitted on a device into this process, and return ``X`` from a device, too."""
+    """Load the results of a model that was fitted on a device into this process; return ``X`` in this process, too."""
     labels = vars(model).get("labels_")
     if labels is not None and is_on_device(labels):
         model.gather()
