@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from cohirf.clusterers.kernel_k_means import KernelKMeans
     from cohirf.clusterers.sc_srgf import SCSRGF
     from cohirf.clusterers.torch_k_means import TorchKMeans
+    from cohirf.clusterers.torch_kernel_k_means import TorchKernelKMeans
 
-__all__ = ["SCSRGF", "GridDBSCAN", "KernelKMeans", "TorchKMeans"]
+__all__ = ["SCSRGF", "GridDBSCAN", "KernelKMeans", "TorchKMeans", "TorchKernelKMeans"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -19,5 +20,6 @@ __getattr__, __dir__ = lazy_names(
         "KernelKMeans": "cohirf.clusterers.kernel_k_means:KernelKMeans",
         "SCSRGF": "cohirf.clusterers.sc_srgf:SCSRGF",
         "TorchKMeans": "cohirf.clusterers.torch_k_means:TorchKMeans",
+        "TorchKernelKMeans": "cohirf.clusterers.torch_kernel_k_means:TorchKernelKMeans",
     },
 )

@@ -24,6 +24,8 @@ NAMES: dict[str, tuple[str, str]] = {
     "optics": ("sklearn.cluster", "OPTICS"),
     "sc-srgf": ("cohirf.clusterers", "SCSRGF"),
     "spectral": ("sklearn.cluster", "SpectralClustering"),
+    "torch-kernel-kmeans": ("cohirf.clusterers", "TorchKernelKMeans"),
+    "torch-kmeans": ("cohirf.clusterers", "TorchKMeans"),
 }
 
 

@@ -16,6 +16,7 @@ from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.ward import MAX_LINKED
+from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.fitting.quick_k_means import ITERATIONS, QuickKMeans
 
 FINER = 4  # clusters that K-Means is told for each that is wanted; other methods in several batches, too
@@ -113,4 +114,4 @@ class Goal:
 
 def is_k_means(method: BaseMethod) -> bool:
     """Return whether a base method is a kind of K-Means: it then has the criterion by which clusters merge."""
-    return isinstance(method.clusterer, QuickKMeans | KMeans | MiniBatchKMeans | BisectingKMeans)
+    return isinstance(method.clusterer, QuickKMeans | KMeans | MiniBatchKMeans | BisectingKMeans | TorchKMeans)

@@ -283,4 +283,6 @@ SPACES: dict[str, Callable[[], SearchSpace]] = {
     "BayesianGaussianMixture": _components,
     "MiniBatchKMeans": _clusters,
     "SpectralClustering": _clusters,
+    "TorchKMeans": _clusters,
+    "TorchKernelKMeans": _kernel_kmeans,
 }
