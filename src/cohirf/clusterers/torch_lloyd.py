@@ -17,6 +17,7 @@ from cohirf.clusterers.torch_rows import PIECE, Rows, Tensor
 # Up to this number of clusters, sums by label are a product with a matrix of zeros and ones. Beyond, rows are sorted by
 # label, in a time that does not depend on the number of clusters.
 MAX_ONE_HOT = 64
+SORTED_PIECE = 128  # rows that one thread adds up: few, so that there are many threads
 BIAS_PARTS = 3
 
 
@@ -186,13 +187,13 @@ def sum_by_product(features: Tensor, labels: Tensor, weights: Tensor | None, n_c
 def sum_by_sorting(features: Tensor, labels: Tensor, weights: Tensor | None, n_clusters: int) -> tuple[Tensor, Tensor]:
     """Return the weighted sum of the rows of each label and its total weight, by sorting rows by label.
 
-    Sorted rows are cut into pieces where the label changes, and after every ``PIECE`` rows: so no thread sums more than
-    that, even if most rows have the same label.
+    Sorted rows are cut into pieces where the label changes, and after every ``SORTED_PIECE`` rows: so no thread adds up
+    more than that, even if most rows have the same label.
     """
     short = torch.int16 if n_clusters < 2**15 else torch.int32  # fewer bytes are sorted faster
     ordered, order = torch.sort(labels.to(short), stable=True)
     starts = torch.searchsorted(ordered, torch.arange(n_clusters + 1, dtype=short, device=labels.device))
-    cuts = torch.cat([starts, torch.arange(0, len(labels), PIECE, device=labels.device)]).sort().values
+    cuts = torch.cat([starts, torch.arange(0, len(labels), SORTED_PIECE, device=labels.device)]).sort().values
     label_of_piece = ordered[cuts[:-1].clamp(max=len(labels) - 1)]
     pieces_of_label = torch.searchsorted(label_of_piece, torch.arange(n_clusters + 1, dtype=short, device=cuts.device))
     sorted_features = features[order]
