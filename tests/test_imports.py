@@ -16,7 +16,7 @@ before = set(sys.modules)
 import cohirf
 cohirf.CoHiRF, cohirf.open_source
 note("cohirf", before)
-from cohirf.clusterers import TorchKernelKMeans, TorchKMeans
+from cohirf.clusterers import TorchDBSCAN, TorchKernelKMeans, TorchKMeans
 note("cohirf.clusterers", before)
 import cohirf.plotting
 note("cohirf.plotting", before)

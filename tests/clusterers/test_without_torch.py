@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from cohirf.clusterers import TorchKernelKMeans, TorchKMeans
+from cohirf.clusterers import TorchDBSCAN, TorchKernelKMeans, TorchKMeans
 
 
 @pytest.fixture
@@ -13,10 +13,10 @@ def without_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
 
 
-@pytest.mark.parametrize("kind", [TorchKMeans, TorchKernelKMeans])
+@pytest.mark.parametrize("kind", [TorchDBSCAN, TorchKMeans, TorchKernelKMeans])
 def test_a_fit_names_the_extra_that_installs_torch(kind, without_torch):
     with pytest.raises(ImportError, match=rf'^{kind.__name__} needs torch: install .* "cohirf\[torch\]"'):
-        kind(2).fit(np.eye(3))
+        kind().fit(np.eye(3))
 
 
 def test_parameters_are_those_of_k_means_and_the_device():
