@@ -39,6 +39,11 @@ def test_the_package_loads_no_optional_part_and_nothing_of_the_command_line(load
     assert not optional & loaded["cohirf"]
 
 
+def test_the_package_loads_no_library_for_devices(loaded):
+    assert "cohirf.data.on_device" in loaded["cohirf"]
+    assert not {"torch", "cupy", "array_api_compat", "array_api_strict"} & loaded["cohirf"]
+
+
 def test_classes_on_torch_are_there_without_it(loaded):
     assert "cohirf.clusterers.torch_kernel_k_means" in loaded["cohirf.clusterers"]
     assert not {"torch", "cupy"} & loaded["cohirf.clusterers"]

@@ -37,15 +37,20 @@ def find_nearest(X: Any, points: NDArray[Any], *, exact: bool = True) -> Any:
 
 
 def measure_to(X: Any, points: NDArray[Any]) -> Any:
-    """Return the Euclidean distance of each row of ``X`` to each point, on the device of ``X``, in float64."""
+    """Return the Euclidean distance of each row of ``X`` to each point, on the device of ``X``.
+
+    Distances are computed in float64, and returned in the wider of the types of rows and points, at least float32.
+    """
     xp = namespace(X)
-    measured = xp.empty((X.shape[0], len(points)), dtype=xp.float64, device=X.device)
+    dtype = xp.float64 if X.dtype == xp.float64 or points.dtype == np.float64 else xp.float32
+    measured = xp.empty((X.shape[0], len(points)), dtype=dtype, device=X.device)
     there = put_beside(np.asarray(points, dtype=np.float64), X)
 
     def measure(block: slice) -> None:
         rows = xp.astype(X[block, :], xp.float64)
         for number in range(len(points)):  # differences lose no digits
-            measured[block, number] = xp.sqrt(xp.sum((rows - there[number, :]) ** 2, axis=1))
+            distances = xp.sqrt(xp.sum((rows - there[number, :]) ** 2, axis=1))
+            measured[block, number] = xp.astype(distances, dtype)
 
     in_blocks(measure, X.shape[0], BLOCK_CELLS // X.shape[1])
     return measured

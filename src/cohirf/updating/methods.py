@@ -10,8 +10,8 @@ from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
-from cohirf.algorithm.arrays import to_host
-from cohirf.data.open_data import choosing_client, is_on_device, open_training_data
+from cohirf.algorithm.arrays import is_on_device, to_host
+from cohirf.data.open_data import choosing_client, open_training_data
 from cohirf.updating.forget import forget_rows
 from cohirf.updating.row_results import BY_ROW, RowResult
 from cohirf.updating.update import update_model

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cohirf.algorithm.arrays import to_host
 from cohirf.algorithm.randomness import draw_lots
 from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.storage import Rows
@@ -46,7 +47,7 @@ def summarize_fit(model: Any, data: Data, fitted: Fitted) -> Summary | None:
             None if weights is None else weights.take(np.arange(n_rows)),
             draw_lots(np.arange(n_rows), settled.entropy),
         )
-        labels = np.asarray(attributes["labels_"])
+        labels = np.asarray(to_host(attributes["labels_"]))
         return Summary(**common, leaves=None, row_map=RowMap(), pending=pending, batches=Batches.none(0), labels=labels)
     if not kind.is_told:
         return None
