@@ -48,8 +48,8 @@ class RoundedSeeds(NearestSeeds):
         return super().fit(X.double(), y, sample_weight)
 
 
-@pytest.fixture(scope="module")
-def X():
+@pytest.fixture(scope="module", name="X")
+def some_rows():
     rows, _ = make_blobs(400, n_features=6, centers=5, cluster_std=0.8, random_state=0)
     return rows
 
@@ -345,6 +345,13 @@ class TestOfTensors:
         here = CoHiRF(NearestSeeds(5, library="numpy"), random_state=0, batch_size=100).fit(X)
         np.testing.assert_array_equal(batched.fit(X).labels_, here.labels_)
         np.testing.assert_array_equal(batched.fit(cohirf.open_source(X)).n_clusters_, here.n_clusters_)
+
+    @pytest.mark.parametrize("batch_size", [None, 150], ids=["one-batch", "local-batches"])
+    def test_methods_of_scikit_learn_take_tensors_on_the_cpu(self, torch, batch_size, X):
+        here = CoHiRF(DBSCAN(eps=2.5), batch_size=batch_size, random_state=0).fit(X)
+        there = CoHiRF(DBSCAN(eps=2.5), batch_size=batch_size, random_state=0).fit(torch.tensor(X))
+        assert there.labels_.tolist() == here.labels_.tolist()
+        assert there.diagnostics_[0].kind == here.diagnostics_[0].kind
 
     def test_the_same_tensor_has_the_same_labels_run_after_run(self, torch, X):
         device = "cuda" if torch.cuda.is_available() else "cpu"
