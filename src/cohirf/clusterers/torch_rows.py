@@ -8,12 +8,17 @@ from typing import Any
 
 import torch
 
-# What may be allocated for one block of rows. A GPU needs large blocks to be busy; on a CPU they should stay in cache.
-BLOCK_BYTES = {"cuda": 512 * 2**20, "cpu": 16 * 2**20}
+# What may be allocated for one block of rows. Large blocks keep a GPU busy.
+BLOCK_BYTES = {"cuda": 512 * 2**20, "cpu": 64 * 2**20}
 PIECE = 1024  # rows whose sum is computed in single precision; sums of pieces are added in double precision
 ROWS_FOR_VARIANCE = 2**16
 
 Tensor = Any  # torch has no types where it is not installed
+
+
+def sum_dtype(values: Tensor) -> Any:
+    """Return the type in which sums are computed: float64 for data in float64, and float32 for all other types."""
+    return torch.float64 if values.dtype == torch.float64 else torch.float32
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,8 @@ class Rows:
 
     @property
     def dtype(self) -> Any:
-        """The type in which sums are computed: float64 for data in float64, and float32 for all other types."""
-        return torch.float64 if self.values.dtype == torch.float64 else torch.float32
+        """The type in which sums are computed."""
+        return sum_dtype(self.values)
 
     def features(self, part: slice) -> Tensor:
         """Return the features of consecutive rows; without ``embed`` they have the type of the data."""
