@@ -68,6 +68,8 @@ class Rows:
     def blocks(self, numbers_per_row: int) -> Iterator[slice]:
         """Yield consecutive blocks of rows that are small enough to allocate ``numbers_per_row`` for each row."""
         budget = BLOCK_BYTES.get(self.device.type, BLOCK_BYTES["cuda"])
+        if self.device.type == "cuda":
+            budget = min(budget, int(SHARE_OF_GPU * torch.cuda.get_device_properties(self.device).total_memory))
         n_pieces = budget // (numbers_per_row * self.dtype.itemsize * PIECE)
         size = max(1, n_pieces) * PIECE
         for start in range(0, len(self), size):
