@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cohirf.algorithm.arrays import namespace, put_beside
 from cohirf.algorithm.device_blocks import in_blocks
 
-BLOCK_CELLS = 2**27  # distances that are in memory at once
+BLOCK_CELLS = 2**27  # distances, or values of rows in float64, that are in memory at once
 
 
 def find_nearest(X: Any, points: NDArray[Any], *, exact: bool = True) -> Any:
@@ -32,7 +32,7 @@ def find_nearest(X: Any, points: NDArray[Any], *, exact: bool = True) -> Any:
         distances = (xp.astype(X[block, :], dtype) - shift) @ weights + constants
         found[block] = xp.astype(xp.argmin(distances, axis=1), xp.int32)
 
-    in_blocks(label, X.shape[0], BLOCK_CELLS // max(1, len(points)))
+    in_blocks(label, X.shape[0], BLOCK_CELLS // max(X.shape[1], len(points)))
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 # What may be allocated for one block of rows. Large blocks keep a GPU busy.
-BLOCK_BYTES = {"cuda": 2**31, "cpu": 2**24}
+BLOCK_BYTES = {"cuda": 2**31, "cpu": 2**26}
 SHARE_OF_GPU = 1 / 32  # of its memory; less than BLOCK_BYTES on small ones
 PIECE = 1024  # rows whose sum is computed in single precision; sums of pieces are added in double precision
 ROWS_FOR_VARIANCE = 2**16
