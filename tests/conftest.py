@@ -2,6 +2,9 @@
 
 import gc
 import os
+import sys
+import threading
+from collections.abc import Generator
 
 # scikit-learn's array API check runs only with this set before scipy is imported.
 os.environ["SCIPY_ARRAY_API"] = "1"
@@ -20,6 +23,11 @@ settings.register_profile(
 )
 settings.register_profile("all", settings.get_profile("fast"), derandomize=False, max_examples=100)
 settings.load_profile("fast")
+
+
+# Tests write thousands of small files. No test switches off the power, so none has to wait for the disk; and a file
+# that has never reached it is removed a hundred times faster. Tests of what is synced watch the calls of os.fsync.
+os.fsync = os.fstat  # fails for a descriptor that is not open, as os.fsync does
 
 
 # Workers of pytest-xdist take one file after the other ("--dist loadfile"), so that what the tests of a file share is
@@ -91,11 +99,25 @@ WITHOUT_COVERAGE = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put files that take long first, and mark the tests whose coverage is not measured."""
+    """Put files that take long first."""
     items.sort(key=lambda item: RANKS.get(item.path.name, len(RANKS)))
-    for item in items:
-        if item.path.name in WITHOUT_COVERAGE or item.get_closest_marker("slow"):
-            item.add_marker(pytest.mark.no_cover)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Stop tracing in tests whose coverage is not measured, and in their fixtures.
+
+    The marker ``no_cover`` of pytest-cov does not: in workers of pytest-xdist it leaves a second tracer on.
+    """
+    traces = sys.gettrace(), threading.gettrace()
+    if item.path.name in WITHOUT_COVERAGE or item.get_closest_marker("slow"):
+        sys.settrace(None)
+        threading.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(traces[0])
+        threading.settrace(traces[1])
 
 
 def pytest_collection_finish() -> None:
