@@ -70,14 +70,17 @@ LONG_FILES = (
 )
 RANKS = {name: rank for rank, name in enumerate(LONG_FILES)}
 
-# Measuring coverage takes nearly as long as the tests themselves. It is not measured in slow tests and in these files,
-# which run code that other tests have run.
+# Measuring coverage takes nearly as long as the tests themselves. It is not measured in slow tests, in pages of the
+# documentation and in these files, which run code that other tests have run.
 WITHOUT_COVERAGE = {
     "test_accepted_input.py",
+    "test_answers.py",
     "test_any_clusterer.py",
+    "test_checkpoint_damage.py",
+    "test_cli_messy_files.py",
     "test_cli_script.py",
+    "test_cli_verdict.py",
     "test_clusterer_checks.py",
-    "test_condensed_tree.py",
     "test_dask_updates.py",
     "test_determinism.py",
     "test_estimator_checks.py",
@@ -90,10 +93,12 @@ WITHOUT_COVERAGE = {
     "test_label_runs.py",
     "test_local_fits.py",
     "test_numbers_with_gaps.py",
+    "test_out_of_core.py",
     "test_properties.py",
     "test_reference.py",
     "test_reference_batched.py",
     "test_report_browser.py",
+    "test_sample_weight.py",
     "test_saved_updates.py",
 }
 
@@ -110,7 +115,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     The marker ``no_cover`` of pytest-cov does not: in workers of pytest-xdist it leaves a second tracer on.
     """
     traces = sys.gettrace(), threading.gettrace()
-    if item.path.name in WITHOUT_COVERAGE or item.get_closest_marker("slow"):
+    if item.path.name in WITHOUT_COVERAGE or item.path.suffix == ".rst" or item.get_closest_marker("slow"):
         sys.settrace(None)
         threading.settrace(None)
     try:
