@@ -247,8 +247,8 @@ class TorchKMeans(BaseTorchKMeans):
 
     An empty cluster gets the row that is farthest from its centre, as in scikit-learn.
 
-    Random numbers are drawn on the host, so results on a CPU and a GPU differ by rounding only; iterations may amplify
-    it.
+    Random numbers are drawn on the host, so results on a CPU and a GPU, or with other numbers of threads, differ by
+    rounding only; iterations may amplify it.
 
     References
     ----------

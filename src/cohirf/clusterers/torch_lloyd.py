@@ -16,8 +16,10 @@ from cohirf.clusterers.torch_rows import PIECE, Rows, Tensor
 
 # Up to this number of clusters, sums by label are a product with a matrix of zeros and ones. Beyond, rows are sorted by
 # label, in a time that does not depend on the number of clusters.
-MAX_ONE_HOT = 64
+MAX_ONE_HOT = 24
 SORTED_PIECE = 128  # rows that one thread adds up: few, so that there are many threads
+# Up to this number of clusters, a GPU finds the nearest centre faster if the scores of a centre are contiguous.
+MAX_ACROSS = 128
 BIAS_PARTS = 3
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 # What may be allocated for one block of rows. Large blocks keep a GPU busy.
-BLOCK_BYTES = {"cuda": 512 * 2**20, "cpu": 64 * 2**20}
+BLOCK_BYTES = {"cuda": 2**31, "cpu": 2**26}
+SHARE_OF_GPU = 1 / 32  # of its memory; less than BLOCK_BYTES on small ones
 PIECE = 1024  # rows whose sum is computed in single precision; sums of pieces are added in double precision
 ROWS_FOR_VARIANCE = 2**16
 
@@ -68,6 +69,8 @@ class Rows:
     def blocks(self, numbers_per_row: int) -> Iterator[slice]:
         """Yield consecutive blocks of rows that are small enough to allocate ``numbers_per_row`` for each row."""
         budget = BLOCK_BYTES.get(self.device.type, BLOCK_BYTES["cuda"])
+        if self.device.type == "cuda":
+            budget = min(budget, int(SHARE_OF_GPU * torch.cuda.get_device_properties(self.device).total_memory))
         n_pieces = budget // (numbers_per_row * self.dtype.itemsize * PIECE)
         size = max(1, n_pieces) * PIECE
         for start in range(0, len(self), size):
