@@ -34,14 +34,19 @@ class UpdatingMixin:
 
         What updates are equal to depends on the base method:
 
-        - While there are few rows, updates are equal to a single ``fit`` of all rows: up to 1.5 times ``batch_size``
-          rows (15,000 with ``batch_size=None``) if the base method is told the number of clusters, as K-Means is, and
-          up to 32,768 rows if it finds the number itself, as DBSCAN and HDBSCAN do.
+        - While there are few rows, the levels of an update are those of a single ``fit`` of all rows: up to 1.5 times
+          ``batch_size`` rows (15,000 with ``batch_size=None``) if the base method is told the number of clusters, as
+          K-Means is, and up to 32,768 rows if it finds the number itself, as DBSCAN and HDBSCAN do.
         - With more rows, a method that is told the number contracts them in blocks of ``batch_size`` consecutive rows
           (10,000 with None) as soon as a block is full. The other rows take part in the upper levels as they are, as
           the rows that ``fit`` holds aside do. When there are 8,000 groups, these are contracted in blocks, too. The
-          result depends on the rows and their order, but not on how they were divided into updates. It is not that of
-          ``fit``, whose batches have other rows.
+          groups depend on the rows and their order, but not on how they were divided into updates. They are not those
+          of ``fit``, whose batches have other rows.
+        - If the method is told the number, the clusters from before an update go on: new groups of rows join the
+          cluster of the nearest old group, and while there are few rows, groups do not reach over the border between
+          two clusters. The clusters that the levels have found, those described above, take their place if they are
+          clearly better: if there is another number of them, or if the sum of squared distances of groups to the mean
+          of their cluster is lower by more than 0.5 %.
         - With more rows, DBSCAN, and other methods with a radius and sample weights, are fitted to rows that stand for
           all: the first row in each cell of a grid, with the number of rows in the cell as its weight. The diagonal of
           a cell is at most half of the radius, and smaller if 32,768 rows are enough. So clusters can differ from those
