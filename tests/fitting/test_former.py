@@ -24,35 +24,30 @@ def test_rows_without_clusters_give_no_labels():
 
 def test_a_new_group_joins_the_cluster_of_the_nearest_group():
     groups = Groups(np.array([[0.0], [6.0], [9.0], [7.0]]), np.ones(4))  # the mean of the last two is nearer to 7
-    label = keep_former(groups, np.array([0, 0, 1, -1]), np.array([0, 0, 1, 0]), refines=False)
+    label = keep_former(groups, np.array([0, 0, 1, -1]), np.array([0, 0, 1, 0]))
     np.testing.assert_array_equal(label, [0, 0, 1, 0])
 
 
 def test_clusters_that_are_clearly_better_replace_the_former_ones():
     former = np.array([0, 0, 1, 1, 1, -1])
-    np.testing.assert_array_equal(keep_former(LINE, former, APART, refines=False), APART)
+    np.testing.assert_array_equal(keep_former(LINE, former, APART), APART)
 
 
 def test_clusters_that_are_a_little_better_do_not():
     groups = Groups(np.array([[0.0], [1.0], [2.01], [3.0], [4.0]]), np.ones(5))
     former, fresh = np.array([0, 0, 1, 1, -1]), np.array([0, 0, 0, 1, 1])
-    kept = keep_former(groups, former, fresh, refines=False)
+    kept = keep_former(groups, former, fresh)
     assert sum_of_squares(groups, fresh) > 0.99 * sum_of_squares(groups, kept)
     np.testing.assert_array_equal(kept, [0, 0, 1, 1, 1])
 
 
 @pytest.mark.parametrize("former", [[0, 0, 0, 0, 0, 0], [0, 0, 1, 1, 2, 2]])
 def test_another_number_of_clusters_replaces_the_former_ones(former):
-    np.testing.assert_array_equal(keep_former(LINE, np.array(former), APART, refines=False), APART)
+    np.testing.assert_array_equal(keep_former(LINE, np.array(former), APART), APART)
 
 
 def test_the_same_clusters_with_other_numbers_are_numbered_by_their_first_group():
-    np.testing.assert_array_equal(keep_former(LINE, 1 - APART, APART, refines=False), APART)
-
-
-def test_groups_move_to_the_nearest_mean_if_those_of_the_fit_do():
-    former = np.array([0, 0, 1, 1, 1, 1])
-    np.testing.assert_array_equal(keep_former(LINE, former, former, refines=True), APART)
+    np.testing.assert_array_equal(keep_former(LINE, 1 - APART, APART), APART)
 
 
 def test_groups_are_divided_where_rows_had_different_labels():

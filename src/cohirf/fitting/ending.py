@@ -94,7 +94,7 @@ def end_fit(
         label = move_groups(clusters.means, clusters.mass, label)
     if former is not None and n_clusters is not None:
         of_groups = former.moved(lambda leaves: np.searchsorted(medoids, roots[leaves])).numbers_of(len(medoids))
-        label = keep_former(clusters, of_groups, label, refines=refines)
+        label = keep_former(clusters, of_groups, label)
     if model.small_clusters == "nearest":
         label = join_nearest(clusters, label, smallest_size(model, float(mass.sum())))
     if not np.array_equal(label, cut):  # then the clusters are not a cut of the tree, and another one is grown

@@ -19,7 +19,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from cohirf.algorithm.consensus import Codes, Consensus
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.merge_tree import Groups
-from cohirf.algorithm.ward import MAX_LINKED, move_groups
+from cohirf.algorithm.ward import MAX_LINKED
 
 # Share by which the sum of squares of new clusters must be lower. On streams of digits, satimage and pendigits, 0.005
 # left fewer than 1 % of the rows with another cluster after an update. With 0.01 and more, clusters that were found on
@@ -84,7 +84,7 @@ def split_groups(codes: Codes, consensus: Callable[[Codes], Consensus], former: 
     return replace(found, labels=labels, n_clusters=found.n_clusters + n_parts)
 
 
-def keep_former(groups: Groups, former: IntArray, fresh: IntArray, *, refines: bool) -> IntArray:
+def keep_former(groups: Groups, former: IntArray, fresh: IntArray) -> IntArray:
     """Return the label of each group: that from before, or the fresh one if the fresh clusters are clearly better.
 
     Parameters
@@ -95,16 +95,13 @@ def keep_former(groups: Groups, former: IntArray, fresh: IntArray, *, refines: b
         The label of each group before, or -1 for new groups.
     fresh : array of int
         The label that the levels have found, counted from 0.
-    refines : bool
-        Whether fresh groups have moved to the label with the nearest mean. Then the former ones may do so, too, before
-        the fresh ones replace them.
 
     Examples
     --------
     The last group is new. Other clusters would be a little better, but not clearly:
 
     >>> groups = Groups(np.array([[0.0], [1.0], [2.01], [3.0], [4.0]]), np.array([9.0, 9.0, 9.0, 9.0, 9.0]))
-    >>> keep_former(groups, np.array([0, 0, 1, 1, -1]), np.array([0, 0, 0, 1, 1]), refines=False)
+    >>> keep_former(groups, np.array([0, 0, 1, 1, -1]), np.array([0, 0, 0, 1, 1]))
     array([0, 0, 1, 1, 1])
     """
     known = np.flatnonzero(former >= 0)
@@ -115,12 +112,9 @@ def keep_former(groups: Groups, former: IntArray, fresh: IntArray, *, refines: b
     if len(new):
         heavy = known[np.argsort(-groups.mass[known], kind="stable")[:MAX_LINKED]]
         label[new] = former[heavy[pairwise_distances_argmin(groups.means[new], groups.means[heavy])]]
-    steadiest_first = [_number_by_first(label)]
-    if refines:
-        steadiest_first.append(_number_by_first(move_groups(groups.means, groups.mass, steadiest_first[0])))
-    sums = [sum_of_squares(groups, each) for each in (*steadiest_first, fresh)]
-    is_good = np.array(sums) * (1 - CLEARLY_BETTER) <= min(sums)
-    return [*steadiest_first, fresh][int(is_good.argmax())]
+    label = _number_by_first(label)
+    is_better = sum_of_squares(groups, fresh) < (1 - CLEARLY_BETTER) * sum_of_squares(groups, label)
+    return fresh if is_better else label
 
 
 def sum_of_squares(groups: Groups, label: IntArray) -> float:

@@ -58,8 +58,8 @@ class UpdatingMixin:
           and ``min_cluster_size`` are lowered in proportion, but not below 5 and 15. So small clusters are lost, and
           more rows are noise, or fewer.
 
-        After ``fit``, a model whose method finds the number itself can be updated only if it had at most 10,000 rows,
-        because a larger fit does not keep all of them. Begin with ``partial_fit`` instead.
+        ``fit`` keeps what updates need: the rows that updates with the same rows would keep. Only a fit on Dask of more
+        than 10,000 rows by a method that finds the number itself does not; begin with ``partial_fit`` instead.
 
         Features are screened and missing cells are filled by what the first rows say, as soon as there are more rows
         than a ``fit`` of all of them can see. ``batch_size="auto"`` is measured on the rows of the first update, if
