@@ -7,7 +7,7 @@ JOBS ?= 2
 # Tests start many processes, and each would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-lowest mutants check constraints docs bench evidence experiments format clean
+.PHONY: demo test test-all test-gpu test-lowest mutants check constraints docs bench evidence experiments format clean
 
 # Python compiles what is imported; compiling all that is installed takes a minute.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
@@ -38,6 +38,15 @@ test: .venv/installed  ## run the tests, except those marked slow
 
 test-all: .venv/installed  ## run all tests, and measure how much of the package they run
 	$(BIN)/$(PYTEST) --cov --cov-report=term $(ARGS)
+
+# Into .venv, so that the tests of everything else run beside torch from then on, too.
+.venv/torch: .venv/installed
+	$(INSTALL) --constraint constraints.txt --editable ".[torch]"
+	@touch $@
+
+test-gpu: .venv/torch  ## run the tests that need torch, on the CPU and on a GPU if there is one
+	$(BIN)/python -m pytest tests/test_array_kinds.py tests/data/test_on_device.py tests/algorithm/test_arrays.py \
+		tests/algorithm/test_grouping_on_device.py tests/algorithm/test_nearest_rows.py tests/clusterers/test_torch_*.py src/cohirf/clusterers/torch_*.py $(ARGS)
 
 # Warnings are not errors here: old packages warn about each other.
 test-lowest: .venv-lowest/installed  ## run the tests with the lowest versions that pyproject.toml allows

@@ -2,6 +2,9 @@
 
 import gc
 import os
+import sys
+import threading
+from collections.abc import Generator
 
 # scikit-learn's array API check runs only with this set before scipy is imported.
 os.environ["SCIPY_ARRAY_API"] = "1"
@@ -20,6 +23,11 @@ settings.register_profile(
 )
 settings.register_profile("all", settings.get_profile("fast"), derandomize=False, max_examples=100)
 settings.load_profile("fast")
+
+
+# Tests write thousands of small files. No test switches off the power, so none has to wait for the disk; and a file
+# that has never reached it is removed a hundred times faster. Tests of what is synced watch the calls of os.fsync.
+os.fsync = os.fstat  # fails for a descriptor that is not open, as os.fsync does
 
 
 # Workers of pytest-xdist take one file after the other ("--dist loadfile"), so that what the tests of a file share is
@@ -51,8 +59,12 @@ LONG_FILES = (
     "test_feature_screen.py",
     "test_zarr_source.py",
     "test_local_fits.py",
+    "test_reference_batched.py",
     "test_properties.py",
     "test_static.py",
+    "test_reference.py",
+    "test_answers.py",
+    "test_cli_models.py",
     "test_faults.py",
     "test_checkpoint.py",
     "test_peers.py",
@@ -62,14 +74,17 @@ LONG_FILES = (
 )
 RANKS = {name: rank for rank, name in enumerate(LONG_FILES)}
 
-# Measuring coverage takes nearly as long as the tests themselves. It is not measured in slow tests and in these files,
-# which run code that other tests have run.
+# Measuring coverage takes nearly as long as the tests themselves. It is not measured in slow tests, in pages of the
+# documentation and in these files, which run code that other tests have run.
 WITHOUT_COVERAGE = {
     "test_accepted_input.py",
+    "test_answers.py",
     "test_any_clusterer.py",
+    "test_checkpoint_damage.py",
+    "test_cli_messy_files.py",
     "test_cli_script.py",
+    "test_cli_verdict.py",
     "test_clusterer_checks.py",
-    "test_condensed_tree.py",
     "test_dask_updates.py",
     "test_determinism.py",
     "test_estimator_checks.py",
@@ -82,20 +97,36 @@ WITHOUT_COVERAGE = {
     "test_label_runs.py",
     "test_local_fits.py",
     "test_numbers_with_gaps.py",
+    "test_out_of_core.py",
     "test_properties.py",
     "test_reference.py",
     "test_reference_batched.py",
     "test_report_browser.py",
+    "test_sample_weight.py",
     "test_saved_updates.py",
 }
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put files that take long first, and mark the tests whose coverage is not measured."""
+    """Put files that take long first."""
     items.sort(key=lambda item: RANKS.get(item.path.name, len(RANKS)))
-    for item in items:
-        if item.path.name in WITHOUT_COVERAGE or item.get_closest_marker("slow"):
-            item.add_marker(pytest.mark.no_cover)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Stop tracing in tests whose coverage is not measured, and in their fixtures.
+
+    The marker ``no_cover`` of pytest-cov does not: in workers of pytest-xdist it leaves a second tracer on.
+    """
+    traces = sys.gettrace(), threading.gettrace()
+    if item.path.name in WITHOUT_COVERAGE or item.path.suffix == ".rst" or item.get_closest_marker("slow"):
+        sys.settrace(None)
+        threading.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(traces[0])
+        threading.settrace(traces[1])
 
 
 def pytest_collection_finish() -> None:

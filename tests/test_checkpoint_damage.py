@@ -1,7 +1,6 @@
 """A damaged checkpoint is noticed: what can be computed again is, and the rest is refused in words."""
 
 import json
-import os
 import re
 import warnings
 from itertools import pairwise
@@ -21,11 +20,6 @@ DATA = X[:60]
 
 def model(path=None):
     return make_model(path, estimator=Cells(width=2.0), batch_size=20)
-
-
-@pytest.fixture(autouse=True)
-def do_not_wait_for_the_disk(monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture(scope="module")

@@ -111,3 +111,15 @@ def test_every_storage_has_tests_that_are_not_slow(storage):
 )
 def test_a_fit_on_dask_and_a_report_in_a_browser_are_not_slow(file, words):
     assert any(words <= of_test for of_test in fast_tests(file))
+
+
+@pytest.mark.parametrize("package", ["fast_hdbscan", "umap"])
+def test_packages_that_compile_for_half_a_minute_are_not_imported_to_collect_tests(package):
+    importing = {
+        path.name
+        for path in TESTS.rglob("*.py")
+        for node in ast.walk(parse(path))
+        if (isinstance(node, ast.Import) and any(alias.name.split(".")[0] == package for alias in node.names))
+        or (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == package)
+    }
+    assert not importing

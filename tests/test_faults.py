@@ -47,7 +47,6 @@ EXIT_CODE = 77
 @pytest.fixture(autouse=True)
 def sync_after_each_batch(monkeypatch):
     monkeypatch.setattr(cohirf.checkpoint.journal, "SYNC_SECONDS", -1)
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # a call that can fail, without the wait for the disk
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,8 @@ before = set(sys.modules)
 import cohirf
 cohirf.CoHiRF, cohirf.open_source
 note("cohirf", before)
+from cohirf.clusterers import TorchDBSCAN, TorchKernelKMeans, TorchKMeans
+note("cohirf.clusterers", before)
 import cohirf.plotting
 note("cohirf.plotting", before)
 import cohirf.report
@@ -35,6 +37,16 @@ def test_the_package_loads_no_optional_part_and_nothing_of_the_command_line(load
     optional = {"dask", "matplotlib", "pandas", "plotly", "polars", "pyarrow", "typer", "cohirf.cli"}
     assert "cohirf.estimator" in loaded["cohirf"]
     assert not optional & loaded["cohirf"]
+
+
+def test_the_package_loads_no_library_for_devices(loaded):
+    assert "cohirf.data.on_device" in loaded["cohirf"]
+    assert not {"torch", "cupy", "array_api_compat", "array_api_strict"} & loaded["cohirf"]
+
+
+def test_classes_on_torch_are_there_without_it(loaded):
+    assert "cohirf.clusterers.torch_kernel_k_means" in loaded["cohirf.clusterers"]
+    assert not {"torch", "cupy"} & loaded["cohirf.clusterers"]
 
 
 def test_plots_load_no_drawing_library(loaded):

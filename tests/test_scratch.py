@@ -148,7 +148,7 @@ def test_room_is_taken_before_a_file_is_mapped(system, storage, monkeypatch):
     map_file = np.memmap
 
     def memmap(file, **options):
-        os.fsync(file.fileno())
+        os.fdatasync(file.fileno())
         taken.append(512 * os.fstat(file.fileno()).st_blocks)
         return map_file(file, **options)
 

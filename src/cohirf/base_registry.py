@@ -19,7 +19,14 @@ import numpy as np
 MODULES: dict[str, str] = {
     name: module
     for module, names in {
-        "cohirf.clusterers": ("GridDBSCAN", "KernelKMeans", "SCSRGF"),
+        "cohirf.clusterers": (
+            "GridDBSCAN",
+            "KernelKMeans",
+            "SCSRGF",
+            "TorchDBSCAN",
+            "TorchKMeans",
+            "TorchKernelKMeans",
+        ),
         "cohirf.estimator": ("CoHiRF",),
         "sklearn.cluster": (
             "AffinityPropagation",

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 LEAF_ROWS = 48
+FIRST = np.int64(0)  # unlike the number 0, of the type of all boxes: numba would compile a kernel once more
 
 
 class Tree(NamedTuple):
@@ -32,7 +33,8 @@ def build_tree(X: Any, rows: Any, weights: Any, leaf_rows: Any = LEAF_ROWS) -> A
     """Build the tree of the given rows of the data; more than ``leaf_rows`` rows are halved, unless all are equal."""
     points, rows = np.empty((len(rows), X.shape[1])), rows.copy()
     for i in range(len(rows)):
-        points[i] = X[rows[i]]
+        for j in range(X.shape[1]):  # a loop compiles faster than an assignment of arrays
+            points[i, j] = X[rows[i], j]
     starts, ends, children = _halve(points, rows, leaf_rows)
     boxes = np.empty((len(starts), 2 * X.shape[1]))
     totals = np.zeros(len(starts))
@@ -63,7 +65,7 @@ def _halve(points: Any, rows: Any, leaf_rows: Any) -> Any:
     while node < n_nodes:
         start, end = starts[node], ends[node]
         if end - start > leaf_rows:
-            _box(points, start, end, box, 0)
+            _box(points, start, end, box, FIRST)
             middle = _split(points, rows, start, end, box[0])
             if middle < end:
                 children[node] = n_nodes

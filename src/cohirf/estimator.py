@@ -151,6 +151,7 @@ class CoHiRF(
     ----------
     labels_ : array of int, shape (n_samples,)
         Cluster of each row. ``fit`` numbers clusters by their first row; updates keep numbers. Noise has the label -1.
+        If ``X`` is on a device, this, ``parents_`` and ``stability_`` are arrays of the same library and device.
     n_clusters_ : int
         Number of clusters, not counting -1.
     cluster_numbers_ : array of int, shape (n_clusters_,)
@@ -329,7 +330,8 @@ class CoHiRF(
             batches of a Dask array or data frame run on the workers that hold its chunks, and ``hierarchy_`` starts at
             the clusters of the first level; for local batches, ``X`` is kept on the workers, and they gather the rows
             of each batch. ``labels_``, ``parents_`` and ``stability_`` are Dask arrays with the same chunks. A source
-            is fitted on a cluster if ``client`` is given. In-memory data is always fitted locally.
+            is fitted on a cluster if ``client`` is given. In-memory data is always fitted locally. Tensors of torch and
+            arrays of CuPy are fitted on their device; integers there become float64, and other types stay.
         y : ignored
             Not used; present for scikit-learn's conventions.
         sample_weight : array, shape (n_samples,), optional
@@ -372,7 +374,7 @@ class CoHiRF(
         Parameters
         ----------
         X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
-            Rows to label. A source is read block by block.
+            Rows to label. A source is read block by block. Rows on a device are labelled there.
 
         Returns
         -------
@@ -395,7 +397,7 @@ class CoHiRF(
         Parameters
         ----------
         X : array, table, CSR matrix, source, Dask array or table, shape (n_samples, n_features)
-            Rows to measure. A source is read block by block.
+            Rows to measure. A source is read block by block. Rows on a device are measured there.
 
         Returns
         -------
@@ -417,7 +419,8 @@ class CoHiRF(
 
         ``labels_``, ``parents_`` and ``stability_`` become memory maps, and ``hierarchy_`` has all rows as its leaves,
         as after a local fit. This takes 13 bytes of disk space per row (21 with more than two billion rows) in the
-        directory for temporary files. The client of the fit must be the active one.
+        directory for temporary files. The client of the fit must be the active one. Results from a device are loaded
+        into memory.
 
         Returns
         -------

@@ -1,5 +1,6 @@
 """A folder with iris in it, and the program to run there."""
 
+import functools
 import math
 import os
 import shutil
@@ -8,9 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import typer
 from sklearn.datasets import load_iris
 
 from cohirf.cli import main
+
+# The program makes its commands from their functions when it starts, which takes longer than many a test.
+typer.main.get_command = functools.cache(typer.main.get_command)
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 

@@ -293,7 +293,6 @@ def test_a_conversion_that_failed_leaves_nothing_behind(tmp_path, monkeypatch):
 
 def test_a_csv_file_that_changes_while_it_is_converted_is_noticed(tmp_path, monkeypatch):
     csv = write(make_data(), tmp_path / "data.csv")
-    monkeypatch.setattr("os.fsync", lambda descriptor: None)
     convert = CsvFile.convert
 
     def convert_and_touch(self, *args):

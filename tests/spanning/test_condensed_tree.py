@@ -1,9 +1,9 @@
 """Labels from a spanning tree are those that scikit-learn, hdbscan and fast_hdbscan give for the same tree."""
 
+import importlib
 import math
 from dataclasses import replace
 
-import fast_hdbscan.hdbscan
 import hdbscan._hdbscan_linkage
 import hdbscan._hdbscan_tree
 import numpy as np
@@ -89,14 +89,14 @@ def by_hdbscan(tree, settings):
 
 
 def by_fast_hdbscan(tree, settings):
+    module = importlib.import_module("fast_hdbscan.hdbscan")
     edges = np.c_[tree.one, tree.two, np.argsort(np.argsort(tree.lengths, kind="stable"), kind="stable")]
-    linkage = fast_hdbscan.hdbscan.mst_to_linkage_tree(edges.astype(float))  # merges in the order of our tree
+    linkage = module.mst_to_linkage_tree(edges.astype(float))  # merges in the order of our tree
     linkage[:, 2] = tree.lengths
-    return fast_hdbscan_labels(linkage, settings)
+    return fast_hdbscan_labels(module, linkage, settings)
 
 
-def fast_hdbscan_labels(linkage, settings):
-    module = fast_hdbscan.hdbscan
+def fast_hdbscan_labels(module, linkage, settings):
     condensed = module.condense_tree(linkage, min_cluster_size=settings.min_cluster_size)
     clusters = module.cluster_tree_from_condensed_tree(condensed)
     if not settings.leaves:
@@ -133,7 +133,7 @@ def test_labels_are_those_of_hdbscan(name, settings):
     assert_same_clusters(label_tree(tree, settings), by_hdbscan(tree, settings))
 
 
-@pytest.mark.slow  # fast_hdbscan is compiled for half a minute
+@pytest.mark.slow  # fast_hdbscan is compiled for half a minute, when it is first imported
 @pytest.mark.parametrize("settings", [*SETTINGS.values(), *EPSILON.values()], ids=[*SETTINGS, *EPSILON])
 @pytest.mark.parametrize("name", DATA)
 def test_labels_are_those_of_fast_hdbscan(name, settings):

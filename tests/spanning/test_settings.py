@@ -1,10 +1,10 @@
 """The parameters of the three classes named HDBSCAN, in one convention."""
 
+import importlib
 import math
 import subprocess
 import sys
 
-import fast_hdbscan
 import hdbscan
 import pytest
 from sklearn.cluster import DBSCAN, HDBSCAN
@@ -24,9 +24,6 @@ from cohirf.spanning.settings import Settings, settings_of
         (hdbscan.HDBSCAN(), Settings(6, 5)),
         (hdbscan.HDBSCAN(min_cluster_size=15, min_samples=1, max_cluster_size=90), Settings(2, 15, False, 0, 90)),
         (hdbscan.HDBSCAN(metric="minkowski", p=2, algorithm="prims_kdtree"), Settings(6, 5)),
-        (fast_hdbscan.HDBSCAN(), Settings(6, 5, as_fast_hdbscan=True)),
-        (fast_hdbscan.HDBSCAN(min_samples=1), Settings(1, 5, as_fast_hdbscan=True)),
-        (fast_hdbscan.HDBSCAN(algorithm="kruskal", reproducible=True), Settings(6, 5, as_fast_hdbscan=True)),
     ],
     ids=str,
 )
@@ -61,17 +58,31 @@ class Derived(HDBSCAN):
         hdbscan.HDBSCAN(cluster_selection_persistence=0.1),
         hdbscan.HDBSCAN(cluster_selection_epsilon_max=1.0),
         hdbscan.HDBSCAN(match_reference_implementation=True),
-        fast_hdbscan.HDBSCAN(metric="cosine"),
-        fast_hdbscan.HDBSCAN(semi_supervised=True),
-        fast_hdbscan.HDBSCAN(cluster_selection_persistence=0.1),
-        fast_hdbscan.HDBSCAN(algorithm="kruskal", knn_k=20),
-        fast_hdbscan.HDBSCAN(algorithm="kruskal", cannot_link_groups=[0, 0]),
-        fast_hdbscan.HDBSCAN(algorithm="kruskal", cannot_link=[[0, 1], [1, 0]]),
     ],
     ids=str,
 )
 def test_what_a_spanning_tree_cannot_give_has_no_settings(estimator):
     assert settings_of(estimator) is None
+
+
+@pytest.mark.slow  # fast_hdbscan is compiled for half a minute, when it is first imported
+@pytest.mark.parametrize(
+    ("parameters", "settings"),
+    [
+        ({}, Settings(6, 5, as_fast_hdbscan=True)),
+        ({"min_samples": 1}, Settings(1, 5, as_fast_hdbscan=True)),
+        ({"algorithm": "kruskal", "reproducible": True}, Settings(6, 5, as_fast_hdbscan=True)),
+        ({"metric": "cosine"}, None),
+        ({"semi_supervised": True}, None),
+        ({"cluster_selection_persistence": 0.1}, None),
+        ({"algorithm": "kruskal", "knn_k": 20}, None),
+        ({"algorithm": "kruskal", "cannot_link_groups": [0, 0]}, None),
+        ({"algorithm": "kruskal", "cannot_link": [[0, 1], [1, 0]]}, None),
+    ],
+    ids=str,
+)
+def test_settings_are_those_of_fast_hdbscan(parameters, settings):
+    assert settings_of(importlib.import_module("fast_hdbscan").HDBSCAN(**parameters)) == settings
 
 
 def test_settings_import_neither_numba_nor_the_other_packages():

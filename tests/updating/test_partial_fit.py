@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
-from cohirf import CoHiRF, FusionHierarchy, open_source
+from cohirf import CoHiRF, FusionHierarchy, load, open_source
 from cohirf.updating import settings
 from cohirf.updating.keep_rows import count_fewer
 from cohirf.updating.thinning import find_cells
@@ -215,14 +215,44 @@ class TestThinned:
         assert (model.diagnostics_[0].kind, model.diagnostics_[0].rows_out) == ("sampled", 400)
 
 
-def test_a_density_model_that_kept_too_few_rows_is_not_updated(monkeypatch):
-    monkeypatch.setattr("cohirf.landmarks.MAX_LANDMARKS", 500)
-    monkeypatch.setattr("cohirf.landmarks.sample_landmarks.__kwdefaults__", {"candidates": None, "max_landmarks": 500})
-    model = CoHiRF(DBSCAN(0.1), random_state=0).fit(MOONS)
-    labels = model.labels_
-    with pytest.raises(ValueError, match="Fit a model with partial_fit from the beginning"):
-        model.partial_fit(MOONS)
-    assert model.labels_ is labels
+class TestAfterFit:
+    """Density methods after a fit of more rows than are kept."""
+
+    @pytest.fixture(autouse=True)
+    def few_rows(self, monkeypatch):
+        monkeypatch.setattr(settings, "KEPT_ROWS", 400)
+
+    @pytest.fixture(params=[DBSCAN(0.2), HDBSCAN(min_cluster_size=15, copy=True)], ids=["cells", "sample"])
+    def model(self, request):
+        return CoHiRF(request.param, random_state=0)
+
+    def test_a_fit_keeps_the_rows_that_an_update_keeps(self, model):
+        fitted, updated = model.fit(MOONS)._summary, CoHiRF(model.estimator, random_state=0).partial_fit(MOONS)._summary
+        assert fitted.cell_side == updated.cell_side
+        for name in ("rows", "values", "sizes"):
+            np.testing.assert_array_equal(getattr(fitted.leaves, name), getattr(updated.leaves, name))
+        everything = np.arange(len(MOONS))
+        np.testing.assert_array_equal(fitted.row_map.find_leaves(everything), updated.row_map.find_leaves(everything))
+
+    @pytest.mark.parametrize("opened", [np.asarray, open_source], ids=["array", "source"])
+    def test_an_update_after_a_fit_is_that_after_an_update(self, model, opened):
+        model.fit(opened(MOONS[:900])).partial_fit(MOONS[900:])
+        updated = CoHiRF(model.estimator, random_state=0).partial_fit(MOONS[:900]).partial_fit(MOONS[900:])
+        assert_equal_models(model, updated)
+
+    def test_rows_of_weight_0_are_not_kept(self):
+        weights = np.ones(len(MOONS))
+        weights[::2] = 0
+        model = CoHiRF(DBSCAN(0.2), random_state=0).fit(MOONS, sample_weight=weights)
+        leaves = model._summary.leaves
+        assert (leaves.rows % 2 == 1).all()
+        assert leaves.sizes.sum() == weights.sum() == leaves.weights.sum()
+        assert model._summary.row_map.n_rows == len(MOONS)
+        assert adjusted_rand_score(model.partial_fit(MOONS).labels_, np.tile(CRESCENTS, 2)) > 0.99
+
+    def test_a_saved_fit_is_updated_as_it_would_have_been(self, model, tmp_path):
+        model.fit(MOONS[:900]).save(tmp_path / "model")
+        assert_equal_models(load(tmp_path / "model").partial_fit(MOONS[900:]), model.partial_fit(MOONS[900:]))
 
 
 def test_an_update_that_fails_leaves_the_model_as_it_was():

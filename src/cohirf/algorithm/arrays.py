@@ -24,6 +24,11 @@ def is_here(array: Any) -> bool:
     return isinstance(array, np.ndarray) or sparse.issparse(array)
 
 
+def is_on_device(X: Any) -> bool:
+    """Return whether ``X`` is an array of a library other than NumPy, such as torch or CuPy."""
+    return is_torch(X) or is_cupy(X) or (hasattr(X, "__array_namespace__") and not is_here(X) and hasattr(X, "device"))
+
+
 def namespace(array: Any) -> Any:
     """Return the functions of the array API standard for the library of ``array``."""
     compat = import_optional("array_api_compat", "torch", f"Data of type {type(array).__name__}")

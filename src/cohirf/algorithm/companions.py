@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from cohirf.algorithm.arrays import take_rows
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
@@ -55,7 +56,7 @@ class Companions:
         rng = generator_at(self.entropy, Draw.COMPANIONS, *place)
         drawn = np.sort(rng.choice(len(rows), n_drawn, replace=False))
         drawn = drawn[~np.isin(rows[drawn], medoids)]
-        return values[drawn] if len(drawn) else None
+        return take_rows(values, drawn) if len(drawn) else None
 
     @cached_property
     def _pool(self) -> tuple[IntArray, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.arrays import look_up, to_host
+from cohirf.algorithm.arrays import look_up, take_rows, to_host
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
 from cohirf.algorithm.consensus import Codes, Consensus
 from cohirf.algorithm.engine import Engine
@@ -114,7 +114,7 @@ def contract_batch(
     if n_halo:
         n_rows = X.shape[0] - n_halo
         found, halo = _set_halo_apart(found, n_rows, clusters.core)
-        X, mass = X[:n_rows], None if mass is None else mass[:n_rows]
+        X, mass = take_rows(X, slice(0, n_rows)), None if mass is None else mass[:n_rows]
     rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, *place)
     filled = fill_missing(X, contraction.column_means)
     medoids = contraction.choose_medoids(filled, found.labels, found.n_clusters, mass, rng)

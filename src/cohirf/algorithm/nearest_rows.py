@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cohirf.algorithm.arrays import namespace, put_beside
 from cohirf.algorithm.device_blocks import in_blocks
 
-BLOCK_CELLS = 2**27  # distances that are in memory at once
+BLOCK_CELLS = 2**27  # distances, or values of rows in float64, that are in memory at once
 
 
 def find_nearest(X: Any, points: NDArray[Any], *, exact: bool = True) -> Any:
@@ -32,20 +32,25 @@ def find_nearest(X: Any, points: NDArray[Any], *, exact: bool = True) -> Any:
         distances = (xp.astype(X[block, :], dtype) - shift) @ weights + constants
         found[block] = xp.astype(xp.argmin(distances, axis=1), xp.int32)
 
-    in_blocks(label, X.shape[0], BLOCK_CELLS // max(1, len(points)))
+    in_blocks(label, X.shape[0], BLOCK_CELLS // max(X.shape[1], len(points)))
     return found
 
 
 def measure_to(X: Any, points: NDArray[Any]) -> Any:
-    """Return the Euclidean distance of each row of ``X`` to each point, on the device of ``X``, in float64."""
+    """Return the Euclidean distance of each row of ``X`` to each point, on the device of ``X``.
+
+    Distances are computed in float64, and returned in the wider of the types of rows and points, at least float32.
+    """
     xp = namespace(X)
-    measured = xp.empty((X.shape[0], len(points)), dtype=xp.float64, device=X.device)
+    dtype = xp.float64 if X.dtype == xp.float64 or points.dtype == np.float64 else xp.float32
+    measured = xp.empty((X.shape[0], len(points)), dtype=dtype, device=X.device)
     there = put_beside(np.asarray(points, dtype=np.float64), X)
 
     def measure(block: slice) -> None:
         rows = xp.astype(X[block, :], xp.float64)
         for number in range(len(points)):  # differences lose no digits
-            measured[block, number] = xp.sqrt(xp.sum((rows - there[number, :]) ** 2, axis=1))
+            distances = xp.sqrt(xp.sum((rows - there[number, :]) ** 2, axis=1))
+            measured[block, number] = xp.astype(distances, dtype)
 
     in_blocks(measure, X.shape[0], BLOCK_CELLS // X.shape[1])
     return measured

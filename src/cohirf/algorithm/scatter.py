@@ -52,15 +52,6 @@ def _extreme(labels: Any, values: Any, n_labels: int, otherwise: Any, which: str
     if is_torch(labels):
         found = xp.full(n_labels, otherwise, dtype=values.dtype, device=labels.device)
         return found.scatter_reduce_(0, labels.long(), values, f"a{which}")
-    if is_cupy(labels):
-        import cupyx
-
-        # 64-bit integers, which are row numbers here, are compared as unsigned ones
-        kind = xp.uint64 if values.dtype == xp.int64 else values.dtype
-        found = xp.full(n_labels, otherwise, dtype=values.dtype)
-        scatter = cupyx.scatter_min if which == "min" else cupyx.scatter_max
-        scatter(found.view(kind), labels, values.view(kind))
-        return found
     # sorted by value, then by label: the first row of each label has the lowest value, the last one the highest
     by_value = xp.argsort(values, stable=True)
     starts, stops, by_label = _sort(xp.take(labels, by_value), n_labels)

@@ -8,6 +8,10 @@ There are three axes; data with fewer features has 0 along the first ones. Cells
 coordinate, their height, form a pile, and a pile has one bit for each height. Cells are sorted by pile and height, so
 the cells of a pile near a given height are found by counting bits, and the piles near another one by moving along the
 sorted piles. No search is needed, and memory is linear in the number of rows for any range of values.
+
+Compiling takes longer than most fits. Hence :func:`cluster` and :func:`_connect_cells` are not compiled: each of their
+calls is one step for all rows. Numba compiles a kernel again for each type of its arguments, and for each constant
+number, so kernels are called with numbers of one type.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ FEW_PAIRS = 9  # pairs of rows that are compared before any box is computed
 BRUTE_PAIRS = 64  # pairs of rows that are compared before any side is halved
 SAMPLE = 4  # rows of either cell that are compared first, because they often contain a close pair
 NO_CORE, MIXED = -1, -2
+FIRST, SECOND = np.int64(0), np.int64(1)  # the boxes of two sides
 
 
 class Grid(NamedTuple):
@@ -62,7 +67,6 @@ def bounds(X: Any) -> Any:
     return low, high
 
 
-@njit(cache=True, nogil=True)
 def cluster(X: Any, weights: Any, rows: Any, low: Any, high: Any, side: Any, radius2: Any, min_weight: Any) -> Any:
     """Return the label of each row, -1 for noise, and the core rows.
 
@@ -356,16 +360,15 @@ def _root(parents: Any, cell: Any) -> Any:
     return cell
 
 
-@njit(cache=True, nogil=True)
 def _connect_cells(grid: Any, radius2: Any) -> Any:
     """Return the root of each cell after joining cells with a close pair of core rows.
 
     Adjacent cells come first: after them, most nearby piles are already joined, and can be skipped as a whole.
     """
-    parents = np.arange(len(grid.heights))
+    parents = np.arange(len(grid.heights), dtype=np.int64)
     boxes = np.empty((len(parents), 2 * N_AXES))
     boxes[:, 0] = np.nan  # not known yet
-    pile_roots = np.full(len(grid.keys), MIXED)
+    pile_roots = np.full(len(grid.keys), MIXED, dtype=np.int64)
     _connect_within(grid, 1, radius2, parents, pile_roots, boxes)
     _point_to_roots(parents)
     _find_pile_roots(grid, parents, pile_roots)
@@ -440,7 +443,7 @@ def _connect_within(grid: Any, reach: Any, radius2: Any, parents: Any, pile_root
 @njit(cache=True, nogil=True)
 def _are_close(points: Any, rows: Any, starts: Any, core_ends: Any, a: Any, b: Any, radius2: Any, boxes: Any) -> Any:
     """Return whether two cells have a close pair of core rows; cheap tests come first."""
-    a0, a1, b0, b1 = starts[a], core_ends[a], starts[b], core_ends[b]
+    a0, a1, b0, b1 = np.int64(starts[a]), np.int64(core_ends[a]), np.int64(starts[b]), np.int64(core_ends[b])
     if (a1 - a0) * (b1 - b0) <= FEW_PAIRS:
         return _compare_all(points, a0, a1, b0, b1, radius2)
     if np.isnan(boxes[a, 0]):
@@ -551,25 +554,25 @@ def has_close_pair(points: Any, rows: Any, a0: Any, a1: Any, b0: Any, b1: Any, r
     while len(stack) > 0:
         a0, a1, b0, b1 = stack.pop()
         if (a1 - a0) * (b1 - b0) > BRUTE_PAIRS:
-            _box(points, b0, b1, boxes, 1)
-            a1 = _keep_near(points, rows, a0, a1, boxes, 1, radius2)
+            _box(points, b0, b1, boxes, SECOND)
+            a1 = _keep_near(points, rows, a0, a1, boxes, SECOND, radius2)
             if a0 == a1:
                 continue
-            _box(points, a0, a1, boxes, 0)
-            b1 = _keep_near(points, rows, b0, b1, boxes, 0, radius2)
+            _box(points, a0, a1, boxes, FIRST)
+            b1 = _keep_near(points, rows, b0, b1, boxes, FIRST, radius2)
         if (a1 - a0) * (b1 - b0) <= BRUTE_PAIRS:
             if _compare_all(points, a0, a1, b0, b1, radius2):
                 return True
             continue
-        if _reach2(boxes, 0, 1) <= radius2:
+        if _reach2(boxes, FIRST, SECOND) <= radius2:
             return True
-        side_a, side_b = _longest_side(boxes, 0), _longest_side(boxes, 1)
+        side_a, side_b = _longest_side(boxes, FIRST), _longest_side(boxes, SECOND)
         if boxes[0, N_AXES + side_a] - boxes[0, side_a] >= boxes[1, N_AXES + side_b] - boxes[1, side_b]:
-            middle = _split(points, rows, a0, a1, boxes, 0, side_a)
+            middle = _split(points, rows, a0, a1, boxes, FIRST, side_a)
             stack.append((a0, middle, b0, b1))
             stack.append((middle, a1, b0, b1))
         else:
-            middle = _split(points, rows, b0, b1, boxes, 1, side_b)
+            middle = _split(points, rows, b0, b1, boxes, SECOND, side_b)
             stack.append((a0, a1, b0, middle))
             stack.append((a0, a1, middle, b1))
     return False

@@ -24,6 +24,9 @@ NAMES: dict[str, tuple[str, str]] = {
     "optics": ("sklearn.cluster", "OPTICS"),
     "sc-srgf": ("cohirf.clusterers", "SCSRGF"),
     "spectral": ("sklearn.cluster", "SpectralClustering"),
+    "torch-dbscan": ("cohirf.clusterers", "TorchDBSCAN"),
+    "torch-kernel-kmeans": ("cohirf.clusterers", "TorchKernelKMeans"),
+    "torch-kmeans": ("cohirf.clusterers", "TorchKMeans"),
 }
 
 

@@ -34,9 +34,7 @@ def read_values(estimator: Any, X: Any, device: str | None, *, reset: bool) -> T
     if values.layout != torch.strided or values.is_complex():
         raise TypeError(f"X is a tensor with layout {values.layout} and type {values.dtype}: give dense real numbers.")
     if values.ndim != 2 or 0 in values.shape:
-        raise ValueError(
-            f"X has shape {tuple(values.shape)}: give two dimensions, with at least one row and one feature."
-        )
+        raise ValueError(f"X has shape {tuple(values.shape)}: give a matrix with at least one row and one column.")
     validate_data(estimator, values, reset=reset, skip_check_array=True)
     if not values.is_floating_point():
         values = values.float()
@@ -52,15 +50,13 @@ def read_weights(sample_weight: Any, values: Tensor, dtype: Any) -> Tensor | Non
     weights = to_torch(sample_weight, values.device).to(dtype)
     if weights.shape != values.shape[:1]:
         raise ValueError(
-            f"sample_weight has shape {tuple(weights.shape)}, but X has {len(values)} rows: give one for each."
+            f"sample_weight has shape {tuple(weights.shape)}: give {len(values)} weights, one for each row."
         )
     if not is_finite(weights):
         raise ValueError("Input sample_weight contains NaN or infinity: give finite weights.")
     low, high = torch.stack([weights.min(), weights.max()]).tolist()
     if low < 0:
-        raise ValueError(
-            f"Negative values in data passed to `sample_weight`: the lowest is {low:g}, give weights >= 0."
-        )
+        raise ValueError(f"Negative values in data passed to `sample_weight`, down to {low:g}: give weights >= 0.")
     if high == 0:
         raise ValueError("All sample weights are zero: at least one row needs a positive weight.")
     return weights

@@ -157,13 +157,13 @@ class BaseTorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             check_is_fitted(self)
         import_optional("torch", "torch", type(self).__name__)
         from cohirf.clusterers.torch_input import read_values, read_weights
-        from cohirf.clusterers.torch_rows import Rows
+        from cohirf.clusterers.torch_rows import Rows, sum_dtype
 
         values = read_values(self, X, self.device, reset=state is not None)
-        rows = Rows(values, embed=self._embedding(values, state))
-        return Rows(values, read_weights(sample_weight, values, rows.dtype), rows.embed)
+        dtype = sum_dtype(values)
+        return Rows(values, read_weights(sample_weight, values, dtype), self._embedding(values, dtype, state))
 
-    def _embedding(self, values: Any, state: np.random.RandomState | None) -> Any:
+    def _embedding(self, values: Any, dtype: Any, state: np.random.RandomState | None) -> Any:
         """Return the function that computes features from rows; None if the rows are clustered themselves."""
         return None
 
@@ -247,8 +247,8 @@ class TorchKMeans(BaseTorchKMeans):
 
     An empty cluster gets the row that is farthest from its centre, as in scikit-learn.
 
-    Random numbers are drawn on the host, so results on a CPU and a GPU differ by rounding only; iterations may amplify
-    it.
+    Random numbers are drawn on the host, so results on a CPU and a GPU, or with other numbers of threads, differ by
+    rounding only; iterations may amplify it.
 
     References
     ----------

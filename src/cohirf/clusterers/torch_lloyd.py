@@ -16,8 +16,11 @@ from cohirf.clusterers.torch_rows import PIECE, Rows, Tensor
 
 # Up to this number of clusters, sums by label are a product with a matrix of zeros and ones. Beyond, rows are sorted by
 # label, in a time that does not depend on the number of clusters.
-MAX_ONE_HOT = 64
-BIAS_PARTS = 3  # numbers of bfloat16 whose sum has the precision of float32
+MAX_ONE_HOT = 24
+SORTED_PIECE = 128  # rows that one thread adds up: few, so that there are many threads
+# Up to this number of clusters, a GPU finds the nearest centre faster if the scores of a centre are contiguous.
+MAX_ACROSS = 128
+BIAS_PARTS = 3
 
 
 @dataclass(frozen=True)
@@ -41,10 +44,20 @@ class Search:
 
     For a row x, a centre c and the mean o of all centres, this is ``|c - o|^2 + 2 o.(c - o) - 2 x.(c - o)``. Without
     ``o``, products would be large and round more where the data is far from the origin.
+
+    Attributes
+    ----------
+    factors : tensor, shape (n_clusters, n_columns)
+        ``-2 (c - o)``, in the type in which products are computed.
+    bias : tensor, shape (n_clusters,), or None
+        The terms without x. None if the last columns of ``factors`` are numbers whose sum it is.
+    n_features : int
+        Number of features; there can be more columns.
     """
 
-    factors: Tensor  # -2 (c - o), in the type in which products are computed
-    bias: Tensor
+    factors: Tensor
+    bias: Tensor | None
+    n_features: int
 
     @classmethod
     def prepare(cls, centers: Tensor, dtype: Any) -> Search:
@@ -52,37 +65,39 @@ class Search:
         origin = centers.mean(dim=0)
         factors = (-2 * (centers - origin)).to(dtype)
         exact = factors.double()
-        return cls(factors, (exact * exact).sum(dim=1) / 4 - exact @ origin)
+        bias = exact.square().sum(dim=1) / 4 - exact @ origin
+        if dtype == torch.bfloat16:
+            return cls(append_columns(factors, bias), None, centers.shape[1])
+        return cls(factors, bias.to(dtype), centers.shape[1])
 
     def scores(self, features: Tensor) -> Tensor:
         """Return the squared distance of each row to each centre, less a number for each row."""
-        if self.factors.dtype == torch.bfloat16:
-            return self._scores_of_bfloat16(features)
-        return functional.linear(features.to(self.factors.dtype), self.factors, self.bias.to(self.factors.dtype))
-
-    def _scores_of_bfloat16(self, features: Tensor) -> Tensor:
-        """Multiply numbers of bfloat16 and add in float32.
-
-        The bias is the product with further columns of ones: to add it to the scores would take another pass over
-        them. The number of columns is a multiple of eight, as tensor cores need it.
-        """
-        n_rows, n_features = features.shape
-        n_columns = -(-(n_features + BIAS_PARTS) // 8) * 8
-        padded = torch.ones(n_rows, n_columns, dtype=torch.bfloat16, device=features.device)
-        padded[:, :n_features] = features
-        factors = torch.zeros(len(self.factors), n_columns, dtype=torch.bfloat16, device=features.device)
-        factors[:, :n_features] = self.factors
-        rest = self.bias
-        for column in range(n_features, n_features + BIAS_PARTS):
-            factors[:, column] = rest
-            rest = rest - factors[:, column].double()
-        if features.is_cuda:
-            return torch.mm(padded, factors.T, out_dtype=torch.float32)
-        return padded.float() @ factors.float().T
+        if self.bias is not None:
+            return functional.linear(features.to(self.factors.dtype), self.factors, self.bias)
+        padded = self.factors.new_ones(len(features), self.factors.shape[1])
+        padded[:, : self.n_features] = features
+        if padded.is_cuda:
+            return torch.mm(padded, self.factors.T, out_dtype=torch.float32)
+        return padded.float() @ self.factors.float().T
 
     def nearest(self, features: Tensor) -> Tensor:
         """Return the number of the nearest centre of each row; the lowest one if several are equally near."""
-        return self.scores(features).min(dim=1).indices
+        return self.scores(features).min(dim=1).indices  # on a CPU, argmin is several times slower
+
+
+def append_columns(factors: Tensor, bias: Tensor) -> Tensor:
+    """Append columns whose sum is the bias, so that a product with ones adds it.
+
+    To add it to the scores would take another pass over them. bfloat16 has 8 bits: three numbers have the precision of
+    float32. The number of columns becomes a multiple of eight, as tensor cores need it.
+    """
+    n_features = factors.shape[1]
+    padded = factors.new_zeros(len(factors), -(-(n_features + BIAS_PARTS) // 8) * 8)
+    padded[:, :n_features] = factors
+    for column in range(n_features, n_features + BIAS_PARTS):
+        padded[:, column] = bias
+        bias = bias - padded[:, column].double()
+    return padded
 
 
 def lloyd(rows: Rows, centers: Tensor, *, max_iter: int, min_movement: float, product_dtype: Any) -> Solution:
@@ -136,14 +151,13 @@ def nearest_centers(rows: Rows, centers: Tensor, product_dtype: Any) -> Tensor:
 
 def assign(rows: Rows, search: Search, labels: Tensor) -> None:
     """Write the number of the nearest centre of each row into ``labels``."""
-    n_clusters, n_features = search.factors.shape
-    for part in rows.blocks(n_clusters + 2 * n_features):
+    for part in rows.blocks(len(search.factors) + 2 * search.n_features):
         labels[part] = search.nearest(rows.features(part))
 
 
 def assign_and_sum(rows: Rows, search: Search, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Write labels, and return the sum of the rows and the total weight of each label, and how many labels changed."""
-    n_clusters, n_features = search.factors.shape
+    n_clusters, n_features = len(search.factors), search.n_features
     sums = torch.zeros(n_clusters, n_features, dtype=torch.float64, device=rows.device)
     masses = torch.zeros(n_clusters, dtype=torch.float64, device=rows.device)
     n_changed = torch.zeros((), dtype=torch.int64, device=rows.device)
@@ -175,13 +189,13 @@ def sum_by_product(features: Tensor, labels: Tensor, weights: Tensor | None, n_c
 def sum_by_sorting(features: Tensor, labels: Tensor, weights: Tensor | None, n_clusters: int) -> tuple[Tensor, Tensor]:
     """Return the weighted sum of the rows of each label and its total weight, by sorting rows by label.
 
-    Sorted rows are cut into pieces where the label changes, and after every ``PIECE`` rows: so no thread sums more than
-    that, even if most rows have the same label.
+    Sorted rows are cut into pieces where the label changes, and after every ``SORTED_PIECE`` rows: so no thread adds up
+    more than that, even if most rows have the same label.
     """
     short = torch.int16 if n_clusters < 2**15 else torch.int32  # fewer bytes are sorted faster
     ordered, order = torch.sort(labels.to(short), stable=True)
     starts = torch.searchsorted(ordered, torch.arange(n_clusters + 1, dtype=short, device=labels.device))
-    cuts = torch.cat([starts, torch.arange(0, len(labels), PIECE, device=labels.device)]).sort().values
+    cuts = torch.cat([starts, torch.arange(0, len(labels), SORTED_PIECE, device=labels.device)]).sort().values
     label_of_piece = ordered[cuts[:-1].clamp(max=len(labels) - 1)]
     pieces_of_label = torch.searchsorted(label_of_piece, torch.arange(n_clusters + 1, dtype=short, device=cuts.device))
     sorted_features = features[order]

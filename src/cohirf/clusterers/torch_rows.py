@@ -8,12 +8,18 @@ from typing import Any
 
 import torch
 
-# What may be allocated for one block of rows. A GPU needs large blocks to be busy; on a CPU they should stay in cache.
-BLOCK_BYTES = {"cuda": 512 * 2**20, "cpu": 16 * 2**20}
+# What may be allocated for one block of rows. Large blocks keep a GPU busy.
+BLOCK_BYTES = {"cuda": 2**31, "cpu": 2**26}
+SHARE_OF_GPU = 1 / 32  # of its memory; less than BLOCK_BYTES on small ones
 PIECE = 1024  # rows whose sum is computed in single precision; sums of pieces are added in double precision
 ROWS_FOR_VARIANCE = 2**16
 
 Tensor = Any  # torch has no types where it is not installed
+
+
+def sum_dtype(values: Tensor) -> Any:
+    """Return the type in which sums are computed: float64 for data in float64, and float32 for all other types."""
+    return torch.float64 if values.dtype == torch.float64 else torch.float32
 
 
 @dataclass(frozen=True)
@@ -44,8 +50,8 @@ class Rows:
 
     @property
     def dtype(self) -> Any:
-        """The type in which sums are computed: float64 for data in float64, and float32 for all other types."""
-        return torch.float64 if self.values.dtype == torch.float64 else torch.float32
+        """The type in which sums are computed."""
+        return sum_dtype(self.values)
 
     def features(self, part: slice) -> Tensor:
         """Return the features of consecutive rows; without ``embed`` they have the type of the data."""
@@ -63,6 +69,8 @@ class Rows:
     def blocks(self, numbers_per_row: int) -> Iterator[slice]:
         """Yield consecutive blocks of rows that are small enough to allocate ``numbers_per_row`` for each row."""
         budget = BLOCK_BYTES.get(self.device.type, BLOCK_BYTES["cuda"])
+        if self.device.type == "cuda":
+            budget = min(budget, int(SHARE_OF_GPU * torch.cuda.get_device_properties(self.device).total_memory))
         n_pieces = budget // (numbers_per_row * self.dtype.itemsize * PIECE)
         size = max(1, n_pieces) * PIECE
         for start in range(0, len(self), size):

@@ -3,6 +3,8 @@
 Boxes that are farther apart than the radius have no neighbours in each other, and boxes whose farthest corners are
 within the radius are treated as a whole. A box whose diagonal is within the radius is a cell: all its rows are
 neighbours of each other. So few pairs of rows are compared, and memory is linear in the number of rows for any radius.
+
+:func:`cluster` is not compiled, because that takes longer than it saves: each of its calls is one step for all rows.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ from cohirf.box_tree import build_tree, gap2, point_gap2, squared_distance
 MIXED = -1
 
 
-@njit(cache=True, nogil=True)
 def cluster(X: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
     """Return the label of each row, -1 for noise, and the core rows."""
     tree = build_tree(X, np.arange(len(X)), weights)
@@ -53,7 +54,8 @@ def _find_core(tree: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
         node = stack.pop()
         is_cell = _reach2(tree.boxes, node, node) <= radius2
         if is_cell and tree.weights[node] >= min_weight:
-            is_core[tree.rows[tree.starts[node] : tree.ends[node]]] = True
+            for i in range(tree.starts[node], tree.ends[node]):
+                is_core[tree.rows[i]] = True
         elif tree.children[node] > 0:
             stack.append(tree.children[node])
             stack.append(tree.children[node] + 1)
@@ -238,7 +240,8 @@ def _connect_rows(tree: Any, a: Any, b: Any, radius2: Any, parents: Any) -> None
 @njit(cache=True, nogil=True)
 def _number_clusters(tree: Any, roots: Any, core_rows: Any, labels: Any) -> None:
     """Assign cluster numbers as scikit-learn does: in the order of their first core rows."""
-    labels[tree.rows] = roots
+    for i in range(len(roots)):  # a loop compiles faster than an assignment of arrays
+        labels[tree.rows[i]] = roots[i]
     numbers = np.full(len(roots), -1, dtype=np.int64)
     n_clusters = 0
     for row in core_rows:
@@ -255,7 +258,8 @@ def _label_border(tree: Any, X: Any, radius2: Any, labels: Any) -> None:
     x = np.empty(X.shape[1])
     for row in range(len(X)):
         if labels[row] < 0:
-            x[:] = X[row]
+            for j in range(len(x)):
+                x[j] = X[row, j]
             labels[row] = _nearest_label(tree, x, radius2, labels)
 
 

@@ -11,8 +11,8 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from cohirf import validation
-from cohirf.algorithm.arrays import is_here, namespace
-from cohirf.array_kinds import is_cupy, is_torch
+from cohirf.algorithm.arrays import is_on_device, namespace, to_host
+from cohirf.array_kinds import is_torch
 from cohirf.data.dask_arrays import DaskTable, LazyDaskSource, is_dask, refuse_other_collections, spread_source
 from cohirf.data.data import Data, NewData
 from cohirf.data.in_memory import InMemory
@@ -82,11 +82,6 @@ def choosing_client(model: Any, client: Any, X: Any) -> AbstractContextManager[A
     return cast("AbstractContextManager[Any]", client.as_current())
 
 
-def is_on_device(X: Any) -> bool:
-    """Return whether ``X`` is an array of a library other than NumPy, such as torch or CuPy."""
-    return is_torch(X) or is_cupy(X) or (hasattr(X, "__array_namespace__") and not is_here(X) and hasattr(X, "device"))
-
-
 def _check_device_array(model: Any, X: Any, *, reset: bool) -> Any:
     """Validate an array on a device, and set or compare the number of features."""
     if len(X.shape) != 2:
@@ -101,9 +96,21 @@ def _check_device_array(model: Any, X: Any, *, reset: bool) -> Any:
         validation.set_columns(model, int(X.shape[1]), None)
     elif X.shape[1] != model.n_features_in_:
         raise ValueError(f"X has {X.shape[1]} features, but the fit had {model.n_features_in_}.")
-    if not bool(xp.isfinite(xp.sum(X, dtype=xp.float64))):  # NaN and infinities stay in a sum
-        raise ValueError("Input X contains NaN or infinity: replace such values, or leave their rows out.")
+    _check_size(xp, X)
     return X
+
+
+def _check_size(xp: Any, X: Any) -> None:
+    """Raise for NaN, infinities, and values whose squares overflow."""
+    extremes = [to_host(extreme(X)) for extreme in (xp.min, xp.max)]  # NaN is the extreme where there is one
+    largest = float(np.abs(extremes).max())
+    if not np.isfinite(largest):
+        raise ValueError("Input X contains NaN or infinity: replace such values, or leave their rows out.")
+    dtype = np.float64 if X.dtype == xp.float64 else np.float32  # in which distances of the values are computed
+    if largest > np.sqrt(np.finfo(dtype).max / (4 * X.shape[1])):  # differences are up to twice as large
+        raise ValueError(
+            f"Input X holds values up to {largest:.3g}, whose squares overflow {np.dtype(dtype)}: scale the data first."
+        )
 
 
 def _open_table(model: Any, X: Any, *, reset: bool, known_rows: bool) -> DaskTable:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from cohirf.algorithm.arrays import to_host
+from cohirf.algorithm.arrays import is_on_device, to_host
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.grouping import IntArray, count_with_noise
 from cohirf.data.dask_arrays import is_dask
-from cohirf.data.open_data import is_on_device, open_new_data
+from cohirf.data.open_data import open_new_data
 from cohirf.degrees.membership import Membership
 from cohirf.degrees.outliers import OutlierScores
 from cohirf.degrees.pieces import Floats

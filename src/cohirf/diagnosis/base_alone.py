@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.grouping import IntArray
+from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.diagnosis.sample import DiagnosisSample
 from cohirf.diagnosis.scores import SampleDistances, agreement_with_classes
 from cohirf.diagnosis.text import shorten
@@ -21,7 +22,7 @@ from cohirf.engines.local import one_thread
 
 N_RUNS = 3
 LEFT_OUT = 0.2  # share of the sample that every run except the first leaves out
-K_MEANS = (KMeans, MiniBatchKMeans, BisectingKMeans)
+K_MEANS = (KMeans, MiniBatchKMeans, BisectingKMeans, TorchKMeans)
 STARTS = 10  # of K-Means: with a single one, it is an easy rival
 
 

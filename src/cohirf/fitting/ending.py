@@ -19,6 +19,7 @@ from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.ward import move_groups
 from cohirf.choice import Choice
 from cohirf.diagnosis.problems import ways_to_less_noise
+from cohirf.fitting.former import Former, keep_former
 from cohirf.fitting.goal import LINKED_PER_CLUSTER, Goal
 
 FloatArray = NDArray[np.float64]
@@ -52,10 +53,20 @@ class Ending:
     choice: Choice | None
 
 
-def end_fit(model: Any, goal: Goal, first_level: FirstLevel, state: FitState, choose: Any, *, refines: bool) -> Ending:
+def end_fit(
+    model: Any,
+    goal: Goal,
+    first_level: FirstLevel,
+    state: FitState,
+    choose: Any,
+    *,
+    refines: bool,
+    former: Former | None = None,
+) -> Ending:
     """Grow the tree of a fit, and merge clusters to the number of the goal; ``choose`` chooses it from the tree.
 
-    With ``refines``, groups then move to the cluster with the nearest mean.
+    With ``refines``, groups then move to the cluster with the nearest mean. Clusters from before an update are given as
+    the ``former`` ones of leaves, and may go on.
     """
     leaves = first_level.leaves
     roots = find_roots(state.fusions.parents, state.fusions.absorbed_at, state.level)
@@ -81,6 +92,9 @@ def end_fit(model: Any, goal: Goal, first_level: FirstLevel, state: FitState, ch
     label = cut
     if refines and n_clusters is not None:
         label = move_groups(clusters.means, clusters.mass, label)
+    if former is not None and n_clusters is not None:
+        of_groups = former.moved(lambda leaves: np.searchsorted(medoids, roots[leaves])).numbers_of(len(medoids))
+        label = keep_former(clusters, of_groups, label)
     if model.small_clusters == "nearest":
         label = join_nearest(clusters, label, smallest_size(model, float(mass.sum())))
     if not np.array_equal(label, cut):  # then the clusters are not a cut of the tree, and another one is grown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -43,6 +43,7 @@ from cohirf.engines.local import one_thread
 from cohirf.fitting.begin import Screen, WrapEngine, begin, check_weights, watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.ending import Ending, TooFewClustersError, end_fit
+from cohirf.fitting.former import Former, split_groups
 from cohirf.fitting.goal import Goal
 from cohirf.fitting.locality import choose_locality
 from cohirf.fitting.results import collect_results, spread_out
@@ -77,8 +78,13 @@ class Fitted:
     tally: NDArray[np.float64]
 
 
-def fit_data(model: Any, data: Data, sample_weight: Any, known: Settled | None = None) -> Fitted:
-    """Fit a model to opened data; entropy and batch size may be ``known``, and then there is no checkpoint."""
+def fit_data(
+    model: Any, data: Data, sample_weight: Any, known: Settled | None = None, former: Former | None = None
+) -> Fitted:
+    """Fit a model to opened data; entropy and batch size may be ``known``, and then there is no checkpoint.
+
+    Rows may have ``former`` clusters, which go on if the new ones are not clearly better.
+    """
     with ExitStack() as stack:
         weights = check_weights(model, data, sample_weight)
         screen = Screen(model, data, weights)
@@ -90,6 +96,8 @@ def fit_data(model: Any, data: Data, sample_weight: Any, known: Settled | None =
         if model.feature_screen and model.verbose:
             progress.say(f"{relevant.n_features:,} of {data.n_features:,} features are relevant")
         contraction = make_contraction(model, relevant, settled, weighted=weights is not None or model.medoid_weights)
+        if former is not None:
+            contraction = _divide_groups(contraction, former, relevant.rows.n_rows, weights)
         stack.enter_context(one_thread())
         stack.enter_context(showing_warnings_once())
         tally = FeatureTally(contraction.views, relevant.n_features)
@@ -99,7 +107,7 @@ def fit_data(model: Any, data: Data, sample_weight: Any, known: Settled | None =
         tally.add_level(1, first_level.leaves)
         of_first_level = tally.sums()
         state, records = fit.climb(first_level, locality)
-        ending = fit.end(first_level, state)
+        ending = fit.end(first_level, state, None if former is None else former.moved(first_level.find_leaves))
         attributes, clusters = collect_results(model, relevant, weights, first_level, ending, contraction)
         fit.warn_of_problem(clusters.sizes)
         attributes["diagnostics_"] = records
@@ -109,6 +117,14 @@ def fit_data(model: Any, data: Data, sample_weight: Any, known: Settled | None =
             attributes["medoids_"] = data.take(attributes["medoid_indices_"])
             attributes["exemplars_"] = data.take(attributes["exemplar_indices_"])
         return Fitted(attributes, first_level, clusters.labels, settled, weights, of_first_level)
+
+
+def _divide_groups(contraction: Contraction, former: Former, n_rows: int, weights: DataWeights | None) -> Contraction:
+    """Let the groups of the rows, which are one batch, not reach over the borders of former clusters."""
+    labels = former.numbers_of(n_rows)
+    if weights is not None and weights.positive is not None:
+        labels = labels[weights.positive]
+    return replace(contraction, consensus=partial(split_groups, consensus=contraction.consensus, former=labels))
 
 
 @dataclass(frozen=True)
@@ -174,13 +190,16 @@ class Fit:
                 progress.say(progress.describe_level(state.record, model.n_views))
         return state, records
 
-    def end(self, first_level: FirstLevel, state: FitState) -> Ending:
-        """Grow the tree above the levels, and merge clusters to as many as are wanted."""
+    def end(self, first_level: FirstLevel, state: FitState, former: Former | None = None) -> Ending:
+        """Grow the tree above the levels, and merge clusters to as many as are wanted.
+
+        Clusters of leaves from before an update, the ``former`` ones, may go on.
+        """
         model, goal = self.model, self._goal
         choose = partial(self._choose_number, first_level)
         try:
             refines = goal.refines(state, self.contraction.views.method)
-            ending = end_fit(model, goal, first_level, state, choose, refines=refines)
+            ending = end_fit(model, goal, first_level, state, choose, refines=refines, former=former)
         except TooFewClustersError as error:
             raise ValueError(self._explain_too_few(error)) from None
         if model.verbose and ending.choice is not None:

@@ -19,13 +19,18 @@ Means = NDArray[np.floating[Any]] | None
 
 
 def label_new_rows(X: Any, landmarks: Landmarks, relevant: IntArray | None, column_means: Means) -> Any:
-    """Return the label of the landmark nearest to each row, where the rows are."""
+    """Return the label of the landmark nearest to each row, where the rows are.
+
+    Rows on a device have no missing cells.
+    """
+    if not is_here(X):
+        return landmarks.label(select_relevant(X, relevant))
     return landmarks.label(select_relevant(fill_missing(X, column_means), relevant))
 
 
 def measure_new_rows(X: Any, medoids: Any, relevant: IntArray | None, column_means: Means) -> Any:
     """Return the Euclidean distance of each row to each medoid, on the relevant features."""
-    if medoids.shape[0] == 0:
+    if is_here(X) and medoids.shape[0] == 0:
         return np.empty((X.shape[0], 0), dtype=X.dtype)
     medoids = select_relevant(fill_missing(medoids, column_means), relevant)
     if not is_here(X):

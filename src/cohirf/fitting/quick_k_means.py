@@ -18,6 +18,7 @@ from cohirf.algorithm.nearest_rows import find_nearest
 
 ROWS_PER_CLUSTER = 500
 ITERATIONS = 10
+MANY_ROWS = 1_000_000
 
 
 class QuickKMeans(ClusterMixin, BaseEstimator):
@@ -38,8 +39,15 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
             found = method.fit(to_host(X), sample_weight=to_host(sample_weight)).labels_
             self.labels_ = put_beside(found, X)
             return self
-        rows = np.sort(rng.choice(X.shape[0], n_rows, replace=False))
+        rows = np.sort(_draw(rng, X.shape[0], n_rows))
         weights = None if sample_weight is None else fetch_rows(sample_weight, rows)
         method.fit(fetch_rows(X, rows), sample_weight=weights)
         self.labels_ = method.predict(X) if is_here(X) else find_nearest(X, method.cluster_centers_, exact=False)
         return self
+
+
+def _draw(rng: Any, n_rows: int, n_drawn: int) -> Any:
+    """Draw rows without replacement; of many, without a permutation of all of them."""
+    if n_rows < MANY_ROWS:
+        return rng.choice(n_rows, n_drawn, replace=False)
+    return np.random.default_rng(rng.randint(2**31 - 1)).choice(n_rows, n_drawn, replace=False, shuffle=False)

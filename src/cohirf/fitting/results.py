@@ -182,4 +182,4 @@ def _join_left_out(data: Data, positive: IntArray, first_level: Any, landmarks: 
     left_out = np.setdiff1d(np.arange(data.rows.n_rows), positive, assume_unique=True)
     for block in row_blocks(len(left_out)):
         rows = left_out[block]
-        first_level.join(rows, landmarks.label(fill_missing(data.rows.take(rows), data.column_means)))
+        first_level.join(rows, landmarks.label(fill_missing(to_host(data.rows.take(rows)), data.column_means)))

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import base_registry
+from cohirf.algorithm.arrays import is_on_device
 from cohirf.durable.arrays import write_array
 from cohirf.durable.directories import replacing_directory
 from cohirf.durable.errors import CONTENT_ERRORS, naming
@@ -83,6 +84,11 @@ def save_model(
     if type(model).__name__ != "CoHiRF" or not base_registry.is_registered(model):
         raise TypeError(f"model={reprlib.repr(model)} is not a CoHiRF estimator: only CoHiRF estimators can be saved.")
     check_is_fitted(model, "n_clusters_")
+    if is_on_device(model.labels_):
+        raise TypeError(
+            "labels_ is on a device, and cannot be saved with the model: call gather() first, which loads 13 bytes per "
+            "row into this process."
+        )
     if not isinstance(model.labels_, np.ndarray):
         raise TypeError(
             "labels_ is a Dask array, which cannot be saved with the model: call gather() first, which loads 13 bytes "

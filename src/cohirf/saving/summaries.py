@@ -13,7 +13,7 @@ from cohirf.durable.json_text import require_count, require_keys, require_number
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.summary.leaves import Leaves
 from cohirf.summary.numbers import Changes
-from cohirf.summary.row_map import FittedPart, RowMap
+from cohirf.summary.row_map import FittedPart, Part, RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 
 COUNTED = ("grown", "shrunk", "born", "from_noise")
@@ -130,6 +130,10 @@ def collect_summary(model: Any, matrix_parts: Callable[[str, Any], Arrays]) -> A
     if leaves is not None:
         found |= {f"leaf_{name}": getattr(leaves, name) for name in OF_LEAVES}
         found |= {"leaf_noise": leaves.is_noise.astype(np.uint8), **matrix_parts("leaf_values", leaves.values)}
+        if summary.results is None and not all(isinstance(part, FittedPart) for part in summary.row_map.parts):
+            found["leaf_of"] = np.concatenate(
+                [part.look_up(np.arange(len(leaves), dtype=np.int32)) for part in summary.row_map.parts]
+            )
         if len(summary.batches.sizes):
             found |= {f"batch_{name}": getattr(summary.batches, name) for name in ("sizes", "costs", "tally")}
         if leaves.means is not None:
@@ -156,7 +160,8 @@ def build_summary(
     leaves, row_map = None, RowMap()
     if n_contracted:
         leaves = _build_leaves(arrays, n_features, landmarks.shape[1], build)
-        row_map = RowMap((_build_part(arrays, hierarchy, leaves, n_contracted),))
+        build_part = _build_kept_part if "leaf_of" in arrays else _build_part
+        row_map = RowMap((build_part(arrays, hierarchy, leaves, n_contracted),))
     pending = Pending()
     if n_pending:
         values = landmarks if entry.pending_are_landmarks else build("pending_values", n_pending, n_features)
@@ -204,6 +209,14 @@ def _build_part(arrays: Arrays, hierarchy: FusionHierarchy, leaves: Leaves, n_co
     stability = arrays["stability"][:n_contracted].copy()
     stability[leaves.rows] = leaves.stability  # at the first level; the model has that of the last one
     return FittedPart(parents, absorbed_at, stability, leaves.rows, np.arange(len(leaves.rows)))
+
+
+def _build_kept_part(arrays: Arrays, hierarchy: FusionHierarchy, leaves: Leaves, n_contracted: int) -> Part:
+    """Return the row that each row has joined, if a fit, whose hierarchy does not tell, has kept some rows."""
+    leaf_of = arrays["leaf_of"]
+    if n_contracted != len(leaf_of) or not np.array_equal(leaf_of[leaves.rows], np.arange(len(leaves))):
+        raise ValueError("leaf_of.npy differs from the rows in leaf_rows.npy")
+    return Part(leaf_of, np.full(n_contracted, np.nan, dtype=np.float32), np.arange(len(leaves)))
 
 
 def _build_batches(arrays: Arrays, n_again: tuple[int, ...]) -> Batches:

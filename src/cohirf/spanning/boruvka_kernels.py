@@ -30,7 +30,6 @@ class Lightest(NamedTuple):
     outside: Any
 
 
-@njit(cache=True, nogil=True)
 def spanning_edges(tree: Any, columns: Any, core: Any, neighbours: Any, distances2: Any, parents: Any) -> Any:
     """Return pairs of positions: the lightest edges that connect all components.
 
@@ -43,12 +42,13 @@ def spanning_edges(tree: Any, columns: Any, core: Any, neighbours: Any, distance
     lightest = Lightest(np.empty(n), np.empty(n), np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32))
     node_core = _lowest_in_nodes(tree, core)
     room = np.empty(longest_leaf(tree))
+    reach = np.ascontiguousarray(distances2[:, -1])
     grows = True
     while grows:
         components = flatten(parents)
         lightest.weights[:] = np.inf
         _search_lists(core, neighbours, distances2, components, lightest)
-        _search_tree(tree, columns, core, node_core, distances2[:, -1], components, lightest, room)
+        _search_tree(tree, columns, core, node_core, reach, components, lightest, room)
         n_before = n_pairs
         n_pairs = _join_components(components, lightest, parents, pairs, n_pairs)
         grows = n_pairs > n_before

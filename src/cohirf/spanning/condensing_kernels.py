@@ -96,16 +96,16 @@ def join(rows: Any, found: Any, component: Any, cluster: Any, density: Any) -> N
     found.deaths[cluster] = max(found.deaths[cluster], density)
 
 
-@njit(cache=True, nogil=True)
 def from_root(found: Any, n: Any) -> Any:
     """Return the ``n`` clusters of a whole tree, numbered from the root, 0, so that each comes after its parent."""
     last = n - 1
-    stabilities = found.stabilities[:n] - np.where(found.births[:n] > 0, found.births[:n] * found.sizes[:n], 0)
+    births, sizes = found.births[:n], found.sizes[:n]
+    with np.errstate(invalid="ignore", over="ignore"):  # equal rows leave at an infinite density
+        stabilities = found.stabilities[:n] - np.where(births > 0, births * sizes, 0)
     parents = last - found.parents[:n]
     parents[last] = 0
-    return Clusters(
-        parents[::-1], found.sizes[:n][::-1], found.births[:n][::-1], found.deaths[:n][::-1], stabilities[::-1]
-    )
+    arrays = (parents, sizes, births, found.deaths[:n], stabilities)
+    return Clusters(*(np.ascontiguousarray(array[::-1]) for array in arrays))  # as other kernels are compiled for
 
 
 @njit(cache=True, nogil=True)

@@ -13,20 +13,23 @@ from numba import njit
 from cohirf.box_tree import gap2, point_gap2
 
 
-@njit(cache=True, nogil=True)
 def nearest(tree: Any, columns: Any, k: Any) -> Any:
     """Return the ``k`` nearest positions of each position, nearest first, and their squared distances.
 
     A position is its own neighbour. ``columns`` has a line for each feature of ``tree.points``.
     """
-    neighbours = np.empty((len(tree.points), k), dtype=np.int32)
-    neighbours[:] = np.arange(len(tree.points)).reshape(-1, 1)  # never empty, even if distances overflow
+    positions = np.arange(len(tree.points), dtype=np.int32)
+    neighbours = np.repeat(positions.reshape(-1, 1), k, axis=1)  # never empty, even if distances overflow
     distances2 = np.full((len(tree.points), k), np.inf)
-    room = np.empty(longest_leaf(tree))
+    _search_leaves(tree, columns, neighbours, distances2, np.empty(longest_leaf(tree)))
+    return neighbours, distances2
+
+
+@njit(cache=True, nogil=True)
+def _search_leaves(tree: Any, columns: Any, neighbours: Any, distances2: Any, room: Any) -> None:
     for node in range(len(tree.starts)):
         if tree.children[node] == 0:
             _search_leaf(tree, columns, node, neighbours, distances2, room)
-    return neighbours, distances2
 
 
 @njit(cache=True, nogil=True)

@@ -11,14 +11,13 @@ DIGIT_BITS = 11
 N_DIGITS = 6  # of 64 bits
 
 
-@njit(cache=True, nogil=True)
 def order_by(weights: Any, lengths: Any) -> Any:
     """Return the order that sorts by weight, and by length where weights are equal; neither may be negative.
 
     Numbers that are not negative have the same order as their bits, and digits of these are sorted by counting, the
     last digit first.
     """
-    order = np.arange(len(weights)).astype(np.int32)
+    order = np.arange(len(weights), dtype=np.int32)
     _sort_digits(lengths, order)
     _sort_digits(weights, order)
     return order
@@ -43,4 +42,5 @@ def _sort_digits(values: Any, order: Any) -> None:
             sorted_keys[places[value]], sorted_order[places[value]] = keys[i], order[i]
             places[value] += 1
         keys, sorted_keys = sorted_keys, keys
-        order[:] = sorted_order
+        for i in range(n):
+            order[i] = sorted_order[i]

@@ -20,6 +20,7 @@ from cohirf.engines.local import one_thread
 from cohirf.fitting import Fit
 from cohirf.fitting.begin import watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction
+from cohirf.fitting.former import Former
 from cohirf.fitting.new_rows import select_relevant
 from cohirf.fitting.results import Clusters, KeptRows, describe_clusters, spread_out
 from cohirf.landmarks import Landmarks, sample_landmarks
@@ -45,8 +46,11 @@ class Climbed:
     results: LeafResults
 
 
-def climb(model: Any, summary: Summary, size: int) -> Climbed:
-    """Run the upper levels on the leaves and pending rows of a summary, in batches of about a size."""
+def climb(model: Any, summary: Summary, size: int, former: Former | None) -> Climbed:
+    """Run the upper levels on the leaves and pending rows of a summary, in batches of about a size.
+
+    The ``former`` clusters of these may go on.
+    """
     with ExitStack() as stack_:
         stack_.enter_context(one_thread())
         stack_.enter_context(showing_warnings_once())
@@ -63,7 +67,7 @@ def climb(model: Any, summary: Summary, size: int) -> Climbed:
         first_level: Any = KnownLeaves(leaves)
         fit = Fit(model, data, None, summary.n_rows, contraction, watch_engine(model), tally)
         state, records = fit.climb(first_level, None)
-        ending = fit.end(first_level, state)
+        ending = fit.end(first_level, state, former)
         clusters = Clusters.of(model, data, first_level, ending)
         fit.warn_of_problem(clusters.sizes)
         kept = keep_rows(model, summary, data, clusters)

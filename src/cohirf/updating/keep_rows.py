@@ -21,6 +21,7 @@ from cohirf.algorithm.levels import LevelRecord
 from cohirf.algorithm.randomness import draw_lots
 from cohirf.data import Data
 from cohirf.fitting import fit_data
+from cohirf.fitting.former import Former
 from cohirf.summary.leaves import Leaves, stack
 from cohirf.summary.row_map import Part, RowMap
 from cohirf.summary.summary import LeafResults, Pending, Summary
@@ -44,11 +45,14 @@ def add_all(summary: Summary, data: Data, weights: Mass | None) -> Summary:
     return replace(summary, pending=joined, n_seen=summary.n_seen + n_new)
 
 
-def fit_pending(model: Any, summary: Summary) -> dict[str, Any]:
-    """Fit a model to its pending rows, which are all its rows, and return its attributes."""
+def fit_pending(model: Any, summary: Summary, former: Former | None) -> dict[str, Any]:
+    """Fit a model to its pending rows, which are all its rows, and return its attributes.
+
+    If the base method is told the number of clusters, the ``former`` clusters of rows may go on.
+    """
     data = open_values(model, summary.pending.values)
     model._column_means = data.column_means
-    return dict(fit_data(model, data, summary.pending.weights, settled_of(summary)).attributes)
+    return dict(fit_data(model, data, summary.pending.weights, settled_of(summary), former).attributes)
 
 
 def thin(model: Any, before: Summary, data: Data, weights: Mass | None, max_kept: int) -> tuple[Summary, IntArray]:

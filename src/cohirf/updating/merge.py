@@ -218,7 +218,7 @@ def join_summaries(merged: Any, models: list[Any], summaries: list[Summary]) -> 
         after, now = replace(joined, pending=_join_pending(summaries)), np.arange(n_rows)
     else:
         after, now = _join_leaves(merged, joined, models, summaries, kind)
-    return Transition(after, np.concatenate(before), now, sizes, 0)
+    return Transition(after, np.concatenate(before), now, sizes, 0, of_one_model=len(models) == 1)
 
 
 def _join_pending(summaries: list[Summary]) -> Pending:

@@ -10,8 +10,8 @@ from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
-from cohirf.algorithm.arrays import to_host
-from cohirf.data.open_data import choosing_client, is_on_device, open_training_data
+from cohirf.algorithm.arrays import is_on_device, to_host
+from cohirf.data.open_data import choosing_client, open_training_data
 from cohirf.updating.forget import forget_rows
 from cohirf.updating.row_results import BY_ROW, RowResult
 from cohirf.updating.update import update_model
@@ -35,14 +35,19 @@ class UpdatingMixin:
 
         What updates are equal to depends on the base method:
 
-        - While there are few rows, updates are equal to a single ``fit`` of all rows: up to 1.5 times ``batch_size``
-          rows (15,000 with ``batch_size=None``) if the base method is told the number of clusters, as K-Means is, and
-          up to 32,768 rows if it finds the number itself, as DBSCAN and HDBSCAN do.
+        - While there are few rows, the levels of an update are those of a single ``fit`` of all rows: up to 1.5 times
+          ``batch_size`` rows (15,000 with ``batch_size=None``) if the base method is told the number of clusters, as
+          K-Means is, and up to 32,768 rows if it finds the number itself, as DBSCAN and HDBSCAN do.
         - With more rows, a method that is told the number contracts them in blocks of ``batch_size`` consecutive rows
           (10,000 with None) as soon as a block is full. The other rows take part in the upper levels as they are, as
           the rows that ``fit`` holds aside do. When there are 8,000 groups, these are contracted in blocks, too. The
-          result depends on the rows and their order, but not on how they were divided into updates. It is not that of
-          ``fit``, whose batches have other rows.
+          groups depend on the rows and their order, but not on how they were divided into updates. They are not those
+          of ``fit``, whose batches have other rows.
+        - If the method is told the number, the clusters from before an update go on: new groups of rows join the
+          cluster of the nearest old group, and while there are few rows, groups do not reach over the border between
+          two clusters. The clusters that the levels have found, those described above, take their place if they are
+          clearly better: if there is another number of them, or if the sum of squared distances of groups to the mean
+          of their cluster is lower by more than 0.5 %.
         - With more rows, DBSCAN, and other methods with a radius and sample weights, are fitted to rows that stand for
           all: the first row in each cell of a grid, with the number of rows in the cell as its weight. The diagonal of
           a cell is at most half of the radius, and smaller if 32,768 rows are enough. So clusters can differ from those
@@ -54,8 +59,8 @@ class UpdatingMixin:
           and ``min_cluster_size`` are lowered in proportion, but not below 5 and 15. So small clusters are lost, and
           more rows are noise, or fewer.
 
-        After ``fit``, a model whose method finds the number itself can be updated only if it had at most 10,000 rows,
-        because a larger fit does not keep all of them. Begin with ``partial_fit`` instead.
+        ``fit`` keeps what updates need: the rows that updates with the same rows would keep. Only a fit on Dask of more
+        than 10,000 rows by a method that finds the number itself does not; begin with ``partial_fit`` instead.
 
         Features are screened and missing cells are filled by what the first rows say, as soon as there are more rows
         than a ``fit`` of all of them can see. ``batch_size="auto"`` is measured on the rows of the first update, if

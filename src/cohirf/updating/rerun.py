@@ -7,6 +7,8 @@ from typing import Any
 
 from cohirf import progress
 from cohirf.algorithm.grouping import IntArray
+from cohirf.fitting.former import Former
+from cohirf.fitting.goal import Goal
 from cohirf.summary.numbers import Overlap
 from cohirf.summary.summary import Summary
 from cohirf.updating.climb import climb
@@ -33,6 +35,8 @@ class Transition:
         Number of rows that have come, or gone if it is negative.
     lost : dict
         For each cluster number before, how many rows of it were forgotten.
+    of_one_model : bool
+        Whether all rows from before are of one model.
     """
 
     after: Summary
@@ -41,18 +45,25 @@ class Transition:
     sizes: IntArray
     n_rows: int
     lost: dict[int, int] = field(default_factory=dict)
+    of_one_model: bool = True
+
+    @property
+    def former(self) -> Former | None:
+        """The clusters from before that may go on; none if several models, each with its own clusters, are merged."""
+        return Former(self.before, self.now, self.sizes) if self.of_one_model else None
 
 
 def rerun(model: Any, transition: Transition) -> dict[str, Any]:
     """Return the fitted attributes of a model after a change of its rows."""
     after = transition.after
     kind = Kind.of(model, after.batch_size)
-    results = None
+    results, former = None, transition.former
     if after.leaves is None:
-        attributes = fit_pending(model, after)
+        has_number = kind.is_told and not Goal.of(model).as_published
+        attributes = fit_pending(model, after, former if has_number else None)
         labels = attributes["labels_"]
     elif kind.is_told:
-        climbed = climb(model, after, kind.block_size)
+        climbed = climb(model, after, kind.block_size, former)
         attributes, labels, results = climbed.attributes, climbed.labels, climbed.results
     else:
         attributes, labels, results = fit_sample(model, after)

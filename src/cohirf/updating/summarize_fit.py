@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cohirf.algorithm.arrays import to_host
 from cohirf.algorithm.randomness import draw_lots
 from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.storage import Rows
@@ -16,6 +17,7 @@ from cohirf.scratch import ScratchStorage
 from cohirf.summary.leaves import Leaves
 from cohirf.summary.row_map import FittedPart, RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
+from cohirf.updating.keep_some import keep_some
 from cohirf.updating.settings import Kind
 
 
@@ -26,7 +28,7 @@ def fit_model(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
 
 
 def summarize_fit(model: Any, data: Data, fitted: Fitted) -> Summary | None:
-    """Return what a fit keeps for updates; None if the base method would need rows that are not kept."""
+    """Return what a fit keeps for updates; None if it ran on Dask and the base method would need rows."""
     n_rows = data.rows.n_rows
     attributes, settled, weights = fitted.attributes, fitted.settled, fitted.weights
     leaves = fitted.first_level.leaves
@@ -40,16 +42,22 @@ def summarize_fit(model: Any, data: Data, fitted: Fitted) -> Summary | None:
         "next_number": attributes["n_clusters_"],
         "update_rows": (n_rows,),
     }
-    if all_kept and kind.keeps_all(n_rows) and (one_batch or not kind.is_told):
+    is_here = isinstance(attributes["labels_"], np.ndarray)
+    if kind.keeps_all(n_rows) and ((all_kept and one_batch) if kind.is_told else (all_kept or is_here)):
         pending = Pending(
             _take_all(data, attributes),
             None if weights is None else weights.take(np.arange(n_rows)),
             draw_lots(np.arange(n_rows), settled.entropy),
         )
-        labels = np.asarray(attributes["labels_"])
+        labels = np.asarray(to_host(attributes["labels_"]))
         return Summary(**common, leaves=None, row_map=RowMap(), pending=pending, batches=Batches.none(0), labels=labels)
     if not kind.is_told:
-        return None
+        if not is_here:
+            return None
+        mass = None if weights is None else weights.take(np.arange(n_rows))
+        kept = keep_some(model, Summary(**common, **_nothing()), data, mass, kind.max_kept)
+        assert kept.leaves is not None
+        return replace(kept, labels=attributes["labels_"][kept.leaves.rows].astype(np.int64))
     values = _take_leaves(model, data, leaves)
     if isinstance(values, np.memmap):  # what grows with the data is on disk
         leaves = replace(leaves, means=ScratchStorage().store(leaves.means))
@@ -67,10 +75,16 @@ def summarize_fit(model: Any, data: Data, fitted: Fitted) -> Summary | None:
     return Summary(**common, leaves=own, row_map=RowMap((part,)), pending=Pending(), batches=batches, labels=labels)
 
 
+def _nothing() -> dict[str, Any]:
+    """Return the parts of a summary without rows."""
+    labels = np.empty(0, dtype=np.int64)
+    return {"leaves": None, "row_map": RowMap(), "pending": Pending(), "batches": Batches.none(0), "labels": labels}
+
+
 def _take_all(data: Data, attributes: dict[str, Any]) -> Any:
     """Return the values of all rows: those of the landmarks, if these are the same."""
     points = attributes["_landmarks"].points
-    if data.column_means is None and points.shape[1] == data.n_features:
+    if points.shape[0] == data.rows.n_rows and data.column_means is None and points.shape[1] == data.n_features:
         return points
     return data.take(np.arange(data.rows.n_rows))
 

@@ -82,14 +82,19 @@ def find_cells(values: NDArray[Any], side: float) -> tuple[IntArray, IntArray]:
 
     Cells of twice the side are unions of cells. Two cells have the same key with a probability of about 1e-19.
     """
-    coordinates = np.floor(values / side).astype(np.int64).view(np.uint64)
-    with np.errstate(over="ignore"):
-        keys = (coordinates * FACTORS[: values.shape[1]]).sum(axis=1, dtype=np.uint64)
-    _, first, cell = np.unique(keys, return_index=True, return_inverse=True)
+    _, first, cell = np.unique(cell_keys(values, side), return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     return first[order], rank[cell.ravel()]
+
+
+def cell_keys(values: NDArray[Any], side: float) -> NDArray[np.uint64]:
+    """Return a number for each row, the same for all rows of a cell."""
+    coordinates = np.floor(values / side).astype(np.int64).view(np.uint64)
+    with np.errstate(over="ignore"):
+        keys: NDArray[np.uint64] = (coordinates * FACTORS[: values.shape[1]]).sum(axis=1, dtype=np.uint64)
+    return keys
 
 
 def find_lowest(lots: NDArray[np.float64], n_lowest: int) -> NDArray[np.bool_]:

@@ -1,0 +1,245 @@
+"""How fast are fits on a GPU, and what bounds them?
+
+    python -m benchmarks.speed.gpu [--device cuda] [--parts device embeddings stream cores repeat] [--rows 100000000]
+
+Five parts, each of which can run alone. All data is a mixture of normal distributions. The seconds are by the clock: on
+a GPU, nothing else disturbs them much.
+
+- device: float32 rows with 50 features on the device, K-Means with k=10 on views of 30 % of the features; as published,
+  with the defaults, without a base method, and with 10 views (a hundredth of the rows, because many codes come to the
+  host). For each: the time of the fit, of the base method, of the consensus and of the choice of medoids, the fit as a
+  multiple of the base method, leaves of the tree, the share of rows in clusters whose majority they belong to, and the
+  memory beyond the data.
+- embeddings: bfloat16 rows with 768 features, k=1,000, three views of half of the features, against three runs of
+  TorchKMeans alone on all features; at most 20 iterations each.
+- stream: ten times as many rows with 50 features as the first part, read from host memory in blocks. Rows a second, and
+  what reading, copying and computing would reach alone.
+- cores: the same fit on the GPU and on all cores of this machine, with a tenth of the rows of the first part.
+- repeat: whether two fits have the same labels.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from benchmarks._common import Table, make_parser, parse
+from cohirf import CoHiRF
+from cohirf.clusterers import TorchKMeans
+from cohirf.sources import Source
+
+N_FEATURES, N_CLUSTERS = 50, 10
+BLOCK = 2**22
+COLUMNS = {
+    "fit": "<24",
+    "rows": ">11,",
+    "seconds": ">8.2f",
+    "base": ">6.2f",
+    "consensus": ">9.2f",
+    "medoids": ">8.2f",
+    "fit/base": ">8.2f",
+    "k": ">4",
+    "leaves": ">8,",
+    "right": ">6.3f",
+    "GiB": ">6.1f",
+}
+PARTS = ("device", "embeddings", "stream", "cores", "repeat")
+
+
+def draw_mixture(
+    n_rows: int, n_features: int, n_clusters: int, device: str, dtype: Any = None, spread: float = 2.0
+) -> tuple[Any, Any]:
+    """Return rows of a mixture on a device, and the component of each."""
+    import torch
+
+    rng = torch.Generator(device).manual_seed(0)
+    centres = spread * torch.randn(n_clusters, n_features, device=device, generator=rng)
+    component = torch.randint(n_clusters, (n_rows,), device=device, generator=rng)
+    X = torch.empty(n_rows, n_features, device=device, dtype=dtype or torch.float32)
+    for start in range(0, n_rows, BLOCK):
+        own = component[start : start + BLOCK]
+        X[start : start + BLOCK] = centres[own] + torch.randn(len(own), n_features, device=device, generator=rng)
+    return X, component
+
+
+def timed_there(function: Callable[[], Any], device: str) -> tuple[float, Any]:
+    """Return the time that a call takes until the device has finished, and its result."""
+    import torch
+
+    wait = torch.cuda.synchronize if device.startswith("cuda") else (lambda: None)
+    wait()
+    started = time.perf_counter()
+    found = function()
+    wait()
+    return time.perf_counter() - started, found
+
+
+def share_in_majority(labels: Any, component: Any, n_clusters: int) -> float:
+    """Return the share of rows in clusters that mostly have their component."""
+    import torch
+
+    pairs = torch.bincount(labels.long() * n_clusters + component, minlength=(int(labels.max()) + 1) * n_clusters)
+    return float(pairs.reshape(-1, n_clusters).max(dim=1).values.sum() / len(labels))
+
+
+def measure_on_device(device: str, n_rows: int) -> None:
+    """Fit rows that are on the device."""
+    import torch
+
+    X, component = draw_mixture(n_rows, N_FEATURES, N_CLUSTERS, device)
+    views = {"max_features": 0.3, "random_state": 0}
+    fits: dict[str, tuple[int, Callable[[], Any]]] = {
+        "as published, 5 views": (n_rows, lambda: CoHiRF.as_published(TorchKMeans(N_CLUSTERS), n_views=5, **views)),
+        "defaults, 5 views": (n_rows, lambda: CoHiRF(TorchKMeans(N_CLUSTERS), n_views=5, **views)),
+        "no base method, 5 views": (n_rows, lambda: CoHiRF(n_clusters=N_CLUSTERS, n_views=5, **views)),
+        "defaults, 10 views": (n_rows // 100, lambda: CoHiRF(TorchKMeans(N_CLUSTERS), n_views=10, **views)),
+    }
+    table = Table(COLUMNS)
+    for name, (n_used, make) in fits.items():
+        make().fit(X[: min(n_rows, 100_000)])  # loads kernels
+        if device.startswith("cuda"):
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+        rows = X[:n_used]
+        seconds, model = timed_there(lambda make=make, rows=rows: make().fit(rows), device)  # type: ignore[misc]
+        steps = [
+            sum(getattr(record, step) for record in model.diagnostics_)
+            for step in ("base_seconds", "consensus_seconds", "medoid_seconds")
+        ]
+        peak = torch.cuda.max_memory_allocated() / 2**30 if device.startswith("cuda") else float("nan")
+        held = X.nbytes / 2**30
+        right = share_in_majority(model.labels_, component[:n_used], N_CLUSTERS)
+        leaves = len(model.hierarchy_.parents)
+        table.row(name, n_used, seconds, *steps, seconds / steps[0], model.n_clusters_, leaves, right, peak - held)
+    seconds, _ = timed_there(lambda: TorchKMeans(N_CLUSTERS, random_state=0).fit(X), device)
+    print(f"TorchKMeans alone, one start, all features: {seconds:.2f} s")
+    seconds, _ = timed_there(lambda: model.predict(X[: n_rows // 10]), device)
+    print(f"predict of {n_rows // 10:,} rows: {seconds:.2f} s")
+
+
+def measure_embeddings(device: str, n_rows: int) -> None:
+    """Compare a fit of embeddings with runs of K-Means alone."""
+    import torch
+
+    X, component = draw_mixture(n_rows, 768, 1000, device, torch.bfloat16, spread=0.5)
+    method = TorchKMeans(1000, max_iter=20)
+    make = lambda: CoHiRF.as_published(method, n_views=3, max_features=0.5, random_state=0)  # noqa: E731
+    make().fit(X[: min(n_rows, 200_000)])
+    fit, model = timed_there(lambda: make().fit(X), device)
+    base = sum(record.base_seconds for record in model.diagnostics_)
+
+    def run_alone() -> None:
+        for seed in range(3):
+            TorchKMeans(1000, max_iter=20, random_state=seed).fit(X)
+
+    alone, _ = timed_there(run_alone, device)
+    right = share_in_majority(model.labels_, component, 1000)
+    print(
+        f"{n_rows:,} x 768, bfloat16, k=1,000: fit {fit:.2f} s, base method {base:.2f} s, k {model.n_clusters_}, "
+        f"right {right:.3f}"
+    )
+    print(f"three runs of TorchKMeans alone: {alone:.2f} s; fit/alone {fit / alone:.2f}")
+
+
+class RepeatedRows(Source):
+    """Rows in host memory, again and again, so that more rows can be read than fit into memory."""
+
+    def __init__(self, X: Any, n_rows: int) -> None:
+        super().__init__("The repeated rows", (n_rows, X.shape[1]), X.dtype)
+        self._X = X
+
+    def _fill(self, start: int, out: Any) -> None:
+        done = 0
+        while done < len(out):
+            first = (start + done) % len(self._X)
+            part = self._X[first : first + len(out) - done]
+            out[done : done + len(part)] = part
+            done += len(part)
+
+
+def read_all(source: Source, block: int) -> Iterator[Any]:
+    """Yield all rows in blocks."""
+    for start in range(0, source.n_rows, block):
+        yield source.take(np.arange(start, min(start + block, source.n_rows)))
+
+
+def measure_stream(device: str, n_rows: int) -> None:
+    """Fit rows of host memory in blocks, and measure each step alone."""
+    import torch
+
+    own, _ = draw_mixture(min(n_rows, 20_000_000), N_FEATURES, N_CLUSTERS, device)
+    here = own.cpu().numpy()
+    source = RepeatedRows(here, n_rows)
+    model = CoHiRF.as_published(
+        TorchKMeans(N_CLUSTERS), n_views=5, max_features=0.3, batch_size=BLOCK, device=device, random_state=0
+    )
+    seconds, _ = timed_there(lambda: model.fit(source), device)
+    gigabytes = n_rows * N_FEATURES * 4 / 1e9
+    print(
+        f"{n_rows:,} x {N_FEATURES} from host memory in blocks of {BLOCK:,}: {seconds:.1f} s, "
+        f"{n_rows / seconds:,.0f} rows/s, {gigabytes / seconds:.1f} GB/s, k {model.n_clusters_}"
+    )
+    some = RepeatedRows(here, min(n_rows, 10 * BLOCK))
+    size = some.n_rows * N_FEATURES * 4 / 1e9
+    reading, _ = timed_there(lambda: sum(len(block) for block in read_all(some, BLOCK)), device)
+    print(f"reading and checking, one thread: {size / reading:.1f} GB/s")
+    pinned = torch.from_numpy(here[:BLOCK])
+    pinned = pinned.pin_memory() if device.startswith("cuda") else pinned
+    copying, _ = timed_there(lambda: [pinned.to(device, non_blocking=True) for _ in range(10)], device)
+    print(f"copying to the device: {10 * pinned.nbytes / 1e9 / copying:.1f} GB/s")
+    blocks = [own[start : start + BLOCK] for start in range(0, min(len(own), 4 * BLOCK), BLOCK)]
+    levels = CoHiRF.as_published(TorchKMeans(N_CLUSTERS), n_views=5, max_features=0.3, max_iter=1, random_state=0)
+    computing, _ = timed_there(lambda: [levels.fit(block) for block in blocks], device)
+    print(f"computing, rows on the device: {sum(block.nbytes for block in blocks) / 1e9 / computing:.1f} GB/s")
+
+
+def compare_with_cores(device: str, n_rows: int) -> None:
+    """Compare the time of a fit on the device with that on all cores."""
+    X, _ = draw_mixture(n_rows, N_FEATURES, N_CLUSTERS, device)
+    options = {"n_views": 5, "max_features": 0.3, "random_state": 0}
+    there = CoHiRF.as_published(TorchKMeans(N_CLUSTERS), **options)
+    there.fit(X[:100_000])
+    on_device, _ = timed_there(lambda: there.fit(X), device)
+    here = CoHiRF.as_published(KMeans(N_CLUSTERS, n_init=1), n_jobs=-1, **options)
+    values = X.cpu().numpy()
+    here.fit(values[:100_000])
+    on_cores, _ = timed_there(lambda: here.fit(values), device)
+    print(
+        f"{n_rows:,} x {N_FEATURES}: device {on_device:.2f} s, all cores {on_cores:.2f} s, "
+        f"ratio {on_cores / on_device:.0f}"
+    )
+
+
+def compare_runs(device: str, n_rows: int) -> None:
+    """Say whether two fits have the same labels."""
+    X, _ = draw_mixture(n_rows, N_FEATURES, N_CLUSTERS, device, spread=0.7)
+    first, second = (CoHiRF(TorchKMeans(N_CLUSTERS), max_features=0.3, random_state=0).fit(X).labels_ for _ in range(2))
+    print(f"two fits of {n_rows:,} rows of clusters that touch: {int((first != second).sum()):,} labels differ")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS)
+    parser.add_argument("--rows", type=int, default=100_000_000)
+    arguments = parse(parser, argv, rows=200_000)
+    warnings.simplefilter("ignore")
+    device, n_rows = arguments.device, arguments.rows
+    measures: dict[str, Callable[[], None]] = {
+        "device": lambda: measure_on_device(device, n_rows),
+        "embeddings": lambda: measure_embeddings(device, n_rows // 10),
+        "stream": lambda: measure_stream(device, 10 * n_rows),
+        "cores": lambda: compare_with_cores(device, n_rows // 10),
+        "repeat": lambda: compare_runs(device, n_rows // 10),
+    }
+    for part in arguments.parts:
+        measures[part]()
+
+
+if __name__ == "__main__":
+    main()
