@@ -27,6 +27,7 @@ from cohirf.algorithm.arrays import (
 from cohirf.algorithm.batches import AllBut, Offsets, Run, count_offsets
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import ContractedBatch, Contraction, Mass, Place, contract_batch
+from cohirf.algorithm.device_blocks import naming_full_memory
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.grouping import IntArray, count_by_label, first_rows, index_dtype, sum_by_label
@@ -264,6 +265,11 @@ class ContractedRun:
 
 def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> ContractedRun:
     """Contract the batches of a run one after the other; ``engine`` runs the views of each."""
+    with naming_full_memory(int(np.diff(task.run.bounds).max()), contraction.device):
+        return _contract_batches(task, contraction, engine)
+
+
+def _contract_batches(task: RunTask, contraction: Contraction, engine: Engine) -> ContractedRun:
     run = task.run
     row_map = RunMap(run.length)
     stays = not isinstance(contraction.device, str)
