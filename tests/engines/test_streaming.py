@@ -67,7 +67,7 @@ def test_few_runs_are_under_way():
     outcomes = StreamingEngine("cpu").run(values_of, tasks(), 10)
     for n_consumed in range(1, 8):
         next(outcomes)
-        assert len(made) == n_consumed + streaming.RUNS_AHEAD
+        assert n_consumed + streaming.RUNS_AHEAD <= len(made) <= n_consumed + streaming.RUNS_AHEAD + 1
 
 
 def test_an_error_of_a_reader_is_raised_after_the_results_before_it():
@@ -80,8 +80,8 @@ def test_an_error_of_a_reader_is_raised_after_the_results_before_it():
         next(outcomes)
 
 
-def readers():
-    return [thread for thread in threading.enumerate() if thread.name.startswith("cohirf-reader")]
+def our_threads():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("cohirf-")]
 
 
 def test_no_thread_is_left_behind():
@@ -90,12 +90,12 @@ def test_no_thread_is_left_behind():
 
     with pytest.raises(KeyboardInterrupt):
         list(StreamingEngine("cpu").run(stop, blocks(ArrayRows(X)), 10))
-    assert readers() == []
+    assert our_threads() == []
     outcomes = StreamingEngine("cpu").run(values_of, blocks(ArrayRows(X)), 10)
     next(outcomes)
-    assert readers()
+    assert our_threads()
     outcomes.close()
-    assert readers() == []
+    assert our_threads() == []
 
 
 def test_what_is_decoded_in_order_has_one_reader(tmp_path):
@@ -104,7 +104,7 @@ def test_what_is_decoded_in_order_has_one_reader(tmp_path):
     arrow.write_table(table, tmp_path / "X.parquet", row_group_size=90)
     outcomes = StreamingEngine("cpu").run(values_of, blocks(open_source(tmp_path / "X.parquet")), 10)
     found = [next(outcomes)]
-    assert len(readers()) == 1
+    assert len([thread for thread in our_threads() if thread.name.startswith("cohirf-reader")]) == 1
     np.testing.assert_array_equal(np.concatenate([*found, *outcomes]), X)
 
 

@@ -10,9 +10,9 @@ Memory: the device holds the rows of ``1 + RUNS_AHEAD`` runs. This process holds
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import cycle
 from threading import local
@@ -51,13 +51,22 @@ class StreamingEngine:
         An error of a reader is raised when its run would be computed, after the results of all runs before.
         """
         waiting: deque[tuple[RunTask, Sent, list[Any]]] = deque()
-        with sending_to(self.device) as send:
-            for task, *others in tasks:
+        with sending_to(self.device) as send, closing(_one_ahead(iter(tasks))) as made:
+            for task, *others in made:
                 waiting.append((task, send(task), others))
                 if len(waiting) > RUNS_AHEAD:
                     yield _call(function, *waiting.popleft())
             while waiting:
                 yield _call(function, *waiting.popleft())
+
+
+def _one_ahead(tasks: Iterator[tuple[Any, ...]]) -> Generator[tuple[Any, ...], None, None]:
+    """Yield tasks; the next one is made meanwhile, because the rows that it holds aside are drawn then."""
+    with ThreadPoolExecutor(1, "cohirf-tasks") as maker:
+        coming = maker.submit(next, tasks, None)
+        while (task := coming.result()) is not None:
+            coming = maker.submit(next, tasks, None)
+            yield task
 
 
 def _call(function: Callable[..., Any], task: RunTask, sent: Sent, others: list[Any]) -> Any:
