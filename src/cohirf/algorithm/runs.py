@@ -30,7 +30,7 @@ from cohirf.algorithm.contract_batch import ContractedBatch, Contraction, Mass, 
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.grouping import IntArray, count_by_label, first_rows, index_dtype, sum_by_label
-from cohirf.algorithm.storage import ArrayRows, NumberedRows, Rows, Storage, is_in_memory
+from cohirf.algorithm.storage import ArrayRows, NumberedRows, Rows, RunRows, Storage, is_in_memory
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class RunTask:
         The batches.
     level : int
         The level, which with the number of a batch seeds it.
-    values : Rows or None
-        The rows, by index; None if they are where the task runs.
+    values : Rows, RunRows or None
+        The rows, by index, or those of the run alone, by offset; None if they are where the task runs.
     mass : array of float or None
         Mass of each row of the run, by offset; None if each has mass 1.
     carry_values : bool
@@ -63,7 +63,7 @@ class RunTask:
 
     run: Run
     level: int
-    values: Rows | None
+    values: Rows | RunRows | None
     mass: Mass | None = None
     carry_values: bool = False
     fusions: Fusions | None = None
@@ -91,14 +91,14 @@ class RunTask:
         """Return the sorted indices of all rows of the run, halos included."""
         return np.unique(np.concatenate([self.run.index(np.arange(self.run.length)), *(self.run.halos or ())]))
 
-    def with_values(self, values: Rows | None) -> RunTask:
+    def with_values(self, values: Rows | RunRows | None) -> RunTask:
         """Return the task with other values."""
         return replace(self, values=values)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle a handle to the data, or only the rows of this run; never all rows of an array."""
         values = self.values
-        if values is not None and is_in_memory(values):
+        if values is not None and not isinstance(values, RunRows) and is_in_memory(values):
             numbers = self.rows_needed()
             values = NumberedRows(values.take(numbers), numbers)
         return RunTask, (
@@ -277,6 +277,7 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
         halo = None if run.halos is None else run.halos[number]
         if halo is not None and len(halo):
             assert task.values is not None  # whoever has the rows has put them in
+            assert not isinstance(task.values, RunRows)  # they have no halos
             together = join_rows([X, put_beside(task.values.take(halo), X)])
             batch = contract_batch(
                 together, _add_halo_mass(mass, task, number), contraction, place, engine, shown, len(halo)
@@ -286,7 +287,8 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
             labels = None if task.labels is None else put_beside(task.labels[contracted], X)
             batch = contract_batch(X, mass, contraction, place, engine, shown, labels=labels)
         order, rank = _sort(np.concatenate([_at(contracted, batch.medoids), held]))
-        row_map.add(batch, contracted, held, n_before + rank, stays=X is read)
+        stays = X is read and not isinstance(contraction.device, str)
+        row_map.add(batch, contracted, held, n_before + rank, stays=stays)
         values = _stack(fetch_rows(X, batch.medoids), X_held)[order] if task.carry_values else None
         means = None if batch.means is None else _stack(batch.means, fill_missing(X_held, contraction.column_means))
         parts.append(_survivors(task, batch, contracted, held, order, values, means))
@@ -393,8 +395,10 @@ def _read(task: RunTask, contracted: Offsets, held: IntArray) -> tuple[Any, Any]
     return take_rows(block, contracted - start), fetch_rows(block, held - start)
 
 
-def _take(values: Rows, run: Run, offsets: slice) -> Any:
+def _take(values: Rows | RunRows, run: Run, offsets: slice) -> Any:
     """Return the rows at consecutive offsets of a run; if they are consecutive rows of an array, without a copy."""
+    if isinstance(values, RunRows):
+        return take_rows(values.X, offsets)
     if type(values) is ArrayRows and run.indices is None:  # a subclass may read rows in another way
         return take_rows(values.X, slice(run.start + offsets.start, run.start + offsets.stop))
     return values.take(run.index(offsets))

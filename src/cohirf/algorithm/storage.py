@@ -67,6 +67,24 @@ def is_in_memory(rows: Rows) -> bool:
     return bool(getattr(rows, "in_memory", False))
 
 
+def is_streamed(rows: Rows) -> bool:
+    """Return whether rows are decoded in order, so that several threads that read them would hinder each other."""
+    return bool(getattr(rows, "is_streamed", False))
+
+
+def read_into(rows: Rows, numbers: slice | IntArray, out: NDArray[Any]) -> None:
+    """Write the given rows into ``out``; consecutive rows and rows of arrays need no temporary copy."""
+    if type(rows) is ArrayRows:  # a subclass may read rows in another way
+        if isinstance(numbers, slice):
+            out[...] = rows.X[numbers]
+        else:
+            np.take(rows.X, numbers, axis=0, out=out, mode="clip")
+    elif isinstance(numbers, slice) and hasattr(rows, "fill"):
+        rows.fill(numbers.start, out)
+    else:
+        out[...] = rows.take(np.arange(numbers.start, numbers.stop) if isinstance(numbers, slice) else numbers)
+
+
 @dataclass(frozen=True)
 class ArrayRows:
     """Rows of an array, on any device, or of a CSR matrix."""
@@ -112,6 +130,13 @@ class NumberedRows:
 
 
 @dataclass(frozen=True)
+class RunRows:
+    """The rows of one run, in its order, perhaps on a device. They are not read by number, but by offset."""
+
+    X: Any
+
+
+@dataclass(frozen=True)
 class RowsWithFeatures:
     """Rows with a subset of the features. Reading loads all features of the requested rows first."""
 
@@ -122,6 +147,11 @@ class RowsWithFeatures:
     def in_memory(self) -> bool:
         """Whether the rows are in the memory of this process."""
         return is_in_memory(self.rows)
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether the rows are decoded in order."""
+        return is_streamed(self.rows)
 
     @property
     def n_rows(self) -> int:
@@ -168,6 +198,11 @@ class StackedRows:
     def in_memory(self) -> bool:
         """Whether some of the rows are in the memory of this process."""
         return is_in_memory(self.first) or is_in_memory(self.second)
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether some of the rows are decoded in order."""
+        return is_streamed(self.first) or is_streamed(self.second)
 
     def take(self, rows: IntArray) -> Any:
         """Return the rows with the given numbers (sorted, distinct)."""

@@ -19,6 +19,7 @@ from cohirf.algorithm.levels import ActiveRows, Resources
 from cohirf.algorithm.local_batches import Locality, make_local_batches
 from cohirf.algorithm.population import Weights
 from cohirf.algorithm.storage import Rows, Storage
+from cohirf.engines import LocalEngine, StreamingEngine
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,15 @@ class Setup:
     make_resources: Callable[[Engine, Storage], Resources]
     locality: Locality | None = None
     label_batches: Callable[[ActiveRows, LocalBatches, Engine, Storage], IntArray] | None = None
+
+    def engine(self) -> Engine:
+        """Return the engine of the first level on this machine.
+
+        Local batches are not streamed to a device: each is put there, with its halo, when it is computed.
+        """
+        device = self.contraction.device
+        is_streamed = isinstance(device, str) and self.locality is None
+        return StreamingEngine(device) if is_streamed else LocalEngine(self.n_jobs)
 
     def make_local(self, active: ActiveRows, column_means: Any, storage: Storage, engine: Engine) -> ActiveRows:
         """Return the active rows with local batches, which ``engine`` forms."""

@@ -87,7 +87,7 @@ class InMemory:
 
     def contract_first_level(self, weights: ArrayWeights | None, setup: Setup) -> FirstLevelHere:
         """Contract the rows in this process or in others, which read them from a file that is written once."""
-        engine = LocalEngine(setup.n_jobs)
+        engine = setup.engine()
         several = count_batches(self.rows.n_rows, setup.contraction.batch_size) > 1
         storage: Storage = ScratchStorage() if several and not engine.is_serial else MemoryStorage()
         values = engine.share(self.rows) if several else self.rows
@@ -120,7 +120,7 @@ def contract_stacked(
     stacked: StackedRows, mass: Any, blocks: EqualBlocks, setup: Setup, storage: Storage
 ) -> FirstLevelHere:
     """Contract blocks of rows, which are read in order, in this process or in others."""
-    resources = setup.make_resources(LocalEngine(setup.n_jobs), storage)
+    resources = setup.make_resources(setup.engine(), storage)
     active = ActiveRows(stacked, None, mass, in_order=True, batches=blocks)
     return FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
 

@@ -84,7 +84,7 @@ class InSource:
         if count_batches(self.source.n_rows, setup.contraction.batch_size) == 1:  # needs all rows in memory anyway
             in_memory = InMemory(self.rows.take(np.arange(self.source.n_rows)))
             return in_memory.contract_first_level(weights, setup)
-        engine = LocalEngine(setup.n_jobs)
+        engine = setup.engine()
         if setup.locality is not None:
             return contract_local_batches(self.rows, weights, setup, engine, engine)
         active = active_rows(self.rows, weights, in_order=True)

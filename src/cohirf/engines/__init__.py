@@ -2,5 +2,6 @@
 
 from cohirf.engines.dask import DaskEngine
 from cohirf.engines.local import LocalEngine
+from cohirf.engines.streaming import StreamingEngine
 
-__all__ = ["DaskEngine", "LocalEngine"]
+__all__ = ["DaskEngine", "LocalEngine", "StreamingEngine"]

@@ -19,7 +19,7 @@ from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.local_batches import Locality, make_local_batches
 from cohirf.algorithm.runs import RunTask
-from cohirf.algorithm.storage import MemoryStorage, Rows, Storage
+from cohirf.algorithm.storage import MemoryStorage, Rows, RunRows, Storage
 from cohirf.spanning.settings import Settings
 from cohirf.spanning.spanned_run import SpannedRun
 
@@ -85,6 +85,7 @@ def span_batches(task: RunTask, run: Run, min_samples: int) -> SpannedRun:
     from cohirf.spanning.batch_edges import find_edges
 
     assert task.values is not None
+    assert not isinstance(task.values, RunRows)  # runs with halos are not streamed
     trees = []
     for own, named in zip(task.run.with_halos(), run.with_halos(), strict=True):
         core, edges = find_edges(np.concatenate([_read(task.values, rows) for rows in own]), min_samples)

@@ -60,6 +60,11 @@ class ScaledSource(Source):
         return array
 
     @property
+    def is_streamed(self) -> bool:
+        """Whether the source below is decoded in order."""
+        return self._source.is_streamed
+
+    @property
     def _nearby(self) -> int:
         return self._source._nearby
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -128,13 +129,24 @@ class Source(ABC):
             If the storage has changed since the source was opened.
         """
         rows = self._check_rows(rows)
-        self._refuse_changes()
-        try:
+        with self._unchanged():
             X = self._gather(rows)
-        finally:
-            self._refuse_changes()  # if the storage changed meanwhile, report that instead of another error
         self._refuse_faults(X, rows)
         return X
+
+    def fill(self, start: int, out: NDArray[Any]) -> None:
+        """Write consecutive rows, from row ``start`` on, into a C-ordered array of type ``dtype``.
+
+        The rows are checked as those of ``take``, whose errors this method raises, too.
+        """
+        with self._unchanged():
+            self._fill(start, out)
+        self._refuse_faults(out, range(start, start + len(out)))
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether the storage is decoded in order, which a single thread does best."""
+        return False
 
     def read_all(self) -> Iterator[NDArray[Any]]:
         """Yield all rows in order, in blocks. Values are not checked: missing cells are NaN."""
@@ -161,6 +173,15 @@ class Source(ABC):
     @abstractmethod
     def _fill(self, start: int, out: NDArray[Any]) -> None:
         """Write ``len(out)`` consecutive rows, starting with row ``start``, into ``out``."""
+
+    @contextmanager
+    def _unchanged(self) -> Iterator[None]:
+        """Refuse changes before and after something is read."""
+        self._refuse_changes()
+        try:
+            yield
+        finally:
+            self._refuse_changes()  # if the storage changed meanwhile, report that instead of another error
 
     def _refuse_changes(self) -> None:  # noqa: B027 - data in memory is not monitored
         """Raise SourceChangedError if the storage has changed since it was opened."""
@@ -212,13 +233,13 @@ class Source(ABC):
             raise IndexError(f"{self.name} has rows 0 to {self.n_rows - 1:,}, not {rows[0]:,} to {rows[-1]:,}.")
         return rows
 
-    def _refuse_faults(self, X: Any, rows: IntArray) -> None:
+    def _refuse_faults(self, X: Any, rows: IntArray | range) -> None:
         fault = find_fault(X, allow_nan=False)
         if fault is not None:
             where = f"rows {rows[0]:,} to {rows[-1]:,}"
             raise ValueError(f"{self.name}, {where}: {fault}{self._first_fault(X, rows)}")
 
-    def _first_fault(self, X: Any, rows: IntArray) -> str:
+    def _first_fault(self, X: Any, rows: IntArray | range) -> str:
         """Return a sentence that names the first cell that is not finite; empty if there is none."""
         if sparse.issparse(X) or np.isfinite(X).all():
             return ""

@@ -30,6 +30,11 @@ class StreamedSource(Source):
         self._starts = np.asarray(starts, dtype=np.int64)
         self._reset_cursors()
 
+    @property
+    def is_streamed(self) -> bool:
+        """True: threads that read ahead of each other would decode the same rows again."""
+        return True
+
     @abstractmethod
     def _pieces(self, number: int) -> Iterator[Any]:
         """Yield pieces of rows, each with a length, from row ``_starts[number]`` to the end of the data."""

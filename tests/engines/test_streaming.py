@@ -1,0 +1,141 @@
+"""Rows on the way to a device while it computes. CPU tensors stand in for those of a device."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from cohirf import CoHiRF, open_source
+from cohirf.algorithm.batches import Run
+from cohirf.algorithm.runs import RunTask
+from cohirf.algorithm.storage import ArrayRows, RowsWithFeatures, read_into
+from cohirf.engines import StreamingEngine, streaming
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("array_api_compat")
+
+X = np.random.default_rng(0).normal(size=(1000, 6)).astype(np.float32)
+
+
+def blocks(values, size=100):
+    """Return a task for each block of consecutive rows."""
+    n_rows = values.n_rows
+    return [
+        (RunTask(Run(np.array([0, size]), np.empty(0, np.int64), 0, at), 1, values),) for at in range(0, n_rows, size)
+    ]
+
+
+def values_of(task):
+    assert torch.is_tensor(task.values.X)
+    return task.values.X.numpy()
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    monkeypatch.setattr(streaming, "PIECE_BYTES", 7 * X[0].nbytes)
+
+
+@pytest.mark.parametrize("rows", [ArrayRows(X), open_source(X)], ids=["array", "source"])
+def test_each_run_gets_its_rows_in_order(rows, small_pieces):
+    found = list(StreamingEngine("cpu").run(values_of, iter(blocks(rows)), 10))
+    np.testing.assert_array_equal(np.concatenate(found), X)
+
+
+def test_rows_of_a_run_need_not_be_consecutive(small_pieces):
+    numbers = np.flatnonzero(np.arange(1000) % 3 > 0)
+    task = RunTask(Run.of_rows(numbers), 1, ArrayRows(X))
+    (found,) = StreamingEngine("cpu").run(values_of, [(task,)], 1)
+    np.testing.assert_array_equal(found, X[numbers])
+
+
+def test_rows_with_some_features_are_streamed(small_pieces):
+    rows = RowsWithFeatures(open_source(X), np.array([4, 1]))
+    found = list(StreamingEngine("cpu").run(values_of, blocks(rows), 10))
+    np.testing.assert_array_equal(np.concatenate(found), X[:, [4, 1]])
+
+
+def test_few_runs_are_under_way():
+    made = []
+
+    def tasks():
+        for task in blocks(ArrayRows(X)):
+            made.append(task)
+            yield task
+
+    outcomes = StreamingEngine("cpu").run(values_of, tasks(), 10)
+    for n_consumed in range(1, 8):
+        next(outcomes)
+        assert len(made) == n_consumed + streaming.RUNS_AHEAD
+
+
+def test_an_error_of_a_reader_is_raised_after_the_results_before_it():
+    bad = X.copy()
+    bad[450, 2] = np.nan
+    outcomes = StreamingEngine("cpu").run(values_of, blocks(open_source(bad)), 10)
+    for _ in range(4):
+        next(outcomes)
+    with pytest.raises(ValueError, match=r"contains NaN.* The first is in row 450, column 2\."):
+        next(outcomes)
+
+
+def readers():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("cohirf-reader")]
+
+
+def test_no_thread_is_left_behind():
+    def stop(task):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(StreamingEngine("cpu").run(stop, blocks(ArrayRows(X)), 10))
+    assert readers() == []
+    outcomes = StreamingEngine("cpu").run(values_of, blocks(ArrayRows(X)), 10)
+    next(outcomes)
+    assert readers()
+    outcomes.close()
+    assert readers() == []
+
+
+def test_what_is_decoded_in_order_has_one_reader(tmp_path):
+    arrow = pytest.importorskip("pyarrow.parquet")
+    table = __import__("pyarrow").table({f"c{i}": X[:, i] for i in range(6)})
+    arrow.write_table(table, tmp_path / "X.parquet", row_group_size=90)
+    outcomes = StreamingEngine("cpu").run(values_of, blocks(open_source(tmp_path / "X.parquet")), 10)
+    found = [next(outcomes)]
+    assert len(readers()) == 1
+    np.testing.assert_array_equal(np.concatenate([*found, *outcomes]), X)
+
+
+@pytest.mark.parametrize("numbers", [slice(20, 50), np.array([3, 4, 90])], ids=["slice", "numbers"])
+@pytest.mark.parametrize("rows", [ArrayRows(X), open_source(X)], ids=["array", "source"])
+def test_rows_are_read_into_an_array(rows, numbers):
+    out = np.empty_like(X[numbers])
+    read_into(rows, numbers, out)
+    np.testing.assert_array_equal(out, X[numbers])
+
+
+@pytest.mark.parametrize("data", [X, open_source(X)], ids=["array", "source"])
+@pytest.mark.parametrize("batch_size", [None, 120])
+def test_labels_are_those_of_a_fit_without_streaming(data, batch_size, monkeypatch):
+    from cohirf.clusterers import TorchKMeans
+    from cohirf.data import data as setup
+    from cohirf.engines import LocalEngine
+
+    def fit():
+        model = CoHiRF(TorchKMeans(4, n_init=1), batch_size=batch_size, device="cpu", random_state=0).fit(data)
+        return model.labels_, model.parents_, model.stability_
+
+    streamed = fit()
+    monkeypatch.setattr(setup, "StreamingEngine", lambda device: LocalEngine(1))
+    for found, expected in zip(streamed, fit(), strict=True):
+        assert isinstance(found, np.ndarray)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_rows_beside_those_of_weight_zero_are_streamed():
+    from cohirf.clusterers import TorchKMeans
+
+    weights = np.where(np.arange(1000) % 5 > 0, 1.0, 0.0)
+    of_array = CoHiRF(TorchKMeans(4, n_init=1), batch_size=150, device="cpu", random_state=0)
+    of_array.fit(open_source(X), sample_weight=weights)
+    assert of_array.labels_.shape == (1000,)
