@@ -54,5 +54,6 @@ def test_both_pages_have_the_section(model, tmp_path):
     for page in (full, short):
         assert "How the clusters changed" in page
         assert "new: 2" in page
+        assert '<th scope="row" class="number">3</th>' in page
     assert "&lt;b&gt;" in short
     assert "<script" not in short

@@ -124,6 +124,21 @@ def test_an_update_after_a_fit_in_batches_adds_to_its_leaves():
     check_hierarchy(model)
 
 
+def test_predict_returns_labels_of_the_type_of_those_of_the_fit():
+    model = CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0).fit(BLOBS[:400])
+    kind = model.predict(BLOBS).dtype
+    assert model.labels_.dtype == kind
+    assert model.partial_fit(BLOBS[400:]).predict(BLOBS).dtype == kind
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+def test_too_few_clusters_are_explained_with_the_name_that_users_know():
+    model = CoHiRF(n_clusters=500, random_state=0)
+    with pytest.raises(ValueError, match="KMeans found only 2 groups") as error:
+        model.fit(np.repeat([[0.0], [1.0]], 300, axis=0))
+    assert "Quick" not in str(error.value)
+
+
 def test_a_source_is_updated_as_an_array_is():
     in_memory = in_parts(CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0), BLOBS, 3)
     model = CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0)

@@ -230,7 +230,7 @@ class Fit:
         return choose_number(tree, points, position[some[clustered]])
 
     def _explain_too_few(self, error: TooFewClustersError) -> str:
-        name = type(self.contraction.views.method.prototype).__name__
+        name = type(self.model._base_method()).__name__
         asked = f"n_clusters={error.n_clusters} cannot be reached:"
         if self.contraction.views.method.told is not None:
             return (

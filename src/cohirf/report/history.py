@@ -32,7 +32,7 @@ def describe_history(model: Any) -> dict[str, Any] | None:
         "changes": str(model.changes_).splitlines(),
         "steps": [
             {
-                "update": step.update,
+                "number": step.update,
                 "n_added": step.n_added,
                 "n_rows": step.n_rows,
                 "n_clusters": step.n_clusters,
