@@ -56,8 +56,8 @@ def _refuse_other(path: Path, preparation: Preparation, first: Path, wanted: Pre
         return
     what = "the scales differ" if differing is None else f"column {differing.name!r} differs"
     remedy = (
-        f"Each file was scaled by its own means, so values of the models cannot be compared. Fit all models in the same "
-        f"units: cohirf fit FILE --scale none --model {shown(path)}"
+        f"Each file was scaled by its own means, so values of the models cannot be compared. Fit all models in the "
+        f"same units: cohirf fit FILE --scale none --model {shown(path)}"
         if differing is None
         else "Fit all models to the same columns, with the same levels."
     )

@@ -96,6 +96,7 @@ def fit_data(
             progress.say(f"{relevant.n_features:,} of {data.n_features:,} features are relevant")
         contraction = make_contraction(model, relevant, settled, weighted=weights is not None or model.medoid_weights)
         if former is not None:
+            former = former if weights is None else former.at(weights.positive)
             contraction = _divide_groups(contraction, former, relevant.rows.n_rows, weights)
         stack.enter_context(one_thread())
         stack.enter_context(showing_warnings_once())
