@@ -11,6 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+PIECE_BYTES = 2**22  # of pinned memory, for copies from a CUDA device
+
 ArrayKind = Literal["numpy", "torch", "cupy"]
 
 
@@ -50,10 +52,23 @@ def to_numpy(array: Any) -> NDArray[Any]:
         array = array.detach()
         if str(array.dtype) == "torch.bfloat16":
             array = array.float()
-        return np.asarray(array.cpu().numpy())
+        is_slow = array.is_cuda and array.nbytes > PIECE_BYTES  # memory that is not pinned is copied slowly
+        return np.asarray((_copy_in_pieces(array) if is_slow else array.cpu()).numpy())
     if is_cupy(array):
         return np.asarray(array.get())
     return np.asarray(array)
+
+
+def _copy_in_pieces(tensor: Any) -> Any:
+    """Return a tensor of a CUDA device in host memory; its pieces go through a small buffer of pinned memory."""
+    flat = tensor.contiguous().view(-1)
+    found = flat.new_empty(flat.shape, device="cpu")
+    step = PIECE_BYTES // flat.element_size()
+    buffer = flat.new_empty(step, device="cpu", pin_memory=True)
+    for start in range(0, flat.shape[0], step):
+        piece = flat[start : start + step]
+        found[start : start + step] = buffer[: piece.shape[0]].copy_(piece)
+    return found.view(tensor.shape)
 
 
 def to_torch(array: Any, device: Any = None) -> Any:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cohirf.algorithm.device_blocks import in_blocks
+from cohirf.algorithm.device_blocks import in_blocks, naming_full_memory
 
 
 class OutOfMemoryError(RuntimeError):
@@ -76,3 +76,20 @@ def test_memory_that_libraries_hold_is_freed_first(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
     run(4, 4, room=2)
     assert freed == ["torch", "cupy"]
+
+
+def test_a_batch_that_does_not_fit_is_named_with_a_remedy():
+    with (
+        pytest.raises(MemoryError, match=r"A batch of 1,200 rows does not fit .* lower batch_size, .* memory_limit"),
+        naming_full_memory(1200, "cpu"),
+    ):
+        raise OutOfMemoryError
+    with pytest.raises(ZeroDivisionError), naming_full_memory(1200, "cpu"):
+        _ = 1 / 0
+
+
+def test_the_free_memory_of_a_cuda_device_is_named(monkeypatch):
+    cuda = SimpleNamespace(mem_get_info=lambda name: (3 * 2**29, 2**33) if name == "cuda:1" else None)
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, Tensor=type(None)))
+    with pytest.raises(MemoryError, match=r"1\.5 of 8\.0 GiB are free"), naming_full_memory(5, "cuda:1"):
+        raise OutOfMemoryError

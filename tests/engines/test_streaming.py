@@ -1,16 +1,18 @@
 """Rows on the way to a device while it computes. CPU tensors stand in for those of a device."""
 
+import sys
 import threading
 
 import numpy as np
 import pytest
 
-from cohirf import CoHiRF, open_source
+from cohirf import CoHiRF, load, open_source
 from cohirf.algorithm.batches import Run
 from cohirf.algorithm.runs import RunTask
 from cohirf.algorithm.storage import ArrayRows, RowsWithFeatures, read_into
 from cohirf.engines import StreamingEngine, streaming
 
+pa = pytest.importorskip("pyarrow")
 torch = pytest.importorskip("torch")
 pytest.importorskip("array_api_compat")
 
@@ -122,7 +124,9 @@ def test_labels_are_those_of_a_fit_without_streaming(data, batch_size, monkeypat
     from cohirf.engines import LocalEngine
 
     def fit():
-        model = CoHiRF(TorchKMeans(4, n_init=1), batch_size=batch_size, device="cpu", random_state=0).fit(data)
+        model = CoHiRF(TorchKMeans(4, n_init=1), n_views=2, batch_size=batch_size, device="cpu", random_state=0).fit(
+            data
+        )
         return model.labels_, model.parents_, model.stability_
 
     streamed = fit()
@@ -136,6 +140,44 @@ def test_rows_beside_those_of_weight_zero_are_streamed():
     from cohirf.clusterers import TorchKMeans
 
     weights = np.where(np.arange(1000) % 5 > 0, 1.0, 0.0)
-    of_array = CoHiRF(TorchKMeans(4, n_init=1), batch_size=150, device="cpu", random_state=0)
+    of_array = CoHiRF(TorchKMeans(4, n_init=1), n_views=2, batch_size=150, device="cpu", random_state=0)
     of_array.fit(open_source(X), sample_weight=weights)
     assert of_array.labels_.shape == (1000,)
+
+
+def test_a_fit_with_a_checkpoint_is_streamed_and_resumed(tmp_path):
+    from cohirf.clusterers import TorchKMeans
+
+    model = CoHiRF(TorchKMeans(4, n_init=1), n_views=2, batch_size=150, device="cpu", random_state=0)
+    expected = model.fit(open_source(X)).labels_
+    model.set_params(checkpoint=tmp_path / "checkpoint")
+    for _ in range(2):
+        np.testing.assert_array_equal(model.fit(open_source(X)).labels_, expected)
+
+
+def test_a_model_of_a_device_is_loaded_where_torch_is_missing(tmp_path, monkeypatch):
+    from cohirf.clusterers import TorchKMeans
+
+    model = CoHiRF(TorchKMeans(4, n_init=1), n_views=2, device="cpu", random_state=0).fit(X)
+    model.device = "cuda"
+    model.save(tmp_path / "model")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    loaded = load(tmp_path / "model")
+    assert loaded.device == "cuda"
+    np.testing.assert_array_equal(loaded.predict(X), model.labels_)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_workers_of_a_cluster_use_their_own_device():
+    distributed = pytest.importorskip("distributed")
+    from cohirf.clusterers import TorchKMeans
+
+    model = CoHiRF(TorchKMeans(4, n_init=1), n_views=2, batch_size=150, device="cpu", random_state=0)
+    expected = model.fit(open_source(X)).labels_
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        labels = model.fit(open_source(X), client=client).labels_.compute()
+    np.testing.assert_array_equal(labels, expected)

@@ -18,10 +18,33 @@ import numpy as np
 
 from cohirf.algorithm.grouping import IntArray, index_dtype
 
-Offsets = slice | IntArray
-
 RUN_ROWS = 2**15  # a longer run would lose more work when a fit is killed
 MANY_RUNS = 128  # with fewer runs, some of sixteen cores would wait for the last ones
+
+
+@dataclass(frozen=True)
+class AllBut:
+    """The offsets from ``start`` to ``stop``, but not those that are ``left_out``, which are sorted.
+
+    An array of these offsets would be as long as the batch, and in the way of batches that are on a device.
+    """
+
+    start: int
+    stop: int
+    left_out: IntArray
+
+    @property
+    def places(self) -> IntArray:
+        """Where the offsets that are left out are among all of them."""
+        return self.left_out - self.start
+
+    def at(self, positions: IntArray) -> IntArray:
+        """Return the offsets at the given positions."""
+        n_before = self.places - np.arange(len(self.left_out))  # of offsets, before each that is left out
+        return positions + self.start + np.searchsorted(n_before, positions, side="right")
+
+
+Offsets = slice | AllBut
 
 
 @dataclass(frozen=True)
@@ -76,8 +99,10 @@ class Run:
         """Where the rows are in arrays with one entry per index."""
         return slice(self.start, self.start + self.length) if self.indices is None else self.indices
 
-    def index(self, offsets: Offsets) -> IntArray:
+    def index(self, offsets: Offsets | IntArray) -> IntArray:
         """Return the indices of the rows at ``offsets``."""
+        if isinstance(offsets, AllBut):
+            return np.delete(self.index(slice(offsets.start, offsets.stop)), offsets.places)
         if self.indices is not None:
             return self.indices[offsets]
         if isinstance(offsets, slice):
@@ -104,20 +129,16 @@ class Run:
 
         If none is held aside, the rows are consecutive, and their offsets are a slice.
         """
-        kind = index_dtype(self.start + self.length)  # also that of indices
         held_bounds = np.searchsorted(self.held, self.bounds)
         for (start, stop), (first, last) in zip(pairwise(self.bounds.tolist()), pairwise(held_bounds), strict=True):
             held = self.held[first:last]
-            if len(held) == 0:
-                yield slice(start, stop), _no_rows(0)
-            else:
-                offsets = np.arange(start, stop, dtype=kind)
-                yield np.delete(offsets, held - start), offsets[held - start]
+            yield slice(start, stop) if len(held) == 0 else AllBut(start, stop, held), held
 
 
 def count_offsets(offsets: Offsets) -> int:
     """Return the number of offsets."""
-    return offsets.stop - offsets.start if isinstance(offsets, slice) else len(offsets)
+    n_left_out = 0 if isinstance(offsets, slice) else len(offsets.left_out)
+    return int(offsets.stop) - int(offsets.start) - n_left_out
 
 
 class Batches(Protocol):

@@ -1,10 +1,14 @@
-"""Work through rows on a device in blocks that fit into its memory."""
+"""Work through rows on a device in blocks that fit into its memory; say what to do if a whole batch does not."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from cohirf.array_kinds import is_torch
 
 OUT_OF_MEMORY = ("OutOfMemoryError",)  # the name of the error in torch and in CuPy
 
@@ -20,7 +24,7 @@ def in_blocks(work: Callable[[slice], None], n_rows: int, block_rows: int) -> No
         try:
             work(block)
         except Exception as error:
-            if type(error).__name__ not in OUT_OF_MEMORY or step == 1:
+            if not is_full(error) or step == 1:
                 raise
             step = (block.stop - block.start + 1) // 2
             _free_cached_memory()
@@ -31,6 +35,36 @@ def in_blocks(work: Callable[[slice], None], n_rows: int, block_rows: int) -> No
             )
             continue
         start = block.stop
+
+
+def is_full(error: Exception) -> bool:
+    """Return whether an error says that the memory of a device is full."""
+    return type(error).__name__ in OUT_OF_MEMORY
+
+
+@contextmanager
+def naming_full_memory(n_rows: int, device: Any) -> Iterator[None]:
+    """Replace the error that the memory of a device is full by one with a remedy.
+
+    A batch of ``n_rows`` rows is contracted on the device, which is a name that torch knows, or an array that is there.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not is_full(error):
+            raise
+        raise MemoryError(
+            f"A batch of {n_rows:,} rows does not fit into the memory of the device{_say_free(device)}: lower "
+            f'batch_size, or give batch_size="auto" and, if other programs use the device, a memory_limit.'
+        ) from error
+
+
+def _say_free(device: Any) -> str:
+    name = str(device.device) if is_torch(device) else device
+    if not (isinstance(name, str) and name.startswith("cuda")):
+        return ""
+    free, total = sys.modules["torch"].cuda.mem_get_info(name)
+    return f", of which {free / 2**30:.1f} of {total / 2**30:.1f} GiB are free"
 
 
 def _free_cached_memory() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.algorithm.arrays import is_here, namespace, to_host
 from cohirf.algorithm.grouping import IntArray, index_dtype
 from cohirf.algorithm.storage import Storage
 
@@ -51,13 +52,25 @@ class Fusions:
         fusions.stability[:] = stability
         return fusions
 
-    def record(self, rows: slice | IntArray, parents: IntArray, level: int) -> None:
-        """Record that active rows now belong to the medoids beside them in ``parents``; a medoid to itself."""
-        own: Any = np.arange(rows.start, rows.stop, dtype=parents.dtype) if isinstance(rows, slice) else rows
-        self.parents[rows] = parents
-        self.absorbed_at[rows] = (parents != own) * self.absorbed_at.dtype.type(level)
+    def record(self, rows: slice | IntArray, parents: Any, level: int) -> None:
+        """Record that active rows now belong to the medoids beside them in ``parents``; a medoid to itself.
+
+        ``parents`` may be on a device; those of consecutive rows are compared with them there.
+        """
+        parents = parents if isinstance(rows, slice) else to_host(parents)
+        self.parents[rows] = to_host(parents)
+        self.absorbed_at[rows] = to_host(parents != _own_numbers(rows, parents)) * self.absorbed_at.dtype.type(level)
 
     def keep(self, rows: IntArray) -> None:
         """Record that no level has clustered these rows so far."""
         self.record(rows, rows, 0)
         self.stability[rows] = np.nan
+
+
+def _own_numbers(rows: slice | IntArray, beside: Any) -> Any:
+    """Return the numbers of rows; those of consecutive ones where ``beside`` is."""
+    if not isinstance(rows, slice):
+        return rows
+    if is_here(beside):
+        return np.arange(rows.start, rows.stop, dtype=beside.dtype)
+    return namespace(beside).arange(rows.start, rows.stop, dtype=beside.dtype, device=beside.device)

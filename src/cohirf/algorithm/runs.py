@@ -24,12 +24,14 @@ from cohirf.algorithm.arrays import (
     take_rows,
     to_host,
 )
-from cohirf.algorithm.batches import Offsets, Run, count_offsets
+from cohirf.algorithm.batches import AllBut, Offsets, Run, count_offsets
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import ContractedBatch, Contraction, Mass, Place, contract_batch
+from cohirf.algorithm.device_blocks import naming_full_memory
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.grouping import IntArray, count_by_label, first_rows, index_dtype, sum_by_label
+from cohirf.algorithm.left_out import leave_out, put_back
 from cohirf.algorithm.storage import ArrayRows, NumberedRows, Rows, RunRows, Storage, is_in_memory
 
 
@@ -256,20 +258,26 @@ class ContractedRun:
 
     def record(self, task: RunTask, fusions: Fusions) -> ContractedRun:
         """Record the fusions of the run, and return its survivors alone."""
-        fusions.record(task.run.rows, self.parents, task.level)
+        fusions.record(task.run.rows, look_up(self.survivors.rows, self.survivor_of), task.level)
         fusions.stability[task.run.rows] = to_host(self.stability)
         return ContractedRun(self.survivors, links=self.links)
 
 
 def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> ContractedRun:
     """Contract the batches of a run one after the other; ``engine`` runs the views of each."""
+    with naming_full_memory(int(np.diff(task.run.bounds).max()), contraction.device):
+        return _contract_batches(task, contraction, engine)
+
+
+def _contract_batches(task: RunTask, contraction: Contraction, engine: Engine) -> ContractedRun:
     run = task.run
     row_map = RunMap(run.length)
+    stays = not isinstance(contraction.device, str)
     parts: list[Survivors] = []
     links: list[Links] = []
     n_before = 0
     for number, (contracted, held) in enumerate(run.batches()):
-        read, X_held = _read(task, contracted, held)
+        read, X_held = _read(task, contracted)
         X = put_on_device(read, contraction.device)
         mass = _mass(task, contracted, contraction, X)
         shown = None if task.companions is None else put_beside(task.companions[number], X)
@@ -284,54 +292,41 @@ def contract_run(task: RunTask, contraction: Contraction, engine: Engine) -> Con
             )
             links.append(_find_links(task, batch, contracted, halo))
         else:
-            labels = None if task.labels is None else put_beside(task.labels[contracted], X)
+            labels = None if task.labels is None else put_beside(_of(contracted, task.labels), X)
             batch = contract_batch(X, mass, contraction, place, engine, shown, labels=labels)
         order, rank = _sort(np.concatenate([_at(contracted, batch.medoids), held]))
-        stays = X is read and not isinstance(contraction.device, str)
-        row_map.add(batch, contracted, held, n_before + rank, stays=stays)
+        row_map.add(batch, contracted, n_before + rank)
+        stays = stays and X is read
         values = _stack(fetch_rows(X, batch.medoids), X_held)[order] if task.carry_values else None
         means = None if batch.means is None else _stack(batch.means, fill_missing(X_held, contraction.column_means))
         parts.append(_survivors(task, batch, contracted, held, order, values, means))
         n_before += len(order)
-    found = ContractedRun(
-        join_survivors(parts), row_map.survivor_of, row_map.stability, Links.join(links) if links else None
-    )
-    return found if task.fusions is None else found.record(task, task.fusions)
+    found = ContractedRun(join_survivors(parts), *row_map.vectors(), Links.join(links) if links else None)
+    if task.fusions is not None:
+        return found.record(task, task.fusions)
+    return found if stays else replace(found, survivor_of=found.labels, stability=to_host(found.stability))
 
 
 class RunMap:
-    """The survivor and the stability of each row of a run, by offset.
-
-    If a run has one batch and its rows were on a device, so are these. Otherwise they are in this process.
-    """
+    """Collects the survivor and the stability of each row of a run, batch after batch, where the rows are."""
 
     def __init__(self, length: int) -> None:
-        self._length = length
-        self.survivor_of: Any = None
-        self.stability: Any = None
+        self._kind = index_dtype(length)
+        self._survivor_of: list[Any] = []
+        self._stability: list[Any] = []
 
-    def add(
-        self, batch: ContractedBatch, contracted: Offsets, held: IntArray, positions: IntArray, *, stays: bool
-    ) -> None:
-        """Add a batch; ``positions`` are those of its medoids, and then of its held-aside rows, among survivors.
+    def add(self, batch: ContractedBatch, contracted: Offsets, positions: IntArray) -> None:
+        """Add a batch; ``positions`` are those of its medoids, and then of its held-aside rows, among survivors."""
+        of_medoids, of_held = np.split(positions.astype(self._kind, copy=False), [len(batch.medoids)])
+        places = contracted.places if isinstance(contracted, AllBut) else of_held
+        self._survivor_of.append(put_back(look_up(of_medoids, batch.labels), of_held, places))
+        self._stability.append(put_back(batch.stability, np.full(len(places), np.nan, dtype=np.float32), places))
 
-        Unless it ``stays`` where it is, what belongs to rows is brought into this process.
-        """
-        kind, n_medoids = index_dtype(self._length), len(batch.medoids)
-        positions = positions.astype(kind, copy=False)
-        survivor_of, stability = look_up(positions[:n_medoids], batch.labels), batch.stability
-        has_all = isinstance(contracted, slice) and contracted == slice(0, self._length)
-        if not (has_all and stays):
-            survivor_of, stability = to_host(survivor_of), to_host(stability)
-        if has_all:
-            self.survivor_of, self.stability = survivor_of, stability
-            return
-        if self.survivor_of is None:
-            self.survivor_of = np.empty(self._length, dtype=kind)
-            self.stability = np.full(self._length, np.nan, dtype=np.float32)
-        self.survivor_of[contracted] = survivor_of
-        self.survivor_of[held] = positions[n_medoids:]
-        self.stability[contracted] = stability
+    def vectors(self) -> tuple[Any, Any]:
+        """Return the survivor and the stability of each row, by offset."""
+        vectors = (self._survivor_of, self._stability)
+        of_rows = [parts[0] if len(parts) == 1 else join_rows(parts) for parts in vectors]
+        return of_rows[0], of_rows[1]
 
 
 def gather_survivors(parts: Iterable[Survivors], storage: Storage) -> Survivors:
@@ -382,17 +377,16 @@ def held_aside(rows: IntArray, mass: Mass | None, weights: Mass | None, means: A
     )
 
 
-def _read(task: RunTask, contracted: Offsets, held: IntArray) -> tuple[Any, Any]:
+def _read(task: RunTask, contracted: Offsets) -> tuple[Any, Any]:
     """Return the values of the rows to contract and of the held-aside rows, which are read together.
 
     The held-aside rows are arrays of NumPy.
     """
     assert task.values is not None  # whoever has the rows has put them in
+    block = _take(task.values, task.run, slice(contracted.start, contracted.stop))
     if isinstance(contracted, slice):
-        return _take(task.values, task.run, contracted), None
-    start, stop = min(contracted[0], held[0]), max(contracted[-1], held[-1]) + 1
-    block = _take(task.values, task.run, slice(int(start), int(stop)))  # together, they are consecutive
-    return take_rows(block, contracted - start), fetch_rows(block, held - start)
+        return block, None
+    return leave_out(block, contracted.places), fetch_rows(block, contracted.places)
 
 
 def _take(values: Rows | RunRows, run: Run, offsets: slice) -> Any:
@@ -406,7 +400,13 @@ def _take(values: Rows | RunRows, run: Run, offsets: slice) -> Any:
 
 def _at(offsets: Offsets, positions: IntArray) -> IntArray:
     """Return the offsets at the given positions of a batch."""
-    return positions + offsets.start if isinstance(offsets, slice) else offsets[positions]
+    return positions + offsets.start if isinstance(offsets, slice) else offsets.at(positions)
+
+
+def _of(offsets: Offsets, vector: NDArray[Any]) -> NDArray[Any]:
+    """Return the entries of a vector at the given offsets."""
+    of_batch = vector[offsets.start : offsets.stop]
+    return of_batch if isinstance(offsets, slice) else leave_out(of_batch, offsets.places)
 
 
 def _add_halo_mass(mass: Any, task: RunTask, number: int) -> Any:
@@ -431,7 +431,7 @@ def _mass(task: RunTask, offsets: Offsets, contraction: Contraction, X: Any) -> 
     """
     if not contraction.weighted or (task.mass is None and not is_here(X)):
         return None
-    return np.ones(X.shape[0]) if task.mass is None else put_beside(task.mass[offsets], X)
+    return np.ones(X.shape[0]) if task.mass is None else put_beside(_of(offsets, task.mass), X)
 
 
 def _sort(keys: IntArray) -> tuple[IntArray, IntArray]:
@@ -459,7 +459,7 @@ def _survivors(
     weights = None
     mass_held = np.ones(len(held)) if task.mass is None else task.mass[held]
     if task.mass is not None:
-        of_clusters = sum_by_label(batch.labels, put_beside(task.mass[contracted], batch.labels), n_medoids)
+        of_clusters = sum_by_label(batch.labels, put_beside(_of(contracted, task.mass), batch.labels), n_medoids)
         weights = np.concatenate([of_clusters, mass_held])[order]
     stability = fetch_rows(batch.stability, batch.medoids)
     return Survivors(

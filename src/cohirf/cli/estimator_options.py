@@ -280,6 +280,17 @@ class EstimatorOptions:
             default="1",
         ),
     ] = None
+    device: Annotated[
+        Text,
+        option(
+            "--device",
+            'Where batches are computed: a device that torch knows, such as "cuda". It needs a base method that runs '
+            "there, such as torch-kmeans.",
+            SIZE,
+            "NAME",
+            default="none",
+        ),
+    ] = None
     random_state: Annotated[
         Text,
         option(

@@ -22,6 +22,7 @@ import numpy as np
 from joblib import cpu_count
 
 from cohirf.algorithm.arrays import put_on_device
+from cohirf.algorithm.device_blocks import naming_full_memory
 from cohirf.algorithm.grouping import row_blocks
 from cohirf.algorithm.runs import RunTask
 from cohirf.algorithm.storage import Rows, RunRows, is_streamed, read_into
@@ -113,7 +114,8 @@ class Sender:
     def send(self, task: RunTask) -> Sent:
         """Start to send the rows of a run."""
         run, rows = task.run, self._rows
-        X = self._like.new_empty((run.length, self._like.shape[1]))
+        with naming_full_memory(int(np.diff(run.bounds).max()), self._like):
+            X = self._like.new_empty((run.length, self._like.shape[1]))
         copy = self._lane.open(X)
 
         def send_piece(piece: slice) -> Any:

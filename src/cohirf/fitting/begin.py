@@ -133,8 +133,7 @@ def _fit_into_device(model: Any, data: Data, contraction: Contraction) -> int | 
     """Return how many rows are contracted together on a device; None if there is room for all of them."""
     share = contraction.views.n_features / data.n_features
     row_bytes = data.n_features * np.dtype(data.dtype).itemsize
-    size = plan_for_device(contraction.device, row_bytes, share, model.memory_limit)
-    return None if size >= data.rows.n_rows else size
+    return plan_for_device(contraction.device, row_bytes, share, model.memory_limit, data.rows.n_rows)
 
 
 def _draw_sample(data: Data, entropy: Entropy, size: int) -> Any:
