@@ -25,6 +25,8 @@ from sklearn.datasets import make_blobs
 
 from benchmarks._common import flip_bit, in_fresh_process, make_parser, parse, peak_rise, timed
 from cohirf import CoHiRF, FusionHierarchy
+from cohirf.algorithm.merge_tree import MergeTree
+from cohirf.algorithm.ward import link_groups
 from cohirf.landmarks import Landmarks
 from cohirf.saving import ModelFileError, load_model, save_model
 
@@ -100,9 +102,10 @@ def large_model(n_rows: int) -> CoHiRF:
         absorbed_at[after:before] = level
     landmarks = np.random.default_rng(0).normal(size=(N_LANDMARKS, N_FEATURES))
     model = CoHiRF.as_published(KMeans(N_CLUSTERS), random_state=0).fit(landmarks)
-    hierarchy = FusionHierarchy(parents, absorbed_at)
+    medoids = FusionHierarchy(parents, absorbed_at).medoids(N_LEVELS)
+    linkage = link_groups(landmarks[medoids], np.ones(len(medoids)))
+    hierarchy = FusionHierarchy(parents, absorbed_at, tree=MergeTree(medoids, linkage, N_LEVELS))
     labels = hierarchy.cut(level=N_LEVELS)
-    medoids = hierarchy.medoids(N_LEVELS)
     vars(model).update(
         labels_=labels,
         parents_=parents,
@@ -111,6 +114,10 @@ def large_model(n_rows: int) -> CoHiRF:
         n_clusters_=len(medoids),
         medoid_indices_=medoids,
         medoids_=landmarks[medoids],
+        exemplar_indices_=medoids,
+        exemplars_=landmarks[medoids],
+        cluster_numbers_=np.arange(len(medoids)),
+        _summary=None,  # of the small fit
         n_iter_=N_LEVELS + 1,
         diagnostics_=[model.diagnostics_[0]] * (N_LEVELS + 1),
         _landmarks=Landmarks(landmarks, labels[:N_LANDMARKS].copy()),

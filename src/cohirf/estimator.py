@@ -158,6 +158,9 @@ class CoHiRF(
         Sorted numbers of the clusters, in the order of ``medoids_``; from 0 without gaps, unless there were updates.
     changes_ : Changes or None
         What the last update has changed; ``print`` shows it in words. None after ``fit``.
+    history_ : tuple of Step
+        The last 200 updates in short: sizes of clusters, and which were born, merged, split or gone. Empty after
+        ``fit``.
     hierarchy_ : FusionHierarchy
         All fusions, level by level, and the tree in which the clusters merge pairwise, up to a single one. If clusters
         are merged after the levels to get ``n_clusters``, this is the last level of the hierarchy.

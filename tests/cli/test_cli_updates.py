@@ -57,11 +57,23 @@ def test_update_equals_partial_fit_of_prepared_rows(cohirf, first, iris):
 def test_update_reports_drift_before_the_update(cohirf, first, iris):
     shifted = iris.iloc[1::2].assign(petal_length=iris["petal_length"] + 5)
     shifted.to_csv("shifted.csv", index=False)
-    document = json.loads(cohirf("update", first, "shifted.csv", "--report", "--json").out)
+    document = json.loads(cohirf("update", first, "shifted.csv", "--report", "changes.html", "--json").out)
     assert document["drift"]["has_drifted"]
     assert document["drift"]["features"][0]["name"] == "petal_length"
     assert document["changes"]["n_rows"] == 75
     assert document["rows"] == 150
+    assert document["written"]["report"] == "changes.html"
+    page = (first.parent / "changes.html").read_text()
+    assert "How the clusters changed" in page
+    assert "petal_length" in page
+
+
+def test_a_report_of_an_update_does_not_replace_a_file(cohirf, first):
+    (first.parent / "changes.html").write_text("mine")
+    outcome = cohirf("update", first, "half1.csv", "--report", "changes.html")
+    assert outcome.code != 0
+    assert (first.parent / "changes.html").read_text() == "mine"
+    assert len(load(first).labels_) == 75
 
 
 def test_update_of_a_model_that_python_saved_keeps_it_without_preparation(cohirf, halves, iris):

@@ -111,3 +111,17 @@ def test_a_time_of_day_is_a_date_without_a_day():
     (reading,) = find_date_formats(pa.array(["21:30", "7:05"]))
     assert (reading.has_day, reading.has_clock) == (False, True)
     assert (reading.read(pa.array(["21:30"])).values % 86_400).tolist() == [21.5 * 3600]
+
+
+@pytest.mark.parametrize(
+    ("form", "cells"),
+    [
+        ("%Y-%m-%d", ["2024-02-29", "2024-02-31", "2023-02-29", "2024-03-02", "2024-04-31"]),
+        ("%d.%m.%Y", ["29.02.2024", "31.02.2024", "29.2.2023", "2.3.2024", "31.04.2024"]),
+        ("%Y-%m-%d %H:%M:%S", [f"{day} 10:30:00" for day in ("2024-02-29", "2024-02-31", "2023-02-29", "2024-03-02")]),
+    ],
+)
+def test_a_day_that_does_not_exist_is_a_stray_cell(form, cells):
+    read = DateReading(form).read(pa.array([*cells, None]))
+    assert read.is_bad.tolist() == [*[False, True, True, False, True][: len(cells)], False]
+    assert np.isnan(read.values[1])

@@ -105,11 +105,50 @@ def test_weights_count_as_repeated_rows_in_the_sizes_of_leaves():
     assert model._summary.leaves.weights.sum() + model._summary.pending.weights.sum() == weights.sum() + 100
 
 
-def test_zero_weights_are_refused():
-    weights = np.ones(len(BLOBS))
-    weights[3] = 0
-    with pytest.raises(ValueError, match="has 1 zeros: partial_fit needs positive weights"):
-        CoHiRF(KMeans(4), random_state=0).partial_fit(BLOBS, sample_weight=weights)
+class TestRowsOfWeight0:
+    """Rows of weight 0 do not take part, but have a label."""
+
+    weights = np.where(np.arange(len(BLOBS)) % 5 == 2, 0.0, 1.0)
+
+    def test_with_few_rows_an_update_is_a_fit_to_all_rows(self):
+        whole = CoHiRF(KMeans(4, n_init=1), random_state=0).fit(BLOBS, sample_weight=self.weights)
+        model = in_parts(CoHiRF(KMeans(4, n_init=1), random_state=0), BLOBS, 3, sample_weight=self.weights)
+        assert_equal_models(model, whole)
+
+    @pytest.mark.parametrize("opened", [np.asarray, open_source], ids=["array", "source"])
+    def test_the_groups_are_those_of_the_other_rows(self, opened):
+        counted = self.weights > 0
+        model, without = (CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0) for _ in range(2))
+        for rows in np.array_split(np.arange(len(BLOBS)), 4):
+            model.partial_fit(opened(BLOBS[rows]), sample_weight=self.weights[rows])
+            without.partial_fit(BLOBS[rows[counted[rows]]], sample_weight=np.ones(counted[rows].sum()))
+        np.testing.assert_array_equal(model._summary.leaves.values, without._summary.leaves.values)
+        np.testing.assert_allclose(model._summary.leaves.means, without._summary.leaves.means)
+        assert len(model.labels_) == len(BLOBS)
+        assert adjusted_rand_score(model.labels_, CLASSES) == 1.0
+        check_hierarchy(model)
+
+    def test_they_do_not_depend_on_how_rows_are_divided_into_updates(self):
+        one, other = (
+            in_parts(CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0), BLOBS, n, sample_weight=self.weights)
+            for n in (1, 5)
+        )
+        assert_equal_models(one, other)
+
+    def test_they_are_not_kept_for_a_density_method(self, monkeypatch):
+        monkeypatch.setattr(settings, "KEPT_ROWS", 400)
+        weights = np.where(np.arange(len(MOONS)) % 3 == 1, 0.0, 1.0)
+        model = in_parts(CoHiRF(DBSCAN(0.2), random_state=0), MOONS, 4, sample_weight=weights)
+        assert (model._summary.leaves.rows % 3 != 1).all()
+        assert model._summary.leaves.sizes.sum() == weights.sum()
+        assert adjusted_rand_score(model.labels_, CRESCENTS) > 0.99
+
+    def test_a_saved_model_keeps_them(self, tmp_path):
+        model = CoHiRF(KMeans(4, n_init=1), batch_size=70, random_state=0)
+        in_parts(model, BLOBS, 3, sample_weight=self.weights).save(tmp_path / "model")
+        assert (model._summary.pending.weights == 0).any()
+        again = load(tmp_path / "model").partial_fit(BLOBS[:100])
+        np.testing.assert_array_equal(again.labels_, model.partial_fit(BLOBS[:100]).labels_)
 
 
 def test_an_update_after_a_fit_in_batches_adds_to_its_leaves():
@@ -122,6 +161,21 @@ def test_an_update_after_a_fit_in_batches_adds_to_its_leaves():
     np.testing.assert_array_equal(model.labels_[:400], labels)
     assert adjusted_rand_score(model.labels_, CLASSES) == 1.0
     check_hierarchy(model)
+
+
+def test_predict_returns_labels_of_the_type_of_those_of_the_fit():
+    model = CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0).fit(BLOBS[:400])
+    kind = model.predict(BLOBS).dtype
+    assert model.labels_.dtype == kind
+    assert model.partial_fit(BLOBS[400:]).predict(BLOBS).dtype == kind
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+def test_too_few_clusters_are_explained_with_the_name_that_users_know():
+    model = CoHiRF(n_clusters=500, random_state=0)
+    with pytest.raises(ValueError, match="KMeans found only 2 groups") as error:
+        model.fit(np.repeat([[0.0], [1.0]], 300, axis=0))
+    assert "Quick" not in str(error.value)
 
 
 def test_a_source_is_updated_as_an_array_is():

@@ -54,6 +54,7 @@ def assert_same_results(one, other):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     assert one.hierarchy_ == other.hierarchy_
     assert one.changes_ == other.changes_
+    assert one.history_ == other.history_
     assert one._summary.update_rows == other._summary.update_rows
 
 
@@ -126,7 +127,7 @@ def test_a_model_of_the_former_format_loads_and_predicts_but_is_not_updated(tmp_
     arrays = json.loads((tmp_path / "model" / "manifest.json").read_bytes())["arrays"]
     (tmp_path / "model" / "pending_lots.npy").unlink()
     del arrays["pending_lots"]
-    rewrite(tmp_path / "model", format_version=3, summary=..., changes=..., arrays=arrays)
+    rewrite(tmp_path / "model", format_version=3, summary=..., changes=..., history=..., arrays=arrays)
     loaded = load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.labels_, model.labels_)
     np.testing.assert_array_equal(loaded.predict(BLOBS), model.predict(BLOBS))
@@ -168,4 +169,23 @@ def test_hostile_changes_are_refused(changes, tmp_path):
     content = json.loads((tmp_path / "model" / "manifest.json").read_bytes())["changes"]
     rewrite(tmp_path / "model", changes=content | changes)
     with pytest.raises(ModelFileError):
+        load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"n_rows": -1}, {"born": [0.5]}, {"sizes": [[1]]}, {"merged": [[1, [2]]]}, {"n_added": "5"}, {"x": 1}]
+)
+def test_a_hostile_history_is_refused(changes, tmp_path):
+    CoHiRF(n_clusters=3, random_state=0).partial_fit(BLOBS).save(tmp_path / "model")
+    history = json.loads((tmp_path / "model" / "manifest.json").read_bytes())["history"]
+    rewrite(tmp_path / "model", history=[history[0] | changes])
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "model")
+
+
+def test_a_history_that_is_too_long_is_refused(tmp_path):
+    CoHiRF(n_clusters=3, random_state=0).partial_fit(BLOBS).save(tmp_path / "model")
+    history = json.loads((tmp_path / "model" / "manifest.json").read_bytes())["history"]
+    rewrite(tmp_path / "model", history=history * 201)
+    with pytest.raises(ModelFileError, match="at most 200 steps"):
         load(tmp_path / "model")

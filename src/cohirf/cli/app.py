@@ -200,7 +200,7 @@ def predict(
 
 @command(
     "cohirf update model/ january.parquet",
-    "cohirf update model/ february.csv --report --out labels.csv",
+    "cohirf update model/ february.csv --report changes.html --out labels.csv",
 )
 def update(
     model: ModelPath,
@@ -208,14 +208,15 @@ def update(
     csv: CsvOptions,
     screen: Screen,
     report: Annotated[
-        bool,
+        Path | None,
         option(
             "--report",
-            "Also say how the new rows differ from those of the model before the update, as cohirf drift does.",
-            SCREEN,
-            "",
+            "Write how clusters have changed over all updates to this .html file, and say how the new rows differ "
+            "from those before, as cohirf drift does.",
+            OUTPUT,
+            "FILE",
         ),
-    ] = False,
+    ] = None,
     out: Annotated[
         Path | None,
         option("--out", "Write the cluster of each new row to this .parquet, .csv or .npy file.", OUTPUT, "FILE"),
@@ -232,11 +233,11 @@ def update(
         model,
         data,
         out,
+        report,
         csv,
         screen,
         label_column,
         id_column,
-        report=report,
         escape_formulas=escape_formulas,
         force=force,
     )

@@ -55,10 +55,14 @@ def _refuse_other(path: Path, preparation: Preparation, first: Path, wanted: Pre
     if differing is None and (preparation.offset, preparation.scale) == (wanted.offset, wanted.scale):
         return
     what = "the scales differ" if differing is None else f"column {differing.name!r} differs"
-    remedy = "with --scale none" if differing is None else "to the same columns, with the same levels"
+    remedy = (
+        f"Each file was scaled by its own means, so values of the models cannot be compared. Fit all models in the "
+        f"same units: cohirf fit FILE --scale none --model {shown(path)}"
+        if differing is None
+        else "Fit all models to the same columns, with the same levels."
+    )
     raise BadInputError(
-        f"{shown(path.absolute())} was prepared in another way than {shown(first.absolute())}: {what}. "
-        f"Fit all models {remedy}."
+        f"{shown(path.absolute())} was prepared in another way than {shown(first.absolute())}: {what}. {remedy}"
     )
 
 

@@ -18,6 +18,7 @@ from cohirf.cli.writing import TABLES, check_file, check_ids, refuse_data
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Prepared
 from cohirf.preparation.roles import listed
+from cohirf.report.write import write_update_report
 from cohirf.saving import load_origin, load_preparation, save_model
 from cohirf.summary.numbers import Changes
 
@@ -26,18 +27,19 @@ def update(
     model: Path,
     data: Path,
     out: Path | None,
+    report: Path | None,
     csv: CsvOptions,
     screen: Screen,
     label_column: str | None,
     id_column: str | None,
     *,
-    report: bool,
     escape_formulas: bool,
     force: bool,
 ) -> None:
     """Add the rows of a file to a model, and save it in the place of the model before."""
     console = Console.on(screen)
     check_file(out, "--out", TABLES, force=force, data=data)
+    check_file(report, "--report", (".html", ".htm"), force=force, data=data)
     refuse_data(model, "MODEL", data)
     fitted, preparation = open_model(model)
     with console.watching():
@@ -49,7 +51,7 @@ def update(
     check_ids(out, ids)
     document: dict[str, Any] = {"command": "update", "model": str(model), "data": str(data)}
     shown: list[Grid | str] = []
-    if report:
+    if report is not None:
         drift = fitted.drift(prepared.source)
         document["drift"] = describe_drift(drift)
         shown += [drift_grid(drift), say_drift(drift)]
@@ -64,8 +66,11 @@ def update(
     if out is not None:
         save_labels(out, labels, prepared.ids(), ids, console, escape=escape_formulas)
         document["written"]["labels"] = str(out)
+    if report is not None:
+        write_update_report(fitted, report, title=f"Updates of {model.name}", verdict=say_drift(drift))
+        document["written"]["report"] = str(report)
     facts = [("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}"), *agreement_rows(document)]
-    console.show(document, *shown, *say_changes(changes), Grid(facts), _say_written(model, out))
+    console.show(document, *shown, *say_changes(changes), Grid(facts), _say_written(model, out, report))
 
 
 def say_changes(changes: Changes) -> list[str]:
@@ -82,6 +87,6 @@ def _update(model: CoHiRF, data: Prepared, console: Console) -> None:
         raise Interrupted("Stopped. The model is as it was before.") from None
 
 
-def _say_written(model: Path, out: Path | None) -> str:
-    labels = "" if out is None else f", {out} (labels of the new rows)"
-    return f"Written: {model} (model){labels}"
+def _say_written(model: Path, out: Path | None, report: Path | None) -> str:
+    written = [(model, "model"), (out, "labels of the new rows"), (report, "report")]
+    return f"Written: {', '.join(f'{path} ({what})' for path, what in written if path is not None)}"

@@ -100,7 +100,8 @@ class InMemory:
 
     def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevelHere:
         """Contract blocks of rows in order: of the values in ``before``, followed by these rows, from ``start`` on."""
-        stacked = StackedRows(ArrayRows(before), self.rows, blocks.n_batches * blocks.size, start)
+        n_rows = blocks.n_batches * blocks.size if mass is None else len(mass)
+        stacked = StackedRows(ArrayRows(before), self.rows, n_rows, start)
         return contract_stacked(stacked, mass, blocks, setup, MemoryStorage())
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
@@ -121,7 +122,8 @@ def contract_stacked(
 ) -> FirstLevelHere:
     """Contract blocks of rows, which are read in order, in this process or in others."""
     resources = setup.make_resources(setup.engine(), storage)
-    active = ActiveRows(stacked, None, mass, in_order=True, batches=blocks)
+    active = active_rows(stacked, None if mass is None else ArrayWeights(mass), in_order=True)
+    active = replace(active, batches=blocks)
     return FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
 
 

@@ -93,7 +93,8 @@ class InSource:
 
     def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevelHere:
         """Contract blocks of rows in order: of the values in ``before``, followed by these rows, from ``start`` on."""
-        stacked = StackedRows(ArrayRows(before), self.rows, blocks.n_batches * blocks.size, start)
+        n_rows = blocks.n_batches * blocks.size if mass is None else len(mass)
+        stacked = StackedRows(ArrayRows(before), self.rows, n_rows, start)
         return contract_stacked(stacked, mass, blocks, setup, ScratchStorage())
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:

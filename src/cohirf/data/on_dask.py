@@ -161,7 +161,7 @@ class OnDask:
 
         Workers gather the rows of each task from the chunks. What belongs to the rows is on the disk of this process.
         """
-        client, n_rows = find_client(), blocks.n_batches * blocks.size
+        client, n_rows = find_client(), blocks.n_batches * blocks.size if mass is None else len(mass)
         if client is None:
             stacked = StackedRows(ArrayRows(before), self.rows, n_rows, start)
             return contract_stacked(stacked, mass, blocks, setup, ScratchStorage())
@@ -172,7 +172,7 @@ class OnDask:
         kept = keep_on_workers(client, chunks[start : start + n_rows])
         rows = LazyDaskSource(kept)
         resources = setup.make_resources(ShufflingEngine(client, kept), ScratchStorage())
-        active = ActiveRows(rows, None, mass, in_order=True, batches=blocks)
+        active = replace(active_rows(rows, None if mass is None else ArrayWeights(mass), in_order=True), batches=blocks)
         return FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
 
     def _contract_here(self, weights: DaskWeights | None, setup: Setup) -> FirstLevel:

@@ -210,6 +210,12 @@ def is_positive(values: NDArray[Any]) -> None:
         raise ValueError("it has values that are not positive numbers")
 
 
+def is_not_negative(values: NDArray[Any]) -> None:
+    """Refuse NaN, infinity, and values below 0."""
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError("it has values that are not numbers from 0 on")
+
+
 def is_share_or_nan(values: NDArray[Any]) -> None:
     """Refuse values that are not NaN, and not above 0 and at most 1 (up to rounding)."""
     if ((values <= 0) | (values > 1 + 1e-6)).any():

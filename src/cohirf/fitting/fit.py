@@ -97,6 +97,7 @@ def fit_data(
             progress.say(f"{relevant.n_features:,} of {data.n_features:,} features are relevant")
         contraction = make_contraction(model, relevant, settled, weighted=weights is not None or model.medoid_weights)
         if former is not None:
+            former = former if weights is None else former.at(weights.positive)
             contraction = _divide_groups(contraction, former, relevant.rows.n_rows, weights)
         stack.enter_context(one_thread())
         stack.enter_context(showing_warnings_once())
@@ -231,7 +232,7 @@ class Fit:
         return choose_number(tree, points, position[some[clustered]])
 
     def _explain_too_few(self, error: TooFewClustersError) -> str:
-        name = type(self.contraction.views.method.prototype).__name__
+        name = type(self.model._base_method()).__name__
         asked = f"n_clusters={error.n_clusters} cannot be reached:"
         if self.contraction.views.method.told is not None:
             return (

@@ -49,6 +49,11 @@ class Former:
         """Return the same rows at the places that a function returns for those so far."""
         return replace(self, places=find(self.places))
 
+    def at(self, places: IntArray | None) -> Former:
+        """Return the rows at some places, which are sorted; at all, if none are given."""
+        some = slice(None) if places is None else np.isin(self.places, places)
+        return Former(self.numbers[some], self.places[some], self.n_rows[some])
+
     def numbers_of(self, n_places: int) -> IntArray:
         """Return the number that most rows of each place had, or -1 if none of them had a cluster."""
         some = (self.numbers >= 0) & (self.n_rows > 0)

@@ -132,7 +132,21 @@ class DateReading:
     def _parse(self, text: Any) -> Floats:
         moments = compute().strptime(text, format=self.format, unit="s", error_is_null=True)
         values = _floats(moments.cast("int64").cast("double"))
-        return np.where(values < YEAR_1000, np.nan, values) if self.has_day else values
+        if not self.has_day:
+            return values
+        values = np.where(values < YEAR_1000, np.nan, values)
+        values[self._find_rolled_over(text, moments)] = np.nan
+        return values
+
+    def _find_rolled_over(self, text: Any, moments: Any) -> NDArray[np.int64]:
+        """Return the positions of days that do not exist, such as 31 February, which Arrow reads as 2 March."""
+        pc = compute()
+        early = np.flatnonzero(_bools(pc.less_equal(pc.day(moments), 3)))
+        if len(early) == 0:
+            return early
+        pattern = re.sub(r"%(.)", _field_pattern, self.format.replace(".", r"\."))
+        days = pc.struct_field(pc.extract_regex(text.take(early), pattern), "day")
+        return early[_floats(days.cast("double")) > 28]
 
     @property
     def has_day(self) -> bool:
@@ -166,6 +180,11 @@ def find_date_formats(sample: Any) -> list[DateReading]:
     first = sample[:FIRST_CELLS].to_pylist()  # few cells show that most of the formats are wrong
     readings = [DateReading(form) for form in DATE_FORMATS if any(_shape(form).match(cell) for cell in first)]
     return [reading for reading in readings if reading.read(sample).is_bad.mean() <= 0.5]
+
+
+def _field_pattern(found: re.Match[str]) -> str:
+    """Return the pattern of a field of a date; that of the day has a name."""
+    return r"(?P<day>\d{1,2})" if found[1] == "d" else FIELDS.get(found[1], r"\d{1,2}")
 
 
 @cache

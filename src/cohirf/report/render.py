@@ -137,8 +137,16 @@ def plural(count: int, noun: str) -> str:
 FILTERS = (thousands, percent, decimal, significant, plural)
 
 
+def render_update(content: dict[str, Any]) -> str:
+    """Return a page about the updates of a model, which needs no script."""
+    trusted = import_optional("markupsafe", "report", "A report").Markup
+    style = trusted((PAGE / "style.css").read_text(encoding="utf-8") + _colour_rules(make_palette()))
+    page: str = _template("update.html").render(content, policy=_policy("none"), style=style)
+    return page
+
+
 @cache
-def _template() -> Any:
+def _template(name: str = "template.html") -> Any:
     jinja2 = import_optional("jinja2", "report", "A report")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(PAGE),
@@ -148,7 +156,7 @@ def _template() -> Any:
         lstrip_blocks=True,
     )
     environment.filters |= {function.__name__: function for function in FILTERS}
-    return environment.get_template("template.html")
+    return environment.get_template(name)
 
 
 def _policy(*script_hashes: str) -> str:

@@ -20,6 +20,7 @@ from cohirf.report.cuts import colour_clusters, find_cuts
 from cohirf.report.downloads import pack_labels, pack_names
 from cohirf.report.explore import describe_cuts
 from cohirf.report.heatmap import make_heatmap
+from cohirf.report.history import describe_history
 from cohirf.report.merges import describe_merges
 from cohirf.report.odd_rows import describe_odd_rows, rows_of
 from cohirf.report.pictures import Pictures
@@ -89,6 +90,7 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
         "merges": describe_merges(study, cuts, sample.point_rows),
         "heatmap": None if pictures else make_heatmap(study, sample, cuts, listing),  # pixels alone tell nothing
         "odd": describe_odd_rows(study, sample, described.badly_fitting, columns, pictures),
+        "history": describe_history(study.model),
         "columns": [column.describe() | {"unit": study.units.get(column.name, "")} for column in columns.used],
         "labels": pack_labels(cuts),
         "row_names": pack_names(study.row_names),

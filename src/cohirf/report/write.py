@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from cohirf.diagnosis.text import shorten
 from cohirf.durable.temporary import replacing
 from cohirf.preparation import Preparation
-from cohirf.report.render import render
+from cohirf.report.history import describe_history
+from cohirf.report.render import render, render_update
 from cohirf.report.study import check_study
 from cohirf.report.summarize import Options, summarize
 from cohirf.saving import Origin
@@ -105,6 +107,39 @@ def write_report(
     page = render(summarize(study, options))
     with replacing(path) as file:
         file.write(page.encode())
+    return path
+
+
+def write_update_report(model: Any, path: str | os.PathLike[str], *, title: str, verdict: str) -> Path:
+    """Write a page about the updates of a model: sizes of its clusters over time, and what has changed.
+
+    Parameters
+    ----------
+    model : fitted CoHiRF
+        The model after an update.
+    path : str or path
+        The HTML file to write. An existing file is replaced.
+    title : str
+        Title of the page.
+    verdict : str
+        A sentence about the new rows.
+
+    Returns
+    -------
+    path : pathlib.Path
+        The file that was written.
+    """
+    path = _check_path(Path(path))
+    content = {
+        "title": shorten(title, 300),
+        "verdict": verdict,
+        "n_rows": len(model.labels_),
+        "n_clusters": int(model.n_clusters_),
+        "history": describe_history(model),
+        "written": datetime.now(UTC).date().isoformat(),
+    }
+    with replacing(path) as file:
+        file.write(render_update(content).encode())
     return path
 
 

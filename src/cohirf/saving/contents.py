@@ -93,6 +93,7 @@ def fitted_attributes(manifest: Manifest, arrays: Arrays) -> dict[str, Any]:
         "_landmark_rows": arrays["landmark_rows"],
         "cluster_numbers_": numbers,
         "changes_": manifest.changes,
+        "history_": manifest.history,
         "_summary": _build_summary(manifest, arrays, hierarchy, landmarks),
         **_decode_names(arrays),
     }

@@ -33,7 +33,8 @@ from cohirf.saving.layout import (
     check_presence,
 )
 from cohirf.saving.origin import Origin
-from cohirf.saving.summaries import SummaryEntry, parse_changes, parse_summary
+from cohirf.saving.summaries import SummaryEntry, parse_changes, parse_history, parse_summary
+from cohirf.summary.history import Step
 from cohirf.summary.numbers import Changes
 
 
@@ -56,6 +57,7 @@ class Manifest:
     preparation: FileEntry | None
     summary: SummaryEntry | None
     changes: Changes | None
+    history: tuple[Step, ...]
     origin: Origin | None = None
 
     @property
@@ -132,7 +134,7 @@ def parse_manifest(content: Any) -> Manifest:
     keys = {"format", "format_version", "package_version", "scikit_learn_version"}
     keys |= {"model", "scalars", "diagnostics", "arrays"}
     has_updates = not isinstance(content, dict) or content.get("format_version") != OLDEST_VERSION
-    keys |= {"summary", "changes"} if has_updates else set()
+    keys |= {"summary", "changes", "history"} if has_updates else set()
     more = {name for name in ("preparation", "origin") if isinstance(content, dict) and name in content}
     content = require_keys(content, keys | more, "the manifest")
     scalars = _parse_scalars(content["scalars"])
@@ -149,7 +151,8 @@ def parse_manifest(content: Any) -> Manifest:
     diagnostics = [_parse_record(record) for record in content["diagnostics"]]
     summary = parse_summary(content["summary"]) if has_updates and content["summary"] is not None else None
     changes = parse_changes(content["changes"]) if has_updates else None
-    return Manifest(model, scalars, diagnostics, arrays, preparation, summary, changes, origin)
+    history = parse_history(content["history"]) if has_updates else ()
+    return Manifest(model, scalars, diagnostics, arrays, preparation, summary, changes, history, origin)
 
 
 def _package_version() -> str:

@@ -25,7 +25,7 @@ from cohirf.saving.layout import FILE_NAMES, FORMAT, MANIFEST, MANIFEST_DIGEST, 
 from cohirf.saving.manifest import compose_manifest, digest_line
 from cohirf.saving.origin import Origin
 from cohirf.saving.parameters import describe_model
-from cohirf.saving.summaries import describe_changes, describe_summary
+from cohirf.saving.summaries import describe_changes, describe_history, describe_summary
 
 
 def save_model(
@@ -138,7 +138,11 @@ def _write_files(
     """Write all files of a model and flush them to disk, the manifest last."""
     arrays = collect_arrays(model)
     entries = {name: write_array(directory / f"{name}.npy", array) for name, array in arrays.items()}
-    updates = {"summary": describe_summary(model), "changes": describe_changes(model.changes_)}
+    updates = {
+        "summary": describe_summary(model),
+        "changes": describe_changes(model.changes_),
+        "history": describe_history(model.history_),
+    }
     text = compose_manifest(
         description, collect_scalars(model), model.diagnostics_, entries, preparation, updates, origin
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from cohirf.durable.arrays import Arrays
 from cohirf.durable.json_text import require_count, require_keys, require_number
 from cohirf.hierarchy import FusionHierarchy
+from cohirf.summary.history import MAX_STEPS, Step
 from cohirf.summary.leaves import Leaves
 from cohirf.summary.numbers import Changes
 from cohirf.summary.row_map import FittedPart, Part, RowMap
@@ -18,6 +19,7 @@ from cohirf.summary.summary import Batches, Pending, Summary
 
 COUNTED = ("grown", "shrunk", "born", "from_noise")
 LISTED = ("merged", "split")
+STEP_COUNTS = ("update", "n_rows", "n_clusters", "n_noise", "n_moved")
 OF_LEAVES = ("rows", "sizes", "first_rows", "stability", "lots", "heights")
 
 BuildMatrix = Callable[[str, int, int], Any]  # from name, number of rows and number of columns
@@ -118,6 +120,44 @@ def parse_changes(content: Any) -> Changes | None:
         n_moved=require_count(content["n_moved"], "n_moved"),
         **{name: _require_pairs(content[name], name, parse) for name, parse in parsers.items()},
     )
+
+
+def describe_history(history: tuple[Step, ...]) -> list[dict[str, Any]]:
+    """Return a history as JSON objects, which have lists of pairs in the place of dicts."""
+    return [vars(step) | {name: _as_lists(getattr(step, name)) for name in ("sizes", *LISTED)} for step in history]
+
+
+def _as_lists(pairs: Any) -> list[list[int]]:
+    return [list(pair) for pair in (pairs.items() if isinstance(pairs, dict) else pairs)]
+
+
+def parse_history(content: Any) -> tuple[Step, ...]:
+    """Return a history from JSON objects; raise if it is not valid."""
+    if not isinstance(content, list) or len(content) > MAX_STEPS:
+        raise TypeError(f"history must be a list of at most {MAX_STEPS} steps")
+    return tuple(map(_parse_step, content))
+
+
+def _parse_step(content: Any) -> Step:
+    content = require_keys(content, {field.name for field in fields(Step)}, "a step of history")
+    if type(content["n_added"]) is not int:
+        raise TypeError("n_added of history must be an integer")
+    parts: dict[str, Any] = {name: require_count(content[name], name) for name in STEP_COUNTS}
+    parts |= {name: list(_require_pairs_list(content[name], name)) for name in LISTED}
+    return Step(
+        **parts,
+        n_added=content["n_added"],
+        sizes=_require_pairs(content["sizes"], "sizes", require_count),
+        born=_require_counts_list(content["born"], "born"),
+        gone=_require_counts_list(content["gone"], "gone"),
+    )
+
+
+def _require_pairs_list(content: Any, what: str) -> Iterator[tuple[int, int]]:
+    if not isinstance(content, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in content):
+        raise TypeError(f"{what} must be a list of pairs")
+    for one, other in content:
+        yield require_count(one, what), require_count(other, what)
 
 
 def collect_summary(model: Any, matrix_parts: Callable[[str, Any], Arrays]) -> Arrays:

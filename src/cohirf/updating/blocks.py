@@ -15,15 +15,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import pairwise_distances_argmin
 
 from cohirf.algorithm.batches import EqualBlocks
+from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.feature_tally import FeatureTally
 from cohirf.algorithm.first_level import FirstLevelHere
 from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
 from cohirf.algorithm.levels import ActiveRows, Resources, contract_level
-from cohirf.algorithm.storage import MemoryStorage, Storage
+from cohirf.algorithm.storage import ArrayRows, MemoryStorage, StackedRows, Storage
 from cohirf.data import Data, InMemory
 from cohirf.engines import LocalEngine
 from cohirf.fitting import Fit
@@ -52,12 +54,15 @@ def add_rows(model: Any, summary: Summary, data: Data, weights: Mass | None, siz
     n_before, n_all = pending.n_rows, pending.n_rows + n_new
     values = data.take(np.arange(0)) if pending.values is None else pending.values
     joined = stack_weights(pending.weights, n_before, weights, n_new)
-    n_blocks = n_all // size
-    start = 0
+    counted: IntArray = np.arange(n_all) if joined is None else np.flatnonzero(joined)  # rows of weight 0 fill no block
+    n_blocks = len(counted) // size
+    start = n_contracted = 0
     for n_section in _sections(len(summary.batches.sizes), n_blocks):
-        mass = None if joined is None else joined[start : start + n_section * size]
+        n_contracted += n_section * size
+        stop = int(counted[n_contracted - 1]) + 1
+        mass = None if joined is None else joined[start:stop]
         summary = _contract(model, summary, data, values, start, mass, EqualBlocks(n_section, size))
-        start += n_section * size
+        start = stop
     parts = [values[min(start, n_before) :], data.take(np.arange(max(start - n_before, 0), n_new))]
     left = Pending(stack(parts), None if joined is None else joined[start:], np.zeros(n_all - start))
     summary, now = contract_again(model, replace(summary, pending=left, n_seen=summary.n_seen + n_new), size)
@@ -135,10 +140,12 @@ def _contract(
     settled = Settled(summary.entropy, blocks.size)
     contraction = make_contraction(model, relevant, settled, weighted=weighted, n_batches=several)
     tally = FeatureTally(contraction.views, relevant.n_features)
-    n_rows = blocks.n_batches * blocks.size
+    n_rows = blocks.n_batches * blocks.size  # without rows of weight 0
     fit = Fit(model, relevant, None, n_rows, contraction, watch_engine(model), tally)
     own = select_relevant(before, model.relevant_features_)
     first_level = relevant.contract_blocks(own, start, mass, blocks, fit.set_up())
+    if mass is not None and (mass == 0).any():
+        _join_left_out(first_level, relevant, own, start, mass, blocks.size)
     survivors = first_level.leaves
     tally.add_level(1, survivors, n_batches)
     if n_batches:
@@ -159,6 +166,21 @@ def _contract(
         row_map=summary.row_map.followed_by([part]),
         batches=batches,
     )
+
+
+def _join_left_out(first_level: FirstLevelHere, data: Data, before: Any, start: int, mass: Mass, size: int) -> None:
+    """Let each row of weight 0 join the nearest leaf of its block."""
+    rows = StackedRows(ArrayRows(before), data.rows, len(mass), start)
+    leaves = first_level.leaves
+    ends = np.flatnonzero(mass)[size - 1 :: size] + 1  # a block ends with a row that counts
+    values = fill_missing(leaves.values.take(np.arange(len(leaves.rows))), data.column_means)
+    block_of_leaf = np.searchsorted(ends, leaves.rows, side="right")
+    left_out = np.flatnonzero(mass == 0)
+    block_of_row = np.searchsorted(ends, left_out, side="right")
+    for block in np.unique(block_of_row):
+        own, among = left_out[block_of_row == block], np.flatnonzero(block_of_leaf == block)
+        nearest = pairwise_distances_argmin(fill_missing(rows.take(own), data.column_means), values[among])
+        first_level.join(own, among[nearest])
 
 
 def _find_leaf(first_level: FirstLevelHere) -> IntArray:

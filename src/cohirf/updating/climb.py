@@ -27,6 +27,8 @@ from cohirf.landmarks import Landmarks, sample_landmarks
 from cohirf.summary.leaves import Leaves, stack
 from cohirf.summary.summary import LeafResults, Summary
 
+NEXT_TO_NOTHING = 1e-9  # weight of a pending row of weight 0, as a share of the smallest weight
+
 
 @dataclass(frozen=True)
 class KnownLeaves:
@@ -99,7 +101,10 @@ def all_groups(model: Any, summary: Summary) -> Leaves:
     if pending.n_rows:
         own = select_relevant(pending.values, model.relevant_features_)
         means = fill_missing(own, relevant_means(model)).astype(np.float64)
-        parts.append(Leaves.of_rows(summary.row_map.n_rows, pending.values, means, pending.weights, pending.lots))
+        weights = pending.weights
+        if weights is not None and (weights == 0).any():  # these join other groups, and count next to nothing there
+            weights = np.where(weights == 0, NEXT_TO_NOTHING * weights[weights > 0].min(initial=1.0), weights)
+        parts.append(Leaves.of_rows(summary.row_map.n_rows, pending.values, means, weights, pending.lots))
     return Leaves.join(parts)
 
 

@@ -26,7 +26,7 @@ from cohirf.summary.leaves import Leaves, stack
 from cohirf.summary.row_map import Part, RowMap
 from cohirf.summary.summary import LeafResults, Pending, Summary
 from cohirf.updating.settings import settled_of, stack_weights, takes_weights
-from cohirf.updating.thinning import open_values, thin_leaves
+from cohirf.updating.thinning import Nearest, join_nearest, open_values, thin_leaves
 
 # Parameters of base methods that are numbers of rows, and values below which they are not lowered: with fewer rows,
 # chance would decide about clusters.
@@ -60,17 +60,22 @@ def thin(model: Any, before: Summary, data: Data, weights: Mass | None, max_kept
 
     Also returns, for each row that was kept before, the position of the row that it is now, or that it has joined.
     """
-    leaves, row_map = as_leaves(before, data.take(np.arange(0)))
-    now: IntArray = np.arange(len(leaves))
+    leaves, row_map, now = as_leaves(model, before, data.take(np.arange(0)))
     side = before.cell_side
     for block in row_blocks(data.rows.n_rows):
         n_old, n_new = len(leaves), block.stop - block.start
         lots = draw_lots(np.arange(before.n_seen + block.start, before.n_seen + block.stop), before.entropy)
         of_rows = None if weights is None else weights[block]
         values = data.rows.take(np.arange(block.start, block.stop))
-        both = Leaves.join([leaves, Leaves.of_rows(row_map.n_rows, values, None, of_rows, lots)])
-        leaves, joined, side = thin_leaves(model, both, side, max_kept)
-        used, leaf_of = np.unique(joined[n_old:], return_inverse=True)
+        new, counts = Leaves.of_rows(row_map.n_rows, values, None, of_rows, lots), np.ones(n_new, dtype=bool)
+        if of_rows is not None:
+            counts = of_rows > 0
+            new = new.take(counts)
+        leaves, joined, side = thin_leaves(model, Leaves.join([leaves, new]), side, max_kept)
+        of_new = np.empty(n_new, dtype=np.int64)
+        of_new[counts] = joined[n_old:]
+        of_new[~counts] = Nearest(model, leaves.values).find(values[~counts]) if not counts.all() else 0
+        used, leaf_of = np.unique(of_new, return_inverse=True)
         stability = np.full(n_new, np.nan, dtype=np.float32)
         part = Part(leaf_of.astype(index_dtype(len(used))), stability, used)
         row_map = row_map.moved(joined[:n_old]).followed_by([part])
@@ -80,16 +85,24 @@ def thin(model: Any, before: Summary, data: Data, weights: Mass | None, max_kept
     return thinned, now
 
 
-def as_leaves(summary: Summary, no_rows: Any) -> tuple[Leaves, RowMap]:
-    """Return the rows that are kept as leaves, and the leaf of each row; ``no_rows`` are values if there are none."""
+def as_leaves(model: Any, summary: Summary, no_rows: Any) -> tuple[Leaves, RowMap, IntArray]:
+    """Return the rows that are kept as leaves, the leaf of each row, and that of each leaf and pending row.
+
+    Pending rows of weight 0 join the nearest other row. The values ``no_rows`` are for a summary without rows.
+    """
     if summary.leaves is not None:
-        return summary.leaves, summary.row_map
+        return summary.leaves, summary.row_map, np.arange(len(summary.leaves))
     pending = summary.pending
     if pending.values is None:
-        return Leaves.of_rows(0, no_rows, None, None, np.empty(0)), RowMap()
-    everything = np.arange(pending.n_rows)
-    part = Part(everything, np.full(len(everything), np.nan, dtype=np.float32), everything)
-    return Leaves.of_rows(0, pending.values, None, pending.weights, pending.lots), RowMap((part,))
+        return Leaves.of_rows(0, no_rows, None, None, np.empty(0)), RowMap(), np.arange(0)
+    leaves = Leaves.of_rows(0, pending.values, None, pending.weights, pending.lots)
+    joined: IntArray = np.arange(pending.n_rows)
+    if pending.weights is not None and (pending.weights == 0).any():
+        stays = pending.weights > 0
+        joined = join_nearest(leaves, stays, Nearest(model, pending.values[stays]))
+        leaves = leaves.take(stays)
+    part = Part(joined, np.full(len(joined), np.nan, dtype=np.float32), np.arange(len(leaves)))
+    return leaves, RowMap((part,)), joined
 
 
 def fit_sample(model: Any, summary: Summary) -> tuple[dict[str, Any], IntArray, LeafResults]:

@@ -91,6 +91,8 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
     models = list(models)
     check_models(models, exemplars_only=exemplars_only)
     merged = copy(models[0])
+    if len(models) > 1:
+        merged.history_ = ()  # numbers of the others have changed
     summaries = [reduce_to_clusters(model) if exemplars_only else summary_of(model) for model in models]
     join_landmarks(merged, models, exemplars_only=exemplars_only)
     attributes = rerun(merged, join_summaries(merged, models, summaries))

@@ -81,7 +81,8 @@ class UpdatingMixin:
         y : ignored
             Not used; present for scikit-learn's conventions.
         sample_weight : array, shape (n_samples,), optional
-            Weight of each new row, for base methods that support it. All must be positive.
+            Weight of each new row, for base methods that support it. Rows of weight 0 do not take part, as in ``fit``:
+            each gets the cluster of the nearest row that does, or of the nearest group of its block.
         client : distributed.Client, optional
             Client of the cluster that contracts the rows of a source, Dask array or Dask data frame, as for ``fit``.
 

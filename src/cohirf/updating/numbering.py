@@ -65,7 +65,7 @@ def number_clusters(
         attributes[name] = attributes[name][order]
     attributes["cluster_numbers_"] = numbers[order]
     landmarks = attributes["_landmarks"]
-    attributes["_landmarks"] = Landmarks(landmarks.points, named[landmarks.labels])
+    attributes["_landmarks"] = Landmarks(landmarks.points, named[landmarks.labels].astype(landmarks.labels.dtype))
     if "labels_" in attributes:
         attributes["labels_"] = named[attributes["labels_"]].astype(attributes["labels_"].dtype)
     return Numbered(named[leaf_labels], max(next_number, int(numbers.max(initial=-1)) + 1), changes)

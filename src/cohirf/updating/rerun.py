@@ -9,6 +9,7 @@ from cohirf import progress
 from cohirf.algorithm.grouping import IntArray
 from cohirf.fitting.former import Former
 from cohirf.fitting.goal import Goal
+from cohirf.summary.history import Step, continue_history
 from cohirf.summary.numbers import Overlap
 from cohirf.summary.summary import Summary
 from cohirf.updating.climb import climb
@@ -72,4 +73,8 @@ def rerun(model: Any, transition: Transition) -> dict[str, Any]:
     if model.verbose:
         progress.say(str(numbered.changes))
     summary = replace(after, labels=numbered.labels, next_number=numbered.next_number, results=results)
-    return {**attributes, "changes_": numbered.changes, "_summary": summary}
+    history = getattr(model, "history_", ())
+    if not history and len(transition.before) and transition.of_one_model:  # the model was fitted
+        history = (Step.first(transition.before, transition.sizes),)
+    history = continue_history(history, Step.of(numbered.changes, numbered.labels, summary.sizes))
+    return {**attributes, "changes_": numbered.changes, "history_": history, "_summary": summary}

@@ -85,17 +85,9 @@ def settled_of(summary: Summary) -> Settled:
 
 
 def load_weights(model: Any, data: Data, sample_weight: Any) -> Mass | None:
-    """Return the weights of the rows of an update, all of which must be positive; None without weights."""
+    """Return the weights of the rows of an update; None without weights."""
     weights = check_weights(model, data, sample_weight)
-    if weights is None:
-        return None
-    if weights.positive is not None:
-        n_zeros = data.rows.n_rows - len(weights.positive)
-        raise ValueError(
-            f"sample_weight has {n_zeros:,} zeros: partial_fit needs positive weights. Leave out the rows of weight 0; "
-            f"predict labels them."
-        )
-    return weights.take(np.arange(data.rows.n_rows))
+    return None if weights is None else weights.take(np.arange(data.rows.n_rows))
 
 
 def stack_weights(first: Mass | None, n_first: int, second: Mass | None, n_second: int) -> Mass | None:

@@ -24,7 +24,7 @@ from cohirf.updating.settings import Kind
 def fit_model(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
     """Fit a model to opened data, and return the fitted attributes."""
     fitted = fit_data(model, data, sample_weight)
-    return {**fitted.attributes, "changes_": None, "_summary": summarize_fit(model, data, fitted)}
+    return {**fitted.attributes, "changes_": None, "history_": (), "_summary": summarize_fit(model, data, fitted)}
 
 
 def summarize_fit(model: Any, data: Data, fitted: Fitted) -> Summary | None:

@@ -1,0 +1,53 @@
+"""The history of a model has a short step for each update."""
+
+import numpy as np
+from sklearn.cluster import DBSCAN
+
+from cohirf import CoHiRF
+from cohirf.summary.history import MAX_LISTED, MAX_STEPS, Step, continue_history
+from cohirf.summary.numbers import Changes
+
+LEFT, RIGHT, FAR = np.random.default_rng(0).normal(size=(3, 100, 2)) * 0.2 + [[[0, 0]], [[3, 0]], [[9, 9]]]
+BRIDGE = np.column_stack([np.linspace(0, 3, 100), np.zeros(100)])
+
+
+def test_a_fit_and_an_update_are_two_steps():
+    model = CoHiRF(DBSCAN(0.4), random_state=0).fit(np.vstack([LEFT, RIGHT]))
+    assert model.history_ == ()
+    model.partial_fit(np.vstack([BRIDGE, FAR]))
+    fitted, updated = model.history_
+    assert (fitted.update, fitted.n_added, fitted.sizes, fitted.events) == (0, 200, {0: 100, 1: 100}, [])
+    assert (updated.update, updated.n_added, updated.n_rows, updated.n_clusters) == (1, 200, 400, 2)
+    assert updated.sizes == {0: 300, 2: 100}
+    assert (updated.born, updated.merged, updated.n_moved) == ([2], [(0, 1)], 100)
+    assert updated.events == ["new: 2", "merged: 1 → 0"]
+
+
+def test_the_first_update_has_no_events():
+    model = CoHiRF(DBSCAN(0.4), random_state=0).partial_fit(np.vstack([LEFT, RIGHT]))
+    assert [step.events for step in model.history_] == [[]]
+
+
+def test_a_fit_begins_another_history():
+    model = CoHiRF(DBSCAN(0.4), random_state=0).partial_fit(LEFT).partial_fit(RIGHT)
+    assert len(model.history_) == 2
+    assert model.fit(LEFT).history_ == ()
+
+
+def test_rows_that_are_forgotten_are_a_step():
+    model = CoHiRF(DBSCAN(0.4), random_state=0).partial_fit(LEFT).partial_fit(RIGHT).forget(updates=1)
+    assert (model.history_[-1].n_added, model.history_[-1].n_rows, model.history_[-1].gone) == (-100, 100, [1])
+
+
+def test_a_step_lists_the_largest_clusters():
+    labels = np.arange(MAX_LISTED + 5)
+    step = Step.of(Changes(1, 9), labels, np.arange(1, len(labels) + 1))
+    assert list(step.sizes) == list(range(5, len(labels)))
+    assert step.n_clusters == len(labels)
+
+
+def test_old_steps_leave():
+    step = Step.first(np.array([0, -1]), np.array([3, 2]))
+    assert (step.n_rows, step.n_noise) == (5, 2)
+    history = (step,) * MAX_STEPS
+    assert len(continue_history(history, step)) == MAX_STEPS
