@@ -72,7 +72,7 @@ def test_the_paper_keeps_the_clusters_of_the_last_level():
 @pytest.mark.parametrize("n_rows", [1, 2, 3])
 def test_more_clusters_than_distinct_rows_are_refused(n_rows):
     X = np.repeat(np.arange(float(n_rows))[:, None], 4, axis=0)
-    message = rf"n_clusters=4 cannot be reached: QuickKMeans found only {n_rows} groups, or the data has only so many"
+    message = rf"n_clusters=4 cannot be reached: KMeans found only {n_rows} groups, or the data has only so many"
     with pytest.warns(), pytest.raises(ValueError, match=message):
         CoHiRF(n_clusters=4, random_state=0).fit(X)
 

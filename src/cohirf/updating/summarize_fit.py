@@ -11,7 +11,7 @@ from cohirf.algorithm.arrays import to_host
 from cohirf.algorithm.randomness import draw_lots
 from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.storage import Rows
-from cohirf.data import Data
+from cohirf.data import Data, InMemory
 from cohirf.fitting import Fitted, fit_data
 from cohirf.scratch import ScratchStorage
 from cohirf.summary.leaves import Leaves
@@ -19,6 +19,8 @@ from cohirf.summary.row_map import FittedPart, RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.keep_some import keep_some
 from cohirf.updating.settings import Kind
+
+MOST_ROWS = 2**18  # of a fit with a density method, in memory, that keeps the rows that updates need
 
 
 def fit_model(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
@@ -28,7 +30,7 @@ def fit_model(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
 
 
 def summarize_fit(model: Any, data: Data, fitted: Fitted) -> Summary | None:
-    """Return what a fit keeps for updates; None if it ran on Dask and the base method would need rows."""
+    """Return what a fit keeps for updates; None if the base method would need rows that are not kept."""
     n_rows = data.rows.n_rows
     attributes, settled, weights = fitted.attributes, fitted.settled, fitted.weights
     leaves = fitted.first_level.leaves
@@ -42,7 +44,8 @@ def summarize_fit(model: Any, data: Data, fitted: Fitted) -> Summary | None:
         "next_number": attributes["n_clusters_"],
         "update_rows": (n_rows,),
     }
-    is_here = isinstance(attributes["labels_"], np.ndarray)
+    # rows of a source would be read again, and to find the rows of many takes longer than some fits
+    is_here = isinstance(data, InMemory) and n_rows <= MOST_ROWS
     if kind.keeps_all(n_rows) and ((all_kept and one_batch) if kind.is_told else (all_kept or is_here)):
         pending = Pending(
             _take_all(data, attributes),
