@@ -254,6 +254,7 @@ CHANGES = {
     "batch_size": (41, "40", "41"),
     "batches": ("local", "'random'", "'local'"),
     "overlap": (0.3, "None", "0.3"),
+    "device": ("cpu", "None", "'cpu'"),
     "scale_views": (True, "False", "True"),
     "estimator__width": (0.5, "0.6", "0.5"),
     "estimator__random_state": (1, "None", "1"),
