@@ -4,7 +4,7 @@ import array_api_strict
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.cluster import DBSCAN, HDBSCAN
+from sklearn.cluster import DBSCAN, HDBSCAN, KMeans
 from sklearn.datasets import make_blobs
 
 import cohirf
@@ -359,3 +359,13 @@ class TestOfTensors:
         fits = [CoHiRF(cohirf.clusterers.TorchKMeans(5), random_state=0).fit(tensor) for _ in range(2)]
         assert torch.equal(fits[0].labels_, fits[1].labels_)
         assert torch.equal(fits[0].stability_, fits[1].stability_)
+
+
+def test_batches_of_updates_run_on_a_device():
+    pytest.importorskip("torch")
+    X, _ = make_blobs(900, n_features=4, centers=3, random_state=0)
+    model, here = (CoHiRF(KMeans(3, n_init=1), device=device, random_state=0) for device in ("cpu", None))
+    for rows in np.array_split(np.arange(900), 3):
+        model.partial_fit(X[rows])
+        here.partial_fit(X[rows])
+    np.testing.assert_array_equal(model.labels_, here.labels_)

@@ -276,9 +276,16 @@ class TestAfterFit:
     def few_rows(self, monkeypatch):
         monkeypatch.setattr(settings, "KEPT_ROWS", 400)
 
-    @pytest.fixture(params=[DBSCAN(0.2), HDBSCAN(min_cluster_size=15, copy=True)], ids=["cells", "sample"])
-    def model(self, request):
-        return CoHiRF(request.param, random_state=0)
+    @pytest.fixture
+    def model(self):
+        return CoHiRF(DBSCAN(0.2), random_state=0)
+
+    def test_rows_that_take_long_to_find_are_not_kept(self, model):
+        sampled = CoHiRF(HDBSCAN(min_cluster_size=15, copy=True), random_state=0).fit(MOONS)
+        read_again = model.fit(open_source(MOONS))
+        for fitted in (sampled, read_again):
+            with pytest.raises(ValueError, match="a fit keeps these only of small arrays"):
+                fitted.partial_fit(MOONS)
 
     def test_a_fit_keeps_the_rows_that_an_update_keeps(self, model):
         fitted, updated = model.fit(MOONS)._summary, CoHiRF(model.estimator, random_state=0).partial_fit(MOONS)._summary
@@ -288,11 +295,19 @@ class TestAfterFit:
         everything = np.arange(len(MOONS))
         np.testing.assert_array_equal(fitted.row_map.find_leaves(everything), updated.row_map.find_leaves(everything))
 
-    @pytest.mark.parametrize("opened", [np.asarray, open_source], ids=["array", "source"])
-    def test_an_update_after_a_fit_is_that_after_an_update(self, model, opened):
-        model.fit(opened(MOONS[:900])).partial_fit(MOONS[900:])
+    def test_an_update_after_a_fit_is_that_after_an_update(self, model):
+        model.fit(MOONS[:900]).partial_fit(MOONS[900:])
         updated = CoHiRF(model.estimator, random_state=0).partial_fit(MOONS[:900]).partial_fit(MOONS[900:])
         assert_equal_models(model, updated)
+
+    def test_rows_with_the_same_values_are_leaves_of_their_own(self, tmp_path):
+        X = np.repeat(np.arange(60.0).reshape(30, 2), 30, axis=0)
+        weights = np.zeros(len(X))
+        weights[::5] = 1
+        model = CoHiRF(DBSCAN(5), random_state=0).fit(X, sample_weight=weights)
+        assert (model._summary.leaves.sizes > 0).all()
+        model.save(tmp_path / "model")
+        assert_equal_models(load(tmp_path / "model"), model)
 
     def test_rows_of_weight_0_are_not_kept(self):
         weights = np.ones(len(MOONS))

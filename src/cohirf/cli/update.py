@@ -16,6 +16,7 @@ from cohirf.cli.summary import agreement, agreement_rows
 from cohirf.cli.targets import save_labels
 from cohirf.cli.writing import TABLES, check_file, check_ids, refuse_data
 from cohirf.estimator import CoHiRF
+from cohirf.optional import import_optional
 from cohirf.preparation import Prepared
 from cohirf.preparation.roles import listed
 from cohirf.report.write import write_update_report
@@ -40,6 +41,8 @@ def update(
     console = Console.on(screen)
     check_file(out, "--out", TABLES, force=force, data=data)
     check_file(report, "--report", (".html", ".htm"), force=force, data=data)
+    if report is not None:  # before the model is changed
+        import_optional("jinja2", "report", "--report")
     refuse_data(model, "MODEL", data)
     fitted, preparation = open_model(model)
     with console.watching():

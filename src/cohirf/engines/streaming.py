@@ -83,9 +83,9 @@ class Sent:
     def arrive(self) -> Any:
         """Wait until all pieces are read, and return the rows; what the device does next waits for the copies."""
         for piece in self.pieces:
-            copied = piece.result()
-            if copied is not None:
-                copied.wait()
+            wait = piece.result()
+            if wait is not None:
+                wait()
         return self.X
 
 
@@ -143,7 +143,7 @@ class Sender:
 
 
 Read = Callable[[np.ndarray[Any, Any]], None]  # writes rows into an array
-Copy = Callable[[slice, Read], Any]  # returns an event on the device that says that the rows are there
+Copy = Callable[[slice, Read], Any]  # returns a function that lets the device wait until the rows are there, or None
 
 
 class Lane:
@@ -190,8 +190,8 @@ class CudaLane:
                 read(staged.numpy())
                 self._stream.wait_event(is_free)
                 X[piece].copy_(staged, non_blocking=True)
-                buffer.copied = self._stream.record_event()
-                return buffer.copied
+                copied = buffer.copied = self._stream.record_event()
+                return lambda: torch.cuda.current_stream(X.device).wait_event(copied)
 
         return copy
 

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 
+from cohirf.algorithm.arrays import put_beside, to_host
 from cohirf.algorithm.consensus import Codes, Consensus
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.merge_tree import Groups
@@ -79,14 +80,15 @@ def split_groups(codes: Codes, consensus: Callable[[Codes], Consensus], former: 
     array([0, 0, 2, 0, 1])
     """
     found = consensus(codes)
-    most = Former(former, found.labels, np.ones(len(former), dtype=np.int64)).numbers_of(found.n_clusters)
-    apart = np.flatnonzero((former >= 0) & (former != most[found.labels]))
-    parts, number = np.unique(np.stack([found.labels[apart], former[apart]]), axis=1, return_inverse=True)
+    here = to_host(found.labels)
+    most = Former(former, here, np.ones(len(former), dtype=np.int64)).numbers_of(found.n_clusters)
+    apart = np.flatnonzero((former >= 0) & (former != most[here]))
+    parts, number = np.unique(np.stack([here[apart], former[apart]]), axis=1, return_inverse=True)
     n_parts = parts.shape[1]
     first_noise = found.n_clusters - found.n_noise
-    labels = found.labels + np.where(found.labels >= first_noise, n_parts, 0)  # noise stays last
+    labels = here + np.where(here >= first_noise, n_parts, 0)  # noise stays last
     labels[apart] = first_noise + number.ravel()
-    return replace(found, labels=labels, n_clusters=found.n_clusters + n_parts)
+    return replace(found, labels=put_beside(labels, found.labels), n_clusters=found.n_clusters + n_parts)
 
 
 def keep_former(groups: Groups, former: IntArray, fresh: IntArray) -> IntArray:

@@ -74,7 +74,12 @@ def thin(model: Any, before: Summary, data: Data, weights: Mass | None, max_kept
         leaves, joined, side = thin_leaves(model, Leaves.join([leaves, new]), side, max_kept)
         of_new = np.empty(n_new, dtype=np.int64)
         of_new[counts] = joined[n_old:]
-        of_new[~counts] = Nearest(model, leaves.values).find(values[~counts]) if not counts.all() else 0
+        if not counts.all():
+            if len(leaves) == 0:
+                raise ValueError(
+                    f"The first {block.stop:,} rows all have weight 0: begin with rows that take part in the fit."
+                )
+            of_new[~counts] = Nearest(model, leaves.values).find(values[~counts])
         used, leaf_of = np.unique(of_new, return_inverse=True)
         stability = np.full(n_new, np.nan, dtype=np.float32)
         part = Part(leaf_of.astype(index_dtype(len(used))), stability, used)

@@ -34,6 +34,8 @@ def keep_some(model: Any, summary: Summary, data: Data, weights: Mass | None, ma
     sizes, mass = np.zeros(len(leaves), dtype=np.int64), np.zeros(len(leaves))
     for rows in row_blocks(data.rows.n_rows):
         found = places.find(data.rows.take(np.arange(rows.start, rows.stop)))
+        first, last = np.searchsorted(leaves.rows, [rows.start, rows.stop])
+        found[leaves.rows[first:last] - rows.start] = np.arange(first, last)  # also beside rows with the same values
         leaf_of[rows], stability[rows] = found, np.nan
         of_rows = None if weights is None else weights[rows]
         counted = found if of_rows is None else found[of_rows > 0]

@@ -59,8 +59,9 @@ class UpdatingMixin:
           and ``min_cluster_size`` are lowered in proportion, but not below 5 and 15. So small clusters are lost, and
           more rows are noise, or fewer.
 
-        ``fit`` keeps what updates need: the rows that updates with the same rows would keep. Only a fit on Dask of more
-        than 10,000 rows by a method that finds the number itself does not; begin with ``partial_fit`` instead.
+        ``fit`` keeps what updates need: the rows that updates with the same rows would keep. For methods that find the
+        number themselves, only fits of arrays do: with at most 32,768 rows, or with 262,144 if the method has a radius
+        and takes weights, as DBSCAN does. For other data, begin with ``partial_fit`` instead.
 
         Features are screened and missing cells are filled by what the first rows say, as soon as there are more rows
         than a ``fit`` of all of them can see. ``batch_size="auto"`` is measured on the rows of the first update, if

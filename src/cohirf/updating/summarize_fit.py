@@ -19,8 +19,9 @@ from cohirf.summary.row_map import FittedPart, RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.keep_some import keep_some
 from cohirf.updating.settings import Kind
+from cohirf.updating.thinning import find_largest_side
 
-MOST_ROWS = 2**18  # of a fit with a density method, in memory, that keeps the rows that updates need
+MOST_ROWS = 2**18  # of a fit with a radius, in memory, that keeps the rows that updates need
 
 
 def fit_model(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
@@ -55,7 +56,7 @@ def summarize_fit(model: Any, data: Data, fitted: Fitted) -> Summary | None:
         labels = np.asarray(to_host(attributes["labels_"]))
         return Summary(**common, leaves=None, row_map=RowMap(), pending=pending, batches=Batches.none(0), labels=labels)
     if not kind.is_told:
-        if not is_here:
+        if not is_here or find_largest_side(model, data.take(np.arange(0))) == 0:
             return None
         mass = None if weights is None else weights.take(np.arange(n_rows))
         kept = keep_some(model, Summary(**common, **_nothing()), data, mass, kind.max_kept)

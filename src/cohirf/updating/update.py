@@ -60,8 +60,8 @@ def refuse_update(model: Any) -> None:
             "it again."
         )
     raise ValueError(
-        f"This model cannot be updated: {name} finds the number of clusters by the density of rows, and a fit on Dask "
-        f"keeps no rows. Fit a model with partial_fit from the beginning."
+        f"This model cannot be updated: {name} finds the number of clusters by the density of rows, and a fit keeps "
+        f"these only of small arrays. Fit a model with partial_fit from the beginning."
     )
 
 
