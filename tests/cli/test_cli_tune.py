@@ -5,6 +5,7 @@ import re
 import shlex
 import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -304,7 +305,7 @@ def test_storage_of_another_search_is_refused(cohirf, folder):
         "--study, or another --storage.\n"
     )
     assert cohirf(*command, "--seed", 1, "--study", "second").code == 0
-    with sqlite3.connect("trials.db") as opened:
+    with closing(sqlite3.connect("trials.db")) as opened:
         assert opened.execute("select count(*) from studies").fetchone() == (2,)
 
 

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import optuna
 import pandas as pd
+import psutil
 import pytest
 from joblib import parallel_config
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
@@ -16,6 +17,7 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sqlalchemy.pool import NullPool
 
 from cohirf import CoHiRF, suggest_eps
 from cohirf.clusterers import SCSRGF, GridDBSCAN, KernelKMeans
@@ -198,6 +200,12 @@ def test_a_finished_search_is_read_from_its_storage(tmp_path):
     assert again.best_params == first.best_params
 
 
+def test_no_file_of_trials_stays_open(tmp_path):
+    found = tune(KMeans(), X, n_trials=2, search_space=FEW, storage=tmp_path / "trials.db")
+    assert len(found.table) == len(found.study.trials) == 2
+    assert not [file for file in psutil.Process().open_files() if file.path.endswith("trials.db")]
+
+
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
     """The arguments of a search whose study is stored."""
@@ -239,7 +247,8 @@ def test_a_trial_that_was_cut_off_does_not_count(tmp_path):
         f"tune(KMeans(), X, metric=die, n_trials=8, search_space=FEW, storage={str(tmp_path / 'trials.db')!r})"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 9
-    study = optuna.load_study(study_name="cohirf", storage=f"sqlite:///{tmp_path}/trials.db")
+    storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path}/trials.db", engine_kwargs={"poolclass": NullPool})
+    study = optuna.load_study(study_name="cohirf", storage=storage)
     assert sum(trial.value is not None for trial in study.trials) >= 3
     assert any(trial.value is None for trial in study.trials)
 

@@ -388,10 +388,14 @@ def _create_study(optuna: Any, storage: Any, study_name: str) -> Any:
     if storage is None:
         return optuna.create_study(direction="maximize", study_name=study_name)
     address = storage if "://" in str(storage) else f"sqlite:///{os.fspath(storage)}"
-    sqlalchemy = import_optional("sqlalchemy.exc", "tune", "The storage of trials")
-    unusable = (optuna.exceptions.StorageInternalError, sqlalchemy.SQLAlchemyError)
+    sqlalchemy = import_optional("sqlalchemy", "tune", "The storage of trials")
+    # a pool of connections would keep a file open for as long as the study lives, and Windows deletes no open file
+    is_file = address.startswith("sqlite:///") and ":memory:" not in address
+    pool = {"poolclass": sqlalchemy.pool.NullPool} if is_file else {}
+    unusable = (optuna.exceptions.StorageInternalError, sqlalchemy.exc.SQLAlchemyError)
     try:
-        return optuna.create_study(direction="maximize", storage=address, study_name=study_name, load_if_exists=True)
+        opened = optuna.storages.RDBStorage(address, engine_kwargs=pool)
+        return optuna.create_study(direction="maximize", storage=opened, study_name=study_name, load_if_exists=True)
     except unusable as error:
         said = str(error.__cause__ or error).splitlines()[0]
         remedy = "Check the address" if "://" in str(storage) else "Give the path of a new SQLite file"
