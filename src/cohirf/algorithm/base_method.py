@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
-from cohirf.algorithm.arrays import is_here, namespace, put_beside, to_host
+from cohirf.algorithm.arrays import is_here, is_on_device, namespace, put_beside, to_host
 from cohirf.algorithm.consensus import NOISE
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.repeated_warnings import calling_base_method
@@ -289,7 +289,8 @@ def _fit_labels(method: Any, view: Any, weights: dict[Any, Any]) -> tuple[Any, I
 def _check_labels(labels: Any, view: Any, name: str) -> Any:
     """Return the labels that a method gave to the rows of ``view``, beside these rows; raise if they are not labels."""
     n_rows = view.shape[0]
-    labels = np.asarray(to_host(labels)) if is_here(view) else put_beside(labels, view)
+    labels = np.asarray(to_host(labels)) if is_here(view) or not is_on_device(labels) else labels
+    labels = put_beside(labels, view)
     if tuple(labels.shape) != (n_rows,):
         raise ValueError(
             f"The base method {name} returned labels of shape {tuple(labels.shape)} for {n_rows} rows: "
