@@ -9,6 +9,7 @@ from sklearn.datasets import make_blobs
 
 import cohirf
 from cohirf import CoHiRF
+from cohirf.algorithm import consensus, majority
 from cohirf.algorithm.arrays import put_beside, to_host
 from places import FAR, PLACES, NearestSeeds
 
@@ -107,6 +108,31 @@ VARIANTS = {
 def test_a_fit_on_a_device_is_that_of_numpy(place, variant, X):
     expected, found = fit_both(X, place, **VARIANTS[variant])
     assert_same_fit(found, expected, place)
+
+
+@on_every_device
+@pytest.mark.parametrize("variant", ["defaults", "strict", "relaxed", "majority", "auto"])
+def test_a_fit_with_many_codes_is_that_of_numpy(place, variant, X, monkeypatch):
+    expected, found = fit_both(X, place, **VARIANTS[variant])
+    monkeypatch.setattr(consensus, "MAX_CODES_HERE", 0)
+    found = CoHiRF(found.estimator, random_state=0, **VARIANTS[variant]).fit(place.put(X))
+    assert_same_fit(found, expected, place)
+
+
+@on_every_device
+def test_many_codes_stay_on_the_device(place, X, monkeypatch):
+    monkeypatch.setattr(consensus, "MAX_CODES_HERE", 0)
+    monkeypatch.setattr(majority, "MAX_LINKED", 8)
+    views = [
+        put_beside(np.asarray(column), place.put(X)) for column in np.random.default_rng(0).integers(4, size=(5, 400))
+    ]
+    codes = consensus.fold_views(views, 400)
+    assert not isinstance(codes.distinct, np.ndarray)
+    here = consensus.fold_views([to_host(view) for view in views], 400)
+    np.testing.assert_array_equal(place.fetch(codes.distinct), here.distinct)
+    found, expected = majority.majority_consensus(codes, 0.5), majority.majority_consensus(here, 0.5)
+    np.testing.assert_array_equal(place.fetch(found.labels), expected.labels)
+    assert 8 < found.n_clusters == expected.n_clusters < codes.n_codes
 
 
 @on_every_device

@@ -31,6 +31,8 @@ def is_on_device(X: Any) -> bool:
 
 def namespace(array: Any) -> Any:
     """Return the functions of the array API standard for the library of ``array``."""
+    if isinstance(array, np.ndarray):
+        return np
     compat = import_optional("array_api_compat", "torch", f"Data of type {type(array).__name__}")
     return compat.array_namespace(array)
 
@@ -70,13 +72,13 @@ def put_on_device(X: Any, device: Any) -> Any:
     return torch.as_tensor(np.ascontiguousarray(X)).to(device)
 
 
-def take_rows(X: Any, rows: IntArray | slice) -> Any:
-    """Return the given rows of ``X``, where ``X`` is; ``rows`` is an array of NumPy or a slice."""
+def take_rows(X: Any, rows: Any) -> Any:
+    """Return the given rows of ``X``, where ``X`` is; ``rows`` is a slice, or an array of NumPy or beside ``X``."""
     if is_here(X):
         return X[rows]
     if isinstance(rows, slice):
         return X[rows, ...]
-    return namespace(X).take(X, put_beside(np.asarray(rows, dtype=np.int64), X), axis=0)
+    return namespace(X).take(X, put_beside(rows.astype(np.int64) if is_here(rows) else rows, X), axis=0)
 
 
 def fetch_rows(X: Any, rows: IntArray | slice) -> Any:

@@ -296,7 +296,7 @@ def _check_labels(labels: Any, view: Any, name: str) -> Any:
             f"The base method {name} returned labels of shape {tuple(labels.shape)} for {n_rows} rows: "
             f"it must return one label per row."
         )
-    xp = np if is_here(labels) else namespace(labels)
+    xp = namespace(labels)
     if not xp.isdtype(labels.dtype, "integral"):
         raise TypeError(f"The base method {name} returned labels of type {labels.dtype}: they must be integers.")
     is_wide = labels.dtype in (xp.int32, xp.int64)

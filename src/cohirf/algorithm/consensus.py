@@ -1,15 +1,17 @@
 """Consensus of several views: strict and relaxed (paper, sections 2.2.1 and 2.3).
 
-The labels of a row in all views form its *code*. Views are folded into codes one by one. All later steps use the few
+The labels of a row in all views form its *code*. Views are folded into codes one by one. All later steps use the
 *distinct* codes and the number of rows that have each, never the rows themselves. A negative label is noise: such a row
 is a cluster of its own while the view that labelled it takes part. Noise rows share one label per view all the same, so
 they do not increase the number of codes.
+
+If the rows are on a device, their codes are there, too, unless they are few. The functions of this file take both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -17,22 +19,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.arrays import is_here, look_up, namespace, to_host
+from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, namespace, to_host
 from cohirf.algorithm.grouping import (
     IntArray,
     compress,
+    count_beside,
     count_by_label,
+    device_dtype,
+    first_rows,
+    first_rows_beside,
     index_dtype,
     number_apart,
     pair_keys,
     sum_by_label,
+    sum_rows_by_label,
     table_limit,
 )
 
 NOISE = -1
 MAX_PAIRS = 50
+MAX_CODES_HERE = 2**16  # of rows on a device: more codes than this stay there
 
-Partition = tuple[IntArray, int]  # the group of each distinct code, and how many groups there may be
+Partition = tuple[Any, int]  # the group of each distinct code, where the codes are, and how many groups there may be
 
 
 @dataclass(frozen=True)
@@ -42,16 +50,21 @@ class Codes:
     Attributes
     ----------
     distinct : (n_codes, n_views) array
-        One label per view; ``NOISE`` where the view called the row noise.
+        One label per view; ``NOISE`` where the view called the row noise. On the device of the rows, if there are many.
     of_row : (n_rows,) array
         Index in ``distinct`` of the code of each row; on the device of the rows, as the mass is.
     row_mass : (n_rows,) array or None
         Mass of each row; None if every row has mass 1.
     """
 
-    distinct: IntArray
+    distinct: Any
     of_row: Any
     row_mass: Any = None
+
+    @property
+    def n_codes(self) -> int:
+        """Number of distinct codes."""
+        return int(self.distinct.shape[0])
 
     @property
     def n_views(self) -> int:
@@ -59,23 +72,44 @@ class Codes:
         return int(self.distinct.shape[1])
 
     @cached_property
-    def counts(self) -> IntArray:
-        """Number of rows with each code."""
-        return count_by_label(self.of_row, len(self.distinct))
+    def counts(self) -> Any:
+        """Number of rows with each code, as floats where the codes are."""
+        if is_here(self.distinct):
+            return count_by_label(self.of_row, self.n_codes).astype(np.float64)
+        found = count_beside(self.of_row, self.n_codes)
+        return namespace(found).astype(found, namespace(found).float64)
 
     @cached_property
-    def mass(self) -> NDArray[np.float64]:
-        """Total mass of the rows with each code."""
-        return sum_by_label(self.of_row, self.row_mass, len(self.distinct))
+    def mass(self) -> Any:
+        """Total mass of the rows with each code, where the codes are."""
+        if self.row_mass is None:
+            return self.counts
+        if is_here(self.distinct):
+            return sum_by_label(self.of_row, self.row_mass, self.n_codes)
+        return sum_rows_by_label(self.row_mass[:, None], self.of_row, self.n_codes)[:, 0]
+
+    def of_first_rows(self, vector: Any) -> Any:
+        """Return the entry of a vector by row at the first row of each code, where the codes are."""
+        if is_here(self.distinct):
+            return fetch_rows(vector, first_rows(self.of_row, self.n_codes))
+        return look_up(vector, first_rows_beside(self.of_row, self.n_codes))
 
     def partition(self, view: int) -> Partition:
         """Return the partition of the codes by their labels in a view; all noise is in one group."""
         symbols, label_of_symbol = _as_symbols(self.distinct[:, view])
         return symbols, len(label_of_symbol)
 
+    def is_noise(self, view: int) -> Any:
+        """Return which codes are noise in a view."""
+        return self.distinct[:, view] == NOISE
+
     def noisy(self, views: Sequence[int]) -> NDArray[np.bool_]:
-        """Return which codes are noise in at least one of ``views``."""
+        """Return which codes, which are here, are noise in at least one of ``views``."""
         return np.asarray((self.distinct[:, list(views)] == NOISE).any(axis=1))
+
+    def here(self) -> Codes:
+        """Return the codes as arrays of NumPy, wherever the rows are."""
+        return replace(self, distinct=to_host(self.distinct))
 
 
 @dataclass(frozen=True)
@@ -105,12 +139,13 @@ def fold_views(labels_of_views: Iterable[Any], n_rows: int, row_mass: Any = None
         symbols, label_of_symbol = _as_symbols(labels)
         if digits and n_codes * len(label_of_symbol) > table_limit(n_rows):
             distinct, of_row = compress(of_row, n_codes)
-            columns, digits, n_codes = _read_digits(distinct, digits, columns), [], len(distinct)
+            columns, digits, n_codes = _read_digits(_fetch_few(distinct), digits, columns), [], distinct.shape[0]
         of_row = symbols if of_row is None else pair_keys(of_row, n_codes, symbols, len(label_of_symbol))
         n_codes *= len(label_of_symbol)
         digits.append(label_of_symbol)
     distinct, of_row = compress(of_row, n_codes)
-    return Codes(np.stack(_read_digits(distinct, digits, columns), axis=1), of_row, row_mass)
+    columns = _read_digits(_fetch_few(distinct), digits, columns)
+    return Codes(namespace(columns[0]).stack(columns, axis=1), of_row, row_mass)
 
 
 def strict_consensus(codes: Codes) -> Consensus:
@@ -132,7 +167,7 @@ def relaxed_consensus(codes: Codes, threshold: float) -> Consensus:
     A view is dropped while the adjusted Rand index between the consensus with and without it is below ``threshold``.
     Of several views with the same index, the first is dropped. At least one view stays.
     """
-    kept = list(range(codes.n_views))
+    codes, kept = codes.here(), list(range(codes.n_views))
     while len(kept) > 1:
         agreement = leave_one_out_agreement(codes, kept)
         worst = int(np.argmin(agreement))
@@ -142,17 +177,16 @@ def relaxed_consensus(codes: Codes, threshold: float) -> Consensus:
     return _agree(codes, tuple(kept))
 
 
-def label_rows(
-    codes: Codes, group: IntArray, n_groups: int, alone: NDArray[np.bool_], views: tuple[int, ...]
-) -> Consensus:
+def label_rows(codes: Codes, group: Any, n_groups: int, alone: Any, views: tuple[int, ...]) -> Consensus:
     """Label rows by the ``group`` of their code; each row with a code that is ``alone`` gets a label of its own."""
-    of_code = np.empty(len(group), dtype=index_dtype(codes.of_row.shape[0]))
-    grouped, of_code[~alone] = compress(group[~alone], n_groups)
-    labels = look_up(of_code, codes.of_row)
-    n_alone = int(codes.counts[alone].sum())
-    if n_alone:
-        labels = number_apart(labels, alone, codes.of_row, len(grouped))
-    return Consensus(labels, len(grouped) + n_alone, views, n_alone)
+    xp = namespace(group)
+    grouped, number = compress(xp.where(alone, n_groups, group), n_groups + 1)  # those that are alone come last
+    labels = look_up(xp.astype(number, device_dtype(number, codes.of_row.shape[0])), codes.of_row)
+    n_alone = int(xp.sum(xp.where(alone, codes.counts, 0.0)))
+    if not n_alone:
+        return Consensus(labels, grouped.shape[0], views)
+    n_grouped = grouped.shape[0] - 1
+    return Consensus(number_apart(labels, alone, codes.of_row, n_grouped), n_grouped + n_alone, views, n_alone)
 
 
 def leave_one_out_agreement(codes: Codes, views: Sequence[int]) -> NDArray[np.float64]:
@@ -183,14 +217,17 @@ def mean_agreement(codes: Codes) -> float:
         return float("nan")
     pairs = list(combinations(views, 2))
     pairs = pairs[:: 1 + len(pairs) // MAX_PAIRS]
-    clean = (codes.distinct != NOISE).T
-    counts = codes.counts * clean  # a row of counts for each view
+    xp = namespace(codes.distinct)
+    counts = [xp.where(codes.is_noise(view), 0.0, codes.counts) for view in views]
     partitions = [codes.partition(view) for view in views]
     together = [_pairs_together(*partitions[view], counts[view]) for view in views]
-    n_pairs = _pairs(codes.counts.sum())
+    n_pairs = _pairs(codes.of_row.shape[0])
     agreement = [
         _adjusted_rand(
-            _pairs_in_both(partitions[a], partitions[b], counts[a] * clean[b]), together[a], together[b], n_pairs
+            _pairs_in_both(partitions[a], partitions[b], xp.minimum(counts[a], counts[b])),
+            together[a],
+            together[b],
+            n_pairs,
         )
         for a, b in pairs
     ]
@@ -202,7 +239,7 @@ def _as_symbols(labels: Any) -> tuple[Any, IntArray]:
 
     Returns the symbol of each row, and the label of each symbol. All negative labels are noise.
     """
-    xp = np if is_here(labels) else namespace(labels)
+    xp = namespace(labels)
     lowest, highest = int(xp.min(labels)), max(int(xp.max(labels)), NOISE)
     label_dtype = np.int32 if highest < 2**31 else np.int64
     if highest > 2 * labels.shape[0]:
@@ -213,21 +250,28 @@ def _as_symbols(labels: Any) -> tuple[Any, IntArray]:
     return xp.clip(labels, NOISE, None) + 1, np.arange(NOISE, highest + 1, dtype=label_dtype)
 
 
-def _read_digits(codes: IntArray, digits: list[IntArray], columns: list[IntArray]) -> list[IntArray]:
+def _fetch_few(codes: Any) -> Any:
+    """Return codes as an array of NumPy unless they are many."""
+    return codes if codes.shape[0] > MAX_CODES_HERE else to_host(codes)
+
+
+def _read_digits(codes: Any, digits: list[IntArray], columns: list[Any]) -> list[Any]:
     """Return the label of each of ``codes`` in each view: those of ``columns`` first, then those of ``digits``."""
-    labels: list[IntArray] = []
+    labels: list[Any] = []
     for label_of_symbol in reversed(digits):
-        codes, symbol = np.divmod(codes, len(label_of_symbol))
-        labels.append(label_of_symbol[symbol])
-    return [column[codes] for column in columns] + labels[::-1]
+        n_symbols = len(label_of_symbol)
+        labels.append(look_up(label_of_symbol, codes % n_symbols))
+        codes = codes // n_symbols
+    return [look_up(column, codes) for column in columns] + labels[::-1]
 
 
 def _agree(codes: Codes, views: tuple[int, ...]) -> Consensus:
     """Give rows with the same labels in all of ``views`` the same label, and each noise row a label of its own."""
-    noisy = codes.noisy(views)
     all_views = len(views) == codes.n_views
-    if all_views and not noisy.any():  # distinct codes are distinct groups
-        return Consensus(codes.of_row, len(codes.distinct), views)
+    if all_views and not namespace(codes.distinct).any(codes.distinct == NOISE):  # distinct codes are distinct groups
+        return Consensus(codes.of_row, codes.n_codes, views)
+    codes = codes.here()
+    noisy = codes.noisy(views)
     group, n_groups = _running_partitions(codes, views)[-1]
     return label_rows(codes, group, n_groups, noisy, views)
 
@@ -244,18 +288,18 @@ def _join(left: Partition, right: Partition) -> Partition:
     """Intersect two partitions of the codes."""
     keys = pair_keys(left[0], left[1], right[0], right[1])
     distinct, group = compress(keys, left[1] * right[1])
-    return group, len(distinct)
+    return group, distinct.shape[0]
 
 
-def _pairs_together(group: IntArray, n_groups: int, counts: IntArray) -> float:
+def _pairs_together(group: Any, n_groups: int, counts: Any) -> float:
     """Return the number of pairs of rows in the same group; noise codes must have a count of 0."""
-    return float(_pairs(np.bincount(group, weights=counts, minlength=n_groups)).sum())
+    return float(_pairs(sum_by_label(group, counts, n_groups)).sum())
 
 
-def _pairs_in_both(left: Partition, right: Partition, counts: IntArray) -> float:
+def _pairs_in_both(left: Partition, right: Partition, counts: Any) -> float:
     """Return the number of pairs of rows in the same group of both partitions; noise codes must have a count of 0."""
     n_keys = left[1] * right[1]
-    if n_keys > table_limit(len(counts)):
+    if n_keys > table_limit(counts.shape[0]):
         return _pairs_together(*_join(left, right), counts)
     return _pairs_together(pair_keys(*left, *right), n_keys, counts)
 

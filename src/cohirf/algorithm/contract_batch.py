@@ -17,6 +17,7 @@ from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.get_clusters import Views, agree_on, get_clusters
 from cohirf.algorithm.grouping import IntArray, sum_by_label
 from cohirf.algorithm.randomness import Draw, generator_at
+from cohirf.algorithm.rare_groups import join_rare_groups
 
 Mass = NDArray[np.float64]
 Place = tuple[int, int]  # level and batch, which seed the batch
@@ -35,6 +36,7 @@ class Contraction:
     sum_mass: bool = False  # whether a medoid has the total mass of the rows that it represents, or mass 1
     column_means: NDArray[np.floating[Any]] | None = None  # fill values for missing cells when distances are computed
     keeps_means: bool = False  # whether the means of clusters are needed after the levels
+    bounds_groups: bool = False  # whether rare groups are joined if there are very many
     device: Any = None  # where batches are contracted, if rows are arrays of NumPy and this is another place
 
 
@@ -117,6 +119,8 @@ def contract_batch(
         X, mass = take_rows(X, slice(0, n_rows)), None if mass is None else mass[:n_rows]
     rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, *place)
     filled = fill_missing(X, contraction.column_means)
+    if contraction.bounds_groups:
+        found = join_rare_groups(filled, found)
     medoids = contraction.choose_medoids(filled, found.labels, found.n_clusters, mass, rng)
     return ContractedBatch(
         labels=found.labels,

@@ -36,11 +36,11 @@ def table_limit(n_rows: int) -> int:
     return 2 * n_rows + 1024
 
 
-def compress(keys: Any, n_keys: int) -> tuple[IntArray, Any]:
+def compress(keys: Any, n_keys: int) -> tuple[Any, Any]:
     """Assign numbers to the distinct ``keys`` (all in ``range(n_keys)``) in sorted order.
 
-    Returns the sorted distinct keys and, for each key, its number. A direct-address table takes linear time; if it
-    would be much longer than the keys, sorting is cheaper.
+    Returns the sorted distinct keys and, for each key, its number, both where the keys are. A direct-address table
+    takes linear time; if it would be much longer than the keys, sorting is cheaper.
     """
     if not is_here(keys):
         return _compress_on_device(keys, n_keys)
@@ -55,15 +55,15 @@ def compress(keys: Any, n_keys: int) -> tuple[IntArray, Any]:
     return distinct, number_of_key[keys]
 
 
-def _compress_on_device(keys: Any, n_keys: int) -> tuple[IntArray, Any]:
+def _compress_on_device(keys: Any, n_keys: int) -> tuple[Any, Any]:
     xp, n_rows = namespace(keys), int(keys.shape[0])
     dtype = device_dtype(keys, n_rows)
     if n_keys > table_limit(n_rows):
         distinct, numbers = xp.unique_inverse(keys)
-        return to_host(distinct), xp.astype(numbers, dtype)
+        return distinct, xp.astype(numbers, dtype)
     is_key = scatter.count(keys, n_keys) > 0
     number_of_key = xp.cumulative_sum(xp.astype(is_key, dtype), dtype=dtype) - 1
-    return to_host(xp.nonzero(is_key)[0]), xp.take(number_of_key, keys)
+    return xp.nonzero(is_key)[0], xp.take(number_of_key, keys)
 
 
 def device_dtype(array: Any, n_rows: int) -> Any:
@@ -84,9 +84,13 @@ def pair_keys(left: Any, n_left: int, right: Any, n_right: int) -> Any:
 
 def first_rows(labels: Any, n_labels: int) -> IntArray:
     """Return, for each label, the first row that has it."""
+    return np.asarray(to_host(first_rows_beside(labels, n_labels)), dtype=index_dtype(labels.shape[0]))
+
+
+def first_rows_beside(labels: Any, n_labels: int) -> Any:
+    """Return, for each label, the first row that has it, where the labels are."""
     if not is_here(labels):
-        n_rows = labels.shape[0]
-        return np.asarray(to_host(scatter.lowest(labels, _row_numbers(labels), n_labels, n_rows)), index_dtype(n_rows))
+        return scatter.lowest(labels, _row_numbers(labels), n_labels, labels.shape[0])
     first = np.empty(n_labels, dtype=index_dtype(len(labels)))
     # if an index repeats, numpy keeps the last assignment; in reversed order, that is the first row
     first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1, dtype=first.dtype)
@@ -102,8 +106,13 @@ def row_blocks(n_rows: int, block_rows: int | None = None) -> Iterator[slice]:
 
 def count_by_label(labels: Any, n_labels: int) -> NDArray[np.int64]:
     """Return the number of rows with each label."""
+    return np.asarray(to_host(count_beside(labels, n_labels)), dtype=np.int64)
+
+
+def count_beside(labels: Any, n_labels: int) -> Any:
+    """Return the number of rows with each label, where the labels are."""
     if not is_here(labels):
-        return np.asarray(to_host(scatter.count(labels, n_labels)), dtype=np.int64)
+        return scatter.count(labels, n_labels)
     counts = np.zeros(n_labels, dtype=np.int64)
     for block in row_blocks(len(labels), max(BLOCK_ROWS, n_labels)):  # each block adds to all counts
         counts += np.bincount(labels[block], minlength=n_labels)

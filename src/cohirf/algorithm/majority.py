@@ -9,19 +9,22 @@ by the mass of their rows.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, namespace, put_beside, to_host
 from cohirf.algorithm.consensus import NOISE, Codes, Consensus, label_rows
+from cohirf.algorithm.device_blocks import in_blocks
 from cohirf.algorithm.grouping import IntArray, row_blocks
 
 FloatArray = NDArray[np.float64]
 
 MAX_LINKED = 2048  # largest number of codes to link: their agreement matrix takes 32 MiB
 BLOCK_CELLS = 2**18
+DEVICE_CELLS = 2**26  # of a block of codes on a device
 ROUNDING = 1e-9
 
 
@@ -44,16 +47,20 @@ def majority_consensus(codes: Codes, majority: float) -> Consensus:
     >>> majority_consensus(fold_views(views, n_rows=4), majority=0.5).labels
     array([0, 0, 0, 1], dtype=int32)
     """
-    needed = (majority - ROUNDING) * codes.n_views
-    alone = (codes.distinct != NOISE).sum(axis=1) < needed
-    ranked = np.flatnonzero(~alone)
-    ranked = ranked[np.argsort(-codes.mass[ranked], kind="stable")]
-    linked, others = ranked[:MAX_LINKED], ranked[MAX_LINKED:]
-    group = np.arange(len(codes.distinct))
-    group[linked] = linked[link_codes(codes.distinct[linked], codes.mass[linked], needed)]
-    if len(others):
-        group[others] = join_groups(codes, linked, group[linked], others, needed)
-    return label_rows(codes, group, len(group), alone, tuple(range(codes.n_views)))
+    xp, needed = namespace(codes.distinct), (majority - ROUNDING) * codes.n_views
+    n_clean = xp.sum(xp.astype(codes.distinct != NOISE, xp.int64), axis=1)
+    alone = xp.astype(n_clean, xp.float64) < needed
+    heaviest_first = xp.argsort(xp.where(alone, np.inf, -codes.mass), stable=True)
+    n_linked = min(MAX_LINKED, codes.n_codes - int(xp.sum(xp.astype(alone, xp.int64))))
+    linked = to_host(heaviest_first[:n_linked])
+    group_of_linked = linked[link_codes(fetch_rows(codes.distinct, linked), fetch_rows(codes.mass, linked), needed)]
+    if n_linked == 0:
+        group = heaviest_first
+    else:
+        rank = xp.argsort(heaviest_first)
+        joined = rank if n_linked < MAX_LINKED else join_groups(codes, linked, group_of_linked, needed)
+        group = xp.where(rank < n_linked, look_up(group_of_linked, xp.clip(rank, 0, n_linked - 1)), joined)
+    return label_rows(codes, group, codes.n_codes, alone, tuple(range(codes.n_views)))
 
 
 def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
@@ -97,37 +104,49 @@ def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
     return group
 
 
-def join_groups(codes: Codes, linked: IntArray, group: IntArray, others: IntArray, needed: float) -> IntArray:
-    """Return, for each of the ``others``, the group of ``linked`` codes with which it agrees most.
+def join_groups(codes: Codes, linked: IntArray, group: IntArray, needed: float) -> Any:
+    """Return, for each code, the group of ``linked`` codes with which it agrees most.
 
     A code whose agreement is below ``needed`` views gets itself as its group.
     """
     names, number = np.unique(group, return_inverse=True)
-    has_label = _one_hot(codes.distinct)
-    in_group = sparse.csr_array((codes.mass[linked], number, np.arange(len(linked) + 1)), (len(linked), len(names)))
-    in_group.data /= in_group.sum(axis=0)[number]
-    labels_of_group = (has_label[linked].T @ in_group).tocsr()  # share of each group's mass that has each label
-    joined = others.copy()
-    for block in row_blocks(len(others), BLOCK_CELLS // len(names) + 1):
-        agreement = (has_label[others[block]] @ labels_of_group).toarray()
-        best = agreement.argmax(axis=1)
-        joins = agreement[np.arange(len(best)), best] >= needed
-        joined[block][joins] = names[best[joins]]
+    views = [LabelShares.of(codes, view, linked, number) for view in range(codes.n_views)]
+    if not is_here(codes.distinct) and sum(view.shares.size for view in views) > DEVICE_CELLS:
+        return put_beside(join_groups(codes.here(), linked, group, needed), codes.of_row)
+    xp = namespace(codes.distinct)
+    joined = xp.arange(codes.n_codes, dtype=xp.int64, device=codes.distinct.device)
+
+    def join(block: slice) -> None:
+        agreement = sum(view.of_codes(block) for view in views)
+        best = xp.argmax(agreement, axis=1)
+        joins = xp.max(agreement, axis=1) >= needed
+        joined[block] = xp.where(joins, look_up(names, best), joined[block])
+
+    n_cells = BLOCK_CELLS if is_here(codes.distinct) else DEVICE_CELLS
+    in_blocks(join, codes.n_codes, n_cells // len(names) + 1)
     return joined
 
 
-def _one_hot(distinct: IntArray) -> Any:
-    """Return a CSR matrix with one row per code and one column per label of each view; noise has no column."""
-    rows, columns = [], []
-    n_columns = 0
-    for labels in distinct.T:
-        clean = np.flatnonzero(labels != NOISE)
-        values, column = np.unique(labels[clean], return_inverse=True)
-        rows.append(clean)
-        columns.append(n_columns + column)
-        n_columns += len(values)
-    cells = (np.concatenate(rows), np.concatenate(columns))
-    return sparse.csr_array((np.ones(len(cells[0])), cells), shape=(len(distinct), n_columns))
+@dataclass(frozen=True)
+class LabelShares:
+    """The labels of codes in a view, and the share of each group's mass that has each label."""
+
+    symbols: Any  # of each code, where the codes are
+    shares: FloatArray  # a row for each symbol, and a column for each group
+
+    @classmethod
+    def of(cls, codes: Codes, view: int, linked: IntArray, group: IntArray) -> LabelShares:
+        """Return the shares among ``linked`` codes, which are in the given groups; noise has none."""
+        mass, is_noise = fetch_rows(codes.mass, linked), fetch_rows(codes.is_noise(view), linked)
+        symbols, n_symbols = codes.partition(view)
+        n_groups = group.max() + 1
+        shares = np.zeros((n_symbols, n_groups))
+        np.add.at(shares, (fetch_rows(symbols, linked), group), np.where(is_noise, 0.0, mass))
+        return cls(symbols, shares / np.bincount(group, weights=mass))
+
+    def of_codes(self, block: slice) -> Any:
+        """Return the share of each group that has the label of each code."""
+        return look_up(self.shares, self.symbols[block])
 
 
 def _count_agreement(distinct: IntArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Distances of rows on a device to a few points, and the nearest of these."""
+"""Distances of rows to a few points, and the nearest of these, where the rows are."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import pairwise_distances_argmin
 
-from cohirf.algorithm.arrays import namespace, put_beside
+from cohirf.algorithm.arrays import is_here, namespace, put_beside, to_host
 from cohirf.algorithm.device_blocks import in_blocks
 
 BLOCK_CELLS = 2**27  # distances, or values of rows in float64, that are in memory at once
 
 
-def find_nearest(X: Any, points: NDArray[Any], *, exact: bool = True) -> Any:
-    """Return the number of the point nearest to each row of ``X``, on the device of ``X``.
+def find_nearest(X: Any, points: Any, *, exact: bool = True) -> Any:
+    """Return the number of the point nearest to each row of ``X``, where ``X`` is.
 
-    The squared distance to a point is that to the origin, which does not matter, plus a linear function. It is computed
-    in float64 or, unless it is to be ``exact``, in float32.
+    On a device, the squared distance to a point is that to the origin, which does not matter, plus a linear function.
+    It is computed in float64 or, unless it is to be ``exact``, in float32.
     """
+    if is_here(X):
+        return pairwise_distances_argmin(X, points)
     xp = namespace(X)
     dtype = xp.float64 if exact else xp.float32
+    points = to_host(points)
     origin = np.asarray(points, dtype=np.float64).mean(axis=0)  # distances between points near it lose no digits
     centred = np.asarray(points, dtype=np.float64) - origin
     shift = xp.astype(put_beside(origin, X), dtype)

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.arrays import fetch_rows, look_up
-from cohirf.algorithm.consensus import NOISE, Codes, Consensus, Partition
-from cohirf.algorithm.grouping import compress, count_by_label, first_rows, pair_keys, sum_by_label
+from cohirf.algorithm.arrays import look_up, namespace
+from cohirf.algorithm.consensus import Codes, Consensus, Partition
+from cohirf.algorithm.grouping import compress, count_by_label, pair_keys, sum_by_label
 
 
 @dataclass(frozen=True)
@@ -49,29 +49,28 @@ def measure_stability(codes: Codes, consensus: Consensus) -> Stability:
     >>> measure_stability(codes, strict_consensus(codes)).of_row
     array([0.8333333, 0.8333333, 0.8333333, 0.5      ], dtype=float32)
     """
-    group_of_code = fetch_rows(consensus.labels, first_rows(codes.of_row, len(codes.distinct)))
-    size = count_by_label(consensus.labels, consensus.n_clusters)[group_of_code]
+    xp, counts = namespace(codes.distinct), codes.counts
+    group_of_code = codes.of_first_rows(consensus.labels)
+    size = look_up(count_by_label(consensus.labels, consensus.n_clusters).astype(np.float64), group_of_code)
     groups, group = compress(group_of_code, consensus.n_clusters)
-    is_noise = codes.distinct == NOISE
     by_itself = size == 1  # includes noise: rows with a noise code are groups of one row each
-    counts = codes.counts.astype(np.float64)
-    overlap = np.empty(codes.distinct.shape)
+    overlaps, of_view = [], np.empty(codes.n_views)
     for view in range(codes.n_views):
         cluster, n_clusters = codes.partition(view)
-        in_view = sum_by_label(cluster, counts, n_clusters)[cluster]
-        in_both = _count_in_both((group, len(groups)), (cluster, n_clusters), counts)
-        in_view[is_noise[:, view]] = in_both[is_noise[:, view]] = 1
-        in_both[by_itself] = 1
-        overlap[:, view] = in_both / (size + in_view - in_both)
-    of_code = overlap.mean(axis=1).astype(np.float32)
-    of_view = counts @ overlap / counts.sum()
+        is_noise = codes.is_noise(view)
+        in_view = xp.where(is_noise, 1.0, look_up(sum_by_label(cluster, counts, n_clusters), cluster))
+        in_both = _count_in_both((group, groups.shape[0]), (cluster, n_clusters), counts)
+        in_both = xp.where(is_noise | by_itself, 1.0, in_both)
+        overlap = in_both / (size + in_view - in_both)
+        overlaps.append(overlap)
+        of_view[view] = sum_by_label(xp.zeros_like(cluster), counts * overlap, 1)[0] / codes.of_row.shape[0]
+    of_code = xp.astype(xp.mean(xp.stack(overlaps, axis=1), axis=1), xp.float32)
     return Stability(look_up(of_code, codes.of_row), of_view)
 
 
-def _count_in_both(groups: Partition, clusters: Partition, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _count_in_both(groups: Partition, clusters: Partition, counts: Any) -> Any:
     """Return, for each code, the number of rows that are in its group and in its cluster of a view."""
-    if groups[1] == len(counts):  # each code is a group, as in a strict consensus without noise
-        return counts.copy()
+    if groups[1] == counts.shape[0]:  # each code is a group, as in a strict consensus without noise
+        return counts
     keys, pair = compress(pair_keys(*groups, *clusters), groups[1] * clusters[1])
-    in_both: NDArray[np.float64] = sum_by_label(pair, counts, len(keys))[pair]
-    return in_both
+    return look_up(sum_by_label(pair, counts, keys.shape[0]), pair)

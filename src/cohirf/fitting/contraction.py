@@ -63,6 +63,7 @@ def make_contraction(
         sum_mass=model.medoid_weights,
         column_means=data.column_means,
         keeps_means=True,
+        bounds_groups=not goal.as_published,
         device=model.device if data.device is None else data.device,
     )
 

@@ -1,0 +1,51 @@
+"""Bound the number of groups that a batch leaves, if its views agree on too little (not part of the paper).
+
+With many views of many clusters, nearly every row has a code of its own, and stays separate unless most views agree
+with a group. Of a hundred million rows, tens of millions would be left for the merges that follow in this process. So
+of more than ``MAX_GROUPS`` groups, only the largest stay as they are. The others, most of them single rows, are divided
+into cells of rows that are near to each other, by a few iterations of K-Means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from cohirf.algorithm.arrays import join_rows, namespace, take_rows
+from cohirf.algorithm.choose_medoids import cluster_means
+from cohirf.algorithm.consensus import Consensus
+from cohirf.algorithm.grouping import compress, count_beside, first_rows_beside
+from cohirf.algorithm.nearest_rows import find_nearest
+
+MAX_GROUPS = 2**19
+N_KEPT = 2**11
+N_CELLS = 2**10
+N_ITERATIONS = 3
+
+
+def join_rare_groups(X: Any, found: Consensus) -> Consensus:
+    """Return a consensus with at most ``N_KEPT + N_CELLS`` groups, and noise, if it has more than ``MAX_GROUPS``.
+
+    Rows that are together stay together. Of groups of equal size, the first are kept.
+    """
+    n_groups = found.n_clusters - found.n_noise
+    if n_groups <= MAX_GROUPS:
+        return found
+    labels, xp = found.labels, namespace(found.labels)
+    largest_first = xp.argsort(-count_beside(labels, found.n_clusters)[:n_groups], stable=True)
+    rows = xp.take(first_rows_beside(labels, found.n_clusters), largest_first)
+    cell, n_cells = _divide(take_rows(X, rows[N_KEPT:]), take_rows(X, rows[:N_CELLS]))
+    kept = xp.arange(N_KEPT, dtype=cell.dtype, device=labels.device)
+    number = xp.take(join_rows([kept, cell + N_KEPT]), xp.argsort(largest_first))
+    n_left = N_KEPT + n_cells
+    joined = xp.take(number, xp.clip(labels, 0, n_groups - 1))
+    labels = xp.where(labels < n_groups, joined, labels + (n_left - n_groups))
+    return replace(found, labels=labels, n_clusters=n_left + found.n_noise)
+
+
+def _divide(points: Any, centres: Any) -> tuple[Any, int]:
+    """Return the cell of each point, and how many cells there are: K-Means that begins with the given centres."""
+    for _ in range(N_ITERATIONS):
+        occupied, cell = compress(find_nearest(points, centres, exact=False), centres.shape[0])
+        centres = cluster_means(points, cell, occupied.shape[0], None)
+    return cell, centres.shape[0]
