@@ -12,7 +12,8 @@ a GPU, nothing else disturbs them much.
   memory beyond the data.
 - embeddings: bfloat16 rows with 768 features, k=1,000, three views of half of the features, against three runs of
   TorchKMeans alone on all features; at most 20 iterations each, and one level, which is nearly all of the work. For a
-  comparison with other machines, also the multiplications a second of TorchKMeans: rows x features x k x iterations.
+  comparison with other machines, also the multiplications a second of TorchKMeans: rows x features x k x iterations
+  on all rows.
 - stream: ten times as many rows with 50 features as the first part, read from host memory in blocks. A billion rows are
   200 GB, which few machines hold, so a tenth of them is in memory and read ten times. Rows a second, what reading,
   copying and computing reach alone, and which of them bounds the fit.
