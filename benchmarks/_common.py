@@ -226,14 +226,33 @@ def all_sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 def read_file(name: str) -> tuple[np.ndarray, np.ndarray] | None:
     """Return standardised rows and classes of a data set in COHIRF_DATA; if it is not there, say so and return None."""
-    path = DATA_FOLDER / f"{name}.parquet"
-    if not path.exists():
-        print(f"{name}: skipped, {path} does not exist; set COHIRF_DATA")
-        return None
-    import pandas as pd
+    stored = _read_stored(name)
+    return None if stored is None else (standardise(stored[0]), stored[1])
 
-    table = pd.read_parquet(path)
-    return standardise(table.drop(columns="label").to_numpy(dtype=float)), table["label"].to_numpy()
+
+def write_npz(names: Sequence[str], folder: Path) -> None:
+    """Write data sets of COHIRF_DATA as .npz files, which are read without pandas."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        stored = _read_stored(name)
+        if stored is not None:
+            classes = np.unique(stored[1], return_inverse=True)[1]  # names of classes would be pickled
+            np.savez_compressed(folder / f"{name}.npz", X=stored[0], label=classes)
+
+
+def _read_stored(name: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return rows and classes of a data set as they are stored; if it is not there, say so and return None."""
+    path = DATA_FOLDER / f"{name}.parquet"
+    if path.exists():
+        import pandas as pd
+
+        table = pd.read_parquet(path)
+        return table.drop(columns="label").to_numpy(dtype=float), table["label"].to_numpy()
+    if path.with_suffix(".npz").exists():
+        with np.load(path.with_suffix(".npz")) as arrays:
+            return arrays["X"], arrays["label"]
+    print(f"{name}: skipped, {path} does not exist; set COHIRF_DATA")
+    return None
 
 
 def seeded(model: Any, seed: int) -> Any:

@@ -51,9 +51,21 @@ def _find_torch() -> list[Place]:
     return [_torch("cpu"), *([_torch("cuda")] if torch.cuda.is_available() else [])]
 
 
+def _find_cupy() -> list[Place]:
+    if find_spec("cupy") is None:
+        return []
+    import cupy
+
+    def fetch(array: Any) -> Any:
+        assert isinstance(array, cupy.ndarray)
+        return array.get()
+
+    return [Place("cupy-cuda", cupy.asarray, fetch)] if cupy.cuda.is_available() else []
+
+
 # Arrays on device1 refuse to become arrays of NumPy, as those on a GPU do.
 FAR = _strict("device1")
-PLACES = [_strict("CPU_DEVICE"), FAR, *_find_torch()]
+PLACES = [_strict("CPU_DEVICE"), FAR, *_find_torch(), *_find_cupy()]
 
 
 class NearestSeeds(ClusterMixin, BaseEstimator):

@@ -49,6 +49,15 @@ def test_tensors_are_recognised_and_share_memory_with_numpy(torch):
     assert to_torch(tensor).data_ptr() == tensor.data_ptr()
 
 
+@pytest.mark.parametrize("shape", [(10,), (3_000_001,), (1_000, 2_003)])  # the larger ones are copied in pieces
+def test_tensors_of_a_gpu_become_arrays_of_numpy(torch, shape):
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    tensor = torch.arange(np.prod(shape), device="cuda").reshape(shape)
+    np.testing.assert_array_equal(to_numpy(tensor), np.arange(np.prod(shape)).reshape(shape))
+    np.testing.assert_array_equal(to_numpy(tensor[::2]), np.arange(np.prod(shape)).reshape(shape)[::2])
+
+
 def test_bfloat16_becomes_float32_in_numpy(torch):
     values = to_numpy(torch.tensor([1.5, -2.0], dtype=torch.bfloat16, requires_grad=True))
     assert values.dtype == np.float32

@@ -2,9 +2,13 @@
 
 import importlib
 import re
+import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.datasets import make_blobs
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks"
@@ -89,3 +93,33 @@ def test_results_are_found_again_in_another_run(tmp_path, monkeypatch):
         results = common.Results(tmp_path / "new" / "results.jsonl")
         assert results.of(("iris", 0), run) == results.of(("iris", 0), run) == {"ari": 0.5}
     assert len(runs) == 1
+
+
+def test_data_sets_are_read_without_pandas_from_copies(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    common = importlib.import_module("benchmarks._common")
+    table = pd.DataFrame({"x": [1.0, 2.0, 4.0, 8.0], "y": [0.5, 0.0, 0.5, 0.0], "label": ["b", "a", "b", "c"]})
+    table.to_parquet(tmp_path / "some.parquet")
+    monkeypatch.setattr(common, "DATA_FOLDER", tmp_path)
+    X, y = common.read_file("some")
+    assert y.tolist() == ["b", "a", "b", "c"]
+    common.write_npz(["some", "another"], tmp_path / "copies")
+    monkeypatch.setattr(common, "DATA_FOLDER", tmp_path / "copies")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    copied, classes = common.read_file("some")
+    np.testing.assert_array_equal(copied, X)
+    assert classes.tolist() == [1, 0, 1, 2]
+    assert common.read_file("another") is None
+
+
+def test_clusters_are_compared_on_any_device(capsys, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(ROOT)
+    devices = importlib.import_module("benchmarks.quality.devices")
+    X, y = make_blobs(300, 4, centers=3, random_state=0)
+    monkeypatch.setattr(devices, "read_file", lambda name: (X, y))
+    devices.main(["--device", "cpu", "--seeds", "2", "--sets", "usps"])
+    row = capsys.readouterr().out.splitlines()[-1]
+    assert row.split() == [
+        "usps", "300", "3", "0.0000%", "0.0000%", "nan%", "1.00", "±", "0.00", "1.00", "±", "0.00", "1.00", "±", "0.00",
+    ]  # fmt: skip

@@ -11,27 +11,34 @@ a GPU, nothing else disturbs them much.
   multiple of the base method, leaves of the tree, the share of rows in clusters whose majority they belong to, and the
   memory beyond the data.
 - embeddings: bfloat16 rows with 768 features, k=1,000, three views of half of the features, against three runs of
-  TorchKMeans alone on all features; at most 20 iterations each, and one level, which is nearly all of the work.
-- stream: ten times as many rows with 50 features as the first part, read from host memory in blocks. Rows a second, and
-  what reading, copying and computing would reach alone.
+  TorchKMeans alone on all features; at most 20 iterations each, and one level, which is nearly all of the work. For a
+  comparison with other machines, also the multiplications a second of TorchKMeans: rows x features x k x iterations
+  on all rows.
+- stream: ten times as many rows with 50 features as the first part, read from host memory in blocks. A billion rows are
+  200 GB, which few machines hold, so a tenth of them is in memory and read ten times. Rows a second, what reading,
+  copying and computing reach alone, and which of them bounds the fit.
 - cores: the same fit on the GPU and on all cores of this machine, with a tenth of the rows of the first part.
 - repeat: whether two fits have the same labels.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count
 from sklearn.cluster import KMeans
 
 from benchmarks._common import Table, make_parser, parse
 from cohirf import CoHiRF
 from cohirf.clusterers import TorchKMeans
+from cohirf.engines.streaming import PIECE_BYTES, READERS
 from cohirf.sources import Source
 
 N_FEATURES, N_CLUSTERS = 50, 10
@@ -133,17 +140,19 @@ def measure_embeddings(device: str, n_rows: int) -> None:
     fit, model = timed_there(partial(model.fit, X), device)
     base = sum(record.base_seconds for record in model.diagnostics_)
 
-    def run_alone() -> None:
-        for seed in range(3):
-            TorchKMeans(1000, max_iter=20, random_state=seed).fit(X)
+    def run_alone() -> int:
+        return sum(TorchKMeans(1000, max_iter=20, random_state=seed).fit(X).n_iter_ for seed in range(3))
 
-    alone, _ = timed_there(run_alone, device)
+    alone, n_iter = timed_there(run_alone, device)
     right = share_in_majority(model.labels_, component, 1000)
     print(
         f"{n_rows:,} x 768, bfloat16, k=1,000: fit {fit:.2f} s, base method {base:.2f} s, k {model.n_clusters_}, "
         f"right {right:.3f}"
     )
-    print(f"three runs of TorchKMeans alone: {alone:.2f} s; fit/alone {fit / alone:.2f}")
+    print(
+        f"three runs of TorchKMeans alone: {alone:.2f} s, {n_iter} iterations, "
+        f"{n_rows * 768 * 1000 * n_iter / alone:.1e} multiplications/s; fit/alone {fit / alone:.2f}"
+    )
 
 
 class RepeatedRows(Source):
@@ -162,40 +171,69 @@ class RepeatedRows(Source):
             done += len(part)
 
 
-def read_all(source: Source, block: int) -> Iterator[Any]:
-    """Yield all rows in blocks."""
-    for start in range(0, source.n_rows, block):
-        yield source.take(np.arange(start, min(start + block, source.n_rows)))
+def read_all(source: Source, n_threads: int) -> None:
+    """Read and check all rows as a fit does: in pieces, each thread into memory of its own."""
+    step = PIECE_BYTES // (source.n_features * source.dtype.itemsize)
+    own = threading.local()
+
+    def read(start: int) -> None:
+        if not hasattr(own, "piece"):
+            own.piece = np.empty((step, source.n_features), source.dtype)
+        source.fill(start, own.piece[: source.n_rows - start])
+
+    with ThreadPoolExecutor(n_threads) as threads:
+        for _ in threads.map(read, range(0, source.n_rows, step)):
+            pass
 
 
 def measure_stream(device: str, n_rows: int) -> None:
     """Fit rows of host memory in blocks, and measure each step alone."""
-    import torch
-
-    own, _ = draw_mixture(min(n_rows, 20_000_000), N_FEATURES, N_CLUSTERS, device)
+    own, _ = draw_mixture(n_rows // 10, N_FEATURES, N_CLUSTERS, device)
     here = own.cpu().numpy()
-    source = RepeatedRows(here, n_rows)
+    own = own[: 4 * BLOCK].clone()  # the rest would be in the way
     model = CoHiRF.as_published(
         TorchKMeans(N_CLUSTERS), n_views=5, max_features=0.3, batch_size=BLOCK, device=device, random_state=0
     )
-    seconds, _ = timed_there(lambda: model.fit(source), device)
+    seconds, _ = timed_there(lambda: model.fit(RepeatedRows(here, n_rows)), device)
     gigabytes = n_rows * N_FEATURES * 4 / 1e9
     print(
-        f"{n_rows:,} x {N_FEATURES} from host memory in blocks of {BLOCK:,}: {seconds:.1f} s, "
-        f"{n_rows / seconds:,.0f} rows/s, {gigabytes / seconds:.1f} GB/s, k {model.n_clusters_}"
+        f"{n_rows:,} x {N_FEATURES} from host memory ({len(here):,} rows, ten times) in blocks of {BLOCK:,}: "
+        f"{seconds:.1f} s, {n_rows / seconds:,.0f} rows/s, {gigabytes / seconds:.1f} GB/s, k {model.n_clusters_}"
     )
-    some = RepeatedRows(here, min(n_rows, 10 * BLOCK))
-    size = some.n_rows * N_FEATURES * 4 / 1e9
-    reading, _ = timed_there(lambda: sum(len(block) for block in read_all(some, BLOCK)), device)
-    print(f"reading and checking, one thread: {size / reading:.1f} GB/s")
-    pinned = torch.from_numpy(here[:BLOCK])
+    some, n_threads = RepeatedRows(here, min(n_rows, 10 * BLOCK)), min(READERS, cpu_count())
+    alone = {
+        "reading and checking, 1 thread": measure_reading(some, 1, device),
+        f"reading and checking, {n_threads} threads": measure_reading(some, n_threads, device),
+        "copying to the device": measure_copying(here[:BLOCK], device),
+        "computing, rows on the device": measure_computing(own, device),
+    }
+    for step, speed in alone.items():
+        print(f"{step}: {speed:.1f} GB/s")
+    print(f"slowest alone, with all threads: {min(list(alone)[1:], key=alone.__getitem__)}")
+
+
+def measure_reading(source: Source, n_threads: int, device: str) -> float:
+    """Return the gigabytes a second at which rows are read and checked."""
+    seconds, _ = timed_there(partial(read_all, source, n_threads), device)
+    return source.n_rows * source.n_features * source.dtype.itemsize / 1e9 / seconds
+
+
+def measure_copying(rows: Any, device: str) -> float:
+    """Return the gigabytes a second at which rows in pinned memory are copied to the device."""
+    import torch
+
+    pinned = torch.from_numpy(rows)
     pinned = pinned.pin_memory() if device.startswith("cuda") else pinned
-    copying, _ = timed_there(lambda: [pinned.to(device, non_blocking=True) for _ in range(10)], device)
-    print(f"copying to the device: {10 * pinned.nbytes / 1e9 / copying:.1f} GB/s")
-    blocks = [own[start : start + BLOCK] for start in range(0, min(len(own), 4 * BLOCK), BLOCK)]
-    levels = CoHiRF.as_published(TorchKMeans(N_CLUSTERS), n_views=5, max_features=0.3, max_iter=1, random_state=0)
-    computing, _ = timed_there(lambda: [levels.fit(block) for block in blocks], device)
-    print(f"computing, rows on the device: {sum(block.nbytes for block in blocks) / 1e9 / computing:.1f} GB/s")
+    seconds, _ = timed_there(lambda: [pinned.to(device, non_blocking=True) for _ in range(10)], device)
+    return 10 * pinned.nbytes / 1e9 / seconds
+
+
+def measure_computing(X: Any, device: str) -> float:
+    """Return the gigabytes a second at which blocks of rows on the device are contracted."""
+    blocks = [X[start : start + BLOCK] for start in range(0, len(X), BLOCK)]
+    model = CoHiRF.as_published(TorchKMeans(N_CLUSTERS), n_views=5, max_features=0.3, max_iter=1, random_state=0)
+    seconds, _ = timed_there(lambda: [model.fit(block) for block in blocks], device)
+    return X.nbytes / 1e9 / seconds
 
 
 def compare_with_cores(device: str, n_rows: int) -> None:

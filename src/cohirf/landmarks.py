@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cohirf.algorithm.arrays import fetch_rows, is_here, look_up
+from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, take_rows
 from cohirf.algorithm.grouping import BLOCK_ROWS, IntArray, count_with_noise, row_blocks, rows_by_label
 from cohirf.algorithm.nearest_rows import find_nearest
 from cohirf.nearest_label import NearestLabel
@@ -37,7 +37,9 @@ def sample_landmarks(
     """
     if candidates is not None:
         among_candidates = np.searchsorted(candidates, medoids)
-        return candidates[sample_landmarks(labels[candidates], among_candidates, rng, max_landmarks=max_landmarks)]
+        return candidates[
+            sample_landmarks(take_rows(labels, candidates), among_candidates, rng, max_landmarks=max_landmarks)
+        ]
     n_rows, n_groups = labels.shape[0], len(medoids) + 1
     if n_rows <= max_landmarks:
         return np.arange(n_rows)

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from cohirf.algorithm.batches import AllBut
-from cohirf.algorithm.left_out import leave_out, put_back
+from cohirf.algorithm.left_out import all_others, leave_out, put_back
 from places import PLACES
 
 X = np.arange(20.0).reshape(10, 2)
@@ -30,9 +30,15 @@ def test_vectors_are_put_together_again(place, left_out):
     left_out, vector = np.array(left_out, dtype=np.int32), np.arange(100, 110, dtype=np.int32)
     kept, others = np.delete(vector, left_out), vector[left_out]
     np.testing.assert_array_equal(put_back(kept, others, left_out), vector)
-    found = place.fetch(put_back(place.put(kept), others, left_out))
-    np.testing.assert_array_equal(found, vector)
-    assert found.dtype == vector.dtype
+    for of_others in (others, place.put(others)):
+        found = place.fetch(put_back(place.put(kept), of_others, left_out))
+        np.testing.assert_array_equal(found, vector)
+        assert found.dtype == vector.dtype
+
+
+@pytest.mark.parametrize("left_out", LEFT_OUT)
+def test_all_other_rows_are_those_that_are_not_left_out(left_out):
+    np.testing.assert_array_equal(all_others(10, np.array(left_out, dtype=int)), np.delete(np.arange(10), left_out))
 
 
 @pytest.mark.parametrize("left_out", LEFT_OUT[1:])

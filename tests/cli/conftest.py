@@ -7,7 +7,6 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import typer
 from sklearn.datasets import load_iris
@@ -32,6 +31,8 @@ class Outcome:
 @pytest.fixture(scope="session")
 def iris():
     """Iris as a table with names of plants and species."""
+    import pandas as pd  # tests of arrays run without it
+
     bunch = load_iris()
     table = pd.DataFrame(bunch.data, columns=FEATURES)
     table.insert(0, "id", [f"plant-{number:03}" for number in range(len(table))])

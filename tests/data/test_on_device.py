@@ -21,7 +21,8 @@ on_every_device = pytest.mark.parametrize("place", FIT_PLACES, ids=lambda place:
 
 
 def library(place):
-    return "torch" if place.name.startswith("torch") else "array_api_strict"
+    name, _ = place.name.split("-")
+    return "array_api_strict" if name == "strict" else name
 
 
 class DeviceDBSCAN(ClusterMixin, BaseEstimator):
@@ -151,7 +152,65 @@ def test_sample_weights_are_used(place, medoid, zeros, X):
     weights = np.random.default_rng(0).uniform(0.5, 2, len(X))
     weights[::7] *= 0 if zeros else 1
     expected, found = fit_both(X, place, weights=weights, medoid=medoid)
+    assert found.hierarchy_.row_sizes.sum() == len(X)
     assert_same_fit(found, expected, place)
+
+
+@on_every_device
+@pytest.mark.parametrize("n_clusters", ["levels", "auto"])
+def test_rows_of_weight_0_join_the_nearest_leaf(place, n_clusters, X):
+    weights = (np.arange(len(X)) % 3 > 0).astype(float)  # also of the first row
+    expected, found = fit_both(X, place, weights=weights, n_clusters=n_clusters, feature_screen=True)
+    assert_same_fit(found, expected, place)
+
+
+@on_every_device
+def test_batches_of_weighted_rows_are_those_of_numpy(place, X):
+    weights = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
+    expected, found = fit_both(X, place, weights=weights, batch_size=100)
+    assert_same_fit(found, expected, place)
+
+
+@on_every_device
+@pytest.mark.parametrize(
+    "change",
+    [np.ndarray.tolist, np.float32, np.int64, lambda weights: weights, lambda weights: 2.0],
+    ids=["list", "float32", "integers", "numpy", "number"],
+)
+def test_weights_of_any_kind_are_put_beside_the_rows(place, change, X):
+    weights = change(np.arange(len(X)) % 4 + 1.0)
+    expected = CoHiRF(NearestSeeds(5, library="numpy"), random_state=0).fit(X, sample_weight=weights)
+    found = CoHiRF(NearestSeeds(5, library=library(place)), random_state=0).fit(place.put(X), sample_weight=weights)
+    assert_same_fit(found, expected, place)
+
+
+@on_every_device
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda weights: weights[1:], "sample_weight has shape (399,), but X has 400 rows: pass one per row."),
+        (lambda weights: weights[:, None], "sample_weight has shape (400, 1), but X has 400 rows: pass one per row."),
+        (lambda weights: 0 * weights, "All sample weights are zero: give at least one row a positive weight."),
+        (
+            lambda weights: weights - 3,
+            "Negative values in data passed to `sample_weight`, down to -2: give weights >= 0.",
+        ),
+        (
+            lambda weights: np.where(weights == 4, np.nan, weights),
+            "Input sample_weight contains NaN or infinity: give finite weights.",
+        ),
+        (
+            lambda weights: np.where(weights == 4, np.inf, weights),
+            "Input sample_weight contains NaN or infinity: give finite weights.",
+        ),
+    ],
+    ids=["short", "matrix", "zero", "negative", "nan", "infinite"],
+)
+def test_bad_weights_on_a_device_are_refused(place, change, message, X):
+    weights = change(np.arange(len(X)) % 4 + 1.0)
+    with pytest.raises(ValueError, match="sample") as raised:
+        CoHiRF(n_clusters=5, random_state=0).fit(place.put(X), sample_weight=place.put(weights))
+    assert str(raised.value) == message
 
 
 @on_every_device
@@ -210,21 +269,38 @@ def test_rows_without_missing_values_are_labelled_by_a_model_that_had_some(place
     np.testing.assert_allclose(place.fetch(model.transform(place.put(new))), model.transform(new), rtol=1e-12)
 
 
-def test_only_what_is_small_comes_from_the_device(monkeypatch):
-    X, _ = make_blobs(12_000, n_features=4, centers=5, random_state=0)
-    fetched, kind = [], type(array_api_strict.asarray(0))
+@pytest.fixture
+def fetched(monkeypatch):
+    """Return a list to which the shape of each array that leaves its device is appended."""
+    shapes, kind = [], type(array_api_strict.asarray(0))
     to_device = kind.to_device
 
     def note(array, device, /, **options):
-        fetched.append(array.shape)
+        shapes.append(array.shape)
         return to_device(array, device, **options)
 
     monkeypatch.setattr(kind, "to_device", note)
+    return shapes
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_only_what_is_small_comes_from_the_device(is_weighted, fetched):
+    X, _ = make_blobs(12_000, n_features=4, centers=5, random_state=0)
+    weights = FAR.put(np.arange(12_000) % 3 + 1.0) if is_weighted else None
     for medoid in ("cosine", "euclidean"):
-        CoHiRF(NearestSeeds(5), n_views=2, medoid=medoid, random_state=0).fit(FAR.put(X)).predict(FAR.put(X))
+        model = CoHiRF(NearestSeeds(5), n_views=2, medoid=medoid, random_state=0)
+        model.fit(FAR.put(X), sample_weight=weights).predict(FAR.put(X))
     assert len(fetched) > 10
     # about 10,000 landmarks are the largest part
     assert max(shape[0] for shape in fetched if shape) <= 10_100
+
+
+def test_rows_stay_on_the_device_if_some_have_weight_0(fetched):
+    X, _ = make_blobs(12_000, n_features=4, centers=5, random_state=0)
+    weights = FAR.put((np.arange(12_000) % 12 > 0) * 2.0)
+    CoHiRF(NearestSeeds(5), n_views=2, random_state=0).fit(FAR.put(X), sample_weight=weights)
+    assert (11_000,) in fetched  # the numbers of the rows that take part
+    assert max(shape[0] for shape in fetched if len(shape) == 2) <= 10_100
 
 
 def test_a_base_method_that_refuses_other_arrays_is_called_on_the_device_only(X):

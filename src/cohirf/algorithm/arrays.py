@@ -68,8 +68,18 @@ def put_on_device(X: Any, device: Any) -> Any:
         raise TypeError("A sparse matrix cannot be fitted on a device: leave the parameter device out.")
     if not isinstance(device, str):
         return put_beside(X, device)
+    return torch_with(device).as_tensor(np.ascontiguousarray(X)).to(device)
+
+
+def torch_with(device: str) -> Any:
+    """Return torch; raise if it cannot use the device of this name."""
     torch = import_optional("torch", "torch", f"device={device!r}")
-    return torch.as_tensor(np.ascontiguousarray(X)).to(device)
+    try:
+        torch.empty(0, device=device)
+    except (AssertionError, RuntimeError) as error:  # the first if torch was built without CUDA
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ValueError(f"device={device!r} cannot be used here: {reason}. Give a device that torch sees.") from None
+    return torch
 
 
 def take_rows(X: Any, rows: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Rows without a few that are left out, and vectors of both together, where the rows are."""
+"""Rows without some that are left out, and vectors of both together, where the rows are."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ def leave_out(X: Any, left_out: IntArray) -> Any:
     return xp.take(X, xp.nonzero(~_is_left_out(X.shape[0], left_out, X))[0], axis=0)
 
 
-def put_back(kept: Any, others: NDArray[Any], left_out: IntArray) -> Any:
-    """Return a vector with ``others`` at the positions ``left_out``, and the entries of ``kept`` at all other ones."""
+def put_back(kept: Any, others: Any, left_out: IntArray) -> Any:
+    """Return a vector with ``others`` at the positions ``left_out``, and the entries of ``kept`` at all other ones.
+
+    ``others`` is an array of NumPy, or where ``kept`` is.
+    """
     if len(left_out) == 0:
         return kept
     n_kept, n_rows = kept.shape[0], kept.shape[0] + len(left_out)
@@ -34,8 +37,13 @@ def put_back(kept: Any, others: NDArray[Any], left_out: IntArray) -> Any:
     n_before = xp.cumulative_sum(xp.astype(is_left_out, xp.int64))
     position = xp.arange(n_rows, dtype=xp.int64, device=kept.device)
     index = xp.where(is_left_out, n_kept - 1 + n_before, position - n_before)
-    both = join_rows([kept, xp.astype(put_beside(np.asarray(others), kept), kept.dtype)])
+    both = join_rows([kept, xp.astype(put_beside(others, kept), kept.dtype)])
     return xp.take(both, index)
+
+
+def all_others(n_rows: int, positions: IntArray) -> IntArray:
+    """Return the sorted numbers of all rows that are not at the given positions."""
+    return np.flatnonzero(_is_kept(n_rows, positions))
 
 
 def _is_kept(n_rows: int, left_out: IntArray) -> NDArray[np.bool_]:

@@ -48,7 +48,7 @@ class RunTask:
     values : Rows, RunRows or None
         The rows, by index, or those of the run alone, by offset; None if they are where the task runs.
     mass : array of float or None
-        Mass of each row of the run, by offset; None if each has mass 1.
+        Mass of each row of the run, by offset, perhaps on a device; None if each has mass 1.
     carry_values : bool
         Whether the values of the survivors are returned, because later levels cannot read the rows again.
     fusions : Fusions or None
@@ -457,7 +457,7 @@ def _survivors(
     is_noise = np.zeros(len(order), dtype=bool)
     is_noise[n_medoids - batch.n_noise : n_medoids] = True
     weights = None
-    mass_held = np.ones(len(held)) if task.mass is None else task.mass[held]
+    mass_held = np.ones(len(held)) if task.mass is None else fetch_rows(task.mass, held)
     if task.mass is not None:
         of_clusters = sum_by_label(batch.labels, put_beside(_of(contracted, task.mass), batch.labels), n_medoids)
         weights = np.concatenate([of_clusters, mass_held])[order]

@@ -24,14 +24,6 @@ if TYPE_CHECKING:
 class BaseTorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """K-Means on torch: of the rows themselves, or of features that a subclass computes from them."""
 
-    n_clusters: int
-    n_init: str | int
-    max_iter: int
-    tol: float
-    random_state: Any
-    device: str | None
-    distance_dtype: str | None
-
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
@@ -41,6 +33,25 @@ class BaseTorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         "device": [str, None],
         "distance_dtype": [StrOptions({"bfloat16", "float32"}), None],
     }
+
+    def __init__(
+        self,
+        n_clusters: int,
+        *,
+        n_init: str | int,
+        max_iter: int,
+        tol: float,
+        random_state: Any,
+        device: str | None,
+        distance_dtype: str | None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.device = device
+        self.distance_dtype = distance_dtype
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -284,14 +295,16 @@ class TorchKMeans(BaseTorchKMeans):
         device: str | None = None,
         distance_dtype: str | None = None,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(
+            n_clusters,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            device=device,
+            distance_dtype=distance_dtype,
+        )
         self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.device = device
-        self.distance_dtype = distance_dtype
 
     def _starts(self, rows: Rows) -> tuple[Any, int]:
         if not isinstance(self.init, str):

@@ -4,67 +4,47 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
 
 from cohirf.array_kinds import to_torch
+from cohirf.clusterers.kernel_k_means import KernelKMeans
 from cohirf.clusterers.torch_k_means import BaseTorchKMeans
 
 
 class TorchKernelKMeans(BaseTorchKMeans):
     """K-Means in the space of the RBF kernel on torch, for data on a GPU.
 
-    Rows are mapped to random Fourier features, whose inner products approximate the kernel
-    ``exp(-gamma * |x - y| ** 2)``, and :class:`TorchKMeans` clusters these features. Clusters need not be convex. The
-    features are computed block by block whenever they are needed, and never stored for all rows. It needs torch (extra
-    ``torch``).
+    As in :class:`KernelKMeans`, rows are mapped to random Fourier features, whose inner products approximate the kernel
+    ``exp(-gamma * |x - y| ** 2)``. :class:`TorchKMeans` clusters these features, which are computed block by block
+    whenever they are needed, and never stored for all rows. It needs torch (extra ``torch``).
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     gamma : float, default=1.0
-        How fast the kernel decreases with distance. The kernel of rows that are further apart than a few times
-        ``gamma ** -0.5`` is almost 0.
+        How fast the kernel decreases with distance; see :class:`KernelKMeans`.
     n_components : int, default=500
-        Number of random features. The error of the approximate kernel decreases as ``n_components ** -0.5``.
-    n_init : "auto" or int, default="auto"
-        Number of starts of K-Means, of which the best is used; "auto" means one.
-    max_iter : int, default=300
-        Largest number of iterations of K-Means.
-    tol : float, default=1e-4
-        Iterations stop when the squared movements of all centres sum up to less than this, relative to the mean
-        variance of the features.
+        Number of random features; see :class:`KernelKMeans`.
     random_state : int, RandomState instance or None, default=None
         Seed of the random features and of the first centres. Pass an int for reproducible results.
-    device : str or None, default=None
-        Where to compute, such as ``"cuda"``; None means where the data is.
-    distance_dtype : {"bfloat16", "float32"} or None, default=None
-        Type of the features when they are multiplied with centres. With "bfloat16", tensor cores of a GPU multiply.
-        None means float64 for data in float64, and float32 otherwise.
+    n_init, max_iter, tol, device, distance_dtype
+        The parameters of :class:`TorchKMeans`, with the same defaults. They apply to the random features, which are
+        float64 for data in float64, and float32 otherwise. First centres are drawn by k-means++.
 
     Attributes
     ----------
     cluster_centers_ : tensor or array of float, shape (n_clusters, n_components)
         Centres in the space of the features.
-    labels_ : tensor or array of int32, shape (n_samples,)
-        Cluster of each row, in the library and on the device of the data.
-    inertia_ : float
-        Weighted sum of the squared distances between rows and their centres, in the space of the features.
-    n_iter_ : int
-        Number of iterations of the last run.
     random_weights_ : array of float, shape (n_features, n_components)
         Random directions that rows are projected on.
     random_offset_ : array of float, shape (n_components,)
         Random numbers that are added to the projections.
-    n_features_in_ : int
-        Number of features seen by ``fit``.
-    feature_names_in_ : array of str, shape (n_features_in_,)
-        Names of the features seen by ``fit``; defined only if all names are strings.
+    labels_, inertia_, n_iter_, n_features_in_, feature_names_in_
+        The attributes of :class:`TorchKMeans`; the inertia is that of the features.
 
     See Also
     --------
@@ -75,10 +55,6 @@ class TorchKernelKMeans(BaseTorchKMeans):
     -----
     With the same ``random_state``, the random features are those of :class:`KernelKMeans`. Unlike there, equal rows are
     not merged before the fit, so the result depends on the order of the rows.
-
-    References
-    ----------
-    A. Rahimi and B. Recht, "Random Features for Large-Scale Kernel Machines", NIPS 2007.
 
     Examples
     --------
@@ -95,9 +71,8 @@ class TorchKernelKMeans(BaseTorchKMeans):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **KernelKMeans._parameter_constraints,
         **BaseTorchKMeans._parameter_constraints,
-        "gamma": [Interval(Real, 0, None, closed="neither")],
-        "n_components": [Interval(Integral, 1, None, closed="left")],
     }
 
     random_weights_: NDArray[np.float64]
@@ -116,15 +91,17 @@ class TorchKernelKMeans(BaseTorchKMeans):
         device: str | None = None,
         distance_dtype: str | None = None,
     ) -> None:
-        self.n_clusters = n_clusters
+        super().__init__(
+            n_clusters,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            device=device,
+            distance_dtype=distance_dtype,
+        )
         self.gamma = gamma
         self.n_components = n_components
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.device = device
-        self.distance_dtype = distance_dtype
 
     def _embedding(self, values: Any, dtype: Any, state: np.random.RandomState | None) -> Callable[[Any], Any]:
         if state is not None:  # in the order of scikit-learn's RBFSampler, which KernelKMeans uses

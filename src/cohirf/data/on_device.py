@@ -1,7 +1,8 @@
 """Data on a device: an array of torch, CuPy or another library. What belongs to its rows stays beside them.
 
 Only what is small comes to this process: distinct codes, survivors, means of clusters. After the fit, the results of
-each row are looked up on the device, in a small table with one entry per leaf.
+each row are looked up on the device, in a small table with one entry per leaf. If some sample weights are 0, the
+numbers of the rows come to this process, too, but not their values.
 """
 
 from __future__ import annotations
@@ -9,21 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Number
 from typing import Any, ClassVar
 
 import numpy as np
 
-from cohirf.algorithm.arrays import fetch_rows, look_up, namespace, put_beside, to_host
+from cohirf.algorithm.arrays import fetch_rows, is_on_device, look_up, namespace, put_beside, take_rows, to_host
 from cohirf.algorithm.batches import EqualBlocks, count_batches
+from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.features import take_features
 from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere, RowResults, Tree, tree_of_leaves
-from cohirf.algorithm.grouping import IntArray
-from cohirf.algorithm.levels import FitState, make_tasks, run_tasks, split_level
+from cohirf.algorithm.grouping import IntArray, index_dtype
+from cohirf.algorithm.left_out import all_others, leave_out, put_back
+from cohirf.algorithm.levels import ActiveRows, FitState, make_tasks, run_tasks, split_level
 from cohirf.algorithm.runs import Survivors, gather_survivors
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage
+from cohirf.array_kinds import is_torch
 from cohirf.data.data import Setup
-from cohirf.data.in_memory import ArrayWeights, InMemory, active_rows, check_array_weights
+from cohirf.data.in_memory import ArrayWeights, InMemory
 from cohirf.planning import resolve_memory_limit
 
 
@@ -71,9 +76,9 @@ class OnDevice:
             "a source with the parameter device."
         )
 
-    def check_weights(self, sample_weight: Any) -> ArrayWeights:
-        """Return valid sample weights, in this process."""
-        return check_array_weights(to_host(sample_weight), self.rows.n_rows)
+    def check_weights(self, sample_weight: Any) -> DeviceWeights:
+        """Return valid sample weights, on the device: none is negative, and at least one is positive."""
+        return check_device_weights(sample_weight, self.X)
 
     def room(self, memory_limit: Any, n_jobs: int | None) -> dict[str, Any]:
         """Return the memory that batches may use."""
@@ -83,21 +88,26 @@ class OnDevice:
         """Return the engine of later levels: a device computes one batch after the other."""
         return SerialEngine()
 
-    def contract_first_level(self, weights: ArrayWeights | None, setup: Setup) -> FirstLevel:
-        """Contract the rows where they are. For several batches, they are copied into this process first.
-
-        Rows of weight 0 count as a batch of their own.
-        """
-        active = active_rows(self.rows, weights)
-        one_batch = count_batches(self.rows.n_rows, setup.contraction.batch_size) == 1 and active.index is None
-        if not one_batch:
-            found = InMemory(to_host(self.X)).contract_first_level(weights, replace(setup, n_jobs=1))
+    def contract_first_level(self, weights: DeviceWeights | None, setup: Setup) -> FirstLevel:
+        """Contract the rows where they are. For several batches, they are copied into this process first."""
+        if count_batches(self.rows.n_rows, setup.contraction.batch_size) > 1:
+            here = None if weights is None else ArrayWeights(weights.describe())
+            found = InMemory(to_host(self.X)).contract_first_level(here, replace(setup, n_jobs=1))
             return LoadedFromDevice(**vars(found), X=self.X)
+        active = self._find_active(weights)
         resources = setup.make_resources(SerialEngine(), MemoryStorage())
         tasks = make_tasks(active, 1, *split_level(active, 1, setup.contraction), resources, None)
         ((_, outcome),) = run_tasks(tasks, 1, setup.contraction, resources)
         leaves = gather_survivors([outcome.survivors], MemoryStorage())
-        return FirstLevelOnDevice(leaves, outcome.survivor_of, outcome.stability, self.rows)
+        return FirstLevelOnDevice.of_active(leaves, outcome.survivor_of, outcome.stability, self.rows, active.index)
+
+    def _find_active(self, weights: DeviceWeights | None) -> ActiveRows:
+        """Return the rows of positive weight; if some have weight 0, the others are copied on the device."""
+        if weights is None:
+            return ActiveRows(self.rows)
+        positive = weights.positive
+        mass = weights.values if positive is None else take_rows(weights.values, positive)
+        return ActiveRows(self.rows, positive, mass)
 
     def contract_blocks(self, before: Any, start: int, mass: Any, blocks: EqualBlocks, setup: Setup) -> FirstLevelHere:
         """Contract blocks of rows in order, which are copied into this process first."""
@@ -106,6 +116,46 @@ class OnDevice:
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to the rows."""
         return function(self.X)
+
+
+@dataclass(frozen=True)
+class DeviceWeights:
+    """Sample weights on a device; the numbers of rows with a positive weight are in this process."""
+
+    values: Any
+    positive: IntArray | None
+
+    def take(self, rows: IntArray) -> Mass:
+        """Return the weights of the given rows as an array of NumPy."""
+        weights: Mass = fetch_rows(self.values, rows)
+        return weights
+
+    def describe(self) -> Mass:
+        """Return all weights as an array of NumPy."""
+        weights: Mass = to_host(self.values)
+        return weights
+
+
+def check_device_weights(sample_weight: Any, X: Any) -> DeviceWeights:
+    """Return valid sample weights in float64 beside ``X``; only two numbers come from there to be compared."""
+    xp, n_rows = namespace(X), int(X.shape[0])
+    if isinstance(sample_weight, Number):
+        sample_weight = np.full(n_rows, sample_weight)
+    is_there = is_on_device(sample_weight) and sample_weight.device == X.device and namespace(sample_weight) is xp
+    given = sample_weight if is_there else put_beside(to_host(sample_weight), X)
+    if tuple(given.shape) != (n_rows,):
+        raise ValueError(f"sample_weight has shape {tuple(given.shape)}, but X has {n_rows} rows: pass one per row.")
+    weights = xp.astype(given.detach() if is_torch(given) else given, xp.float64, copy=False)
+    lowest, highest = (float(to_host(extreme(weights))) for extreme in (xp.min, xp.max))  # NaN if there is one
+    if not np.isfinite([lowest, highest]).all():
+        raise ValueError("Input sample_weight contains NaN or infinity: give finite weights.")
+    if lowest < 0:
+        raise ValueError(f"Negative values in data passed to `sample_weight`, down to {lowest:g}: give weights >= 0.")
+    if highest == 0:
+        raise ValueError("All sample weights are zero: give at least one row a positive weight.")
+    if lowest > 0:
+        return DeviceWeights(weights, None)
+    return DeviceWeights(weights, to_host(xp.nonzero(weights)[0]).astype(index_dtype(n_rows)))
 
 
 @dataclass(frozen=True)
@@ -121,7 +171,7 @@ class LoadedFromDevice(FirstLevelHere):
         return RowResults(*(put_beside(np.array(vector), self.X) for vector in vectors)), tree
 
 
-@dataclass(frozen=True)
+@dataclass
 class FirstLevelOnDevice:
     """A first level of one batch, whose row map is on a device.
 
@@ -130,17 +180,43 @@ class FirstLevelOnDevice:
     leaves : Survivors
         The rows that it left active.
     leaf_of : array of int
-        The leaf of each row, on the device.
+        The leaf of each row, on the device; that of rows of weight 0 is arbitrary until they join one.
     stability : array of float32
         Stability of each row, on the device.
     readable : ArrayRows
         The rows of the data.
+    n_joined : array of int or 0
+        How many rows of weight 0 have joined each leaf.
     """
 
     leaves: Survivors
     leaf_of: Any
     stability: Any
     readable: ArrayRows
+    n_joined: IntArray | int = 0
+
+    @classmethod
+    def of_active(
+        cls, leaves: Survivors, leaf_of: Any, stability: Any, readable: ArrayRows, active: IntArray | None
+    ) -> FirstLevelOnDevice:
+        """Return the first level, given leaf and stability of each active row; None means that all rows are active."""
+        if active is None:
+            return cls(leaves, leaf_of, stability, readable)
+        left_out = all_others(readable.n_rows, active)
+        n_left_out = len(left_out)
+        return cls(
+            leaves,
+            put_back(leaf_of, np.zeros(n_left_out, dtype=np.int64), left_out),
+            put_back(stability, np.full(n_left_out, np.nan, dtype=np.float32), left_out),
+            readable,
+        )
+
+    def join(self, rows: IntArray, leaves: Any) -> None:
+        """Let all rows that did not take part join the given leaves; the numbering of clusters counts them, too."""
+        self.leaf_of = put_back(leave_out(self.leaf_of, rows), leaves, rows)
+        here = to_host(leaves)
+        self.n_joined = np.bincount(here, minlength=len(self.leaves.rows))
+        np.minimum.at(self.leaves.first_rows, here, rows)
 
     def find_leaves(self, rows: IntArray) -> IntArray:
         """Return the leaf that each of the given rows belongs to."""
@@ -165,4 +241,4 @@ class FirstLevelOnDevice:
             choose(rows[of_leaves.parents], leaf_row),
             choose(of_leaves.absorbed_at, xp.asarray(1, dtype=xp.uint8, device=leaf_row.device)),
             choose(of_leaves.stability, self.stability),
-        ), tree_of_leaves(state, self.leaves)
+        ), replace(tree_of_leaves(state, self.leaves), row_sizes=self.leaves.sizes + self.n_joined)

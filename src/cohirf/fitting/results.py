@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.algorithm.arrays import to_host
+from cohirf.algorithm.arrays import join_rows, take_rows, to_host
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.first_level import FirstLevel, label_leaves
 from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
+from cohirf.algorithm.left_out import all_others, put_back
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.storage import ArrayRows, Rows, take_in_order
 from cohirf.data import Data
@@ -128,7 +129,8 @@ def find_central_rows(
         return kept.rows[nearest], kept.points[nearest]
     labels = clusters.labels_of_rows
     if positive is not None:
-        labels = np.where(np.isin(np.arange(len(labels)), positive, assume_unique=True), labels, -1)
+        left_out = all_others(data.rows.n_rows, positive)
+        labels = put_back(take_rows(labels, positive), np.full(len(left_out), -1), left_out)
     filled = readable if data.column_means is None else FilledRows(readable, data.column_means)
     rows = find_exemplars(filled, labels, means)
     return rows, data.take(rows)
@@ -179,7 +181,10 @@ def _hand_down(clusters: Clusters, ending: Ending) -> dict[str, Any]:
 
 def _join_left_out(data: Data, positive: IntArray, first_level: Any, landmarks: Landmarks) -> None:
     """Let each row of weight 0 join the leaf of its nearest landmark, which is the landmark's label."""
-    left_out = np.setdiff1d(np.arange(data.rows.n_rows), positive, assume_unique=True)
-    for block in row_blocks(len(left_out)):
-        rows = left_out[block]
-        first_level.join(rows, landmarks.label(fill_missing(to_host(data.rows.take(rows)), data.column_means)))
+    values = data.rows if first_level.readable is None else first_level.readable
+    left_out = all_others(data.rows.n_rows, positive)
+    leaves = [
+        landmarks.label(fill_missing(values.take(left_out[block]), data.column_means))
+        for block in row_blocks(len(left_out))
+    ]
+    first_level.join(left_out, join_rows(leaves))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cohirf.algorithm.arrays import torch_with
 from cohirf.array_kinds import is_cupy, is_torch
 from cohirf.engines.streaming import RUNS_AHEAD
 from cohirf.optional import import_optional
@@ -41,6 +42,5 @@ def free_bytes(device: Any) -> int:
             return int(import_optional("cupy", "torch", "An array of CuPy").cuda.runtime.memGetInfo()[0])
     name = device if isinstance(device, str) else str(getattr(device, "device", "cpu"))
     if (is_torch(device) or isinstance(device, str)) and name.startswith("cuda"):
-        torch = import_optional("torch", "torch", f"device={name!r}")
-        return int(torch.cuda.mem_get_info(name)[0])
+        return int(torch_with(name).cuda.mem_get_info(name)[0])
     return available_bytes()
