@@ -6,8 +6,8 @@ Five parts, each of which can run alone. All data is a mixture of normal distrib
 a GPU, nothing else disturbs them much.
 
 - device: float32 rows with 50 features on the device, K-Means with k=10 on views of 30 % of the features; as published,
-  with the defaults, without a base method, and with 10 views (a hundredth of the rows, because many codes come to the
-  host). For each: the time of the fit, of the base method, of the consensus and of the choice of medoids, the fit as a
+  with the defaults, with 10 views, without a base method, and a tenth of the rows of a mixture whose clusters touch,
+  where views agree on little. For each: the time of the fit, of the base method, of the consensus and of the choice of medoids, the fit as a
   multiple of the base method, leaves of the tree, the share of rows in clusters whose majority they belong to, and the
   memory beyond the data.
 - embeddings: bfloat16 rows with 768 features, k=1,000, three views of half of the features, against three runs of
@@ -97,36 +97,44 @@ def share_in_majority(labels: Any, component: Any, n_clusters: int) -> float:
 
 def measure_on_device(device: str, n_rows: int) -> None:
     """Fit rows that are on the device."""
-    import torch
-
     X, component = draw_mixture(n_rows, N_FEATURES, N_CLUSTERS, device)
+    touching, component_of_touching = draw_mixture(n_rows // 10, N_FEATURES, N_CLUSTERS, device, spread=0.7)
     views = {"max_features": 0.3, "random_state": 0}
-    fits: dict[str, tuple[int, Callable[[], Any]]] = {
-        "as published, 5 views": (n_rows, lambda: CoHiRF.as_published(TorchKMeans(N_CLUSTERS), n_views=5, **views)),
-        "defaults, 5 views": (n_rows, lambda: CoHiRF(TorchKMeans(N_CLUSTERS), n_views=5, **views)),
-        "no base method, 5 views": (n_rows, lambda: CoHiRF(n_clusters=N_CLUSTERS, n_views=5, **views)),
-        "defaults, 10 views": (n_rows // 100, lambda: CoHiRF(TorchKMeans(N_CLUSTERS), n_views=10, **views)),
-    }
+    published = partial(CoHiRF.as_published, TorchKMeans(N_CLUSTERS), n_views=5, **views)
+    defaults = partial(CoHiRF, TorchKMeans(N_CLUSTERS), **views)
     table = Table(COLUMNS)
-    for name, (n_used, make) in fits.items():
-        make().fit(X[: min(n_rows, 100_000)])  # loads kernels
-        if device.startswith("cuda"):
-            torch.cuda.empty_cache()
-            torch.cuda.reset_peak_memory_stats()
-        seconds, model = timed_there(partial(make().fit, X[:n_used]), device)
-        steps = [
-            sum(getattr(record, step) for record in model.diagnostics_)
-            for step in ("base_seconds", "consensus_seconds", "medoid_seconds")
-        ]
-        peak = torch.cuda.max_memory_allocated() / 2**30 if device.startswith("cuda") else float("nan")
-        held = X.nbytes / 2**30
-        right = share_in_majority(model.labels_, component[:n_used], N_CLUSTERS)
-        leaves = len(model.hierarchy_.parents)
-        table.row(name, n_used, seconds, *steps, seconds / steps[0], model.n_clusters_, leaves, right, peak - held)
+    measure_fit("as published, 5 views", published, X, component, table)
+    measure_fit("defaults, 5 views", partial(defaults, n_views=5), X, component, table)
+    measure_fit("defaults, 10 views", partial(defaults, n_views=10), X, component, table)
+    without = partial(CoHiRF, n_clusters=N_CLUSTERS, n_views=5, **views)
+    measure_fit("no base method, 5 views", without, X, component, table)
+    measure_fit("touching, 10 views", partial(defaults, n_views=10), touching, component_of_touching, table)
     seconds, _ = timed_there(lambda: TorchKMeans(N_CLUSTERS, random_state=0).fit(X), device)
     print(f"TorchKMeans alone, one start, all features: {seconds:.2f} s")
+    model = published().fit(X[: min(n_rows, 100_000)])
     seconds, _ = timed_there(lambda: model.predict(X[: n_rows // 10]), device)
     print(f"predict of {n_rows // 10:,} rows: {seconds:.2f} s")
+
+
+def measure_fit(name: str, make: Callable[[], CoHiRF], X: Any, component: Any, table: Table) -> None:
+    """Fit rows on a device, and print a row of the table."""
+    import torch
+
+    make().fit(X[: min(len(X), 100_000)])  # loads kernels
+    before = 0
+    if X.is_cuda:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+    seconds, model = timed_there(partial(make().fit, X), str(X.device))
+    steps = [
+        sum(getattr(record, step) for record in model.diagnostics_)
+        for step in ("base_seconds", "consensus_seconds", "medoid_seconds")
+    ]
+    memory = (torch.cuda.max_memory_allocated() - before) / 2**30 if X.is_cuda else float("nan")
+    right = share_in_majority(model.labels_, component, N_CLUSTERS)
+    leaves = len(model.hierarchy_.parents)
+    table.row(name, len(X), seconds, *steps, seconds / steps[0], model.n_clusters_, leaves, right, memory)
 
 
 def measure_embeddings(device: str, n_rows: int) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from cohirf.algorithm import grouping
+from cohirf.algorithm import grouping, scatter
 from cohirf.algorithm.grouping import (
     best_by_label,
     compress,
@@ -149,3 +149,12 @@ def test_rows_apart_get_labels_of_their_own(place):
     found = place.fetch(number_apart(place.put(labels), is_apart, place.put(codes), 2))
     assert found.tolist() == [0, 2, 1, 0, 3]
     assert found.dtype == np.int32
+
+
+@on_every_device
+def test_extremes_do_not_depend_on_how_many_rows_come_first(place, monkeypatch):
+    monkeypatch.setattr(scatter, "FIRST_ROWS", 4)
+    labels, scores = all_labels(200, 7), np.random.default_rng(0).normal(size=200)
+    found = best_by_label(place.put(scores), place.put(labels), 7, tie=0.1)
+    np.testing.assert_array_equal(found, best_by_label(scores, labels, 7, tie=0.1))
+    np.testing.assert_array_equal(first_rows(place.put(labels[::-1].copy()), 7), first_rows(labels[::-1], 7))

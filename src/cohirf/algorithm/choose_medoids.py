@@ -497,7 +497,7 @@ def _norms(points: Any) -> FloatArray:
 
 def _row_dots(left: Any, right: Any) -> Any:
     if not is_here(left):
-        return namespace(left).vecdot(left, right)
+        return namespace(left).sum(left * right, axis=1)  # torch's vecdot is a product of matrices for each row
     if sparse.issparse(left):
         return np.asarray(left.multiply(right).sum(axis=1), dtype=np.float64).ravel()
     dots: FloatArray = np.einsum("...j,...j->...", left, right)

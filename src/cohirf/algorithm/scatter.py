@@ -11,6 +11,8 @@ from typing import Any
 from cohirf.algorithm.arrays import namespace
 from cohirf.array_kinds import is_cupy, is_torch
 
+FIRST_ROWS = 2**17  # of torch: the extremes of these rows exclude nearly all later ones
+
 
 def count(labels: Any, n_labels: int) -> Any:
     """Return the number of rows with each label."""
@@ -51,7 +53,11 @@ def _extreme(labels: Any, values: Any, n_labels: int, otherwise: Any, which: str
     xp = namespace(labels)
     if is_torch(labels):
         found = xp.full(n_labels, otherwise, dtype=values.dtype, device=labels.device)
-        return found.scatter_reduce_(0, labels.long(), values, f"a{which}")
+        _update_extremes(found, labels[:FIRST_ROWS], values[:FIRST_ROWS], which)
+        # rows of the same label wait for each other, so only those take part that are better than the first rows
+        of_label = xp.take(found, labels)
+        better = xp.nonzero(values < of_label if which == "min" else values > of_label)[0]
+        return _update_extremes(found, xp.take(labels, better), xp.take(values, better), which)
     # sorted by value, then by label: the first row of each label has the lowest value, the last one the highest
     by_value = xp.argsort(values, stable=True)
     starts, stops, by_label = _sort(xp.take(labels, by_value), n_labels)
@@ -59,6 +65,10 @@ def _extreme(labels: Any, values: Any, n_labels: int, otherwise: Any, which: str
     last = values.shape[0] - 1
     found = xp.take(xp.take(values, by_value), xp.take(by_label, xp.clip(place, 0, last)))
     return xp.where(stops > starts, found, xp.asarray(otherwise, dtype=values.dtype, device=labels.device))
+
+
+def _update_extremes(found: Any, labels: Any, values: Any, which: str) -> Any:
+    return found.scatter_reduce_(0, labels.long(), values, f"a{which}")
 
 
 def _sort(labels: Any, n_labels: int) -> tuple[Any, Any, Any]:
