@@ -7,9 +7,9 @@ a GPU, nothing else disturbs them much.
 
 - device: float32 rows with 50 features on the device, K-Means with k=10 on views of 30 % of the features; as published,
   with the defaults, with 10 views, without a base method, and a tenth of the rows of a mixture whose clusters touch,
-  where views agree on little. For each: the time of the fit, of the base method, of the consensus and of the choice of medoids, the fit as a
-  multiple of the base method, leaves of the tree, the share of rows in clusters whose majority they belong to, and the
-  memory beyond the data.
+  where views agree on little. For each: the time of the fit, of the base method, of the consensus and of the choice of
+  medoids, the fit as a multiple of the base method, leaves of the tree, the share of rows in clusters whose majority
+  they belong to, and the memory beyond the data.
 - embeddings: bfloat16 rows with 768 features, k=1,000, three views of half of the features, against three runs of
   TorchKMeans alone on all features; at most 20 iterations each, and one level, which is nearly all of the work. For a
   comparison with other machines, also the multiplications a second of TorchKMeans: rows x features x k x iterations
