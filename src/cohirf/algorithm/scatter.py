@@ -38,10 +38,9 @@ def add(labels: Any, values: Any, sums: Any) -> Any:
         return sums.index_add_(0, labels, values)
     if is_cupy(labels):
         import cupy
-        import cupyx
 
         # of the 64-bit integers, only unsigned ones can be added; overflow makes them equal
-        cupyx.scatter_add(sums.view(cupy.uint64), labels, values.view(cupy.uint64))
+        cupy.add.at(sums.view(cupy.uint64), labels, values.view(cupy.uint64))
         return sums
     xp = namespace(labels)
     starts, stops, order = _sort(labels, sums.shape[0])
