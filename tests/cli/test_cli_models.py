@@ -374,6 +374,17 @@ def test_info_of_a_model(cohirf, model):
     assert document["rows"] == 150
 
 
+def test_info_of_a_model_names_its_clusters_as_the_fit_did(cohirf, folder, apart):
+    fitted = cohirf("fit", "iris.csv", *apart, "--clusters", 3, "--model", "named")
+    table = fitted.out.partition("\n\n")[0].splitlines()
+    assert table[0].split() == ["cluster", "rows", "share", "central", "row", "name"]
+    assert len(table) == 4
+    outcome = cohirf("info", "named")
+    assert "\n".join(table) in outcome.out
+    names = json.loads(cohirf("info", "named", "--json").out)["names"]
+    assert all(line.endswith(name) for line, name in zip(table[1:], names, strict=True))
+
+
 def test_info_of_a_table(cohirf, folder, iris):
     iris.assign(petal_width=iris["petal_width"].where(iris.index > 9)).to_parquet("holes.parquet")
     outcome = cohirf("info", "holes.parquet")
