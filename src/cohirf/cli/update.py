@@ -56,7 +56,7 @@ def update(
     written = {"model": model, "labels": out, "report": report}
     document |= {"warnings": console.warned, "written": {name: str(path) for name, path in written.items() if path}}
     facts = [("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}"), *agreement_rows(document)]
-    drifted = [] if drift is None else [drift_grid(drift), say_drift(drift)]
+    drifted: list[Grid | str] = [] if drift is None else [drift_grid(drift), say_drift(drift)]
     console.show(document, *drifted, *say_changes(fitted.changes_), Grid(facts), _say_written(model, out, report))
 
 
