@@ -52,12 +52,10 @@ def update(
     if report is not None and drift is not None:
         write_update_report(fitted, report, title=f"Updates of {model.name}", verdict=say_drift(drift))
     document = {"command": "update", "model": str(model), "data": str(data), **_describe(fitted, drift)}
-    document |= agreement(labels, classes)
     written = {"model": model, "labels": out, "report": report}
-    document |= {"warnings": console.warned, "written": {name: str(path) for name, path in written.items() if path}}
-    facts = [("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}"), *agreement_rows(document)]
-    drifted: list[Grid | str] = [] if drift is None else [drift_grid(drift), say_drift(drift)]
-    console.show(document, *drifted, *say_changes(fitted.changes_), Grid(facts), _say_written(model, out, report))
+    document |= agreement(labels, classes) | {"warnings": console.warned}
+    document |= {"written": {name: str(path) for name, path in written.items() if path is not None}}
+    console.show(document, *_tell(document, fitted.changes_, drift), _say_written(model, out, report))
 
 
 def _check_targets(model: Path, data: Path, out: Path | None, report: Path | None, *, force: bool) -> None:
@@ -74,6 +72,13 @@ def _describe(model: CoHiRF, drift: Drift | None) -> dict[str, Any]:
     drifted = {} if drift is None else {"drift": describe_drift(drift)}
     size = {"rows": len(model.labels_), "clusters": int(model.n_clusters_)}
     return drifted | size | {"changes": asdict(model.changes_)}
+
+
+def _tell(document: dict[str, Any], changes: Changes, drift: Drift | None) -> list[Grid | str]:
+    """Return what people see: how the new rows differ, what has changed, and the size of the model."""
+    drifted: list[Grid | str] = [] if drift is None else [drift_grid(drift), say_drift(drift)]
+    facts = [("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}"), *agreement_rows(document)]
+    return [*drifted, *say_changes(changes), Grid(facts)]
 
 
 def say_changes(changes: Changes) -> list[str]:
