@@ -22,6 +22,7 @@ from cohirf.nearest_label import NearestLabel
 
 N_NEIGHBORS = 20
 MANY = 2000  # landmarks; rows are compared with more only around them
+FEW_FEATURES = 3  # measured: with at most so many, a tree of all landmarks is faster
 BLOCK_VALUES = 2**22  # of rows, and of their distances to neighbours
 
 
@@ -66,9 +67,9 @@ class OutlierScores:
 
     @cached_property
     def neighbourhoods(self) -> Neighbourhoods | None:
-        """Finds landmarks around rows in less time; None if there are few landmarks, or if they are sparse."""
+        """Finds landmarks around rows in less time; None if there are few landmarks or features, or a sparse matrix."""
         points = self.space.points.values
-        if len(self.chosen) <= MANY or sparse.issparse(points):
+        if len(self.chosen) <= MANY or points.shape[1] <= FEW_FEATURES or sparse.issparse(points):
             return None
         return Neighbourhoods.of(points[self.chosen], self.among_others[1])
 
