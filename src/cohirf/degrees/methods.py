@@ -59,7 +59,8 @@ class DegreesMixin:
         place can look usual there.
 
         With more than 2,000 landmarks and more than three features, a row is compared only with landmarks around it:
-        those of the nearest of some cells, and their neighbours. Scores are then up to a few percent too high.
+        those of the nearest of some cells, and their neighbours. If nearer ones are missed, the score is too high: by
+        less than 1 % on average for usual rows, and by more for rows that are far from all landmarks.
 
         Parameters
         ----------
