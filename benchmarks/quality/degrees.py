@@ -1,6 +1,6 @@
 """Are degrees of membership the shares of right classes, and do outlier scores find planted outliers?
 
-    python -m benchmarks.quality.degrees [--parts membership outliers time] [--rows 4000]
+    python -m benchmarks.quality.degrees [--parts membership outliers new time] [--rows 4000]
 
 *membership*: of the rows with a largest degree in a range, the share whose class is the most frequent one of their
 cluster, in brackets the number of rows; the mean of the absolute differences between degrees and shares over these
@@ -15,12 +15,18 @@ each value from another row.
 The formula of the score was chosen among three, and two constants of the membership among three values each, on some of
 these data sets. Those marked *held out* had no part in that, and are the fairer test.
 
+*new*: the area under the ROC curve of ``score_outliers`` for rows that are not among those of the fit: one half of the
+rows is fitted, and the same outliers are planted among the other half. *around*: rows are compared with the landmarks
+around them, as usual if there are many; *all*: with all landmarks. *higher*: by how much the first score is higher, on
+average over usual rows and over outliers.
+
 *time*: seconds of processor time to score a million rows in 20 features, over those of IsolationForest; and those of
 LocalOutlierFactor and GLOSH, which compare all pairs of rows in so many features, for a fiftieth of the rows.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -36,6 +42,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks._common import Table, make_parser, parse, read_file, standardise, timed
 from cohirf import CoHiRF
+from cohirf.degrees import outliers
 
 RANGES = (0.0, 0.6, 0.8, 0.95, 0.99, 1.0001)
 FILES = ("pendigits", "satimage", "shuttle", "usps", "chameleon-t4-8k", "pbmc68k-reduced")
@@ -162,6 +169,33 @@ def show_outliers(n_rows: int, names: Sequence[str]) -> None:
             table.row(name, way, *(roc_auc_score(is_outlier, of_method) for of_method in scores))
 
 
+def show_new_rows(n_rows: int, names: Sequence[str]) -> None:
+    columns = {"around": ">8.4f", "all": ">8.4f", "higher": ">8.2%", "outliers higher": ">16.2%"}
+    table = Table({"data": "<18", "planted": "<8", "landmarks": ">10,"} | columns)
+    for name in names:
+        data = load(name, n_rows)
+        if data is None or len(data[0]) // 2 <= outliers.MANY:
+            continue
+        fitted, other = np.array_split(data[0], 2)
+        model = CoHiRF(n_clusters=len(np.unique(data[1])), random_state=0).fit(fitted)
+        for way in ("box", "moved", "mixed"):
+            X, is_outlier = plant(other, way)
+            around, exact = (score_among(model, X, most) for most in (outliers.MANY, math.inf))
+            higher = around / exact - 1
+            areas = [roc_auc_score(is_outlier, scores) for scores in (around, exact)]
+            mean_higher = [higher[is_outlier == kind].mean() for kind in (0, 1)]
+            table.row(name, way, len(model._landmark_rows), *areas, *mean_higher)
+
+
+def score_among(model: CoHiRF, X: np.ndarray, most: float) -> np.ndarray:
+    """Return the scores of rows, which are compared with all landmarks if these are at most so many."""
+    before, outliers.MANY = outliers.MANY, most
+    vars(model).pop("_degrees", None)  # learned from the landmarks
+    scores = model.score_outliers(X)
+    outliers.MANY = before
+    return scores
+
+
 def show_time(n_rows: int) -> None:
     X, _ = make_blobs(n_rows, n_features=20, centers=10, cluster_std=4, random_state=0)
     table = Table({"method": "<34", "rows": ">9,", "to the forest": ">14.2f"})
@@ -178,18 +212,21 @@ def show_time(n_rows: int) -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
-    parts = ("membership", "outliers", "time")
+    parts = ("membership", "outliers", "new", "time")
     parser.add_argument("--parts", nargs="+", default=list(parts), choices=parts)
     parser.add_argument("--sets", nargs="+", default=[*FILES, *HELD_OUT], choices=[*FILES, *HELD_OUT])
     parser.add_argument("--rows", type=int, default=4000, help="at most so many of each data set")
+    parser.add_argument("--new-rows", type=int, default=20_000, help="at most so many of each data set, in part new")
     parser.add_argument("--timed-rows", type=int, default=1_000_000)
-    arguments = parse(parser, argv, rows=1000, timed_rows=50_000, sets=["satimage"])
+    arguments = parse(parser, argv, rows=1000, new_rows=5000, timed_rows=50_000, sets=["satimage"])
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
         if "membership" in arguments.parts:
             show_membership(arguments.rows)
         if "outliers" in arguments.parts:
             show_outliers(arguments.rows, arguments.sets)
+        if "new" in arguments.parts:
+            show_new_rows(arguments.new_rows, arguments.sets)
         if "time" in arguments.parts:
             show_time(arguments.timed_rows)
 

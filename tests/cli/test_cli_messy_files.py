@@ -227,3 +227,79 @@ def test_lines_of_the_table_are_as_wide_as_the_terminal(monkeypatch):
     monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((50, 20)))
     lines = column_lines(prepare(make_customers(100, random_state=0)[0]).preparation)
     assert max(map(len, lines)) <= 50
+
+
+def fit_and_spoil(cohirf):
+    """Fit a model, and write a file in which every fifth size is text."""
+    lines = write(rows(","))
+    assert cohirf("fit", lines, "--clusters", 2, "--model", "model", "--quiet").code == 0
+    spoilt = pd.read_csv("data.csv").astype({"size": object})
+    spoilt.loc[::5, "size"] = "n.n."
+    spoilt.to_csv("spoilt.csv", index=False)
+
+
+REFUSED = (
+    "cohirf: spoilt.csv: column 'size' has 24 cells that are not a number: line 2: 'n.n.', line 7: 'n.n.', "
+    "line 12: 'n.n.', line 17: 'n.n.', line 22: 'n.n.' and 19 more; give --as 'size'=number to take these as missing, "
+    "or give data with columns of the same kind as in the training data.\n"
+)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("predict", "model", "spoilt.csv", "--out", "labels.csv"),
+        ("update", "model", "spoilt.csv"),
+        ("drift", "model", "spoilt.csv"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_commands_for_new_rows_take_strays_of_columns_that_the_user_names(cohirf, arguments):
+    fit_and_spoil(cohirf)
+    refused = cohirf(*arguments)
+    assert (refused.code, refused.err) == (2, REFUSED)
+    outcome = cohirf(*arguments, "--as", "size=number")
+    assert outcome.code == 0, outcome.err
+    assert "column 'size' has 24 cells that are not a number, which are taken as missing: line 2: 'n.n.'" in outcome.err
+
+
+def test_a_report_takes_strays_as_the_fit_did(cohirf):
+    fit_and_spoil(cohirf)
+    wish = ("--as", "size=number")
+    assert cohirf("fit", "spoilt.csv", *wish, "--clusters", 2, "--model", "of_spoilt", "--quiet").code == 0
+    report = ("report", "of_spoilt", "spoilt.csv", "--out", "report.html")
+    assert cohirf(*report).err == REFUSED
+    assert cohirf(*report, *wish).code == 0
+
+
+def test_new_rows_of_another_kind_are_refused_in_words_of_options(cohirf):
+    fit_and_spoil(cohirf)
+    outcome = cohirf("predict", "model", "spoilt.csv", "--out", "labels.csv", "--as", "size=category")
+    assert outcome.err == (
+        "cohirf: --as 'size'=category is not valid: column 'size' was a number in the training data: give "
+        "--as 'size'=number, or fit the model again.\n"
+    )
+    outcome = cohirf("drift", "model", "spoilt.csv", "--as", "size")
+    assert outcome.err == "cohirf: --as 'size' is not valid: give NAME=KIND, such as --as zip=category.\n"
+
+
+def test_info_tells_cells_that_a_fit_takes_as_missing(cohirf):
+    lines = rows(",", [f'"{number}\n{number}"' for number in range(N)])
+    lines[17] = lines[17].replace(f"{SIZE[16]:.3f}", "x")
+    outcome = cohirf("info", write(lines))
+    told = "has 1 cell that is not a number, which is taken as missing: line 34: 'x'"
+    assert f"size: {told}\n" in outcome.out
+    columns = json.loads(cohirf("info", "data.csv", "--json").out)["columns"]
+    assert [column["unreadable"] for column in columns] == [1, 0, 0]
+    assert columns[0]["note"] == told
+
+
+def test_info_tells_why_a_fit_would_refuse_a_column(cohirf):
+    write(rows(",", ["7"] * 100 + ["seven"] * 20))
+    column = json.loads(cohirf("info", "data.csv", "--json").out)["columns"][2]
+    assert (column["kind"], column["unreadable"]) == ("unclear", 20)
+    assert column["note"] == (
+        "has 20 of 120 cells that are not numbers: line 102: 'seven', line 103: 'seven', line 104: 'seven', line 105: "
+        "'seven', line 106: 'seven' and 15 more; give --as 'a'=number to take these as missing, --as 'a'=category, or "
+        "--drop 'a'"
+    )

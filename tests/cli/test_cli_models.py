@@ -79,8 +79,8 @@ def test_predict_may_name_other_columns(cohirf, model, iris):
         (
             lambda iris: iris.assign(petal_width="wide"),
             "new.parquet: column 'petal_width' has 150 cells that are not a number: row 0: 'wide', row 1: 'wide', "
-            "row 2: 'wide', row 3: 'wide', row 4: 'wide' and 145 more; give data with columns of the same kind "
-            "as in the training data.",
+            "row 2: 'wide', row 3: 'wide', row 4: 'wide' and 145 more; give --as 'petal_width'=number to take these "
+            "as missing, or give data with columns of the same kind as in the training data.",
         ),
     ],
 )
@@ -374,6 +374,17 @@ def test_info_of_a_model(cohirf, model):
     assert document["rows"] == 150
 
 
+def test_info_of_a_model_names_its_clusters_as_the_fit_did(cohirf, folder, apart):
+    fitted = cohirf("fit", "iris.csv", *apart, "--clusters", 3, "--model", "named")
+    table = fitted.out.partition("\n\n")[0].splitlines()
+    assert table[0].split() == ["cluster", "rows", "share", "central", "row", "name"]
+    assert len(table) == 4
+    outcome = cohirf("info", "named")
+    assert "\n".join(table) in outcome.out
+    names = json.loads(cohirf("info", "named", "--json").out)["names"]
+    assert all(line.endswith(name) for line, name in zip(table[1:], names, strict=True))
+
+
 def test_info_of_a_table(cohirf, folder, iris):
     iris.assign(petal_width=iris["petal_width"].where(iris.index > 9)).to_parquet("holes.parquet")
     outcome = cohirf("info", "holes.parquet")
@@ -412,3 +423,24 @@ def test_info_of_an_array_and_of_text_alone(cohirf, folder, iris):
     assert cohirf("info", "text.csv").out.startswith("text.csv: 150 rows, 2 columns\n")
     iris.assign(none=np.nan)[["none", "id"]].to_csv("none.csv", index=False)
     assert cohirf("info", "none.csv").out.splitlines()[2].split() == ["none", "empty", "150", "0", "-", "-", "-"]
+
+
+def test_cut_and_info_of_a_model_of_noise(cohirf, folder, apart):
+    options = ("--estimator", "dbscan", "--param", "eps=0.001", "--model", "noise", "--quiet")
+    assert cohirf("fit", "iris.csv", *apart, *options).code == 0
+    outcome = cohirf("cut", "noise", "--clusters", 2)
+    assert (outcome.code, outcome.err) == (
+        2,
+        "cohirf: There are no clusters to merge: all 150 rows are noise. Fit the model again: to find clusters, raise "
+        "eps of DBSCAN, or lower min_samples of DBSCAN.\n",
+    )
+    assert cohirf("cut", "noise", "--level", 0).code == 0
+    assert "in no cluster  150 rows\n" in cohirf("info", "noise").out
+
+
+def test_info_of_a_reduced_model_says_what_cannot_be_known(cohirf, folder, apart):
+    assert cohirf("fit", "iris.csv", *apart, "--clusters", 3, "--model", "whole", "--quiet").code == 0
+    assert cohirf("merge", "whole", "--exemplars-only", "--model", "reduced").code == 0
+    outcome = cohirf("info", "reduced")
+    assert outcome.code == 0, outcome.err
+    assert "that the model keeps. A merge with --exemplars-only keeps only exemplars: diagnose" in outcome.out

@@ -348,6 +348,18 @@ def test_large_models_on_a_device_are_updated():
 
 
 @on_every_device
+def test_models_of_rows_on_a_device_are_merged_in_this_process(place):
+    X, _ = make_blobs(16_500, n_features=3, centers=4, random_state=0)
+    parameters = {"n_clusters": 4, "n_views": 2, "random_state": 0}
+    second = CoHiRF(**parameters).fit(X[16_000:])
+    expected = cohirf.merge([CoHiRF(**parameters).fit(X[:16_000]), second])
+    first = CoHiRF(**parameters).fit(place.put(X[:16_000]))
+    found = cohirf.merge([first, second])
+    np.testing.assert_array_equal(found.labels_, expected.labels_)
+    place.fetch(first.labels_)  # the given model stays as it is
+
+
+@on_every_device
 def test_a_model_is_saved_after_its_labels_have_been_gathered(place, X, tmp_path):
     model = CoHiRF(n_clusters=5, random_state=0).fit(place.put(X))
     with pytest.raises(TypeError) as raised:

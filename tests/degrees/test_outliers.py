@@ -1,5 +1,7 @@
 """Outlier scores: what is far scores high, whatever the density around it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -8,6 +10,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import roc_auc_score
 
 from cohirf import CoHiRF, load, open_source
+from cohirf.degrees.degrees import degrees_of
 from cohirf.degrees.outliers import N_NEIGHBORS, choose_evenly
 
 
@@ -102,3 +105,46 @@ def test_each_landmark_stands_for_as_many_rows():
 def test_small_clusters_keep_their_neighbours():
     chosen = choose_evenly(np.repeat([0, 1], [500, 500]), np.array([1e6, 500.0]))
     assert (chosen >= 500).sum() == N_NEIGHBORS + 1
+
+
+@pytest.fixture(scope="module")
+def large():
+    """A model with so many landmarks that rows are compared with those around them, its data, and other rows."""
+    X, _ = make_blobs(6000, centers=8, n_features=10, cluster_std=2, random_state=0)
+    return CoHiRF(n_clusters=8, batch_size=1000, random_state=0).fit(X[:4500]), X[:4500], X[4500:]
+
+
+def compare_with_all(model, X, monkeypatch):
+    """Return scores of rows that are compared with all landmarks."""
+    monkeypatch.setattr("cohirf.degrees.outliers.MANY", np.inf)
+    degrees = degrees_of(model)
+    return replace(degrees, landmarks=degrees.landmarks).outliers.score(X)
+
+
+def test_landmarks_around_a_row_give_nearly_the_scores_of_all(large, monkeypatch):
+    model, _, X = large
+    found, exact = model.score_outliers(X), compare_with_all(model, X, monkeypatch)
+    assert (found != exact).any()
+    assert np.abs(found / exact - 1).mean() < 0.01
+    assert np.abs(found / exact - 1).max() < 0.2
+
+
+def test_landmarks_around_outliers_are_found(large, monkeypatch):
+    model, X, new = large
+    planted = np.random.default_rng(0).uniform(X.min(axis=0), X.max(axis=0), size=(60, 10))
+    rows, is_outlier = np.vstack([new, planted]), np.repeat([0, 1], [len(new), 60])
+    exact = roc_auc_score(is_outlier, compare_with_all(model, rows, monkeypatch))
+    assert exact > 0.95
+    assert roc_auc_score(is_outlier, model.score_outliers(rows)) == pytest.approx(exact, abs=0.005)
+
+
+def test_the_score_of_a_row_does_not_depend_on_the_others(large):
+    model, _, X = large
+    np.testing.assert_allclose(model.score_outliers(X)[700:710], model.score_outliers(X[700:710]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+def test_many_identical_rows_are_usual(shift):
+    X = np.repeat([[0.1] * 5, [7.3] * 5], 2000, axis=0) + shift
+    model = CoHiRF(DBSCAN(), random_state=0).fit(X)
+    np.testing.assert_array_equal(model.score_outliers(X[::100]), 1.0)

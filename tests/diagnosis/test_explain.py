@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.cluster import KMeans
+from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_iris, make_blobs
 
 import cohirf.diagnosis.explain
@@ -95,3 +95,10 @@ def test_a_cluster_that_is_not_there_is_named(model, cluster):
 def test_the_only_cluster_has_no_effects():
     model = CoHiRF.as_published(KMeans(1, n_init=1), random_state=0).fit(IRIS)
     assert (model.explain(0, IRIS)["effect"] == 0).all()
+
+
+@pytest.mark.filterwarnings("ignore:All of the rows are noise")
+def test_a_model_of_noise_says_that_it_has_no_clusters_to_explain():
+    model = CoHiRF(DBSCAN(eps=1e-6), random_state=0).fit(np.random.default_rng(0).normal(size=(50, 3)))
+    with pytest.raises(ValueError, match="cluster=0 is not a cluster of this model: it has none, because every row"):
+        model.explain(0)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.cluster import DBSCAN
 
-from cohirf import FusionHierarchy
+from cohirf import CoHiRF, FusionHierarchy
 from cohirf.algorithm import grouping
 
 
@@ -233,3 +234,12 @@ def test_a_step_up_leads_to_the_medoid_that_absorbed_a_row_at_that_level(hierarc
     rows = np.array([0, 1, 2, 4])
     assert hierarchy.step_up(rows, 1).tolist() == [0, 0, 2, 4]
     assert hierarchy.step_up(rows, 2).tolist() == [0, 1, 0, 4]
+
+
+@pytest.mark.filterwarnings("ignore:All of the rows are noise")
+def test_a_hierarchy_of_noise_says_that_there_is_nothing_to_cut():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    hierarchy = CoHiRF(DBSCAN(eps=1e-6), random_state=0).fit(X).hierarchy_
+    with pytest.raises(ValueError, match="n_clusters=2 is not available: every row is noise, so there are no clusters"):
+        hierarchy.cut(n_clusters=2)
+    assert len(np.unique(hierarchy.cut(n_clusters=50))) == 50

@@ -429,6 +429,13 @@ class TestExemplars:
         ):
             plot_exemplars(model)
 
+    @pytest.mark.filterwarnings("ignore:All of the rows are noise")
+    def test_a_model_without_clusters_has_no_heat_map(self):
+        X = np.random.default_rng(0).normal(size=(50, 3))
+        model = CoHiRF(DBSCAN(eps=1e-6), random_state=0).fit(X)
+        with pytest.raises(ValueError, match=r"no clusters to plot: every row is noise. To find some, raise eps"):
+            plot_heatmap(model, X)
+
     def test_at_least_one_cluster_is_drawn(self, model):
         with pytest.raises(ValueError, match="max_clusters=0 is not valid"):
             plot_exemplars(model, max_clusters=0)

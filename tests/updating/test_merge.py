@@ -125,3 +125,18 @@ def test_reduced_models_are_merged():
 def test_models_that_do_not_go_together_are_refused(models, options, message):
     with pytest.raises(ValueError, match=message):
         merge(models(), **options)
+
+
+def test_models_reduced_to_exemplars_are_not_compared_with_the_base_method():
+    reduced = merge(fitted(BLOBS, SITES), exemplars_only=True)
+    diagnosis = reduced.diagnose()
+    assert diagnosis.recommendation == "unknown"
+    n_kept = len(reduced._landmark_rows)
+    reason = (
+        f"KMeans needs more rows than the {n_kept:,} of {len(BLOBS):,} that the model keeps. A merge with "
+        f"exemplars_only=True keeps only exemplars: diagnose the models before they are merged."
+    )
+    assert diagnosis.line == f"Whether KMeans alone would do better is not known: {reason}"
+    assert [finding.answer for finding in diagnosis.findings] == ["Not known.", "Not measured."]
+    effects = [reduced.explain(number)["mean"] for number in reduced.cluster_numbers_]
+    assert np.isfinite(effects).all()

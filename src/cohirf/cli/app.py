@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 import cohirf
-from cohirf.cli.data_options import DataOptions
+from cohirf.cli.data_options import DataOptions, NewDataOptions, NewRowsOptions
 from cohirf.cli.errors import Interrupted
 from cohirf.cli.estimator_options import EstimatorOptions, SearchedEstimatorOptions
 from cohirf.cli.groups import Command, spread_groups
@@ -185,17 +185,15 @@ def predict(
     out: Annotated[
         Path, option("--out", "Write the cluster of each row to this .parquet, .csv or .npy file.", OUTPUT, "FILE")
     ],
-    csv: CsvOptions,
+    reading: NewRowsOptions,
     screen: Screen,
-    label_column: LabelColumn = None,
-    id_column: IdColumn = None,
     escape_formulas: EscapeFormulas = False,
     force: Force = False,
 ) -> None:
     """Assign new rows to the clusters of a model."""
     from cohirf.cli.predict import predict
 
-    predict(model, data, out, csv, screen, label_column, id_column, escape_formulas=escape_formulas, force=force)
+    predict(model, data, out, reading, screen, escape_formulas=escape_formulas, force=force)
 
 
 @command(
@@ -205,7 +203,7 @@ def predict(
 def update(
     model: ModelPath,
     data: DataPath,
-    csv: CsvOptions,
+    reading: NewRowsOptions,
     screen: Screen,
     report: Annotated[
         Path | None,
@@ -221,26 +219,13 @@ def update(
         Path | None,
         option("--out", "Write the cluster of each new row to this .parquet, .csv or .npy file.", OUTPUT, "FILE"),
     ] = None,
-    label_column: LabelColumn = None,
-    id_column: IdColumn = None,
     escape_formulas: EscapeFormulas = False,
     force: Force = False,
 ) -> None:
     """Add the rows of a file to a model; its clusters keep their numbers."""
     from cohirf.cli.update import update
 
-    update(
-        model,
-        data,
-        out,
-        report,
-        csv,
-        screen,
-        label_column,
-        id_column,
-        escape_formulas=escape_formulas,
-        force=force,
-    )
+    update(model, data, out, report, reading, screen, escape_formulas=escape_formulas, force=force)
 
 
 @command(
@@ -268,11 +253,11 @@ def merge(
 
 
 @command("cohirf drift model/ new.parquet", "cohirf drift model/ new.csv --json")
-def drift(model: ModelPath, data: DataPath, csv: CsvOptions, screen: Screen) -> None:
+def drift(model: ModelPath, data: DataPath, reading: NewDataOptions, screen: Screen) -> None:
     """Say whether new rows look like those of a model, or whether it should be updated."""
     from cohirf.cli.drift import drift
 
-    drift(model, data, csv, screen)
+    drift(model, data, reading, screen)
 
 
 @command("cohirf cut model/ --clusters 8 --out labels.parquet")
@@ -348,7 +333,7 @@ def report(
     model: ModelPath,
     data: DataPath,
     out: Annotated[Path, option("--out", "The file to write: .html.", OUTPUT, "FILE")],
-    csv: CsvOptions,
+    reading: NewDataOptions,
     screen: Screen,
     title: Annotated[str | None, option("--title", "Title of the page.", metavar="TEXT")] = None,
     image_shape: Annotated[
@@ -361,7 +346,7 @@ def report(
     """Write a report on a model: one HTML file that needs no network."""
     from cohirf.cli.report import report
 
-    report(model, data, out, csv, screen, title, image_shape, label_column, force=force)
+    report(model, data, out, reading, screen, title, image_shape, label_column, force=force)
 
 
 @command("cohirf info model/", "cohirf info data.parquet")

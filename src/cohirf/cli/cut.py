@@ -11,6 +11,7 @@ import numpy as np
 from cohirf.algorithm.grouping import IntArray
 from cohirf.cli.console import Console
 from cohirf.cli.errors import BadInputError
+from cohirf.cli.explain import in_words_of_options
 from cohirf.cli.grids import Grid
 from cohirf.cli.models import open_model
 from cohirf.cli.options import CsvOptions, Screen
@@ -18,6 +19,7 @@ from cohirf.cli.summary import MOST_SIZES, shown_sizes
 from cohirf.cli.targets import save_labels
 from cohirf.cli.values import read_count
 from cohirf.cli.writing import TABLES, check_file, check_ids
+from cohirf.diagnosis.problems import ways_to_less_noise
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.preparation import Data
 from cohirf.preparation.kinds import Name
@@ -50,6 +52,11 @@ def cut(
     fitted, preparation = open_model(model)
     hierarchy = fitted.hierarchy_
     chosen = None if clusters is not None else _level(hierarchy, str(level))
+    if chosen is None and fitted.n_clusters_ == 0:
+        raise BadInputError(
+            f"There are no clusters to merge: all {hierarchy.n_rows:,} rows are noise. Fit the model again: to find "
+            f"clusters, {in_words_of_options(ways_to_less_noise(fitted))}."
+        )
     labels = hierarchy.cut(level=chosen) if chosen is not None else _cut_to(hierarchy, str(clusters))
     sizes = sorted(np.bincount(labels[labels >= 0]).tolist(), reverse=True)
     document: dict[str, Any] = {"command": "cut", "level": chosen, "rows": len(labels), "clusters": len(sizes)}

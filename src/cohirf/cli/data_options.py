@@ -1,4 +1,4 @@
-"""Options for the data of a fit: which columns are features, and how they are prepared."""
+"""Options for data: which columns of a fit are features, how they are prepared, and how other data is read."""
 
 from __future__ import annotations
 
@@ -74,9 +74,7 @@ class DataOptions:
     def __post_init__(self) -> None:
         refuse_unknown("--scale", self.scale, SCALES)
         refuse_unknown("--impute", self.impute, IMPUTES)
-        for wish in self.kinds or ():
-            if not all(wish.rpartition("=")[::2]):
-                raise BadInputError(f"--as {wish!r} is not valid: give NAME=KIND, such as --as zip=category.")
+        read_kinds(self.kinds)
 
     def scaling(self, estimator: str | None) -> str:
         """Return the scaling; with auto, it depends on whether the user names a base method."""
@@ -97,7 +95,7 @@ class DataOptions:
             "id_column": self.id_column,
             "drop": self.drop or (),
             "keep": self.keep or (),
-            "kinds": {wish.rpartition("=")[0]: wish.rpartition("=")[2] for wish in self.kinds or ()},
+            "kinds": read_kinds(self.kinds),
             "impute": self.impute,
             "scaling": scaling,
             **CsvOptions(self.delimiter, self.header).given(),
@@ -117,3 +115,52 @@ class DataOptions:
         ]
         header = {None: [], True: ["--header"], False: ["--no-header"]}[self.header]
         return [word for flag, value in given if value is not None for word in (flag, value)] + header
+
+
+@dataclass(frozen=True)
+class NewDataOptions:
+    """How to read data that is prepared as the data of a model was."""
+
+    kinds: Annotated[
+        list[str] | None,
+        option(
+            "--as",
+            "What a column is, as in cohirf fit: number, category, boolean, date or date:FORMAT. All of its cells that "
+            "are not of this kind are taken as missing. May be repeated.",
+            DATA,
+            "NAME=KIND",
+            default="as in the model; more than 1 % of such cells are refused",
+        ),
+    ] = None
+    delimiter: Delimiter = None
+    header: Header = None
+
+    def __post_init__(self) -> None:
+        read_kinds(self.kinds)
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of ``Preparation.apply``, besides the data."""
+        return {"kinds": read_kinds(self.kinds), **CsvOptions(self.delimiter, self.header).given()}
+
+
+@dataclass(frozen=True)
+class NewRowsOptions(NewDataOptions):
+    """How to read data whose rows get clusters: also which columns have their classes and names."""
+
+    label_column: LabelColumn = None
+    id_column: IdColumn = None
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of ``Preparation.apply``, besides the data."""
+        return {"label_column": self.label_column, "id_column": self.id_column, **super().arguments()}
+
+
+def read_kinds(wishes: list[str] | None) -> dict[str, str]:
+    """Return the kind of each column that ``--as`` names."""
+    kinds = {}
+    for wish in wishes or ():
+        name, _, kind = wish.rpartition("=")
+        if not name or not kind:
+            raise BadInputError(f"--as {wish!r} is not valid: give NAME=KIND, such as --as zip=category.")
+        kinds[name] = kind
+    return kinds

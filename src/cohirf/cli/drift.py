@@ -8,20 +8,23 @@ from pathlib import Path
 from typing import Any
 
 from cohirf.cli.console import Console
+from cohirf.cli.data_options import NewDataOptions
 from cohirf.cli.grids import Grid
 from cohirf.cli.models import open_model
-from cohirf.cli.options import CsvOptions, Screen
+from cohirf.cli.new_rows import read_new_rows
+from cohirf.cli.options import Screen
 from cohirf.degrees.drift import Drift
 
 MOST_SHOWN = 8  # clusters and features in a table
 
 
-def drift(model: Path, data: Path, csv: CsvOptions, screen: Screen) -> None:
+def drift(model: Path, data: Path, reading: NewDataOptions, screen: Screen) -> None:
     """Compare the rows of a file with those of a model."""
     console = Console.on(screen)
     fitted, preparation = open_model(model)
+    rows = read_new_rows(data, preparation, reading, console)
     with console.watching():
-        found = fitted.drift(preparation.apply(data, **csv.given()).source)
+        found = fitted.drift(rows.source)
     document = {"command": "drift", "model": str(model), "data": str(data), **describe_drift(found)}
     console.show(document, drift_grid(found), say_drift(found))
 

@@ -57,6 +57,7 @@ IN_WORDS_OF_OPTIONS = (
     (r"Raise memory_limit, or fit from a file with cohirf\.open_source", "Raise memory_limit"),
     (r", or choose others with columns=\[\.\.\.\]", ", or leave some out with --drop"),
     (r"overwrite=True", "--force"),
+    (r"exemplars_only=True", "--exemplars-only"),
     (r"Give another study_name or another storage\.", "Give another --study, or another --storage."),
     (r": its seeds is tuple\((\d+)\), and here it is tuple\((\d+)\)\.", r": its --seed is \1, and here it is \2."),
     (r"cannot be used as storage: ", "cannot be used as --storage: "),

@@ -15,14 +15,15 @@ from cohirf.cli.explain import in_words_of_options
 from cohirf.cli.grids import Grid
 from cohirf.cli.models import is_model, open_model
 from cohirf.cli.options import CsvOptions, Screen
-from cohirf.cli.summary import describe_model, level_grid, model_grid
+from cohirf.cli.summary import cluster_grid, describe_model, level_grid, model_grid
+from cohirf.description import describe_clusters
 from cohirf.diagnosis import Diagnosis
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Boolean, Category, Column, Data, LeftOut, Number, Preparation
 from cohirf.preparation.decide import best_tally, decide, uses_comma
 from cohirf.preparation.evidence import Evidence, gather, gather_numbers
 from cohirf.preparation.kinds import Name
-from cohirf.preparation.problems import Problem
+from cohirf.preparation.problems import Problem, say_strays
 from cohirf.preparation.readings import DateReading
 from cohirf.preparation.tables import Table
 
@@ -41,6 +42,8 @@ def info(path: Path, csv: CsvOptions, screen: Screen) -> None:
 def _describe_model(path: Path, console: Console) -> None:
     model, preparation = open_model(path)
     diagnosis = model.diagnose()
+    description = describe_clusters(model, preparation=preparation)
+    summary = describe_model(model)
     base = KMeans() if model.estimator is None else model.estimator
     document = {
         "command": "info",
@@ -48,7 +51,8 @@ def _describe_model(path: Path, console: Console) -> None:
         "base_method": repr(base),
         "parameters": _changed_parameters(model),
         "preparation": preparation.to_json(),
-        **describe_model(model),
+        **summary,
+        "names": [description.name(number) for number in summary["numbers"]],
         "diagnosis": {
             "recommendation": diagnosis.recommendation,
             "line": in_words_of_options(diagnosis.line),
@@ -59,7 +63,8 @@ def _describe_model(path: Path, console: Console) -> None:
     rows = [("base method", document["base_method"]), *document["parameters"].items(), *_preparation_rows(preparation)]
     facts = Grid([(str(name), str(value)) for name, value in rows])
     said = [in_words_of_options(part) for part in say_diagnosis(diagnosis)]
-    console.show(document, facts, model_grid(document), level_grid(document), *said)
+    clusters = [cluster_grid(document)] if document["clusters"] else []
+    console.show(document, facts, model_grid(document), *clusters, level_grid(document), *said)
 
 
 def say_diagnosis(diagnosis: Diagnosis) -> list[str]:
@@ -88,8 +93,7 @@ def _preparation_rows(preparation: Preparation) -> list[tuple[str, str]]:
 def _describe_data(data: Data, console: Console) -> None:
     found = gather_numbers(data.open_numbers(data.columns)) if data.table is None else _look_at_table(data.table)
     n_rows = next(iter(found.values())).n_rows
-    comma = any(uses_comma(evidence) for evidence in found.values())
-    columns = [_describe_column(evidence, comma=comma) for evidence in found.values()]
+    columns = _describe_columns(list(found.values()), data.table)
     document = {"command": "info", "data": str(data.origin), "rows": n_rows, "columns": columns}
     rows = [
         (
@@ -114,20 +118,52 @@ def _look_at_table(table: Table) -> dict[Name, Evidence]:
     return dict(gather(table, list(table.types), {}).items())
 
 
-def _describe_column(found: Evidence, *, comma: bool) -> dict[str, Any]:
-    """Return name, kind and statistics of a column."""
-    verdict = Number(found.name) if isinstance(found.name, int) else decide(found, comma=comma)
-    described: dict[str, Any] = {"name": found.name, "type": found.stored}
+def _describe_columns(found: list[Evidence], table: Table | None) -> list[dict[str, Any]]:
+    """Return name, kind and statistics of each column, and the cells that a fit could not read."""
+    comma = any(uses_comma(evidence) for evidence in found)
+    verdicts = [Number(one.name) if isinstance(one.name, int) else decide(one, comma=comma) for one in found]
+    strays = [_find_strays(one, verdict, comma=comma) for one, verdict in zip(found, verdicts, strict=True)]
+    rows = [row for problem in strays if problem is not None for row, _ in problem.cells]
+    places = {} if table is None else table.find_places(rows)
+    return [
+        _describe_kind(one, verdict)
+        | _count_cells(one)
+        | _tell_strays(verdict, problem, places)
+        | _figures(one, verdict, comma=comma)
+        for one, verdict, problem in zip(found, verdicts, strays, strict=True)
+    ]
+
+
+def _describe_kind(found: Evidence, verdict: Column | Problem) -> dict[str, Any]:
+    kind = "unclear" if isinstance(verdict, Problem) else verdict.kind
+    kind = verdict.role if isinstance(verdict, LeftOut) else kind
+    return {"name": found.name, "type": found.stored, "kind": kind}
+
+
+def _count_cells(found: Evidence) -> dict[str, Any]:
+    distinct = found.n_distinct if found.is_counted else f"over {found.n_distinct:,}"
+    return {"missing": found.n_missing, "distinct": distinct}
+
+
+def _find_strays(found: Evidence, verdict: Column | Problem, *, comma: bool) -> Problem | None:
+    """Return the cells that a fit would take as missing, or because of which it would refuse the column."""
     if isinstance(verdict, Problem):
-        described |= {"kind": "unclear", "note": in_words_of_options(verdict.what)}
-    elif isinstance(verdict, LeftOut):
-        described |= {"kind": verdict.role, "note": f"left out: {verdict.reason}"}
-    else:
-        described |= {"kind": verdict.kind, "note": verdict.reason}
-    described |= {"missing": found.n_missing, "distinct": found.n_distinct}
-    if not found.is_counted:
-        described["distinct"] = f"over {found.n_distinct:,}"
-    return described | _figures(found, verdict, comma=comma)
+        return verdict
+    tally = best_tally(found, comma=comma)
+    if tally is None or not verdict.n_bad or not verdict.features:
+        return None
+    what = say_strays(verdict.n_bad, verdict.expects, are_taken=True)
+    return Problem(found.name, what, "", verdict.n_bad, tally.first)
+
+
+def _tell_strays(verdict: Column | Problem, strays: Problem | None, places: dict[int, str]) -> dict[str, Any]:
+    """Return how many cells cannot be read, and a note that names them and says what the column is."""
+    said = [] if isinstance(verdict, Problem) else [verdict.reason]
+    if isinstance(verdict, LeftOut):
+        said = [f"left out: {verdict.reason}"]
+    if strays is not None:
+        said.append(in_words_of_options(strays.tell_cells(places)))
+    return {"unreadable": 0 if strays is None else strays.n_cells, "note": "; ".join(filter(None, said))}
 
 
 def _figures(found: Evidence, verdict: Column | Problem, *, comma: bool) -> dict[str, Any]:

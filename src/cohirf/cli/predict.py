@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from cohirf.cli.console import Console
+from cohirf.cli.data_options import NewRowsOptions
 from cohirf.cli.grids import Grid
 from cohirf.cli.models import open_model
-from cohirf.cli.options import CsvOptions, Screen
+from cohirf.cli.new_rows import find_ids, read_new_rows
+from cohirf.cli.options import Screen
 from cohirf.cli.summary import MOST_SIZES, agreement, agreement_rows, shown_sizes, sizes_of
 from cohirf.cli.targets import save_labels
-from cohirf.cli.writing import TABLES, check_file, check_ids
-from cohirf.preparation.roles import listed
+from cohirf.cli.writing import TABLES, check_file
 from cohirf.summary.numbers import positions_of
 
 
@@ -21,10 +22,8 @@ def predict(
     model: Path,
     data: Path,
     out: Path,
-    csv: CsvOptions,
+    reading: NewRowsOptions,
     screen: Screen,
-    label_column: str | None,
-    id_column: str | None,
     *,
     escape_formulas: bool,
     force: bool,
@@ -33,12 +32,8 @@ def predict(
     console = Console.on(screen)
     check_file(out, "--out", TABLES, force=force, data=data)
     fitted, preparation = open_model(model)
-    with console.watching():
-        prepared = preparation.apply(data, label_column=label_column, id_column=id_column, **csv.given())
-    if prepared.ignored:
-        console.note(f"ignored, because the model was fitted without them: {listed(prepared.ignored)}")
-    ids = id_column if out.suffix.lower() == ".npy" else prepared.preparation.id_column
-    check_ids(out, ids)
+    prepared = read_new_rows(data, preparation, reading, console)
+    ids = find_ids(prepared, out, reading.id_column)
     labels = fitted.predict(prepared.source)
     sizes = sizes_of(positions_of(labels, fitted.cluster_numbers_), fitted.n_clusters_)
     document = {

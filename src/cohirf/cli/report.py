@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 from cohirf.cli.console import Console
+from cohirf.cli.data_options import NewDataOptions
 from cohirf.cli.errors import BadInputError
 from cohirf.cli.models import open_model
-from cohirf.cli.options import CsvOptions, Screen
+from cohirf.cli.options import Screen
 from cohirf.cli.writing import check_file
 from cohirf.report import write_report
 from cohirf.saving import load_origin
@@ -18,7 +19,7 @@ def report(
     model: Path,
     data: Path,
     out: Path,
-    csv: CsvOptions,
+    reading: NewDataOptions,
     screen: Screen,
     title: str | None,
     image_shape: str | None,
@@ -32,7 +33,7 @@ def report(
     fitted, preparation = open_model(model)
     console = Console.on(screen)
     with console.watching():
-        prepared = preparation.apply(data, label_column=label_column, **csv.given())
+        prepared = preparation.apply(data, label_column=label_column, **reading.arguments())
         classes = prepared.classes()
         write_report(
             fitted,

@@ -60,14 +60,12 @@ def describe_model(model: CoHiRF) -> dict[str, Any]:
 
 
 def model_grid(document: dict[str, Any]) -> Grid:
-    """Return a table with the summary of a model."""
+    """Return a table with facts on a model that are not about single clusters."""
     rows = [
         ("rows", f"{document['rows']:,}"),
         ("features", f"{document['features']:,}"),
         ("levels", str(document["n_levels"])),
         ("clusters", f"{document['clusters']:,}"),
-        ("sizes", shown_sizes(document["sizes"], document["clusters"])),
-        ("central rows", _shown([str(row) for row in document["exemplars"]], document["clusters"])),
     ]
     if document["rows_in_no_cluster"]:
         rows.append(("in no cluster", f"{document['rows_in_no_cluster']:,} rows"))
@@ -129,12 +127,7 @@ def level_grid(document: dict[str, Any]) -> Grid:
 
 def shown_sizes(sizes: list[int], n_clusters: int) -> str:
     """Return the sizes of the largest clusters in one line."""
-    return _shown([f"{size:,}" for size in sizes], n_clusters)
-
-
-def _shown(texts: list[str], n_clusters: int) -> str:
-    """Return the first of the texts, one per cluster, in one line."""
-    text = ", ".join(texts[:FEW_SIZES])
+    text = ", ".join(f"{size:,}" for size in sizes[:FEW_SIZES])
     return text if n_clusters <= FEW_SIZES else f"{text} and {n_clusters - FEW_SIZES:,} more"
 
 

@@ -7,18 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from cohirf.cli.console import Console
+from cohirf.cli.data_options import NewRowsOptions
 from cohirf.cli.drift import describe_drift, drift_grid, say_drift
 from cohirf.cli.errors import Interrupted
 from cohirf.cli.grids import Grid
 from cohirf.cli.models import open_model
-from cohirf.cli.options import CsvOptions, Screen
+from cohirf.cli.new_rows import find_ids, read_new_rows
+from cohirf.cli.options import Screen
 from cohirf.cli.summary import agreement, agreement_rows
 from cohirf.cli.targets import save_labels
-from cohirf.cli.writing import TABLES, check_file, check_ids, refuse_data
+from cohirf.cli.writing import TABLES, check_file, refuse_data
+from cohirf.degrees.drift import Drift
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.preparation import Prepared
-from cohirf.preparation.roles import listed
 from cohirf.report.write import write_update_report
 from cohirf.saving import load_origin, load_preparation, save_model
 from cohirf.summary.numbers import Changes
@@ -29,51 +31,54 @@ def update(
     data: Path,
     out: Path | None,
     report: Path | None,
-    csv: CsvOptions,
+    reading: NewRowsOptions,
     screen: Screen,
-    label_column: str | None,
-    id_column: str | None,
     *,
     escape_formulas: bool,
     force: bool,
 ) -> None:
     """Add the rows of a file to a model, and save it in the place of the model before."""
     console = Console.on(screen)
+    _check_targets(model, data, out, report, force=force)
+    fitted, preparation = open_model(model)
+    prepared = read_new_rows(data, preparation, reading, console)
+    ids, classes = find_ids(prepared, out, reading.id_column), prepared.classes()
+    drift = None if report is None else fitted.drift(prepared.source)  # before the model knows the new rows
+    _update(fitted, prepared, console)
+    save_model(fitted, model, overwrite=True, preparation=load_preparation(model), origin=load_origin(model))
+    labels = fitted.labels_[len(fitted.labels_) - prepared.source.n_rows :]
+    if out is not None:
+        save_labels(out, labels, None if ids is None else prepared.ids(), ids, console, escape=escape_formulas)
+    if report is not None and drift is not None:
+        write_update_report(fitted, report, title=f"Updates of {model.name}", verdict=say_drift(drift))
+    document = {"command": "update", "model": str(model), "data": str(data), **_describe(fitted, drift)}
+    written = {"model": model, "labels": out, "report": report}
+    document |= agreement(labels, classes) | {"warnings": console.warned}
+    document |= {"written": {name: str(path) for name, path in written.items() if path is not None}}
+    console.show(document, *_tell(document, fitted.changes_, drift), _say_written(model, out, report))
+
+
+def _check_targets(model: Path, data: Path, out: Path | None, report: Path | None, *, force: bool) -> None:
+    """Refuse files that cannot be written, before the model is changed."""
     check_file(out, "--out", TABLES, force=force, data=data)
     check_file(report, "--report", (".html", ".htm"), force=force, data=data)
-    if report is not None:  # before the model is changed
+    if report is not None:
         import_optional("jinja2", "report", "--report")
     refuse_data(model, "MODEL", data)
-    fitted, preparation = open_model(model)
-    with console.watching():
-        prepared = preparation.apply(data, label_column=label_column, id_column=id_column, **csv.given())
-    if prepared.ignored:
-        console.note(f"ignored, because the model was fitted without them: {listed(prepared.ignored)}")
-    has_ids = out is None or out.suffix.lower() != ".npy"
-    ids, classes = prepared.preparation.id_column if has_ids else id_column, prepared.classes()
-    check_ids(out, ids)
-    document: dict[str, Any] = {"command": "update", "model": str(model), "data": str(data)}
-    shown: list[Grid | str] = []
-    if report is not None:
-        drift = fitted.drift(prepared.source)
-        document["drift"] = describe_drift(drift)
-        shown += [drift_grid(drift), say_drift(drift)]
-    _update(fitted, prepared, console)
-    kept: dict[str, Any] = {"preparation": load_preparation(model), "origin": load_origin(model)}
-    save_model(fitted, model, overwrite=True, **kept)
-    changes = fitted.changes_
-    labels = fitted.labels_[len(fitted.labels_) - prepared.source.n_rows :]
-    document |= {"rows": len(fitted.labels_), "clusters": int(fitted.n_clusters_), "changes": asdict(changes)}
-    document |= agreement(labels, classes)
-    document |= {"warnings": console.warned, "written": {"model": str(model)}}
-    if out is not None:
-        save_labels(out, labels, prepared.ids(), ids, console, escape=escape_formulas)
-        document["written"]["labels"] = str(out)
-    if report is not None:
-        write_update_report(fitted, report, title=f"Updates of {model.name}", verdict=say_drift(drift))
-        document["written"]["report"] = str(report)
+
+
+def _describe(model: CoHiRF, drift: Drift | None) -> dict[str, Any]:
+    """Return the updated model, and how its new rows differ from those before, as what can be written as JSON."""
+    drifted = {} if drift is None else {"drift": describe_drift(drift)}
+    size = {"rows": len(model.labels_), "clusters": int(model.n_clusters_)}
+    return drifted | size | {"changes": asdict(model.changes_)}
+
+
+def _tell(document: dict[str, Any], changes: Changes, drift: Drift | None) -> list[Grid | str]:
+    """Return what people see: how the new rows differ, what has changed, and the size of the model."""
+    drifted: list[Grid | str] = [] if drift is None else [drift_grid(drift), say_drift(drift)]
     facts = [("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}"), *agreement_rows(document)]
-    console.show(document, *shown, *say_changes(changes), Grid(facts), _say_written(model, out, report))
+    return [*drifted, *say_changes(changes), Grid(facts)]
 
 
 def say_changes(changes: Changes) -> list[str]:

@@ -102,7 +102,7 @@ def find_membership(model: Any, X: Any) -> Any:
 
 def score_rows(model: Any, X: Any) -> Any:
     """Return the outlier score of each row."""
-    score = partial(_apply, function=degrees_of(model).outliers.score, **_reading(model))
+    score = partial(_apply, function=degrees_of(model).outliers.learn().score, **_reading(model))
     return open_new_data(model, _bring_here(X)).map_rows(score, None, np.float64)
 
 

@@ -12,14 +12,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from cohirf.algorithm.grouping import IntArray, row_blocks, rows_by_label
+from cohirf.degrees.neighbours import Neighbourhoods
 from cohirf.degrees.pieces import Floats
 from cohirf.nearest_label import NearestLabel
 
 N_NEIGHBORS = 20
-BLOCK_ROWS = 2**14
+MANY = 2000  # landmarks; rows are compared with more only around them
+FEW_FEATURES = 3  # measured: with at most so many, a tree of all landmarks is faster
+BLOCK_VALUES = 2**22  # of rows, and of their distances to neighbours
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,15 +56,33 @@ class OutlierScores:
         return NearestNeighbors().fit(self.space.points.values[self.chosen])
 
     @cached_property
+    def among_others(self) -> tuple[Floats, IntArray]:
+        """Mean distance of each landmark to its nearest others, and their numbers."""
+        return self._find_others(self.space.points.values[self.chosen], np.arange(len(self.chosen)))
+
+    @property
     def reach(self) -> Floats:
         """Mean distance of each landmark to its nearest others."""
-        return self._find(self.space.points.values[self.chosen], np.arange(len(self.chosen)))[0]
+        return self.among_others[0]
+
+    @cached_property
+    def neighbourhoods(self) -> Neighbourhoods | None:
+        """Finds landmarks around rows in less time; None if there are few landmarks or features, or a sparse matrix."""
+        points = self.space.points.values
+        if len(self.chosen) <= MANY or points.shape[1] <= FEW_FEATURES or sparse.issparse(points):
+            return None
+        return Neighbourhoods.of(points[self.chosen], self.among_others[1])
+
+    def learn(self) -> OutlierScores:
+        """Learn from the landmarks now, so that tasks elsewhere need not do so each on its own."""
+        _ = self.among_others, self.neighbourhoods
+        return self
 
     def score(self, X: Any) -> Floats:
         """Return the score of each row."""
         scores = np.empty(X.shape[0])
-        for block in row_blocks(X.shape[0], BLOCK_ROWS):
-            scores[block] = self._compare(self.space.prepare(X[block]), None)
+        for block in row_blocks(X.shape[0], BLOCK_VALUES // (X.shape[1] + self.n_neighbors) + 1):
+            scores[block] = self._compare(*self._find(self.space.prepare(X[block])))
         return scores
 
     @cached_property
@@ -69,19 +91,24 @@ class OutlierScores:
         points = self.space.points.values
         own = np.full(points.shape[0], -1)
         own[self.chosen] = np.arange(len(self.chosen))
-        return self._compare(points, own)
+        return self._compare(*self._find_others(points, own))
 
-    def _compare(self, points: Any, own: IntArray | None) -> Floats:
-        distance, nearest = self._find(points, own)
+    def _compare(self, distance: Floats, nearest: IntArray) -> Floats:
+        """Return scores, given mean distances to the nearest landmarks, and these."""
         usual = np.sqrt(self.reach[nearest].mean(axis=1)) * np.sqrt(np.median(self.reach))
         tiny = np.finfo(np.float64).tiny
         return np.asarray(np.where(distance == usual, 1.0, distance / np.maximum(usual, tiny)))
 
-    def _find(self, points: Any, own: IntArray | None) -> tuple[Floats, IntArray]:
+    def _find(self, X: Any) -> tuple[Floats, IntArray]:
+        """Return the mean distance of rows to the nearest landmarks, and these."""
+        if self.neighbourhoods is not None:
+            distances, nearest = self.neighbourhoods.find(X, self.n_neighbors)
+        else:
+            distances, nearest = self.neighbours.kneighbors(X, n_neighbors=self.n_neighbors)
+        return distances.mean(axis=1), nearest
+
+    def _find_others(self, points: Any, own: IntArray) -> tuple[Floats, IntArray]:
         """Return the mean distance to the nearest landmarks, and these; ``own`` is one that does not count, or -1."""
-        if own is None:
-            distances, nearest = self.neighbours.kneighbors(points, n_neighbors=self.n_neighbors)
-            return distances.mean(axis=1), nearest
         n_found = min(self.n_neighbors + 1, len(self.chosen))
         distances, nearest = self.neighbours.kneighbors(points, n_neighbors=n_found)
         is_own = nearest == own[:, None]

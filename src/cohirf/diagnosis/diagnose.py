@@ -13,9 +13,19 @@ from cohirf.algorithm.cells import MAX_AXES
 from cohirf.algorithm.grouping import IntArray, count_with_noise
 from cohirf.diagnosis.base_alone import K_MEANS, Comparison, compare_with_base, finds_number, rival_of
 from cohirf.diagnosis.problems import find_problem
-from cohirf.diagnosis.sample import DiagnosisSample, draw_sample
+from cohirf.diagnosis.sample import DiagnosisSample, draw_sample, keeps_enough
 from cohirf.diagnosis.scores import SampleDistances
-from cohirf.diagnosis.verdict import WHOLE, Facts, Finding, advise, in_one_line, recommend, verdict, why_not_comparable
+from cohirf.diagnosis.verdict import (
+    WHOLE,
+    Facts,
+    Finding,
+    advise,
+    in_one_line,
+    recommend,
+    say_too_few,
+    verdict,
+    why_not_comparable,
+)
 from cohirf.summary.numbers import cluster_positions
 
 WIDTH = 100
@@ -100,7 +110,7 @@ def diagnose_model(model: Any, classes: IntArray | None = None) -> Diagnosis:
         finds_number=finds_number(rival),
         is_k_means=isinstance(rival.clusterer, K_MEANS),
         ran_once=is_one_run(model, n_noise),
-        neighbours_together=distances.neighbours_together(labels[sample.compared]),
+        neighbours_together=(distances.neighbours_together(labels[sample.compared]) if keeps_enough(model) else None),
         problem=find_problem(model, np.array(sizes, dtype=np.int64), n_noise),
         as_published=model.n_clusters == "levels",
         n_batches=model.diagnostics_[0].n_batches,
@@ -120,6 +130,9 @@ def diagnose_model(model: Any, classes: IntArray | None = None) -> Diagnosis:
 def _compare(
     model: Any, rival: BaseMethod, sample: DiagnosisSample, distances: SampleDistances, classes: IntArray | None
 ) -> Comparison:
+    if not keeps_enough(model):
+        reason = say_too_few(rival, len(sample.rows), len(model.labels_))
+        return Comparison(type(rival.clusterer).__name__, reason=reason)
     if finds_number(rival) and not sample.has_density:
         first = model.diagnostics_[0]
         reason = why_not_comparable(rival, len(sample.rows), len(model.labels_), first.n_batches, first.kind)

@@ -136,6 +136,10 @@ def _column_sums(features: Any) -> Floats:
 def _check_cluster(cluster: Any, numbers: NDArray[Any]) -> None:
     if isinstance(cluster, int | np.integer) and cluster in numbers:
         return
-    has_gaps = len(numbers) and numbers[-1] >= len(numbers)
+    if len(numbers) == 0:
+        raise ValueError(
+            f"cluster={cluster!r} is not a cluster of this model: it has none, because every row is noise."
+        )
+    has_gaps = numbers[-1] >= len(numbers)
     which = "a number from cluster_numbers_" if has_gaps else f"an int from 0 to {len(numbers) - 1}"
     raise ValueError(f"cluster={cluster!r} is not a cluster of this model: pass {which}.")

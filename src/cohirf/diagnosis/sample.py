@@ -54,6 +54,8 @@ def draw_sample(model: Any, *, keeps_density: bool = False) -> DiagnosisSample:
     rng = np.random.default_rng(SEED)
     n_kept, n_rows = len(model._landmark_rows), len(model.labels_)
     n_drawn = count_sampled(model._count_relevant())
+    if not keeps_enough(model):
+        return _take(model, np.arange(n_kept), is_part=True, has_density=False)
     if n_rows <= n_drawn and n_kept == n_rows:
         return _take(model, np.arange(n_rows), is_part=False, has_density=True)
     if keeps_density and n_kept == n_rows:
@@ -64,6 +66,12 @@ def draw_sample(model: Any, *, keeps_density: bool = False) -> DiagnosisSample:
         inner = np.searchsorted(chosen, np.sort(nearest[: n_drawn // 2]))
         return _take(model, chosen, inner, is_part=True, has_density=True)
     return _take(model, _draw_landmarks(model, n_drawn, rng), is_part=True, has_density=False)
+
+
+def keeps_enough(model: Any) -> bool:
+    """Return whether a model keeps enough rows for a sample; one that was reduced to exemplars does not."""
+    n_kept = len(model._landmark_rows)
+    return n_kept == len(model.labels_) or n_kept >= count_sampled(model._count_relevant())
 
 
 def count_sampled(n_features: int) -> int:

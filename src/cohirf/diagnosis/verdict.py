@@ -187,7 +187,7 @@ def judge_neighbours(facts: Facts) -> Finding:
     """Answer whether nearest neighbours are in the same cluster."""
     question, together = "Are neighbouring rows in the same cluster?", facts.neighbours_together
     if together is None:
-        return Finding(question, "Not measured.", "The sample has too few rows that are not noise.", "unknown")
+        return Finding(question, "Not measured.", "The sample has too few rows of clusters.", "unknown")
     measured = f"{together:.0%} of the sampled rows have their nearest neighbour in their own cluster."
     if together >= NEIGHBOURS_KEPT:
         return Finding(question, "Yes.", measured, "good")
@@ -281,6 +281,15 @@ def why_not_comparable(rival: BaseMethod, n_sampled: int, n_rows: int, n_batches
             f'rows. Use batches="local", or compare with {name} alone on all rows.'
         )
     return thinner
+
+
+def say_too_few(rival: BaseMethod, n_kept: int, n_rows: int) -> str:
+    """Return why a method is not compared on the rows that a model keeps, and what to do."""
+    name = type(rival.clusterer).__name__
+    return (
+        f"{name} needs more rows than the {n_kept:,} of {n_rows:,} that the model keeps. A merge with "
+        f"exemplars_only=True keeps only exemplars: diagnose the models before they are merged."
+    )
 
 
 def _measured(found: Comparison) -> str:

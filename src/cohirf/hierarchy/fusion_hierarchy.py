@@ -656,6 +656,11 @@ class FusionHierarchy:
     def _level_with(self, n_clusters: Any) -> int:
         counts = self.cluster_counts()
         levels = np.flatnonzero(counts == n_clusters)
+        if len(levels) == 0 and self.tree is not None and self.tree.n_leaves == 0:
+            raise ValueError(
+                f"n_clusters={n_clusters} is not available: every row is noise, so there are no clusters to merge. "
+                f"Change the parameters of the fit so that it finds clusters."
+            )
         if len(levels) == 0:
             numbers = "" if self.tree is None else f"a number from 1 to {self.tree.n_leaves:,}, or "
             raise ValueError(

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf.algorithm.grouping import IntArray
+from cohirf.diagnosis.problems import ways_to_less_noise
 from cohirf.estimator import CoHiRF
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.hierarchy.outline import final_labels
@@ -40,6 +41,14 @@ def check_model(given: Any) -> CoHiRF:
         check_is_fitted(given)
         return given
     raise TypeError(f"{_describe(given)} cannot be plotted: pass a fitted CoHiRF.")
+
+
+def refuse_no_clusters(model: CoHiRF) -> None:
+    """Raise if a model has no clusters, and say what to change."""
+    if model.n_clusters_ == 0:
+        raise ValueError(
+            f"The model has no clusters to plot: every row is noise. To find some, {ways_to_less_noise(model)}."
+        )
 
 
 def check_image_shape(shape: tuple[int, ...], n_features: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +12,10 @@ import numpy as np
 from cohirf.callers import warn_caller
 from cohirf.durable.temporary import TemporaryFile
 from cohirf.optional import import_optional
+from cohirf.preparation.decide import STRAY_SHARE
 from cohirf.preparation.evidence import MOST_NAMED
-from cohirf.preparation.kinds import Boolean, Category, Column, Number
-from cohirf.preparation.problems import DataError, Problem
+from cohirf.preparation.kinds import Boolean, Category, Column, Name, Number
+from cohirf.preparation.problems import DataError, Problem, say_strays
 from cohirf.preparation.tables import Table
 from cohirf.preparation.text import as_text
 from cohirf.sources import Source
@@ -42,11 +43,12 @@ def are_stored_numbers(table: Table, columns: Sequence[Column]) -> bool:
     return all(isinstance(one, Number | Boolean) and table.types[str(one.name)] in NUMBERS for one in columns)
 
 
-def encode(table: Table, columns: Sequence[Column], *, tolerance: float) -> Source:
+def encode(table: Table, columns: Sequence[Column], *, lenient: Collection[Name] = ()) -> Source:
     """Write the features of columns to a temporary Arrow file, and open it.
 
-    Cells that cannot be read become missing, with a warning; if a column has more than a share ``tolerance`` of them,
-    the data is refused. Levels that the training data did not have are zeros, with a warning.
+    Cells that cannot be read become missing, with a warning; if more than 1 % of the cells of a column are such, the
+    data is refused, except for the columns ``lenient``. Levels that the training data did not have are zeros, with a
+    warning.
     """
     arrow = import_optional("pyarrow", "arrow", "Preparing a table")
     target, writer, n_rows = TemporaryFile(), None, 0
@@ -67,32 +69,46 @@ def encode(table: Table, columns: Sequence[Column], *, tolerance: float) -> Sour
         raise ValueError(f"{table.name} has 0 rows: give at least one.")
     writer.close()
     target.file.flush()
-    _judge(table, columns, strays, n_rows, tolerance)
+    _judge(table, columns, strays, n_rows, lenient)
     return ArrowSource(target, origin=table.origin)
 
 
-def _judge(table: Table, columns: Sequence[Column], strays: Sequence[Strays], n_rows: int, tolerance: float) -> None:
+def _judge(
+    table: Table, columns: Sequence[Column], strays: Sequence[Strays], n_rows: int, lenient: Collection[Name]
+) -> None:
     """Refuse data with too many cells that cannot be read, and warn of the others."""
     refused, warned = [], []
     for column, found in zip(columns, strays, strict=True):
         if not found.n_cells:
             continue
-        cells, are = ("1 cell", "is") if found.n_cells == 1 else (f"{found.n_cells:,} cells", "are")
+        is_tolerated = column.name in lenient or found.n_cells <= STRAY_SHARE * n_rows
         if isinstance(column, Category):
-            what = f"has {cells} with a level that the training data did not contain, which {are} taken as no level"
-        elif found.n_cells > tolerance * n_rows:
-            what = f"has {cells} that {are} not {column.expects}"
-            remedy = "; give data with columns of the same kind as in the training data"
-            refused.append(Problem(column.name, what, remedy, found.n_cells, found.cells))
-            continue
+            warned.append(_tell_levels(column, found))
+        elif is_tolerated:
+            what = say_strays(found.n_cells, column.expects, are_taken=True)
+            warned.append(Problem(column.name, what, "", found.n_cells, found.cells))
         else:
-            what = f"has {cells} that {are} not {column.expects}, which {are} taken as missing"
-        warned.append(Problem(column.name, what, "", found.n_cells, found.cells))
+            refused.append(_tell_refused(column, found))
     if refused:
         raise DataError(table.name, refused, table.find_places)
     for problem in warned:
         places = table.find_places(row for row, _ in problem.cells)
         warn_caller(f"{table.name}: {problem.tell(places)}.", UserWarning)
+
+
+def _tell_levels(column: Column, found: Strays) -> Problem:
+    cells, are = ("1 cell", "is") if found.n_cells == 1 else (f"{found.n_cells:,} cells", "are")
+    what = f"has {cells} with a level that the training data did not contain, which {are} taken as no level"
+    return Problem(column.name, what, "", found.n_cells, found.cells)
+
+
+def _tell_refused(column: Column, found: Strays) -> Problem:
+    remedy = (
+        f"; give kinds={{{column.name!r}: {column.kind!r}}} to take these as missing, or give data with columns of the "
+        f"same kind as in the training data"
+    )
+    what = say_strays(found.n_cells, column.expects, are_taken=False)
+    return Problem(column.name, what, remedy, found.n_cells, found.cells)
 
 
 def _feature_names(table: Table, columns: Sequence[Column]) -> list[str]:

@@ -137,7 +137,7 @@ def prepare(
     preparation = Preparation(columns, roles.label, _find_id(columns, roles), impute=impute)
     if not preparation.kept:
         raise ValueError(f"{opened.name} has no columns left to cluster: {_say_left_out(columns)}.")
-    prepared = preparation.prepare(opened, tolerance=1.0)
+    prepared = preparation.prepare(opened, lenient=[column.name for column in preparation.kept])
     learned = learn(preparation, prepared.source, impute=impute, scaling=scaling)
     return Prepared(opened, learned, learned.scaled(prepared.source))
 

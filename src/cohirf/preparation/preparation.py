@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cohirf.preparation.data import Classes, Data
-from cohirf.preparation.decide import STRAY_SHARE
 from cohirf.preparation.encode import are_stored_numbers, encode
 from cohirf.preparation.kinds import Category, Column, Feature, LeftOut, Name, Number, column_from_json
-from cohirf.preparation.roles import find_column, listed
+from cohirf.preparation.roles import confirm_kinds, find_column, listed
 from cohirf.sources import ScaledSource, Source
 
 FORMAT_VERSION = 2
@@ -225,6 +224,7 @@ class Preparation:
         *,
         label_column: Name | None = None,
         id_column: Name | None = None,
+        kinds: Mapping[Any, str] | None = None,
         delimiter: str | None = None,
         header: bool | None = None,
     ) -> Prepared:
@@ -238,6 +238,10 @@ class Preparation:
         label_column, id_column : str or int, optional
             The columns with known classes and with the names of the rows, if their names differ from those in the
             training data.
+        kinds : dict of str, optional
+            What columns are, as in :func:`prepare`: ``{"age": "number"}``. A kind must be that of the training data. Of
+            these columns, all cells that are not of this kind are taken as missing, with a warning, however many there
+            are. "date:%d/%m/%Y" also gives the format, which may be another one than in the training data.
         delimiter, header : optional
             The delimiter of a CSV file, and whether it has column names, as in :func:`cohirf.open_source`.
 
@@ -249,9 +253,9 @@ class Preparation:
         Raises
         ------
         DataError
-            If more than 1 % of the cells of a column cannot be read as what the column was in the training data. Fewer
-            such cells are taken as missing, with a warning. Levels of a category that the training data did not have
-            become rows that have none of its levels, with a warning.
+            If more than 1 % of the cells of a column cannot be read as what the column was in the training data, and
+            ``kinds`` does not name the column. Fewer such cells are taken as missing, with a warning. Levels of a
+            category that the training data did not have become rows that have none of its levels, with a warning.
 
         Examples
         --------
@@ -265,20 +269,22 @@ class Preparation:
         self._refuse_lack(opened)
         label = _role_column(opened, self.label_column, label_column, f"{label_column=}")
         row_id = _role_column(opened, self.id_column, id_column, f"{id_column=}")
-        return replace(self, label_column=label, id_column=row_id).prepare(opened)
+        confirmed = confirm_kinds(self.columns, kinds or {})
+        columns = tuple(confirmed.get(column.name, column) for column in self.columns)
+        return replace(self, columns=columns, label_column=label, id_column=row_id).prepare(opened, lenient=confirmed)
 
-    def prepare(self, data: Data, *, tolerance: float = STRAY_SHARE) -> Prepared:
-        """Return the prepared rows of data that has all columns."""
+    def prepare(self, data: Data, *, lenient: Collection[Name] = ()) -> Prepared:
+        """Return the prepared rows of data that has all columns; ``lenient`` are those that may have any cells."""
         for column in (self.label_column, self.id_column):
             if data.table is not None and column is not None:
                 data.table.refuse_difference(str(column))
-        return Prepared(data, self, self.scaled(self.coded(data, tolerance)))
+        return Prepared(data, self, self.scaled(self.coded(data, lenient)))
 
-    def coded(self, data: Data, tolerance: float) -> Source:
+    def coded(self, data: Data, lenient: Collection[Name]) -> Source:
         """Open the features of some data, before they are filled and scaled."""
         if data.table is None or are_stored_numbers(data.table, self.kept):
             return data.open_numbers([column.name for column in self.kept])
-        return encode(data.table, self.kept, tolerance=tolerance)
+        return encode(data.table, self.kept, lenient=lenient)
 
     def scaled(self, source: Source) -> Source:
         """Return a source whose rows are filled and scaled while they are read."""

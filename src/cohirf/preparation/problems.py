@@ -37,9 +37,13 @@ class Problem:
 
     def tell(self, places: dict[int, str]) -> str:
         """Return a sentence that names column, cells and remedy."""
+        return f"column {self.column!r} {self.tell_cells(places)}"
+
+    def tell_cells(self, places: dict[int, str]) -> str:
+        """Return the sentence without its subject, the column."""
         named = ", ".join(f"{places[row]}: {shorten(cell)!r}" for row, cell in self.cells)
         more = f" and {self.n_cells - len(self.cells):,} more" if self.n_cells > len(self.cells) else ""
-        return f"column {self.column!r} {self.what}{f': {named}{more}' if named else ''}{self.remedy}"
+        return f"{self.what}{f': {named}{more}' if named else ''}{self.remedy}"
 
 
 class DataError(ValueError):
@@ -61,6 +65,12 @@ class DataError(ValueError):
             [f"{name}: {told[0]}"] if len(told) == 1 else [f"{name}: {len(told)} columns have problems:", *told]
         )
         super().__init__("\n".join(self.lines))
+
+
+def say_strays(n_cells: int, expected: str, *, are_taken: bool) -> str:
+    """Return how many cells of a column are not what is expected, and whether they are taken as missing."""
+    cells, are = ("1 cell", "is") if n_cells == 1 else (f"{n_cells:,} cells", "are")
+    return f"has {cells} that {are} not {expected}{f', which {are} taken as missing' if are_taken else ''}"
 
 
 def shorten(cell: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cohirf.preparation.decide import WISHES
-from cohirf.preparation.kinds import Name
+from cohirf.preparation.kinds import Column, Date, Name
+from cohirf.preparation.readings import DateReading
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,34 @@ def assign_roles(
                 f"{name}: column {role!r} has more than one role (label, id, dropped or kept column): give it one role."
             )
     return Roles(label, row_id, dropped, kept, wishes)
+
+
+def confirm_kinds(columns: Sequence[Column], kinds: Mapping[Any, str]) -> dict[Name, Column]:
+    """Return the columns that the user names, as other data is read; their kinds must be those of the training data."""
+    known = {column.name: column for column in columns}
+    confirmed = {}
+    for wanted, wish in kinds.items():
+        given = f"kinds={{{wanted!r}: {wish!r}}}"
+        name = find_column("the training data", list(known), wanted, given)
+        confirmed[name] = _confirm(known[name], _check_wish(wanted, wish), given)
+    return confirmed
+
+
+def _confirm(column: Column, wish: str, given: str) -> Column:
+    """Return the column with the format that a wish for a date may have."""
+    kind, _, form = wish.partition(":")
+    if not column.features:
+        raise ValueError(f"{given}: the model was fitted without column {column.name!r}: leave it out here, too.")
+    if kind != column.kind:
+        raise ValueError(
+            f"{given} is not valid: column {column.name!r} was a {column.kind} in the training data: give "
+            f"kinds={{{column.name!r}: {column.kind!r}}}, or fit the model again."
+        )
+    if not isinstance(column, Date) or not form:
+        return column
+    if column.elapsed and not DateReading(form).has_day:
+        raise ValueError(f"{given} is not valid: the training data had days: give a format with a day (%d).")
+    return replace(column, format=form)
 
 
 def _check_wish(column: Any, wish: str) -> str:

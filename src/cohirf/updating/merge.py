@@ -18,7 +18,7 @@ from cohirf.summary.leaves import Leaves, stack
 from cohirf.summary.row_map import Part, RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.climb import all_groups
-from cohirf.updating.methods import replace_results
+from cohirf.updating.methods import bring_here, replace_results
 from cohirf.updating.rerun import Transition, rerun
 from cohirf.updating.settings import Kind, stack_weights
 from cohirf.updating.thinning import thin_leaves
@@ -39,7 +39,8 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
     Parameters
     ----------
     models : list of CoHiRF
-        Fitted models. Their base methods should be the same; the result has the parameters of the first.
+        Fitted models. Their base methods should be the same; the result has the parameters of the first. Results that
+        are on a device are loaded into this process; of models that were fitted on Dask, call ``gather()`` before.
     exemplars_only : bool, default=False
         Reduce each model to its clusters first: of each cluster, only the exemplar, the mean and the number of rows are
         used. This needs a base method that is told the number of clusters, and models without noise. The result is
@@ -88,7 +89,7 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
       grown: 1 (191 rows); 2 (192 rows); 6 (180 rows)
       merged: 6 <- 0, 4; 1 <- 3, 7; 2 <- 5, 8
     """
-    models = list(models)
+    models = [load_results(model) for model in models]
     check_models(models, exemplars_only=exemplars_only)
     merged = copy(models[0])
     if len(models) > 1:
@@ -100,13 +101,20 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
     return merged
 
 
+def load_results(model: Any) -> Any:
+    """Return a copy of a fitted model; results that are on a device are in this process, as after an update."""
+    check_is_fitted(model, "n_clusters_")
+    loaded = copy(model)
+    bring_here(loaded, None)
+    return loaded
+
+
 def check_models(models: list[Any], *, exemplars_only: bool) -> None:
     """Raise unless the models can be merged."""
     if not models:
         raise ValueError("models is empty: pass at least one fitted model.")
     first = models[0]
     for number, model in enumerate(models):
-        check_is_fitted(model, "n_clusters_")
         if not summary_of(model).row_map.is_here:
             raise ValueError(
                 f"The rows of model {number} are on Dask: call gather() first, which loads 13 bytes per row."

@@ -16,7 +16,7 @@ from cohirf.plotting import layout
 from cohirf.plotting.colours import FAINT, NOISE, PAPER, cluster_colours, to_hex
 from cohirf.plotting.layout import Floats
 from cohirf.plotting.static.canvas import FONT, hide_spines, inches, label_x, line_height, make_axes, settle, text_width
-from cohirf.plotting.subject import check_image_shape, check_model
+from cohirf.plotting.subject import check_image_shape, check_model, refuse_no_clusters
 from cohirf.summary.numbers import cluster_positions
 
 if TYPE_CHECKING:
@@ -104,11 +104,7 @@ def plot_exemplars(
 def _largest_exemplars(model: CoHiRF, max_clusters: int) -> Exemplars:
     if max_clusters < 1:
         raise ValueError(f"max_clusters={max_clusters} is not valid: pass an int >= 1.")
-    if model.n_clusters_ == 0:
-        raise ValueError(
-            f"The model has no clusters to plot: every row is noise. Change the base method, or lower "
-            f"min_cluster_size={model.min_cluster_size}."
-        )
+    refuse_no_clusters(model)
     positions = cluster_positions(model)
     sizes = np.bincount(positions[positions >= 0])
     chosen = layout.largest_clusters(sizes, max_clusters)

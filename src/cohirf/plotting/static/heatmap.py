@@ -13,7 +13,7 @@ from cohirf.optional import import_optional
 from cohirf.plotting.colours import FAINT, INK, cluster_colours, readable_on_white
 from cohirf.plotting.layout import largest_clusters
 from cohirf.plotting.static.canvas import FONT, make_axes, text_width
-from cohirf.plotting.subject import check_model
+from cohirf.plotting.subject import check_model, refuse_no_clusters
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,6 +85,7 @@ def plot_heatmap(
     """
     fitted = check_model(model)
     require_labels_here(fitted)
+    refuse_no_clusters(fitted)
     described = describe_clusters(fitted, X, feature_names)
     largest = largest_clusters(described.sizes, max_clusters)
     sample = sample_table(fitted, X, feature_names, largest)
