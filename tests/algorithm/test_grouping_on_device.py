@@ -81,6 +81,8 @@ def error_bound(X, weights):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("scale", [1.0, 1e-36, 1e-30, 1e30])
 def test_sums_of_rows_have_the_precision_that_is_stated(place, scale, dtype, weighted):
+    if place.name.startswith("cupy") and dtype == np.float32 and scale < 1:
+        pytest.skip("CuPy takes values of float32 below 1.2e-38 as 0.")
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(500, 4)) * [1, 1e-6, 1e6, 0] * scale).astype(dtype)
     labels, weights = all_labels(500, 7), rng.uniform(0, 3, 500) if weighted else None
