@@ -5,10 +5,10 @@
     python -m benchmarks.quality.updates --kept 2000                  what is lost if some rows stand for all
     python -m benchmarks.quality.updates --tables docs/live/updating  writes the tables of the documentation
 
-For each data set and method, the first table has the adjusted Rand index with the classes after a fit to all rows, a
-fit with another seed, 10 and 100 updates, 10 and 100 updates in which classes arrive one after the other, and a merge
-of 10 models; then the index of the same labels with those of the fit to all rows. In every index, noise counts as one
-cluster. The last columns are processor seconds of the fit, and of one of the 100 updates on average.
+For each data set and method, the first table has two adjusted Rand indices, with the classes and with the labels of a
+fit to all rows: after this fit, a fit with another seed, 10 and 100 updates, 10 and 100 updates in which classes arrive
+one after the other, and a merge of 10 models. In every index, noise counts as one cluster. The last columns are
+processor seconds of the fit, and of one of the 100 updates on average.
 
 The second table has the share of older rows that change their cluster number in an update, when rows come in random
 order in 100 updates: mean of the 99 updates after the first, mean of the last 50, the largest, and in how many of the
@@ -210,8 +210,8 @@ class Comparison:
 Found = dict[tuple[str, str], dict[str, Figures]]  # by data set and method, and then by way
 
 INDEX_COLUMNS = (
-    {"method": "<19", "data": "<15", "index with": "<10"}
-    | {way: f">{max(6, len(way))}.2f" for way in WAYS}
+    {"method": "<19", "data": "<15", "fit": ">5.2f"}
+    | {way: ">12" for way in WAYS if way != "fit"}
     | {"fit, s": ">8.2f", "update, s": ">9.3f"}
 )
 NUMBER_COLUMNS = {
@@ -226,16 +226,17 @@ NUMBER_COLUMNS = {
 
 
 def index_rows(found: Found) -> Iterator[list[Any]]:
-    """Yield the rows of the first table: two for each method and data set."""
+    """Yield the rows of the first table."""
     for (name, method), by_way in found.items():
-        for index in ("classes", "fit"):
-            cells = [by_way[way][index] if way in by_way else "-" for way in WAYS]
-            yield [method, name, index, *cells, *(seconds_of(by_way) if index == "classes" else ["", ""])]
+        fitted = by_way["fit"]
+        both = [index_cell(by_way[way]) if way in by_way else "" for way in WAYS if way != "fit"]
+        seconds = by_way["100"]["seconds"] / 100 if "100" in by_way else ""
+        yield [method, name, fitted["classes"], *both, fitted["seconds"], seconds]
 
 
-def seconds_of(by_way: dict[str, Figures]) -> list[Any]:
-    """Return the processor seconds of the fit, and those of an update as a mean of 100."""
-    return [by_way[way]["seconds"] / n_calls if way in by_way else "-" for way, n_calls in (("fit", 1), ("100", 100))]
+def index_cell(figures: Figures) -> str:
+    """Return the index with the classes, and that with the labels of the fit."""
+    return f"{figures['classes']:.2f} / {figures['fit']:.2f}"
 
 
 def number_rows(found: Found) -> Iterator[list[Any]]:
