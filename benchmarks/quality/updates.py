@@ -22,7 +22,8 @@ DBSCAN has ``min_samples=5`` and twice the median distance to the fifth neighbou
 GridDBSCAN with a radius of 0.1, and clusters of HDBSCAN have at least a hundredth of the rows.
 
 Others are updated in the same parts: MiniBatchKMeans and Birch of scikit-learn, DBSTREAM of river with the radius of
-DBSCAN, and hdbscan, which fits the first part and gives later rows a label (``approximate_predict``). Nothing is tuned.
+DBSCAN and with six times that radius (*wide*), and hdbscan, which fits the first part and gives later rows a label
+(``approximate_predict``). Nothing is tuned.
 """
 
 from __future__ import annotations
@@ -108,9 +109,10 @@ METHODS: dict[str, Callable[[Case], Any]] = {
     "MiniBatchKMeans": lambda case: MiniBatchKMeans(case.n_clusters, random_state=0, n_init=3),
     "Birch": lambda case: Birch(n_clusters=case.n_clusters),
     "DBSTREAM": lambda case: Dbstream(case.radius),
+    "DBSTREAM, wide": lambda case: Dbstream(6 * case.radius),
     "approximate_predict": lambda case: ApproximatePredict(case.min_cluster_size, MIN_SAMPLES),
 }
-PACKAGES = {"DBSTREAM": "river", "approximate_predict": "hdbscan"}
+PACKAGES = {"DBSTREAM": "river", "DBSTREAM, wide": "river", "approximate_predict": "hdbscan"}
 
 
 # -- ways to the same rows -----------------------------------------------------------------------------------------

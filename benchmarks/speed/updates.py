@@ -105,9 +105,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         seconds, _ = timed(lambda: model.partial_fit(first))
         print(f"the first {arguments.rows:,} rows take {seconds / unit:.1f} units", flush=True)
         updates = list(update_often(model, unit, part, arguments.updates, arguments.update_rows))
+        again, _ = timed(lambda: make().partial_fit(open_source(part)))
     print_quarters("rows so far", lambda update: update.n_rows, updates)
     print_quarters("groups", lambda update: update.n_groups, updates)
     print(f"\nmean of all updates: {np.mean([update.units for update in updates]):.2f} units")
+    print(f"a model of so many rows at the end: {again / unit:.2f} units; more than 1 if other programs disturbed")
     print(f"peak memory: {peak_bytes() / 1e6:,.0f} MB")
 
 
