@@ -71,6 +71,6 @@ def test_tables_have_the_results_of_earlier_runs_and_nothing_for_what_was_not_ru
         (indices,) = csv.DictReader(file)
     with (tmp_path / "numbers.csv").open(newline="") as file:
         (numbers,) = csv.DictReader(file)
-    assert [indices[way] for way in ("fit", "10", "100", "update, s")] == ["0.50", "", "0.50 / 0.25", "0.020"]
+    assert [indices[way] for way in ("fit", "10", "100", "update, s")] == ["0.50", "", "0.50/0.25", "0.020"]
     assert (numbers["mean"], numbers["above 1 %"], numbers["at most 1 %"]) == ("1.50%", "1", "no")
     assert "Birch" in capsys.readouterr().out

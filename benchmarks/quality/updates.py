@@ -213,7 +213,7 @@ Found = dict[tuple[str, str], dict[str, Figures]]  # by data set and method, and
 
 INDEX_COLUMNS = (
     {"method": "<19", "data": "<15", "fit": ">5.2f"}
-    | {way: ">12" for way in WAYS if way != "fit"}
+    | {way: ">10" for way in WAYS if way != "fit"}
     | {"fit, s": ">8.2f", "update, s": ">9.3f"}
 )
 NUMBER_COLUMNS = {
@@ -238,7 +238,7 @@ def index_rows(found: Found) -> Iterator[list[Any]]:
 
 def index_cell(figures: Figures) -> str:
     """Return the index with the classes, and that with the labels of the fit."""
-    return f"{figures['classes']:.2f} / {figures['fit']:.2f}"
+    return f"{figures['classes']:.2f}/{figures['fit']:.2f}"
 
 
 def number_rows(found: Found) -> Iterator[list[Any]]:
