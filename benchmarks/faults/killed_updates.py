@@ -5,7 +5,9 @@ a random instant. The model that it leaves is loaded, compared with those before
 
     python -m benchmarks.faults.killed_updates [--kills 50] [--program]
 
-With ``--program``, the process is ``cohirf update``, and each run is killed at a random instant of its duration.
+With ``--program``, the process is ``cohirf update``. Runs that are not killed are measured first, and again after every
+ten kills: how long one takes, and when it puts the new model in the place of the old one. Half of the kills are at
+random instants of that duration, the others within a tenth of it before or after the replacement.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +29,14 @@ from benchmarks._common import make_parser, parse
 from cohirf import CoHiRF, load
 
 N_UPDATES, N_ROWS = 20, 300
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a kill left: the labels of the saved model, and the number of rows that it had when the process started."""
+
+    n_before: int
+    labels: np.ndarray
 
 
 def expected_labels(parts: list[np.ndarray]) -> dict[int, np.ndarray]:
@@ -51,12 +62,13 @@ def update_for_ever(path: Path, ready: Path, parts: list[np.ndarray]) -> None:
         model.save(path, overwrite=True)
 
 
-def kill_loops(path: Path, parts: list[np.ndarray], n_kills: int) -> Iterator[np.ndarray]:
-    """Yield the labels after each kill of a process that updates a model again and again."""
+def kill_loops(path: Path, parts: list[np.ndarray], n_kills: int) -> Iterator[Left]:
+    """Yield what each kill leaves of a process that updates a model again and again."""
     rng = np.random.default_rng(0)
     ready = path.parent / "ready"
     for _ in range(n_kills):
         ready.unlink(missing_ok=True)
+        n_before = len(load(path).labels_)
         process = multiprocessing.get_context("spawn").Process(target=update_for_ever, args=(path, ready, parts))
         process.start()
         while not ready.exists() and process.is_alive():  # until all packages are imported
@@ -64,33 +76,49 @@ def kill_loops(path: Path, parts: list[np.ndarray], n_kills: int) -> Iterator[np
         time.sleep(rng.uniform(0.0, 2.0))
         process.kill()
         process.join()
-        yield load(path).labels_
+        yield Left(n_before, load(path).labels_)
 
 
-def kill_program(path: Path, parts: list[np.ndarray], n_kills: int) -> Iterator[np.ndarray]:
-    """Yield the labels after each kill of ``cohirf update`` with the rows that a model does not have yet.
-
-    A process first imports what it needs, which changes nothing, so kills begin with the second half of a run.
-    """
+def kill_program(path: Path, parts: list[np.ndarray], n_kills: int) -> Iterator[Left]:
+    """Yield what each kill leaves of ``cohirf update`` with the rows that a model does not have yet."""
     rng = np.random.default_rng(0)
-    seconds = 0.0
-    for number in range(n_kills + 1):
-        done = len(load(path).labels_) // N_ROWS
-        if done == len(parts):
-            first_model(parts).save(path, overwrite=True)
-            done = 1
-        new = path.parent / "new.npy"
-        np.save(new, parts[done])
-        started = time.perf_counter()
-        process = subprocess.Popen([sys.executable, "-m", "cohirf", "update", str(path), str(new), "--quiet"])
-        if number == 0:  # measures how long a run takes
-            process.wait()
-            seconds = time.perf_counter() - started
-            continue
-        time.sleep(seconds * rng.uniform(0.5, 1.05))
+    for number in range(n_kills):
+        if number % 10 == 0:  # other programs may come and go
+            replaced, duration = measure_program(path, parts)
+        near = replaced + duration * rng.uniform(-0.1, 0.1)
+        instant = near if number % 2 else duration * rng.uniform()
+        process, n_before = start_program(path, parts)
+        time.sleep(instant)
         process.kill()
         process.wait()
-        yield load(path).labels_
+        yield Left(n_before, load(path).labels_)
+
+
+def measure_program(path: Path, parts: list[np.ndarray]) -> tuple[float, float]:
+    """Return when a run replaces the model, and how long it takes, in seconds from its start; medians of three runs."""
+    measured = []
+    for _ in range(3):
+        process, _ = start_program(path, parts)
+        started, before, replaced = time.perf_counter(), path.stat().st_ino, 0.0
+        while process.poll() is None:
+            if not replaced and path.stat().st_ino != before:
+                replaced = time.perf_counter() - started
+            time.sleep(0.002)
+        measured.append((replaced, time.perf_counter() - started))
+    replaced, duration = np.median(measured, axis=0).tolist()
+    print(f"a run replaces the model after {replaced:.2f} s, and ends after {duration:.2f} s", flush=True)
+    return replaced, duration
+
+
+def start_program(path: Path, parts: list[np.ndarray]) -> tuple[subprocess.Popen[bytes], int]:
+    """Start an update with the next rows, or begin again if there are none; return it and the rows before it."""
+    done = len(load(path).labels_) // N_ROWS
+    if done == len(parts):
+        first_model(parts).save(path, overwrite=True)
+        done = 1
+    new = path.parent / "new.npy"
+    np.save(new, parts[done])
+    return subprocess.Popen([sys.executable, "-m", "cohirf", "update", str(path), str(new), "--quiet"]), done * N_ROWS
 
 
 def first_model(parts: list[np.ndarray]) -> CoHiRF:
@@ -104,15 +132,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = parse(parser, argv, kills=5)
     parts = np.array_split(make_blobs(N_UPDATES * N_ROWS, centers=4, random_state=0)[0], N_UPDATES)
     expected = expected_labels(parts)
-    intact, sizes = 0, []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
         first_model(parts).save(path)
         kill = kill_program if arguments.program else kill_loops
-        for labels in kill(path, parts, arguments.kills):
-            sizes.append(len(labels))
-            intact += bool(np.array_equal(labels, expected[len(labels)]))
-    print(f"{intact} of {arguments.kills} kills left the model before or after an update, of {len(set(sizes))} sizes")
+        found = list(kill(path, parts, arguments.kills))
+    intact = sum(np.array_equal(left.labels, expected.get(len(left.labels))) for left in found)
+    same_rows = sum(len(left.labels) == left.n_before for left in found)
+    print(f"{intact} of {arguments.kills} kills left the model before or after an update")
+    print(f"{same_rows} had the rows from before the process, {len(found) - same_rows} those of one or more updates")
 
 
 if __name__ == "__main__":

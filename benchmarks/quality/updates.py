@@ -1,24 +1,40 @@
-"""Do updates and merged models give the clusters of a fit to all rows?
+"""Do updates and merged models give the clusters of a fit to all rows, and do clusters keep their numbers?
 
-    python -m benchmarks.quality.updates [--sets pendigits shapes] [--methods K-Means DBSCAN] [--kept 2000]
+    python -m benchmarks.quality.updates                              six data sets, all methods that are installed
+    python -m benchmarks.quality.updates --sets spheres --methods K-Means DBSCAN HDBSCAN      2,000,000 rows
+    python -m benchmarks.quality.updates --kept 2000                  what is lost if some rows stand for all
+    python -m benchmarks.quality.updates --tables docs/live/updating  writes the tables of the documentation
 
-For each data set and method: the adjusted Rand index with the classes of a fit to all rows, of one with another seed,
-of 10 and 100 updates, of 10 and 100 updates in which classes arrive one after the other, and of a merge of 10 models;
-then the index of the same labels with those of the fit to all rows; and the share of older rows that got another
-number, as a mean over the second 50 of 100 updates, and its maximum. MiniBatchKMeans and Birch are updated in the same
-parts. In every index, noise counts as one cluster.
+For each data set and method, the first table has two adjusted Rand indices, with the classes and with the labels of a
+fit to all rows: after this fit, a fit with another seed, 10 and 100 updates, 10 and 100 updates in which classes arrive
+one after the other, and a merge of 10 models. In every index, noise counts as one cluster. The last columns are
+processor seconds of the fit, and of one of the 100 updates on average.
+
+The second table has the share of older rows that change their cluster number in an update, when rows come in random
+order in 100 updates: mean of the 99 updates after the first, mean of the last 50, the largest, and in how many of the
+99 it is above 1 %. Rows that become noise count, and rows that were noise do not. The last column tells whether at most
+1 % of the older rows change their number: in each update, on average, or not.
 
 K-Means is told the number of classes, and has batches of 500 rows; it does not know more, and keeps groups of rows.
 DBSCAN has ``min_samples=5`` and twice the median distance to the fifth neighbour as radius, HDBSCAN has
-``min_cluster_size=15``. Models of these two keep 32,768 rows; ``--kept`` sets another number, to see what is lost if
-some rows stand for all. Nothing is tuned. Data sets have at most 10,000 rows, in random order; features are
-standardised.
+``min_cluster_size=15``. Models of these two keep 32,768 rows; ``--kept`` sets another number. Data sets have at most
+10,000 rows, in random order; features are standardised. On the spheres, K-Means has batches of 10,000 rows, DBSCAN is
+GridDBSCAN with a radius of 0.1, and clusters of HDBSCAN have at least a hundredth of the rows.
+
+Others are updated in the same parts: MiniBatchKMeans and Birch of scikit-learn, DBSTREAM of river with the radius of
+DBSCAN and with six times that radius (*wide*), and hdbscan, which fits the first part and gives later rows a label
+(``approximate_predict``). Nothing is tuned.
 """
 
 from __future__ import annotations
 
+import csv
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,108 +44,291 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
-from benchmarks._common import Results, Table, add_results_option, make_parser, parse, read_file, seeded
+from benchmarks._common import Results, Table, add_results_option, make_parser, parse, read_file, seeded, timed
+from benchmarks._streams import ApproximatePredict, Dbstream
 from cohirf import CoHiRF, merge
-from cohirf.datasets import make_shapes
+from cohirf.clusterers import GridDBSCAN
+from cohirf.datasets import make_shapes, make_spheres
 from cohirf.updating import settings
 
 SETS = ("pendigits", "satimage", "shuttle", "usps", "chameleon-t4-8k", "shapes")
+ALL_SETS = (*SETS, "spheres")
 MAX_ROWS = 10_000
-BATCH = 500
+N_SPHERES = 2_000_000
+MIN_SAMPLES = 15  # of HDBSCAN
+MAY_MOVE = 0.01  # share of older rows
 
-Make = Callable[[np.ndarray, int], Any]
-
-
-def density_model(X: np.ndarray) -> CoHiRF:
-    distances = NearestNeighbors(n_neighbors=5).fit(X).kneighbors()[0][:, -1]  # without the row itself
-    return CoHiRF(DBSCAN(eps=2 * float(np.median(distances))), random_state=0)
+Figures = dict[str, Any]
 
 
-METHODS: dict[str, Make] = {
-    "K-Means": lambda X, k: CoHiRF(KMeans(k), batch_size=BATCH, random_state=0),
-    "DBSCAN": lambda X, k: density_model(X),
-    "HDBSCAN": lambda X, k: CoHiRF(HDBSCAN(min_cluster_size=15, copy=True), random_state=0),
-    "MiniBatchKMeans": lambda X, k: MiniBatchKMeans(k, random_state=0, n_init=3),
-    "Birch": lambda X, k: Birch(n_clusters=k),
-}
-COLUMNS = ("whole", "seed", "10", "100", "10 sorted", "100 sorted", "merge 10")
+# -- data and methods ----------------------------------------------------------------------------------------------
 
 
-def load(name: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return rows and classes of a data set in random order, or None if it is not here."""
+@dataclass(frozen=True)
+class Case:
+    """A data set in random order, and what the methods are told about it."""
+
+    X: np.ndarray
+    y: np.ndarray
+    batch_size: int = 500
+    dbscan: Any = None  # None: with the radius below
+    min_cluster_size: int = 15
+
+    @property
+    def n_clusters(self) -> int:
+        """Return the number of classes."""
+        return len(np.unique(self.y))
+
+    @cached_property
+    def radius(self) -> float:
+        """Return twice the median distance to the fifth neighbour; a row is not its own neighbour."""
+        return 2 * float(np.median(NearestNeighbors(n_neighbors=5).fit(self.X).kneighbors()[0][:, -1]))
+
+
+def load(name: str) -> Case | None:
+    """Return a data set, or None if it is not here."""
+    if name == "spheres":
+        X, y = in_random_order(*make_spheres(N_SPHERES, random_state=0))
+        return Case(X, y, batch_size=10_000, dbscan=GridDBSCAN(0.1), min_cluster_size=N_SPHERES // 100)
     data = make_shapes(MAX_ROWS, random_state=0) if name == "shapes" else read_file(name)
     if data is None:
         return None
-    X, y = data
-    chosen = np.random.default_rng(0).permutation(len(X))[:MAX_ROWS]
-    return X[chosen], y[chosen]
+    X, y = in_random_order(*data)
+    return Case(X[:MAX_ROWS], y[:MAX_ROWS])
 
 
-def in_parts(model: Any, X: np.ndarray, n_parts: int) -> tuple[np.ndarray, list[float]]:
-    """Update a model in parts; return its labels, and the share of older rows that got another number each time."""
-    moved, n_seen = [], 0
+def in_random_order(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    order = np.random.default_rng(0).permutation(len(X))
+    return X[order], y[order]
+
+
+METHODS: dict[str, Callable[[Case], Any]] = {
+    "K-Means": lambda case: CoHiRF(KMeans(case.n_clusters), batch_size=case.batch_size, random_state=0),
+    "DBSCAN": lambda case: CoHiRF(case.dbscan or DBSCAN(case.radius), random_state=0),
+    "HDBSCAN": lambda case: CoHiRF(HDBSCAN(case.min_cluster_size, MIN_SAMPLES, copy=True), random_state=0),
+    "MiniBatchKMeans": lambda case: MiniBatchKMeans(case.n_clusters, random_state=0, n_init=3),
+    "Birch": lambda case: Birch(n_clusters=case.n_clusters),
+    "DBSTREAM": lambda case: Dbstream(case.radius),
+    "DBSTREAM, wide": lambda case: Dbstream(6 * case.radius),
+    "approximate_predict": lambda case: ApproximatePredict(case.min_cluster_size, MIN_SAMPLES),
+}
+PACKAGES = {"DBSTREAM": "river", "DBSTREAM, wide": "river", "approximate_predict": "hdbscan"}
+
+
+# -- ways to the same rows -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Labels of all rows, the share of older rows that changed their number in each update, and processor seconds."""
+
+    labels: np.ndarray
+    moved: Sequence[float] = ()
+    seconds: float = 0.0
+
+
+def fit_at_once(model: Any, case: Case, seed: int) -> Labelled:
+    seconds, fitted = timed(lambda: seeded(model, seed).fit(case.X))
+    return Labelled(labels_of(fitted, case.X), seconds=seconds)
+
+
+def labels_of(model: Any, X: np.ndarray) -> np.ndarray:
+    """Return the labels of all rows so far; some models only predict them."""
+    return model.predict(X) if hasattr(model, "predict") and not isinstance(model, CoHiRF) else model.labels_
+
+
+def update_in_parts(model: Any, X: np.ndarray, n_parts: int) -> Labelled:
+    """Update a model in parts."""
+    moved: list[float] = []
+    total, before = 0.0, np.empty(0, dtype=np.int64)
     for part in np.array_split(X, n_parts):
-        model.partial_fit(part)
-        changes = getattr(model, "changes_", None)
-        moved.append(0.0 if changes is None or n_seen == 0 else changes.n_moved / n_seen)
-        n_seen += len(part)
-    return (model.labels_ if isinstance(model, CoHiRF) else model.predict(X)), moved
+        seconds, _ = timed(lambda part=part: model.partial_fit(part))
+        total += seconds
+        n_old = len(before)
+        labels = labels_of(model, X[: n_old + len(part)])
+        if n_old:
+            moved.append(float(np.mean((before >= 0) & (before != labels[:n_old]))))
+        before = labels.copy()
+    return Labelled(before, moved, total)
 
 
-def label_in_ways(make: Make, X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, np.ndarray, list[float]]]:
-    """Yield how rows came, their labels in the order of ``X``, and the shares of rows that moved."""
-    model = make(X, len(np.unique(y)))
-    for way, seed in (("whole", 0), ("seed", 1)):
-        fitted = seeded(clone(model), seed).fit(X)
-        yield way, fitted.labels_ if isinstance(fitted, CoHiRF) else fitted.predict(X), [0.0]
-    for n_parts in (10, 100):
-        yield str(n_parts), *in_parts(clone(model), X, n_parts)
-        by_class = np.argsort(y, kind="stable")
-        found, moved = in_parts(clone(model), X[by_class], n_parts)
-        labels = np.empty_like(found)
-        labels[by_class] = found
-        yield f"{n_parts} sorted", labels, moved
-    if isinstance(model, CoHiRF):
-        yield "merge 10", merge([clone(model).partial_fit(part) for part in np.array_split(X, 10)]).labels_, [0.0]
+def update_by_class(model: Any, case: Case, n_parts: int) -> Labelled:
+    """Update a model in parts in which classes arrive one after the other; labels are in the order of ``case.X``."""
+    by_class = np.argsort(case.y, kind="stable")
+    found = update_in_parts(model, case.X[by_class], n_parts)
+    labels = np.empty_like(found.labels)
+    labels[by_class] = found.labels
+    return Labelled(labels, found.moved, found.seconds)
 
 
-def compare(make: Make, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    """Return the figures of a method on a data set."""
-    figures: dict[str, float] = {}
-    whole = None
-    for way, labels, moved in label_in_ways(make, X, y):
-        whole = labels if whole is None else whole
-        figures |= {f"{way} ari": adjusted_rand_score(y, labels), f"{way} same": adjusted_rand_score(whole, labels)}
-        later = moved[len(moved) // 2 :]
-        figures |= {f"{way} moved": float(np.mean(later)), f"{way} most moved": max(later)}
-    return figures
+def merge_parts(model: Any, case: Case, n_parts: int) -> Labelled:
+    parts = np.array_split(case.X, n_parts)
+    seconds, merged = timed(lambda: merge([clone(model).partial_fit(part) for part in parts]))
+    return Labelled(merged.labels_, seconds=seconds)
+
+
+WAYS: dict[str, Callable[[Any, Case], Labelled]] = {
+    "fit": lambda model, case: fit_at_once(model, case, 0),
+    "seed": lambda model, case: fit_at_once(model, case, 1),
+    "10": lambda model, case: update_in_parts(model, case.X, 10),
+    "100": lambda model, case: update_in_parts(model, case.X, 100),
+    "10 sorted": lambda model, case: update_by_class(model, case, 10),
+    "100 sorted": lambda model, case: update_by_class(model, case, 100),
+    "merge 10": lambda model, case: merge_parts(model, case, 10),
+}
+
+
+class Comparison:
+    """A method on a data set: the figures of each way to its rows."""
+
+    def __init__(self, model: Any, case: Case) -> None:
+        self.model = model
+        self.case = case
+
+    @cached_property
+    def fitted(self) -> Labelled:
+        """Return the labels of a fit to all rows, with which the others are compared."""
+        return WAYS["fit"](clone(self.model), self.case)
+
+    def has(self, way: str) -> bool:
+        """Return whether a way exists for the model: some have no random numbers, and only ours merge."""
+        if way == "seed":
+            return "random_state" in self.model.get_params()
+        return way != "merge 10" or isinstance(self.model, CoHiRF)
+
+    def figures(self, way: str) -> Figures:
+        """Return index with the classes and with the labels of the fit, shares of rows that moved, and seconds."""
+        found = self.fitted if way == "fit" else WAYS[way](clone(self.model), self.case)
+        return {
+            "classes": adjusted_rand_score(self.case.y, found.labels),
+            "fit": adjusted_rand_score(self.fitted.labels, found.labels),
+            "moved": found.moved,
+            "seconds": found.seconds,
+        }
+
+
+# -- tables --------------------------------------------------------------------------------------------------------
+
+Found = dict[tuple[str, str], dict[str, Figures]]  # by data set and method, and then by way
+
+INDEX_COLUMNS = (
+    {"method": "<19", "data": "<15", "fit": ">5.2f"}
+    | {way: ">10" for way in WAYS if way != "fit"}
+    | {"fit, s": ">8.2f", "update, s": ">9.3f"}
+)
+NUMBER_COLUMNS = {
+    "method": "<19",
+    "data": "<15",
+    "mean": ">7.2%",
+    "last 50": ">7.2%",
+    "largest": ">7.1%",
+    "above 1 %": ">9",
+    "at most 1 %": ">14",
+}
+
+
+def index_rows(found: Found) -> Iterator[list[Any]]:
+    """Yield the rows of the first table."""
+    for (name, method), by_way in found.items():
+        fitted = by_way["fit"]
+        both = [index_cell(by_way[way]) if way in by_way else "" for way in WAYS if way != "fit"]
+        seconds = by_way["100"]["seconds"] / 100 if "100" in by_way else ""
+        yield [method, name, fitted["classes"], *both, fitted["seconds"], seconds]
+
+
+def index_cell(figures: Figures) -> str:
+    """Return the index with the classes, and that with the labels of the fit."""
+    return f"{figures['classes']:.2f}/{figures['fit']:.2f}"
+
+
+def number_rows(found: Found) -> Iterator[list[Any]]:
+    """Yield the rows of the second table: how many rows change their number in 100 updates."""
+    for (name, method), by_way in found.items():
+        if "100" in by_way:
+            moved = np.array(by_way["100"]["moved"])
+            shares = [float(np.mean(moved)), float(np.mean(moved[-50:])), float(np.max(moved))]
+            yield [method, name, *shares, int(np.sum(moved > MAY_MOVE)), judge(moved)]
+
+
+def judge(moved: np.ndarray) -> str:
+    """Return whether at most 1 % of the older rows change their number."""
+    if np.max(moved) <= MAY_MOVE:
+        return "in each update"
+    return "on average" if np.mean(moved) <= MAY_MOVE else "no"
+
+
+def show(columns: dict[str, str], rows: Sequence[Sequence[Any]], path: Path | None) -> None:
+    """Print a table, and write it as CSV if there is a path."""
+    print()
+    table = Table(columns)
+    for row in rows:
+        table.row(*row)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(columns)
+            for row in rows:
+                pairs = zip(row, columns.values(), strict=True)
+                writer.writerow(cell if isinstance(cell, str) else format(cell, spec).strip() for cell, spec in pairs)
+
+
+# -- the script ----------------------------------------------------------------------------------------------------
+
+
+def measure(results: Results, sets: Sequence[str], methods: Sequence[str], ways: Sequence[str], kept: int) -> None:
+    """Run what is not among the results yet, and print each figure as soon as it is known."""
+    table = Table({"data": "<15", "method": "<19", "way": "<10", "classes": ">7.3f", "fit": ">6.3f", "s": ">9.2f"})
+    for name in sets if methods else ():
+        case = load(name)
+        for method in methods if case is not None else ():
+            comparison = Comparison(METHODS[method](case), case)
+            for way in filter(comparison.has, ways):
+                figures = results.of((name, method, kept, way), lambda way=way, of=comparison: of.figures(way))
+                table.row(name, method, way, *(figures[shown] for shown in ("classes", "fit", "seconds")))
+
+
+def known(results: Results, kept: int) -> Found:
+    """Return all figures of this and of earlier runs."""
+    pairs = [(name, method) for name in ALL_SETS for method in METHODS]
+    found = {
+        (name, method): {
+            way: results.found[name, method, kept, way] for way in WAYS if (name, method, kept, way) in results.found
+        }
+        for name, method in pairs
+    }
+    return {pair: by_way for pair, by_way in found.items() if by_way}
+
+
+def installed(methods: Sequence[str]) -> list[str]:
+    """Return the methods whose packages are installed, and name the others."""
+    here = [method for method in methods if find_spec(PACKAGES.get(method, "cohirf"))]
+    for method in methods:
+        if method not in here:
+            print(f"{method}: skipped, {PACKAGES[method]} is not installed")
+    return here
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
-    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=ALL_SETS)
+    parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=METHODS, help="none: only print tables")
+    parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS, help="columns of the first table")
     parser.add_argument(
         "--kept", type=int, default=settings.KEPT_ROWS, help="rows that models of DBSCAN and HDBSCAN keep"
     )
+    parser.add_argument("--tables", type=Path, help="folder for the tables as CSV")
     add_results_option(parser)
     arguments = parse(parser, argv, sets=["satimage"], methods=["K-Means"])
     warnings.simplefilter("ignore")
     settings.KEPT_ROWS = arguments.kept
     results = Results(arguments.results / "updates.jsonl")
-    columns = {"method": "<16", "data": "<16", "": "<8"}
-    table = Table(columns | {way: f">{max(6, len(way))}.2f" for way in COLUMNS} | {"moved": ">6.1%", "most": ">6.1%"})
     with threadpool_limits(1):
-        for name in arguments.sets:
-            data = load(name)
-            for method in arguments.methods if data is not None else ():
-                kept = 0 if "K-Means" in method else arguments.kept
-                make = METHODS[method]
-                figures = results.of((name, method, kept), lambda make=make, data=data: compare(make, *data))
-                for what, shown in (("classes", "ari"), ("whole", "same")):
-                    row = [figures.get(f"{way} {shown}", "-") for way in COLUMNS]
-                    moved = [figures[f"100 {most}moved"] if shown == "ari" else "-" for most in ("", "most ")]
-                    table.row(method, name, what, *row, *moved)
+        measure(results, arguments.sets, installed(arguments.methods), arguments.ways, arguments.kept)
+    found = known(results, arguments.kept)
+    folder = arguments.tables
+    show(INDEX_COLUMNS, list(index_rows(found)), folder and folder / "ways.csv")
+    show(NUMBER_COLUMNS, list(number_rows(found)), folder and folder / "numbers.csv")
 
 
 if __name__ == "__main__":

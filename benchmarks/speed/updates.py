@@ -1,11 +1,12 @@
 """Does the cost of an update grow with the rows that a model has seen?
 
-    python -m benchmarks.speed.updates [--rows 10000000] [--updates 100] [--update-rows 100000] [--method K-Means]
+    python -m benchmarks.speed.updates [--rows 10000000] [--updates 100] [--update-rows 100000] [--views 5]
 
 A model is fitted to some rows, and then updated many times with as many rows each. For some updates, the table has the
-rows so far, the groups of rows that the model keeps, and the time of the update as a multiple of that of a fit to the
-rows of one update alone; then the time until all labels are there, in the same unit, which grows with all rows. At the
-end: the time of all updates divided by that of a fit to all rows at once.
+rows so far, the groups of rows that the model keeps, and the time of the update as a multiple of that of a model of
+the rows of one update alone; then the time until all labels are there, in the same unit, which grows with all rows.
+Two further tables have the mean over all updates by the rows that were seen before, and by the groups of the model:
+the updates are divided into four equal parts.
 
 Rows are drawn around 20 centres in 10 dimensions, with some overlap, and read from files of float32, so that rows seen
 before are not in memory. K-Means is told 20 clusters, in batches of 10,000 rows; DBSCAN keeps a sample of rows.
@@ -15,22 +16,23 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.cluster import DBSCAN, KMeans
 
-from benchmarks._common import Table, make_parser, parse, timed
+from benchmarks._common import Table, best_of, make_parser, parse, timed
 from cohirf import CoHiRF, open_source
+from cohirf.planning.memory import peak_bytes
 
 N_CENTRES, N_FEATURES = 20, 10
 BLOCK = 1_000_000
-METHODS: dict[str, Callable[[], Any]] = {
-    "K-Means": lambda: CoHiRF(KMeans(N_CENTRES, n_init=1), batch_size=10_000, random_state=0),
-    "DBSCAN": lambda: CoHiRF(DBSCAN(eps=1.5, min_samples=10), batch_size=10_000, random_state=0),
-}
+METHODS = {"K-Means": KMeans(N_CENTRES, n_init=1), "DBSCAN": DBSCAN(eps=1.5, min_samples=10)}
 
 
 def write_rows(path: Path, n_rows: int, seed: int) -> Any:
@@ -47,43 +49,68 @@ def write_rows(path: Path, n_rows: int, seed: int) -> Any:
     return open_source(path)
 
 
+@dataclass(frozen=True)
+class Update:
+    """What one update cost, and the size of the model after it."""
+
+    n_rows: int
+    n_groups: int
+    units: float
+
+
+def update_often(model: Any, unit: float, path: Path, n_updates: int, n_rows: int) -> Iterator[Update]:
+    """Yield what each update costs, and print some of them."""
+    formats = {"groups": ">8,", "update / unit": ">13.2f", "labels / unit": ">13.3f"}
+    table = Table({"update": ">6", "rows so far": ">12,"} | formats)
+    shown = set(np.linspace(1, n_updates, min(10, n_updates)).astype(int).tolist())
+    for number in range(1, n_updates + 1):
+        rows = write_rows(path, n_rows, number)
+        seconds, _ = timed(lambda rows=rows: model.partial_fit(rows))
+        summary = model._summary
+        update = Update(summary.n_rows, summary.n_leaves + summary.pending.n_rows, seconds / unit)
+        if number in shown:
+            looked_up, _ = timed(lambda: model.labels_)
+            table.row(number, update.n_rows, update.n_groups, update.units, looked_up / unit)
+        yield update
+
+
+def print_quarters(title: str, size_of: Callable[[Update], int], updates: Sequence[Update]) -> None:
+    """Print the mean cost of the smallest fourth of the models, of the next, and so on."""
+    print()
+    table = Table({f"{title}, from": ">18,", "to": ">12,", "mean update / unit": ">18.2f"})
+    in_order = sorted(updates, key=size_of)
+    for start, stop in pairwise(np.linspace(0, len(updates), 5).astype(int)):
+        quarter = in_order[start:stop]
+        table.row(size_of(quarter[0]), size_of(quarter[-1]), float(np.mean([update.units for update in quarter])))
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--updates", type=int, default=100)
     parser.add_argument("--update-rows", type=int, default=100_000)
     parser.add_argument("--method", default="K-Means", choices=METHODS)
+    parser.add_argument("--views", type=int, default=5, help="one view takes a fifth of the time")
     arguments = parse(parser, argv, rows=200_000, updates=10, update_rows=20_000)
     warnings.simplefilter("ignore")
-    make = METHODS[arguments.method]
+    options = {"n_views": arguments.views, "batch_size": 10_000, "random_state": 0}
+    make = partial(CoHiRF, METHODS[arguments.method], **options)
     with tempfile.TemporaryDirectory() as folder:
-        part = write_rows(Path(folder) / "part.npy", arguments.update_rows, 1)
-        unit, _ = timed(lambda: make().partial_fit(part))
+        part = Path(folder) / "part.npy"
+        few = write_rows(part, arguments.update_rows, 1)
+        unit, _ = best_of(2, lambda: make().partial_fit(few))  # the first call is slower
+        print(f"a model of {arguments.update_rows:,} rows takes {unit:.1f} s (one unit)", flush=True)
         first = write_rows(Path(folder) / "first.npy", arguments.rows, 0)
         model = make()
-        first_seconds, _ = timed(lambda: model.partial_fit(first))
-        print(f"a model of {arguments.update_rows:,} rows takes {unit:.1f} s (one unit)")
-        print(f"the first {arguments.rows:,} rows take {first_seconds / unit:.1f} units")
-        table = Table(
-            {
-                "update": ">6",
-                "rows so far": ">12,",
-                "groups": ">8,",
-                "update / unit": ">13.2f",
-                "labels / unit": ">13.3f",
-            }
-        )
-        shown = set(np.linspace(1, arguments.updates, min(10, arguments.updates)).astype(int).tolist())
-        total = 0.0
-        for number in range(1, arguments.updates + 1):
-            rows = write_rows(Path(folder) / "part.npy", arguments.update_rows, number)
-            seconds, _ = timed(lambda rows=rows: model.partial_fit(rows))
-            total += seconds
-            if number in shown:
-                looked_up, labels = timed(lambda: model.labels_)
-                groups = model._summary.n_leaves + model._summary.pending.n_rows
-                table.row(number, len(labels), groups, seconds / unit, looked_up / unit)
-        print(f"mean of an update: {total / arguments.updates / unit:.2f} units")
+        seconds, _ = timed(lambda: model.partial_fit(first))
+        print(f"the first {arguments.rows:,} rows take {seconds / unit:.1f} units", flush=True)
+        updates = list(update_often(model, unit, part, arguments.updates, arguments.update_rows))
+        again, _ = timed(lambda: make().partial_fit(open_source(part)))
+    print_quarters("rows so far", lambda update: update.n_rows, updates)
+    print_quarters("groups", lambda update: update.n_groups, updates)
+    print(f"\nmean of all updates: {np.mean([update.units for update in updates]):.2f} units")
+    print(f"a model of so many rows at the end: {again / unit:.2f} units; more than 1 if other programs disturbed")
+    print(f"peak memory: {peak_bytes() / 1e6:,.0f} MB")
 
 
 if __name__ == "__main__":
