@@ -11,7 +11,7 @@ from scipy.spatial.distance import pdist
 import reference
 from cohirf.algorithm import majority as majority_module
 from cohirf.algorithm.consensus import fold_views, strict_consensus
-from cohirf.algorithm.majority import majority_consensus
+from cohirf.algorithm.majority import link_codes, majority_consensus
 
 labels_of_views = hnp.arrays(np.int64, st.tuples(st.integers(1, 6), st.integers(1, 30)), elements=st.integers(-2, 4))
 majorities = st.sampled_from([0.2, 0.5, 0.6, 0.75, 1.0])
@@ -119,6 +119,12 @@ def test_rows_that_are_noise_in_most_views_stay_alone():
     labels = majority_consensus(fold(views), 0.5).labels
     assert labels[0] == labels[1]
     assert len(set(labels.tolist())) == 3
+
+
+def test_codes_without_mass_are_linked():
+    """Sums on a device may round masses to 0."""
+    group = link_codes(np.array([[0, 1], [0, 1], [0, 2], [5, 6]]), np.zeros(4), needed=1)
+    assert group.tolist() == [0, 0, 0, 3]
 
 
 def test_heavy_codes_draw_light_ones():

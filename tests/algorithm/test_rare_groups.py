@@ -1,12 +1,17 @@
 """Rare groups are joined with those near to them if there are too many."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from sklearn.cluster import DBSCAN
 
 from cohirf import CoHiRF
 from cohirf.algorithm import rare_groups
 from cohirf.algorithm.consensus import Consensus
 from cohirf.algorithm.rare_groups import join_rare_groups
+from cohirf.fitting import goal
+from cohirf.fitting.goal import Goal
 from places import PLACES
 
 
@@ -29,7 +34,9 @@ def a_consensus(n_noise=0):
 @pytest.mark.parametrize("n_noise", [0, 4])
 def test_the_largest_groups_stay_and_the_others_join_those_near_to_them(place, n_noise):
     X, found = a_consensus(n_noise)
-    bounded = join_rare_groups(place.put(X), Consensus(place.put(found.labels), *list(vars(found).values())[1:]))
+    there = replace(found, labels=place.put(found.labels))
+    with pytest.warns(UserWarning, match="of 23 groups of rows, the 3 largest stay"):
+        bounded = join_rare_groups(place.put(X), there)
     expected = np.concatenate([np.repeat([0, 1, 2], 10), np.repeat([3, 4], 20), 5 + np.arange(n_noise)])
     np.testing.assert_array_equal(place.fetch(bounded.labels), expected)
     assert (bounded.n_clusters, bounded.n_noise) == (5 + n_noise, n_noise)
@@ -41,13 +48,37 @@ def test_a_consensus_with_few_groups_is_not_changed(monkeypatch):
     assert join_rare_groups(X, found) is found
 
 
+@pytest.mark.filterwarnings("ignore:The views agree on little")
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
+def test_the_heaviest_groups_stay_if_rows_have_a_mass(place):
+    X, found = a_consensus()
+    mass = np.where(found.labels < 3, 1e3, 1.0)  # three of the pairs
+    bounded = join_rare_groups(place.put(X), replace(found, labels=place.put(found.labels)), place.put(mass))
+    for label in range(3):
+        assert (place.fetch(bounded.labels) == label).sum() == 2
+
+
+@pytest.mark.filterwarnings("ignore:The views agree on little")
 def test_a_cell_without_rows_is_left_out():
     X, found = a_consensus()
     X[10:20] = X[:10]  # the centres of both cells are at 0
     assert join_rare_groups(X, found).labels.max() + 1 == join_rare_groups(X, found).n_clusters
 
 
+@pytest.mark.filterwarnings("ignore:The views agree on little")
 def test_fits_have_few_leaves_unless_they_are_as_published():
     X = np.random.default_rng(0).normal(size=(300, 6))
     assert CoHiRF(n_clusters=2, n_views=10, random_state=0).fit(X).diagnostics_[0].rows_out <= 5
     assert CoHiRF.as_published(random_state=0).fit(X).diagnostics_[0].rows_out > 10
+
+
+def test_a_goal_of_many_clusters_does_not_bound_groups():
+    assert Goal(n_clusters=goal.N_CELLS).bounds_groups
+    assert not Goal(n_clusters=goal.N_CELLS + 1).bounds_groups
+
+
+@pytest.mark.parametrize("batch_size", [None, 1_000])
+def test_clusters_that_a_density_method_finds_are_never_joined(batch_size):
+    centres = np.stack(np.meshgrid(np.arange(20.0), np.arange(20.0)), axis=-1).reshape(-1, 1, 2)
+    X = (centres + np.random.default_rng(0).normal(0, 0.02, size=(400, 10, 2))).reshape(-1, 2)
+    assert CoHiRF(DBSCAN(eps=0.2, min_samples=3), batch_size=batch_size, random_state=0).fit(X).n_clusters_ == 400

@@ -203,8 +203,13 @@ def test_weights_of_any_kind_are_put_beside_the_rows(place, change, X):
             lambda weights: np.where(weights == 4, np.inf, weights),
             "Input sample_weight contains NaN or infinity: give finite weights.",
         ),
+        (
+            lambda weights: np.where(weights == 4, 1e18, weights - 1),
+            "sample_weight has positive values from 1 to 1e+18: on a device, the smallest would not count in sums. Set "
+            "them to 0, or raise them.",
+        ),
     ],
-    ids=["short", "matrix", "zero", "negative", "nan", "infinite"],
+    ids=["short", "matrix", "zero", "negative", "nan", "infinite", "wide"],
 )
 def test_bad_weights_on_a_device_are_refused(place, change, message, X):
     weights = change(np.arange(len(X)) % 4 + 1.0)

@@ -156,3 +156,10 @@ def test_everything_in_noise_is_diagnosed():
     with pytest.warns(UserWarning, match="All of the rows are noise"):
         model.fit(DIGITS[:50])
     assert "Are the clusters usable? Nearly everything is noise." in str(model.diagnose())
+
+
+def test_a_small_fit_with_rows_of_weight_0_is_compared_with_its_base_method():
+    X, _ = make_blobs(300, centers=4, random_state=0)
+    weights = np.ones(300)
+    weights[::10] = 0
+    assert "Not measured" not in str(CoHiRF(random_state=0).fit(X, sample_weight=weights).diagnose())

@@ -169,6 +169,10 @@ def test_too_many_unreadable_cells_are_refused_with_the_option_that_takes_them(i
 def test_new_dates_may_have_another_format(in_memory):
     days = pd.to_datetime(CUSTOMERS["signed_up"])
     new = CUSTOMERS.assign(signed_up=days.dt.strftime("%m/%d/%y"))
+    with pytest.raises(
+        ValueError, match=r"missing, or kinds=\{'signed_up': 'date:FORMAT'\} if dates have another format"
+    ):
+        in_memory.preparation.apply(new)
     prepared = in_memory.preparation.apply(new, kinds={"signed_up": "date:%m/%d/%y"})
     np.testing.assert_array_equal(prepared.array(), in_memory.array())
 
@@ -181,6 +185,9 @@ def test_new_dates_may_have_another_format(in_memory):
         ({"spent": "number"}, "kinds=.*: the training data has no such column: it has 'customer_id'"),
         ({"spend": "money"}, "is not valid: give number, category"),
         ({"signed_up": "date:%H:%M"}, "the training data had days: give a format with a day"),
+        ({"signed_up": "date:%d/%m"}, "the training data had days: give a format with a day .* and a year"),
+        ({"signed_up": "date:"}, "is not valid: give number, category"),
+        ({"signed_up": 5}, "is not valid: give number, category"),
     ],
 )
 def test_kinds_of_new_data_must_be_those_of_the_fit(in_memory, kinds, message):

@@ -23,16 +23,14 @@ from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, namespace, to_
 from cohirf.algorithm.grouping import (
     IntArray,
     compress,
-    count_beside,
-    count_by_label,
     device_dtype,
     first_rows,
     first_rows_beside,
     index_dtype,
     number_apart,
     pair_keys,
+    sum_beside,
     sum_by_label,
-    sum_rows_by_label,
     table_limit,
 )
 
@@ -74,19 +72,16 @@ class Codes:
     @cached_property
     def counts(self) -> Any:
         """Number of rows with each code, as floats where the codes are."""
-        if is_here(self.distinct):
-            return count_by_label(self.of_row, self.n_codes).astype(np.float64)
-        found = count_beside(self.of_row, self.n_codes)
-        return namespace(found).astype(found, namespace(found).float64)
+        return self._sum(None)
 
     @cached_property
     def mass(self) -> Any:
         """Total mass of the rows with each code, where the codes are."""
-        if self.row_mass is None:
-            return self.counts
-        if is_here(self.distinct):
-            return sum_by_label(self.of_row, self.row_mass, self.n_codes)
-        return sum_rows_by_label(self.row_mass[:, None], self.of_row, self.n_codes)[:, 0]
+        return self.counts if self.row_mass is None else self._sum(self.row_mass)
+
+    def _sum(self, of_rows: Any) -> Any:
+        add = sum_by_label if is_here(self.distinct) else sum_beside
+        return add(self.of_row, of_rows, self.n_codes)
 
     def of_first_rows(self, vector: Any) -> Any:
         """Return the entry of a vector by row at the first row of each code, where the codes are."""

@@ -120,7 +120,7 @@ def contract_batch(
     rng = generator_at(contraction.views.entropy, Draw.MEDOIDS, *place)
     filled = fill_missing(X, contraction.column_means)
     if contraction.bounds_groups:
-        found = join_rare_groups(filled, found)
+        found = join_rare_groups(filled, found, mass)
     medoids = contraction.choose_medoids(filled, found.labels, found.n_clusters, mass, rng)
     return ContractedBatch(
         labels=found.labels,

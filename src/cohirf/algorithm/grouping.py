@@ -131,12 +131,17 @@ def count_with_noise(labels: Any, n_labels: int) -> NDArray[np.int64]:
 
 def sum_by_label(labels: Any, values: Any, n_labels: int) -> NDArray[np.float64]:
     """Return the sum of ``values`` for each label; the number of rows if ``values`` is None."""
-    if not is_here(labels):
-        if values is None:
-            return count_by_label(labels, n_labels).astype(np.float64)
-        return np.asarray(to_host(sum_rows_by_label(values[:, None], labels, n_labels)))[:, 0]
-    sums = np.bincount(labels, weights=values, minlength=n_labels)
-    return np.asarray(sums, dtype=np.float64)
+    return np.asarray(to_host(sum_beside(labels, values, n_labels)))
+
+
+def sum_beside(labels: Any, values: Any, n_labels: int) -> Any:
+    """Return the sum of ``values`` for each label, or the number of rows, in float64 and where the labels are."""
+    xp = namespace(labels)
+    if is_here(labels):
+        return np.bincount(labels, weights=values, minlength=n_labels).astype(np.float64, copy=False)
+    if values is None:
+        return xp.astype(scatter.count(labels, n_labels), xp.float64)
+    return sum_rows_by_label(values[:, None], labels, n_labels)[:, 0]
 
 
 def sum_rows_by_label(X: Any, labels: Any, n_labels: int, weights: Any = None) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from cohirf.algorithm.arrays import fetch_rows, is_here, look_up, namespace, put_beside, to_host
 from cohirf.algorithm.consensus import NOISE, Codes, Consensus, label_rows
@@ -90,7 +91,8 @@ def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
                 is_group[chain.pop()] = 0
             elif len(chain) > 1 and near[chain[-2]] >= near[nearest] * (1 - ROUNDING):
                 kept, absorbed = sorted((chain.pop(), chain.pop()))
-                weight = mass[absorbed] / (mass[kept] + mass[absorbed])
+                total = mass[kept] + mass[absorbed]
+                weight = mass[absorbed] / total if total > 0 else 0.5
                 agreement[kept] += weight * (agreement[absorbed] - agreement[kept])
                 agreement[kept, kept] = 0
                 agreement[:, kept] = agreement[kept]
@@ -110,14 +112,12 @@ def join_groups(codes: Codes, linked: IntArray, group: IntArray, needed: float) 
     A code whose agreement is below ``needed`` views gets itself as its group.
     """
     names, number = np.unique(group, return_inverse=True)
-    views = [LabelShares.of(codes, view, linked, number) for view in range(codes.n_views)]
-    if not is_here(codes.distinct) and sum(view.shares.size for view in views) > DEVICE_CELLS:
-        return put_beside(join_groups(codes.here(), linked, group, needed), codes.of_row)
+    labels = GroupLabels.of(codes, linked, number)
     xp = namespace(codes.distinct)
     joined = xp.arange(codes.n_codes, dtype=xp.int64, device=codes.distinct.device)
 
     def join(block: slice) -> None:
-        agreement = sum(view.of_codes(block) for view in views)
+        agreement = labels.agreement(block)
         best = xp.argmax(agreement, axis=1)
         joins = xp.max(agreement, axis=1) >= needed
         joined[block] = xp.where(joins, look_up(names, best), joined[block])
@@ -128,25 +128,49 @@ def join_groups(codes: Codes, linked: IntArray, group: IntArray, needed: float) 
 
 
 @dataclass(frozen=True)
-class LabelShares:
-    """The labels of codes in a view, and the share of each group's mass that has each label."""
+class GroupLabels:
+    """Labels that linked codes have in each view, and the share of each group's mass that has them.
 
-    symbols: Any  # of each code, where the codes are
-    shares: FloatArray  # a row for each symbol, and a column for each group
+    Attributes
+    ----------
+    rows : list of arrays of int
+        For each view, the row of ``shares`` that belongs to the label of each code, where the codes are.
+    shares : CSR matrix of float or array
+        A row for each label of a view that a linked code has, after a row of zeros for all others; a column for each
+        group. An array if the codes are on a device, otherwise sparse: most groups have few of the labels.
+    """
+
+    rows: list[Any]
+    shares: Any
 
     @classmethod
-    def of(cls, codes: Codes, view: int, linked: IntArray, group: IntArray) -> LabelShares:
-        """Return the shares among ``linked`` codes, which are in the given groups; noise has none."""
-        mass, is_noise = fetch_rows(codes.mass, linked), fetch_rows(codes.is_noise(view), linked)
-        symbols, n_symbols = codes.partition(view)
-        n_groups = group.max() + 1
-        shares = np.zeros((n_symbols, n_groups))
-        np.add.at(shares, (fetch_rows(symbols, linked), group), np.where(is_noise, 0.0, mass))
-        return cls(symbols, shares / np.bincount(group, weights=mass))
+    def of(cls, codes: Codes, linked: IntArray, group: IntArray) -> GroupLabels:
+        """Return the labels of ``linked`` codes, which are in the given groups; noise is not a label."""
+        mass = fetch_rows(codes.mass, linked)
+        mass = mass / np.bincount(group, weights=mass)[group]
+        rows, cells, n_rows = [], [], 1
+        for view in range(codes.n_views):
+            symbols, n_symbols = codes.partition(view)
+            clean = np.flatnonzero(~fetch_rows(codes.is_noise(view), linked))
+            distinct, number = np.unique(fetch_rows(symbols, linked[clean]), return_inverse=True)
+            row_of_symbol = np.zeros(n_symbols, dtype=np.int64)
+            row_of_symbol[distinct] = np.arange(n_rows, n_rows + len(distinct))
+            rows.append(look_up(row_of_symbol, symbols))
+            cells.append((mass[clean], n_rows + number, group[clean]))
+            n_rows += len(distinct)
+        values, row, column = (np.concatenate(parts) for parts in zip(*cells, strict=True))
+        shares = sparse.coo_array((values, (row, column)), shape=(n_rows, group.max() + 1)).tocsr()
+        return cls(rows, shares if is_here(codes.distinct) else put_beside(shares.toarray(), codes.of_row))
 
-    def of_codes(self, block: slice) -> Any:
-        """Return the share of each group that has the label of each code."""
-        return look_up(self.shares, self.symbols[block])
+    def agreement(self, block: slice) -> Any:
+        """Return, for each code of a block and each group, the mean number of views in which they agree."""
+        rows = [of_view[block] for of_view in self.rows]
+        if not sparse.issparse(self.shares):
+            return sum(namespace(self.shares).take(self.shares, of_view, axis=0) for of_view in rows)
+        cells = np.stack(rows, axis=1)
+        starts = np.arange(0, cells.size + 1, len(rows))
+        one_hot = sparse.csr_array((np.ones(cells.size), cells.ravel(), starts), (len(cells), self.shares.shape[0]))
+        return (one_hot @ self.shares).toarray()
 
 
 def _count_agreement(distinct: IntArray) -> FloatArray:

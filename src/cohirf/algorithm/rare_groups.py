@@ -4,17 +4,20 @@ With many views of many clusters, nearly every row has a code of its own, and st
 with a group. Of a hundred million rows, tens of millions would be left for the merges that follow in this process. So
 of more than ``MAX_GROUPS`` groups, only the largest stay as they are. The others, most of them single rows, are divided
 into cells of rows that are near to each other, by a few iterations of K-Means.
+
+This is for methods that are told how many clusters to find. The groups of others are clusters that they have found.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
 from cohirf.algorithm.arrays import join_rows, namespace, take_rows
 from cohirf.algorithm.choose_medoids import cluster_means
 from cohirf.algorithm.consensus import Consensus
-from cohirf.algorithm.grouping import compress, count_beside, first_rows_beside
+from cohirf.algorithm.grouping import compress, first_rows_beside, sum_beside
 from cohirf.algorithm.nearest_rows import find_nearest
 
 MAX_GROUPS = 2**19
@@ -23,16 +26,22 @@ N_CELLS = 2**10
 N_ITERATIONS = 3
 
 
-def join_rare_groups(X: Any, found: Consensus) -> Consensus:
+def join_rare_groups(X: Any, found: Consensus, mass: Any = None) -> Consensus:
     """Return a consensus with at most ``N_KEPT + N_CELLS`` groups, and noise, if it has more than ``MAX_GROUPS``.
 
-    Rows that are together stay together. Of groups of equal size, the first are kept.
+    Rows that are together stay together. Of groups of equal mass, the first are kept.
     """
     n_groups = found.n_clusters - found.n_noise
     if n_groups <= MAX_GROUPS:
         return found
+    warnings.warn(
+        f"The views agree on little: of {n_groups:,} groups of rows, the {N_KEPT:,} largest stay, and the others are "
+        f"joined with those near to them. Fewer views, or a batch_size, keep more of them.",
+        UserWarning,
+        stacklevel=2,
+    )
     labels, xp = found.labels, namespace(found.labels)
-    largest_first = xp.argsort(-count_beside(labels, found.n_clusters)[:n_groups], stable=True)
+    largest_first = xp.argsort(-sum_beside(labels, mass, found.n_clusters)[:n_groups], stable=True)
     rows = xp.take(first_rows_beside(labels, found.n_clusters), largest_first)
     cell, n_cells = _divide(take_rows(X, rows[N_KEPT:]), take_rows(X, rows[:N_CELLS]))
     kept = xp.arange(N_KEPT, dtype=cell.dtype, device=labels.device)

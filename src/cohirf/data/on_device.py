@@ -21,7 +21,7 @@ from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.features import take_features
 from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere, RowResults, Tree, tree_of_leaves
-from cohirf.algorithm.grouping import IntArray, index_dtype
+from cohirf.algorithm.grouping import FIXED_POINT_BITS, IntArray, index_dtype
 from cohirf.algorithm.left_out import all_others, leave_out, put_back
 from cohirf.algorithm.levels import ActiveRows, FitState, make_tasks, run_tasks, split_level
 from cohirf.algorithm.runs import Survivors, gather_survivors
@@ -30,6 +30,8 @@ from cohirf.array_kinds import is_torch
 from cohirf.data.data import Setup
 from cohirf.data.in_memory import ArrayWeights, InMemory
 from cohirf.planning import resolve_memory_limit
+
+SMALLEST_WEIGHT = 1e-280  # smaller values are 0 as integers, in which values are added up
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,12 @@ def check_device_weights(sample_weight: Any, X: Any) -> DeviceWeights:
         raise ValueError(f"Negative values in data passed to `sample_weight`, down to {lowest:g}: give weights >= 0.")
     if highest == 0:
         raise ValueError("All sample weights are zero: give at least one row a positive weight.")
+    smallest = lowest or float(to_host(xp.min(xp.where(weights > 0, weights, xp.inf))))
+    if smallest < max(highest * 2.0 ** (int(n_rows).bit_length() - FIXED_POINT_BITS), SMALLEST_WEIGHT):
+        raise ValueError(
+            f"sample_weight has positive values from {smallest:g} to {highest:g}: on a device, the smallest would not "
+            f"count in sums. Set them to 0, or raise them."
+        )
     if lowest > 0:
         return DeviceWeights(weights, None)
     return DeviceWeights(weights, to_host(xp.nonzero(weights)[0]).astype(index_dtype(n_rows)))

@@ -18,6 +18,7 @@ from cohirf.summary.numbers import cluster_positions, positions_of
 SEED = 0  # the same rows each time
 # The base method runs on so many rows, which must not take long; with many features, on fewer.
 MAX_ROWS, MIN_ROWS, MAX_CELLS = 1000, 300, 500_000
+ROWS_PER_CLUSTER = 10  # that a model keeps at least, unless it was reduced to exemplars
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,9 @@ def draw_sample(model: Any, *, keeps_density: bool = False) -> DiagnosisSample:
 
 def keeps_enough(model: Any) -> bool:
     """Return whether a model keeps enough rows for a sample; one that was reduced to exemplars does not."""
-    n_kept = len(model._landmark_rows)
-    return n_kept == len(model.labels_) or n_kept >= count_sampled(model._count_relevant())
+    n_kept, n_needed = len(model._landmark_rows), count_sampled(model._count_relevant())
+    # rows of weight 0 are not kept either, but most others are
+    return 2 * n_kept > len(model.labels_) or n_kept >= min(n_needed, ROWS_PER_CLUSTER * model.n_clusters_)
 
 
 def count_sampled(n_features: int) -> int:

@@ -63,7 +63,7 @@ def make_contraction(
         sum_mass=model.medoid_weights,
         column_means=data.column_means,
         keeps_means=True,
-        bounds_groups=not goal.as_published,
+        bounds_groups=goal.bounds_groups and model.n_views > 1,
         device=model.device if data.device is None else data.device,
     )
 

@@ -15,6 +15,7 @@ from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.levels import FitState
+from cohirf.algorithm.rare_groups import N_CELLS
 from cohirf.algorithm.ward import MAX_LINKED
 from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.fitting.quick_k_means import ITERATIONS, QuickKMeans
@@ -66,6 +67,11 @@ class Goal:
     def n_sought(self) -> int | None:
         """The number of clusters to seek, also if it is to be chosen; None if the base method finds it."""
         return AUTO_CLUSTERS // FINER if self.is_chosen else self.n_clusters
+
+    @property
+    def bounds_groups(self) -> bool:
+        """Whether a batch may leave fewer groups than views make, if these are very many: enough for all clusters."""
+        return not self.as_published and self.is_told and self.n_sought is not None and self.n_sought <= N_CELLS
 
     def method(self, estimator: Any, *, several_batches: bool, one_view: bool) -> BaseMethod:
         """Return the base method, told as many clusters as it should find inside the levels."""

@@ -103,10 +103,11 @@ def _tell_levels(column: Column, found: Strays) -> Problem:
 
 
 def _tell_refused(column: Column, found: Strays) -> Problem:
-    remedy = (
-        f"; give kinds={{{column.name!r}: {column.kind!r}}} to take these as missing, or give data with columns of the "
-        f"same kind as in the training data"
-    )
+    as_missing = f"; give kinds={{{column.name!r}: {column.kind!r}}} to take these as missing"
+    otherwise = "give data with columns of the same kind as in the training data"
+    if column.kind == "date":
+        otherwise = f"kinds={{{column.name!r}: 'date:FORMAT'}} if dates have another format, or {otherwise}"
+    remedy = f"{as_missing}, or {otherwise}"
     what = say_strays(found.n_cells, column.expects, are_taken=False)
     return Problem(column.name, what, remedy, found.n_cells, found.cells)
 

@@ -154,6 +154,11 @@ class DateReading:
         return "%d" in self.format
 
     @property
+    def has_year(self) -> bool:
+        """Whether a date has a year."""
+        return "%Y" in self.format or "%y" in self.format
+
+    @property
     def has_clock(self) -> bool:
         """Whether there is a time of day."""
         return "%M" in self.format

@@ -79,13 +79,15 @@ def _confirm(column: Column, wish: str, given: str) -> Column:
         )
     if not isinstance(column, Date) or not form:
         return column
-    if column.elapsed and not DateReading(form).has_day:
-        raise ValueError(f"{given} is not valid: the training data had days: give a format with a day (%d).")
+    if column.elapsed and not (DateReading(form).has_day and DateReading(form).has_year):
+        raise ValueError(
+            f"{given} is not valid: the training data had days: give a format with a day (%d) and a year (%Y)."
+        )
     return replace(column, format=form)
 
 
 def _check_wish(column: Any, wish: str) -> str:
-    if wish not in WISHES and not wish.startswith("date:"):
+    if wish not in WISHES and not (isinstance(wish, str) and wish.startswith("date:") and wish != "date:"):
         raise ValueError(
             f"kinds={{{column!r}: {wish!r}}} is not valid: give {', '.join(WISHES)}, or a date with its "
             f"format, such as date:%d/%m/%Y."
