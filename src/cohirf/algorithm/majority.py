@@ -55,10 +55,11 @@ def majority_consensus(codes: Codes, majority: float) -> Consensus:
     n_linked = min(MAX_LINKED, codes.n_codes - int(xp.sum(xp.astype(alone, xp.int64))))
     linked = to_host(heaviest_first[:n_linked])
     group_of_linked = linked[link_codes(fetch_rows(codes.distinct, linked), fetch_rows(codes.mass, linked), needed)]
-    if n_linked == 0:
+    if n_linked == 0:  # all codes are alone, so that their groups do not matter
         group = heaviest_first
     else:
         rank = xp.argsort(heaviest_first)
+        # if fewer are linked than may be, these are all that are not alone
         joined = rank if n_linked < MAX_LINKED else join_groups(codes, linked, group_of_linked, needed)
         group = xp.where(rank < n_linked, look_up(group_of_linked, xp.clip(rank, 0, n_linked - 1)), joined)
     return label_rows(codes, group, codes.n_codes, alone, tuple(range(codes.n_views)))
