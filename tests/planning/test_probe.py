@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 from hungry import Hungry, contraction_of
+from joblib.externals.loky import process_executor
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 
@@ -54,6 +55,18 @@ def test_memory_that_was_freed_before_does_not_hide_what_is_taken(call):
 def test_the_rows_of_the_batch_count(call):
     wide = np.zeros((1000, 5000))
     assert call(probe_batch, wide, contraction_of(Hungry(1), 5000)).n_bytes >= wide.nbytes
+
+
+@pytest.mark.filterwarnings("ignore:A worker stopped")
+def test_a_process_whose_memory_grows_is_kept():
+    def take_memory():
+        process_executor._MEMORY_LEAK_CHECK_DELAY = 0  # loky looks after each call
+        probe.taken = np.ones(310_000_000, dtype=np.uint8)  # loky replaces processes that grow by 300 MB
+
+    with fresh_process() as call:
+        first = call(os.getpid)
+        call(take_memory)
+        assert {call(os.getpid) for _ in range(3)} == {first}
 
 
 def test_survivors_and_time_are_measured(call):
