@@ -204,6 +204,16 @@ def fit_in_fork(connection):
     connection.send(list(LocalEngine(2).run(where_it_runs, tasks(4), 4)))
 
 
+def end_while_processes_start():
+    local.START_SECONDS = local.START_BYTES = 0
+    assert list(LocalEngine(2).run(square, tasks(4), 4)) == [0, 1, 4, 9]
+
+
+def end_while_processes_wait():
+    local._are_processes_running, local.WARM_SECONDS = (lambda _: True), 0
+    assert {process for process, _ in LocalEngine(2).run(where_it_runs, tasks(4), 4)} != {os.getpid()}
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_process_does_not_wait_for_the_processes_of_its_parent(at_once):
@@ -215,6 +225,18 @@ def test_a_forked_process_does_not_wait_for_the_processes_of_its_parent(at_once)
     assert here.poll(60)
     assert {process for process, _ in here.recv()} == {child.pid}
     child.join()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", [end_while_processes_start, end_while_processes_wait])
+def test_a_process_of_multiprocessing_ends_soon_after_its_work(run):
+    child = multiprocessing.get_context("spawn").Process(target=run)
+    child.start()
+    child.join(60)  # joblib's processes end by themselves after 300 idle seconds
+    try:
+        assert child.exitcode == 0
+    finally:
+        child.kill()
 
 
 def test_a_backend_that_gives_all_results_at_once_will_do(monkeypatch):

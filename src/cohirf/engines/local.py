@@ -12,6 +12,7 @@ be sent to another process, for instance because of a base method with an open f
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pickle
 import threading
@@ -24,6 +25,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain, islice
+from multiprocessing.util import Finalize
 from pickle import PicklingError
 from traceback import format_exception
 from typing import Any
@@ -31,6 +33,7 @@ from typing import Any
 import psutil
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib._parallel_backends import LokyBackend, MultiprocessingBackend, SequentialBackend, ThreadingBackend
+from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend.reduction import dumps
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from joblib.parallel import get_active_backend
@@ -152,8 +155,21 @@ class ProcessBackend(LokyBackend):
 
     def configure(self, *arguments: Any, **options: Any) -> int:
         """Start the processes, or take those that run already; return their number."""
+        _end_processes_at_exit()
         watch = {"initializer": _end_with_parent, "initargs": (os.getpid(),)}
         return int(super().configure(*arguments, **options, **watch))
+
+
+@cache
+def _end_processes_at_exit() -> None:
+    """Let a process of multiprocessing end at once: it waits for its children, and joblib's stay for five minutes."""
+    _at_exit(lambda: get_reusable_executor(reuse=True).shutdown(kill_workers=True), priority=0)
+
+
+def _at_exit(function: Callable[[], Any], *, priority: int) -> None:
+    """Call a function when this process ends, if it is one of multiprocessing's; high priorities come first."""
+    if multiprocessing.parent_process() is not None:
+        Finalize(None, function, exitpriority=priority)
 
 
 def _start(backend: LokyBackend | str | None, n_jobs: int | None, calls: Iterable[Any]) -> Any:
@@ -186,6 +202,7 @@ def _start_processes(n_jobs: int) -> threading.Thread:
 
     thread = threading.Thread(target=wait, daemon=True)
     thread.start()
+    _at_exit(thread.join, priority=1)  # processes that are starting cannot be ended
     return thread
 
 
