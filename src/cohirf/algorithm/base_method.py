@@ -90,7 +90,7 @@ class BaseMethod:
         # With None, the method would start its own jobs in a parallel_config context, beside those of the levels.
         undecided = [name for name in last if last[name] == "n_jobs" and parameters[name] is None]
         if undecided:
-            prototype.set_params(**dict.fromkeys(undecided, 1))
+            _set_parameters(prototype, dict.fromkeys(undecided, 1))
         sizes = {
             name: int(parameters[name])
             for name in last
@@ -220,10 +220,15 @@ class BaseMethod:
         # For an unfitted estimator, deepcopy does the same as clone in a tenth of the time, and a copy of its
         # attributes in a hundredth, which matters per batch.
         method = _copy_attributes(self.prototype) if self._has_plain_attributes else deepcopy(self.prototype)
-        nested = {name: value for name, value in settings.items() if "__" in name}
-        for name in settings.keys() - nested.keys():
-            setattr(method, name, settings[name])
-        return method.set_params(**nested) if nested else method
+        return _set_parameters(method, settings)
+
+
+def _set_parameters(method: Any, settings: dict[str, Any]) -> Any:
+    """Set parameters of a method and return it. Only nested ones need ``set_params``, which inspects signatures."""
+    nested = {name: value for name, value in settings.items() if "__" in name}
+    for name in settings.keys() - nested.keys():
+        setattr(method, name, settings[name])
+    return method.set_params(**nested) if nested else method
 
 
 def _copy_attributes(method: Any) -> Any:

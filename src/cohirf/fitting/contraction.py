@@ -52,8 +52,10 @@ def make_contraction(
     if n_batches is None:
         n_batches = count_batches(data.rows.n_rows, settled.batch_size)
     goal, n_features = Goal.of(model), model._count_view_features()
-    whole = BaseMethod.of(model._base_method()).is_deterministic and n_features == data.n_features
-    method = goal.method(model.estimator, several_batches=n_batches > 1, one_view=model.n_views == 1 or whole)
+    one_view = model.n_views == 1 or (
+        n_features == data.n_features and BaseMethod.of(model._base_method()).is_deterministic
+    )
+    method = goal.method(model.estimator, several_batches=n_batches > 1, one_view=one_view)
     return Contraction(
         views=Views(method, model.n_views, n_features, settled.entropy, model.scale_views),
         consensus=_consensus_function(model, goal, n_batches),

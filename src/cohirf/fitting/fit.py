@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -248,7 +248,7 @@ class Fit:
     def _max_level(self) -> int:
         return max(2, int(self.model.max_iter)) + 1  # the last one merges to the wanted number of clusters
 
-    @property
+    @cached_property
     def _goal(self) -> Goal:
         return Goal.of(self.model)
 

@@ -56,12 +56,13 @@ class Goal:
         """Return the goal of a model."""
         if model.n_clusters == "levels":
             return cls(as_published=True)
-        is_told = model.estimator is None or BaseMethod.of(model.estimator).told is not None
-        if model.n_clusters == "auto" or (model.n_clusters is None and model.estimator is None):
+        method = None if model.estimator is None else BaseMethod.of(model.estimator)
+        is_told = method is None or method.told is not None
+        if model.n_clusters == "auto" or (model.n_clusters is None and method is None):
             return cls(is_chosen=True, is_told=is_told)
         if model.n_clusters is not None:
             return cls(n_clusters=int(model.n_clusters), is_required=True, is_told=is_told)
-        return cls(n_clusters=BaseMethod.of(model.estimator).n_told, is_told=is_told)
+        return cls(n_clusters=None if method is None else method.n_told, is_told=is_told)
 
     @property
     def n_sought(self) -> int | None:
