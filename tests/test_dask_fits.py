@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from types import SimpleNamespace
 
 import dask
@@ -38,7 +39,7 @@ pa = pytest.importorskip("pyarrow")
 K_MEANS = KMeans(4, n_init=1)
 MODELS = {
     "defaults": CoHiRF(n_clusters=4, n_views=3),
-    "defaults, noise": CoHiRF(DBSCAN(eps=0.9)),
+    "defaults, noise": CoHiRF(DBSCAN(eps=1.2)),
     "spanning trees": CoHiRF(HDBSCAN(min_cluster_size=20, copy=True)),
     "k-means": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6),
     "dbscan": CoHiRF.as_published(DBSCAN(eps=1.5), n_views=2),
@@ -52,7 +53,7 @@ MODELS = {
     "small clusters": CoHiRF.as_published(DBSCAN(eps=1.2), n_views=1, max_iter=3, min_cluster_size=5),
 }
 FAST_MODELS = ("defaults", "defaults, noise", "k-means", "dbscan", "medoid weights in other words")
-CHUNKS = ((700, 50, 50, 1100, 1100), (3, 2))
+CHUNKS = ((350, 25, 25, 550, 550), (3, 2))
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
@@ -69,12 +70,12 @@ def client():
 
 @pytest.fixture(scope="module")
 def X():  # noqa: N802 - what scikit-learn calls data
-    return make_blobs(3000, n_features=5, centers=4, cluster_std=0.8, random_state=3)[0].astype(np.float32)
+    return make_blobs(1500, n_features=5, centers=4, cluster_std=0.8, random_state=3)[0].astype(np.float32)
 
 
 @pytest.fixture(scope="module")
 def weights():
-    return np.random.default_rng(0).uniform(0.5, 2, 3000)
+    return np.random.default_rng(0).uniform(0.5, 2, 1500)
 
 
 @pytest.fixture(autouse=True)
@@ -83,6 +84,18 @@ def watchdog():
     faulthandler.dump_traceback_later(600, exit=True, file=sys.__stderr__)
     yield
     faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture(scope="module")
+def fitted(client, X):
+    """K-Means in batches, fitted on the cluster: tests look at it, and change nothing."""
+    return model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS))
+
+
+@pytest.fixture(scope="module")
+def fitted_here(X):
+    """The same fit on one machine."""
+    return fit_here(model_of(MODELS["k-means"]), X)
 
 
 def model_of(model, **options):
@@ -149,9 +162,9 @@ def test_weights_on_the_cluster_count_as_they_do_on_one_machine(name, client, X,
 
 
 def test_screened_features_are_those_of_the_fit_on_one_machine(client, X):
-    noise = np.random.default_rng(1).normal(size=(3000, 20)).astype(np.float32)
+    noise = np.random.default_rng(1).normal(size=(1500, 20)).astype(np.float32)
     wide = np.concatenate([noise[:, :10], X, noise[:, 10:]], axis=1)
-    array = da.from_array(wide, chunks=(700, 25))
+    array = da.from_array(wide, chunks=(350, 25))
     model = CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6, feature_screen=True)
     on_dask, here = model_of(model).fit(array), fit_here(model_of(model), wide)
     assert 2 <= len(on_dask.relevant_features_) < 25
@@ -178,17 +191,16 @@ def test_weights_may_be_a_column_of_a_table(client, X, weights):
     assert (on_dask == fit_here(model_of(MODELS["medoid weights"]), X, sample_weight=weights).labels_).all()
 
 
-def test_what_needs_the_labels_here_is_refused(client, X, tmp_path):
-    model = model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS))
-    for ask in (model.diagnose, lambda: model.explain(0), lambda: write_report(model, X, tmp_path / "page.html")):
+def test_what_needs_the_labels_here_is_refused(fitted, X, tmp_path):
+    for ask in (fitted.diagnose, lambda: fitted.explain(0), lambda: write_report(fitted, X, tmp_path / "page.html")):
         with pytest.raises(ValueError, match="labels_ is a Dask array"):
             ask()
 
 
-@pytest.mark.parametrize("chunks", [(3000, 5), pytest.param((999, 5), marks=pytest.mark.slow), (170, 5)], ids=str)
-def test_chunks_need_not_match_batches(chunks, client, X):
+@pytest.mark.parametrize("chunks", [(1500, 5), pytest.param((499, 5), marks=pytest.mark.slow), (85, 5)], ids=str)
+def test_chunks_need_not_match_batches(chunks, client, X, fitted_here):
     array = client.persist(da.from_array(X, chunks=chunks))
-    assert_same(model_of(MODELS["k-means"]).fit(array), fit_here(model_of(MODELS["k-means"]), X))
+    assert_same(model_of(MODELS["k-means"]).fit(array), fitted_here)
 
 
 @pytest.mark.slow
@@ -262,7 +274,7 @@ def parquet(X, tmp_path):
 @pytest.mark.slow
 def test_a_parquet_file_is_read_by_the_workers(client, parquet, X):
     array = to_dask_array(open_source(parquet), chunks=450)
-    assert array.chunks == ((450,) * 6 + (300,), (5,))
+    assert array.chunks == ((450,) * 3 + (150,), (5,))
     assert_same(model_of(MODELS["dbscan"]).fit(array), fit_here(model_of(MODELS["dbscan"]), parquet))
 
 
@@ -278,8 +290,8 @@ def test_a_table_of_dask_is_fitted_with_the_names_of_its_columns(client, parquet
         model.predict(frame[["f1", "f0", "f2", "f3", "f4"]])
 
 
-def test_labels_are_written_chunk_by_chunk(client, X, tmp_path):
-    labels = model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS)).labels_
+def test_labels_are_written_chunk_by_chunk(fitted, tmp_path):
+    labels = fitted.labels_
     dd.from_dask_array(labels, columns="label").to_frame().to_parquet(tmp_path / "labels")
     files = sorted((tmp_path / "labels").glob("*.parquet"))
     assert [pq.read_metadata(file).num_rows for file in files] == list(CHUNKS[0])
@@ -299,26 +311,24 @@ def test_sources_of_every_kind_become_arrays_of_dask(X, tmp_path):
 # -- predict -------------------------------------------------------------------------------------------------------
 
 
-def test_predict_and_transform_keep_the_chunks(client, X):
+def test_predict_and_transform_keep_the_chunks(fitted, X):
     array = da.from_array(X, chunks=CHUNKS)
-    model = model_of(MODELS["k-means"]).fit(array)
-    assert model.predict(array).chunks == (CHUNKS[0],)
-    assert (model.predict(array).compute() == model.predict(X)).all()
-    assert model.transform(array).chunks == (CHUNKS[0], (model.n_clusters_,))
-    assert model.transform(array).compute() == pytest.approx(model.transform(X))
+    labels, distances = fitted.predict(array), fitted.transform(array)
+    assert labels.chunks == (CHUNKS[0],)
+    assert (labels.compute() == fitted.predict(X)).all()
+    assert distances.chunks == (CHUNKS[0], (fitted.n_clusters_,))
+    assert distances.compute() == pytest.approx(fitted.transform(X))
 
 
-def test_predict_takes_chunks_of_unknown_and_of_no_length(X):
-    model = fit_here(model_of(MODELS["k-means"]), X)
+def test_predict_takes_chunks_of_unknown_and_of_no_length(X, fitted_here):
     array = da.from_array(X, chunks=CHUNKS)
-    some = array[(da.arange(3000, chunks=(CHUNKS[0],)) < 1000)]
-    assert (model.predict(some).compute() == model.predict(X[:1000])).all()
+    some = array[(da.arange(1500, chunks=(CHUNKS[0],)) < 1000)]
+    assert (fitted_here.predict(some).compute() == fitted_here.predict(X[:1000])).all()
 
 
-def test_predict_refuses_another_number_of_columns(X):
-    model = fit_here(model_of(MODELS["k-means"]), X)
+def test_predict_refuses_another_number_of_columns(X, fitted_here):
     with pytest.raises(ValueError, match="has 4 columns, but the fit had 5"):
-        model.predict(da.from_array(X[:, :4], chunks=(500, 4)))
+        fitted_here.predict(da.from_array(X[:, :4], chunks=(500, 4)))
 
 
 # -- what a fit needs ----------------------------------------------------------------------------------------------
@@ -326,8 +336,8 @@ def test_predict_refuses_another_number_of_columns(X):
 
 def test_one_batch_of_a_dask_array_is_fitted_like_an_array(client, X, weights):
     array = da.from_array(X, chunks=CHUNKS)
-    there = model_of(MODELS["k-means"], batch_size=2500).fit(array, sample_weight=da.from_array(weights))
-    here = model_of(MODELS["k-means"], batch_size=2500).fit(X, sample_weight=weights)
+    there = model_of(MODELS["k-means"], batch_size=1250).fit(array, sample_weight=da.from_array(weights))
+    here = model_of(MODELS["k-means"], batch_size=1250).fit(X, sample_weight=weights)
     assert there.labels_.chunks == there.parents_.chunks == (CHUNKS[0],)
     assert (there.labels_.compute() == here.labels_).all()
     assert there.hierarchy_ == here.hierarchy_
@@ -372,7 +382,7 @@ def test_what_a_worker_takes_counts_against_its_limit(client, X, monkeypatch):
 
 def test_progress_is_shown_here_and_tasks_have_names_there(client, X, capsys):
     model = model_of(MODELS["k-means"], verbose=1).fit(da.from_array(X, chunks=CHUNKS))
-    assert capsys.readouterr().out.startswith("[CoHiRF] level 1: 3,000 -> ")
+    assert capsys.readouterr().out.startswith("[CoHiRF] level 1: 1,500 -> ")
     names = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
     assert {"cohirf_contract_batches", "cohirf_summarize"} <= set(names)
     model.labels_.compute()
@@ -380,16 +390,17 @@ def test_progress_is_shown_here_and_tasks_have_names_there(client, X, capsys):
 
 
 def test_a_task_takes_its_own_rows_of_a_dask_array_along_and_no_others(X):
-    population = Population(LazyDaskSource(da.from_array(X, chunks=(1000, -1))))
+    many = np.tile(X, (2, 1))
+    population = Population(LazyDaskSource(da.from_array(many, chunks=(1000, -1))))
     task = population.task(np.arange(0, 3000, 100), (1, 0))
     pickled = pickle.dumps(task)
-    assert len(pickled) < X.nbytes / 10
-    assert (pickle.loads(pickled).values.take(np.array([200])) == X[200]).all()
+    assert len(pickled) < many.nbytes / 10
+    assert (pickle.loads(pickled).values.take(np.array([200])) == many[200]).all()
 
 
-def test_one_chunk_of_several_batches_is_contracted_where_it_is(client, X):
-    there = model_of(MODELS["k-means"], n_jobs=2).fit(da.from_array(X, chunks=(3000, -1)))
-    assert (there.labels_.compute() == fit_here(model_of(MODELS["k-means"]), X).labels_).all()
+def test_one_chunk_of_several_batches_is_contracted_where_it_is(client, X, fitted_here):
+    there = model_of(MODELS["k-means"], n_jobs=2).fit(da.from_array(X, chunks=(1500, -1)))
+    assert (there.labels_.compute() == fitted_here.labels_).all()
 
 
 def test_joblibs_own_dask_backend_gives_the_same_fit(client, X):
@@ -406,12 +417,12 @@ def test_a_source_stays_here_unless_a_client_is_given(client, parquet):
 
 def test_a_source_goes_to_the_cluster_of_the_given_client(client, parquet, X):
     there = model_of(MODELS["k-means"]).fit(open_source(parquet), client=client)
-    assert there.labels_.chunks == ((333, 333, 334) * 3,)  # of one batch each
+    assert there.labels_.chunks == ((375,) * 4,)  # of one batch each
     assert there.feature_names_in_.tolist() == [f"f{i}" for i in range(5)]
     assert_same(there, fit_here(model_of(MODELS["k-means"]), parquet))
 
 
-def test_a_client_may_be_chosen(client, parquet, X):
+def test_a_client_may_be_chosen(client, X, fitted_here):
     with (
         LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster,
         Client(cluster, set_as_default=False) as other,
@@ -424,7 +435,7 @@ def test_a_client_may_be_chosen(client, parquet, X):
             there.gather()
         with other.as_current():
             there.gather()
-    assert (there.labels_ == fit_here(model_of(MODELS["k-means"]), X).labels_).all()
+    assert (there.labels_ == fitted_here.labels_).all()
     with pytest.raises(TypeError, match=r"is not a connected, synchronous distributed\.Client"):
         model_of(MODELS["k-means"]).fit(open_source(X), client=other)
 
@@ -450,7 +461,7 @@ def test_weights_of_a_source_on_the_cluster_may_be_a_series(client, parquet, X, 
 
 
 def test_a_fit_is_gathered_in_one_computation(client, parquet, monkeypatch):
-    there = model_of(MODELS["k-means"], batch_size=400).fit(open_source(parquet), client=client)
+    there = model_of(MODELS["k-means"], batch_size=200).fit(open_source(parquet), client=client)
     assert there.labels_.numblocks == (7,)
     graphs = []
     submit = Client._graph_to_futures
@@ -459,9 +470,9 @@ def test_a_fit_is_gathered_in_one_computation(client, parquet, monkeypatch):
     assert len(graphs) == 1
 
 
-def test_a_fit_inside_a_task_of_the_cluster_stays_there(client, parquet, X):
+def test_a_fit_inside_a_task_of_the_cluster_stays_there(client, parquet, fitted_here):
     found = client.submit(_labels_of_a_source, parquet).result()
-    assert (found == fit_here(model_of(MODELS["k-means"]), X).labels_).all()
+    assert (found == fitted_here.labels_).all()
 
 
 def _labels_of_a_source(path):
@@ -471,7 +482,7 @@ def _labels_of_a_source(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("batch_size", [300, 2500])
+@pytest.mark.parametrize("batch_size", [300, 1250])
 def test_what_is_gathered_is_the_fit_on_one_machine(batch_size, client, X, tmp_path):
     options = {"batch_size": batch_size}
     there = model_of(MODELS["medoid weights"], **options).fit(da.from_array(X, chunks=CHUNKS))
@@ -521,8 +532,8 @@ def test_what_is_no_table_of_numbers_is_refused(X):
 
 def test_missing_values_are_refused_with_their_place(client, X):
     holes = X.copy()
-    holes[2345, 1] = np.nan
-    with pytest.raises(ValueError, match=r"The Dask array, rows .* The first is in row 2,345, column 1"):
+    holes[1345, 1] = np.nan
+    with pytest.raises(ValueError, match=r"The Dask array, rows .* The first is in row 1,345, column 1"):
         model_of(MODELS["k-means"]).fit(da.from_array(holes, chunks=CHUNKS))
 
 
@@ -530,7 +541,7 @@ def test_weights_of_zero_and_of_another_length_are_refused(client, X, weights):
     array = da.from_array(X, chunks=CHUNKS)
     with pytest.raises(ValueError, match=r"minimum 0 .* Leave out rows of weight 0"):
         model_of(MODELS["k-means"]).fit(array, sample_weight=np.r_[0, weights[1:]])
-    with pytest.raises(ValueError, match=r"sample_weight has shape \(2999,\), but X has 3000 rows"):
+    with pytest.raises(ValueError, match=r"sample_weight has shape \(1499,\), but X has 1500 rows"):
         model_of(MODELS["k-means"]).fit(array, sample_weight=weights[1:])
 
 
@@ -542,8 +553,8 @@ def test_columns_that_are_no_numbers_are_refused(parquet):
         model_of(MODELS["k-means"]).fit(frame.rename(columns={"f1": 1}))
 
 
-def test_a_model_is_not_saved_with_labels_that_are_elsewhere(client, X, tmp_path):
-    model = model_of(MODELS["k-means"]).fit(da.from_array(X, chunks=CHUNKS))
+def test_a_model_is_not_saved_with_labels_that_are_elsewhere(fitted, X, tmp_path):
+    model = copy(fitted)
     expected = model.predict(X)
     with pytest.raises(TypeError, match=r"call gather\(\) first.*Or write the labels with model\.labels_\.to_zarr"):
         model.save(tmp_path / "model")
@@ -614,7 +625,7 @@ class LoggedKMeans(KMeans):
 
 def fit_logged(data, log, checkpoint):
     model = CoHiRF.as_published(
-        LoggedKMeans(4, str(log), 0.1), n_views=1, batch_size=150, random_state=0, checkpoint=checkpoint
+        LoggedKMeans(4, str(log), 0.1), n_views=1, batch_size=75, random_state=0, checkpoint=checkpoint
     )
     return model.fit(data)
 
@@ -639,7 +650,7 @@ def _count_running(dask_worker):
 @pytest.mark.parametrize("n_calls", [2, 7])
 def test_a_killed_worker_costs_no_label(n_calls, client, X, tmp_path):
     log = tmp_path / "calls"
-    expected = fit_here(CoHiRF.as_published(K_MEANS, n_views=1, batch_size=150, random_state=0), X)
+    expected = fit_here(CoHiRF.as_published(K_MEANS, n_views=1, batch_size=75, random_state=0), X)
     killed = []
 
     def kill():
@@ -649,7 +660,7 @@ def test_a_killed_worker_costs_no_label(n_calls, client, X, tmp_path):
 
     killer = threading.Thread(target=kill)
     killer.start()
-    model = fit_logged(da.from_array(X, chunks=(500, 5)), log, None)
+    model = fit_logged(da.from_array(X, chunks=(250, 5)), log, None)
     killer.join()
     assert killed[0] != os.getpid()
     assert_same(model, expected)
@@ -669,7 +680,7 @@ from test_dask_fits import fit_logged
 
 address, data, log, checkpoint = sys.argv[1:]
 with Client(address):
-    fit_logged(da.from_array(np.load(data), chunks=(300, 5)), log, checkpoint)
+    fit_logged(da.from_array(np.load(data), chunks=(150, 5)), log, checkpoint)
 """,
         encoding="utf-8",
     )
@@ -687,11 +698,11 @@ with Client(address):
         fit_logged(open_source(X), tmp_path / "in order", None)
     committed = {call for _, call in read_calls(tmp_path / "in order")[:2]}  # of the first of ten runs
 
-    model = fit_logged(da.from_array(X, chunks=(300, 5)), log, tmp_path / "checkpoint")
+    model = fit_logged(da.from_array(X, chunks=(150, 5)), log, tmp_path / "checkpoint")
     assert not committed & {call for _, call in read_calls(log)}
-    assert_same(model, fit_here(CoHiRF.as_published(K_MEANS, n_views=1, batch_size=150, random_state=0), X))
+    assert_same(model, fit_here(CoHiRF.as_published(K_MEANS, n_views=1, batch_size=75, random_state=0), X))
     with pytest.raises(CheckpointError, match="belongs to another fit: reading was"):
-        fit_logged(da.from_array(X, chunks=(1000, 5)), log, tmp_path / "checkpoint")
+        fit_logged(da.from_array(X, chunks=(500, 5)), log, tmp_path / "checkpoint")
 
 
 def test_workers_gather_the_rows_of_local_batches_and_keep_their_chunks(X, client):
@@ -708,7 +719,7 @@ def test_workers_gather_the_rows_of_local_batches_and_keep_their_chunks(X, clien
 
     data = da.from_array(X, chunks=(CHUNKS[0], -1)).map_blocks(count_call, dtype=X.dtype, meta=X[:0])
     before = sum(client.run(get_calls).values())
-    model = CoHiRF(DBSCAN(eps=0.9), batch_size=300, random_state=0).fit(data)
+    model = CoHiRF(DBSCAN(eps=1.2), batch_size=150, random_state=0).fit(data)
     assert model.diagnostics_[0].n_batches > 1
     # once for the batches, and once for the values of medoids and exemplars
     assert sum(client.run(get_calls).values()) - before <= 2 * len(CHUNKS[0]) < model.diagnostics_[0].n_batches
