@@ -130,8 +130,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def pytest_collection_finish() -> None:
-    """Take what is imported and collected out of garbage collection, each of which takes half a second otherwise."""
+    """Take what is imported and collected out of garbage collection, each of which takes half a second otherwise.
+
+    Later collections are rarer than by default (700, 10, 10): fits make many objects, and few of them are garbage.
+    """
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(scope="session")

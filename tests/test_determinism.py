@@ -16,6 +16,7 @@ from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from cohirf import CoHiRF
+from cohirf.algorithm import screening
 from fit_hashes import hash_fits
 
 X = make_blobs(300, 12, centers=6, cluster_std=4.0, random_state=0)[0]
@@ -33,6 +34,14 @@ MODELS = {
     "batched": CoHiRF.as_published(KMeans(6), batch_size=75, **SMALL),
     "dbscan": CoHiRF.as_published(DBSCAN(eps=8.0), **SMALL),
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_views_of_a_screening():
+    """How many views a screening has does not matter here, and it runs in this process alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(screening, "N_VIEWS", 4)
+        yield
 
 
 @pytest.fixture(params=MODELS)

@@ -10,13 +10,13 @@ import pytest
 
 from cohirf import CoHiRF
 
-COMMAND = "fit data.npy --param n_clusters=6 --views 2 --batch-size 250 --out labels.npy"
+COMMAND = "fit data.npy --param n_clusters=6 --views 2 --batch-size 150 --out labels.npy"
 
 
 @pytest.fixture
 def data(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    np.save("data.npy", np.random.default_rng(0).normal(size=(5000, 8)))
+    np.save("data.npy", np.random.default_rng(0).normal(size=(1500, 8)))
 
 
 STOPPED_BY_A_SIGNAL = """
@@ -28,7 +28,7 @@ fit, calls = KMeans.fit, []
 
 def fit_and_stop(self, *arguments, **options):
     calls.append(self)
-    if len(calls) == 20:
+    if len(calls) == 10:
         os.kill(os.getpid(), signal.SIGINT)
     return fit(self, *arguments, **options)
 

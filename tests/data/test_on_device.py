@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs
 
 import cohirf
 from cohirf import CoHiRF
-from cohirf.algorithm import consensus, majority
+from cohirf.algorithm import consensus, majority, screening
 from cohirf.algorithm.arrays import put_beside, to_host
 from places import FAR, PLACES, NearestSeeds
 
@@ -48,6 +48,12 @@ class RoundedSeeds(NearestSeeds):
 
     def fit(self, X, y=None, sample_weight=None):
         return super().fit(X.double(), y, sample_weight)
+
+
+@pytest.fixture(autouse=True)
+def few_views_of_a_screening(monkeypatch):
+    """Features are screened on the host: how many views that takes does not matter here."""
+    monkeypatch.setattr(screening, "N_VIEWS", 4)
 
 
 @pytest.fixture(scope="module", name="X")
