@@ -50,7 +50,9 @@ def name(request):
 
 
 def hash_fit(fitted):
-    found = (fitted.labels_, fitted.parents_, fitted.predict(X[::-1]))
+    found = [fitted.labels_, fitted.parents_, fitted.predict(X[::-1])]
+    if fitted.feature_screen:
+        found.append(fitted.feature_statistics_)
     return hashlib.sha256(b"".join(part.tobytes() for part in found)).hexdigest()
 
 
