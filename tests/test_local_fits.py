@@ -119,7 +119,7 @@ KINDS = (make_blobs_of_different_density, make_lines, make_grid, make_duplicates
 def data_sets(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     make = draw(st.sampled_from(KINDS))
-    X = make(rng, draw(st.integers(10, 120)), draw(st.integers(1, 4)))
+    X = make(rng, draw(st.integers(10, 250)), draw(st.integers(1, 4)))
     if draw(st.booleans()):
         X = np.c_[X, np.full(len(X), 7.0)]  # a constant feature
     return X.astype(draw(st.sampled_from([np.float64, np.float32])))
