@@ -3,10 +3,12 @@
 import io
 import sys
 from dataclasses import replace
+from functools import partial
 from math import nan
 from types import SimpleNamespace
 
 import pytest
+import tqdm.auto
 
 from cohirf import LevelRecord, open_source, progress
 from cohirf.progress import LiveBar, LogBar, Streams, Work, describe_level, showing, shown_by
@@ -48,6 +50,7 @@ def clock(monkeypatch):
 
 def watch(monkeypatch):
     """Let errors go to a terminal; in a fixture this would come too early."""
+    monkeypatch.setattr(tqdm.auto, "tqdm", partial(tqdm.auto.tqdm, ncols=200))  # a fast machine has a long rate
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     return terminal

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, timedelta
 from datetime import time as clock_time
@@ -37,12 +37,13 @@ def naming_cells(X: Any) -> Iterator[None]:
     except ValueError as error:
         if "could not convert string to float" not in str(error):
             raise
-        value = str(error).partition(": ")[2]
+        value, column = str(error).partition(": ")[2], _find_column(X, _is_word)
+        place = "X" if column is None else f"Column {column!r} of X"
         raise ValueError(
-            f"X holds the text {value}: turn text into numbers first, {ENCODE_TEXT}, or leave its column out."
+            f"{place} holds the text {value}: turn text into numbers first, {ENCODE_TEXT}, or leave its column out."
         ) from error
     except TypeError as error:
-        column = _find_times(X) if "float() argument" in str(error) else None
+        column = _find_column(X, _is_time) if "float() argument" in str(error) else None
         if column is None:
             raise
         raise ValueError(
@@ -201,14 +202,29 @@ def _refuse_array_type(X: NDArray[Any]) -> None:
         raise ValueError(f"X holds values of type {X.dtype}: turn them into numbers first.")
 
 
-def _find_times(X: Any) -> Any:
-    """Return the name or number of the first column with a date, time or duration of Python; None if there is none."""
+def _find_column(X: Any, is_bad: Callable[[Any], bool]) -> Any:
+    """Return the name or number of the first column with a bad cell; None if there is none."""
     cells = np.asarray(X, dtype=object)
     names = [name for name, _ in _columns(X)] or range(cells.shape[1])
     for name, column in zip(names, cells.T, strict=True):
-        if any(isinstance(cell, date | clock_time | timedelta) for cell in column):
+        if any(is_bad(cell) for cell in column):
             return name
     return None
+
+
+def _is_time(cell: Any) -> bool:
+    return isinstance(cell, date | clock_time | timedelta)
+
+
+def _is_word(cell: Any) -> bool:
+    """Return whether a cell is text that is not a number."""
+    if not isinstance(cell, str | bytes):
+        return False
+    try:
+        float(cell)
+    except ValueError:
+        return True
+    return False
 
 
 def _columns(X: Any) -> list[tuple[Any, str]]:

@@ -14,10 +14,10 @@ from sklearn.mixture import GaussianMixture
 
 from cohirf import CoHiRF
 from cohirf.algorithm.repeated_warnings import (
-    calling_base_method,
     collecting_warnings,
     issue_again,
     showing_warnings_once,
+    warning_once_a_fit,
 )
 
 X = np.random.default_rng(0).normal(size=(120, 2))
@@ -91,7 +91,7 @@ def test_a_warning_of_worker_processes_comes_once_through_the_filters_of_the_fit
 
 def test_collected_warnings_are_issued_again_where_they_arose():
     def collect():
-        with collecting_warnings() as collected, calling_base_method():
+        with collecting_warnings() as collected, warning_once_a_fit():
             for n in range(3):
                 warnings.warn(f"{n} rows did not settle", ConvergenceWarning, stacklevel=1)
             warnings.warn_explicit(NamedWarning(name="this"), None, "there.py", 7)
@@ -121,7 +121,7 @@ def test_other_warnings_are_shown_each_time():
 
 def test_different_warnings_are_shown_all():
     def warn():
-        with showing_warnings_once(), calling_base_method():
+        with showing_warnings_once(), warning_once_a_fit():
             for text in ("one thing", "another", "one thing"):
                 warnings.warn(text, UserWarning, stacklevel=1)
             warnings.warn("one thing", RuntimeWarning, stacklevel=1)
@@ -148,7 +148,7 @@ def test_what_another_thread_puts_back_too_late_shows_everything():
         with showing_warnings_once():
             left_over = warnings.showwarning
         warnings.showwarning = left_over
-        with calling_base_method():
+        with warning_once_a_fit():
             for _ in range(2):
                 warnings.warn("after the fit", UserWarning, stacklevel=1)
 
@@ -160,7 +160,7 @@ def test_a_library_that_wraps_the_function_during_a_fit_does_not_disturb_the_nex
         with showing_warnings_once():
             found = warnings.showwarning
             warnings.showwarning = lambda *args, **named: found(*args, **named)
-        with showing_warnings_once(), calling_base_method():
+        with showing_warnings_once(), warning_once_a_fit():
             for _ in range(2):
                 warnings.warn("in the second fit", UserWarning, stacklevel=1)
 

@@ -225,6 +225,12 @@ def test_bad_weights_on_a_device_are_refused(place, change, message, X):
 
 
 @on_every_device
+def test_weights_that_are_not_numbers_are_refused(place, X):
+    with pytest.raises(ValueError, match=r"could not convert string to float: .*heavy"):
+        CoHiRF(n_clusters=5, random_state=0).fit(place.put(X), sample_weight=["heavy"] * len(X))
+
+
+@on_every_device
 def test_float32_stays_float32(place, X):
     expected, found = fit_both(X.astype(np.float32), place)
     assert found.medoids_.dtype == np.float32

@@ -71,7 +71,11 @@ def test_missing_cells_of_a_table_are_refused_where_they_are_read(table):
 @pytest.mark.parametrize(
     ("table", "error", "message"),
     [
-        (pd.DataFrame({"who": ["a"]}), ValueError, "The table: column 'who' has type str: turn it into numbers first"),
+        (
+            pd.DataFrame({"who": ["a"]}),
+            ValueError,
+            "The table: column 'who' has type (str|object): turn it into numbers first",
+        ),
         (pd.DataFrame({"who": pd.Categorical(["a"])}), ValueError, "The table: column 'who' has type category"),
         (pl.DataFrame({"who": ["a"]}), ValueError, "The table: column 'who' has type String"),
         (pa.table({"who": ["a"]}), ValueError, "The table: column 'who' has type string"),

@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline
 from cohirf.algorithm.arrays import is_here, is_on_device, namespace, put_beside, to_host
 from cohirf.algorithm.consensus import NOISE
 from cohirf.algorithm.grouping import IntArray
-from cohirf.algorithm.repeated_warnings import calling_base_method
+from cohirf.algorithm.repeated_warnings import warning_once_a_fit
 
 # Parameters that may not exceed the number of rows. They are lowered only if a call fails: DBSCAN with min_samples
 # above the number of rows does not fail, but labels every row as noise.
@@ -173,7 +173,7 @@ class BaseMethod:
         settings |= dict.fromkeys(self.copies, not may_overwrite)
         settings |= self._tell_fewer(n_rows)
         weights = {} if sample_weight is None or self.weight_argument is None else {self.weight_argument: sample_weight}
-        with calling_base_method():
+        with warning_once_a_fit():
             labels, core = self._call(view, settings, weights)
         return _check_labels(labels, view, type(self.prototype).__name__), to_host(core)
 

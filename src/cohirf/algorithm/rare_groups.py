@@ -19,6 +19,7 @@ from cohirf.algorithm.choose_medoids import cluster_means
 from cohirf.algorithm.consensus import Consensus
 from cohirf.algorithm.grouping import compress, first_rows_beside, sum_beside
 from cohirf.algorithm.nearest_rows import find_nearest
+from cohirf.algorithm.repeated_warnings import warning_once_a_fit
 
 MAX_GROUPS = 2**19
 N_KEPT = 2**11
@@ -34,12 +35,13 @@ def join_rare_groups(X: Any, found: Consensus, mass: Any = None) -> Consensus:
     n_groups = found.n_clusters - found.n_noise
     if n_groups <= MAX_GROUPS:
         return found
-    warnings.warn(
-        f"The views agree on little: of {n_groups:,} groups of rows, the {N_KEPT:,} largest stay, and the others are "
-        f"joined with those near to them. Fewer views, or a batch_size, keep more of them.",
-        UserWarning,
-        stacklevel=2,
-    )
+    with warning_once_a_fit():
+        warnings.warn(
+            f"The views agree on little: of {n_groups:,} groups of rows, the {N_KEPT:,} largest stay, and the others "
+            f"are joined with those near to them. Fewer views, or a batch_size, keep more of them.",
+            UserWarning,
+            stacklevel=2,
+        )
     labels, xp = found.labels, namespace(found.labels)
     largest_first = xp.argsort(-sum_beside(labels, mass, found.n_clusters)[:n_groups], stable=True)
     rows = xp.take(first_rows_beside(labels, found.n_clusters), largest_first)

@@ -1,4 +1,4 @@
-"""Warnings of the base method: each is shown once per fit, even if many calls raise it.
+"""Warnings of batches, most of them of the base method: each is shown once per fit, even if many calls raise it.
 
 Python shows a warning once for each line of code that raises it, but forgets what it has shown whenever a filter
 changes, and scikit-learn changes filters in most of its calls. So the same warning would appear for every view of every
@@ -91,8 +91,8 @@ def showing_warnings_once() -> Iterator[None]:
 
 
 @contextmanager
-def calling_base_method() -> Iterator[None]:
-    """Mark the code that this thread runs within the context as a call of the base method."""
+def warning_once_a_fit() -> Iterator[None]:
+    """Mark the code that this thread runs within the context, such as a call of the base method, as run many times."""
     _thread.calls += 1
     try:
         yield
@@ -113,7 +113,7 @@ def collecting_warnings() -> Iterator[list[CollectedWarning]]:
 
 def issue_again(collected: Iterable[CollectedWarning]) -> None:
     """Issue warnings that the base method has issued in another process."""
-    with calling_base_method():
+    with warning_once_a_fit():
         for warning in collected:
             try:
                 message = warning.category(warning.text)

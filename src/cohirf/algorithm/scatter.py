@@ -44,7 +44,8 @@ def add(labels: Any, values: Any, sums: Any) -> Any:
         return sums
     xp = namespace(labels)
     starts, stops, order = _sort(labels, sums.shape[0])
-    running = xp.cumulative_sum(xp.take(values, order, axis=0), axis=0, include_initial=True)
+    # not include_initial=True: some versions of libraries put the zeros on another device
+    running = xp.concat([xp.zeros_like(values[:1, ...]), xp.cumulative_sum(xp.take(values, order, axis=0), axis=0)])
     return sums + xp.take(running, stops, axis=0) - xp.take(running, starts, axis=0)
 
 

@@ -144,7 +144,7 @@ def check_device_weights(sample_weight: Any, X: Any) -> DeviceWeights:
     if isinstance(sample_weight, Number):
         sample_weight = np.full(n_rows, sample_weight)
     is_there = is_on_device(sample_weight) and sample_weight.device == X.device and namespace(sample_weight) is xp
-    given = sample_weight if is_there else put_beside(to_host(sample_weight), X)
+    given = sample_weight if is_there else put_beside(np.asarray(to_host(sample_weight), dtype=np.float64), X)
     if tuple(given.shape) != (n_rows,):
         raise ValueError(f"sample_weight has shape {tuple(given.shape)}, but X has {n_rows} rows: pass one per row.")
     weights = xp.astype(given.detach() if is_torch(given) else given, xp.float64, copy=False)
