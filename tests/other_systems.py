@@ -1,7 +1,8 @@
 """Makes a process on Linux look like one on Windows or macOS: what only Linux has is hidden from our code.
 
 psutil, numpy, joblib and the standard library still see the system as it is: on Windows and macOS they have their own
-ways, and those are not ours to test. Processes that are started while this lasts are not changed.
+ways, and those are not ours to test. The exception is shutil, which removes directories in the way it does on Windows,
+because its other way needs a name that is hidden. Processes that are started while this lasts are not changed.
 """
 
 import builtins
@@ -11,6 +12,7 @@ import errno
 import io
 import mmap
 import os
+import shutil
 import sys
 from collections import namedtuple
 from contextlib import contextmanager
@@ -56,6 +58,7 @@ def hide(system, patch):
     if system == "windows":
         for name in ("unlink", "remove", "replace", "rename"):
             patch.setattr(os, name, _refusing_open_files(getattr(os, name), is_open))
+        patch.setattr(shutil, "_use_fd_functions", False)  # as on Windows: with descriptors it needs os.O_NONBLOCK
         patch.setattr(psutil.Process, "memory_info", _with_peak(psutil.Process.memory_info))
 
 
