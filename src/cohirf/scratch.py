@@ -12,7 +12,6 @@ import os
 import tempfile
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, ClassVar
@@ -24,6 +23,7 @@ from scipy import sparse
 from cohirf.algorithm.storage import ArrayRows, MemoryGatherer
 from cohirf.durable.files import write_all
 from cohirf.durable.temporary import TemporaryFile
+from cohirf.error_contexts import replacing_errors
 
 ZEROS = bytes(2**20)
 NOT_SUPPORTED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # not supported by the file system or the C library
@@ -142,7 +142,7 @@ def _append_zeros(file: IO[bytes], n_bytes: int) -> None:
         write_all(file, ZEROS[: n_bytes - start])
 
 
-@contextmanager
+@replacing_errors
 def _naming(directory: Path) -> Iterator[None]:
     """Replace system errors by errors that say what the directory is for, and how to choose another one."""
     try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import date, timedelta
 from datetime import time as clock_time
 from typing import Any
@@ -21,6 +20,7 @@ from sklearn.cluster import FeatureAgglomeration
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from cohirf.error_contexts import replacing_errors
 from cohirf.finite import find_fault, locate_fault
 
 TIMES = ("date", "time", "duration", "period", "interval")
@@ -29,7 +29,7 @@ ENCODE_TIMES = "for instance into the days since a fixed date"
 ENCODE_TEXT = "for instance with sklearn.preprocessing.OneHotEncoder"
 
 
-@contextmanager
+@replacing_errors
 def naming_cells(X: Any) -> Iterator[None]:
     """Replace the error about a cell of ``X`` that is text or a time, not a number, by one that says what to do."""
     try:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from cohirf.array_kinds import is_torch
+from cohirf.error_contexts import replacing_errors
 
 OUT_OF_MEMORY = ("OutOfMemoryError",)  # the name of the error in torch and in CuPy
 
@@ -42,7 +42,7 @@ def is_full(error: Exception) -> bool:
     return type(error).__name__ in OUT_OF_MEMORY
 
 
-@contextmanager
+@replacing_errors
 def naming_full_memory(n_rows: int, device: Any) -> Iterator[None]:
     """Replace the error that the memory of a device is full by one with a remedy.
 

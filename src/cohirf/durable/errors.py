@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from cohirf.error_contexts import replacing_errors
 
 CONTENT_ERRORS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError)
 
 
-@contextmanager
+@replacing_errors
 def refusing(path: Path, refusal: type[Exception], remedy: str) -> Iterator[None]:
     """Turn any error caused by the content of a file into a one-line error that names the file.
 
@@ -43,7 +44,7 @@ def refusing(path: Path, refusal: type[Exception], remedy: str) -> Iterator[None
         raise refusal(f"{shown(path)} cannot be used: {one_line(error).rstrip('.')}. {remedy}") from error
 
 
-@contextmanager
+@replacing_errors
 def naming(path: Path, message: str, *, keep_inner: bool = False) -> Iterator[None]:
     """Make an error of the operating system say what failed, and for which file.
 

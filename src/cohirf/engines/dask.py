@@ -11,7 +11,7 @@ import pickle
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -24,6 +24,7 @@ from cohirf.algorithm.engine import SerialEngine
 from cohirf.algorithm.runs import ContractedRun, RunTask, contract_run
 from cohirf.algorithm.storage import NumberedRows
 from cohirf.engines.local import one_thread
+from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
 from cohirf.sources.dask import ChunkSource
 
@@ -344,7 +345,7 @@ def refuse_other_packages(client: Any) -> None:
             )
 
 
-@contextmanager
+@replacing_errors
 def naming_faults() -> Iterator[None]:
     """Re-raise errors of Dask with a message that says what happened to the fit, and what to do."""
     try:

@@ -21,7 +21,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain, islice
@@ -43,6 +43,7 @@ from threadpoolctl import ThreadpoolController
 from cohirf.algorithm.engine import SerialEngine
 from cohirf.algorithm.repeated_warnings import CollectedWarning, collecting_warnings, issue_again
 from cohirf.engines.sharing import share_rows
+from cohirf.error_contexts import replacing_errors
 
 Function = Callable[..., Any]
 Task = tuple[Any, ...]
@@ -287,7 +288,7 @@ def _call_on_one_thread(function: Function, tasks: list[Task], config: dict[str,
         return Outcome([function(*task) for task in tasks], collected)
 
 
-@contextmanager
+@replacing_errors
 def _sending_errors(pid: int) -> Iterator[None]:
     """Replace an error that cannot be sent to the process ``pid`` by one with the same text."""
     try:

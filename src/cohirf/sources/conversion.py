@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from cohirf.durable.temporary import TemporaryFile, replacing
+from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
 from cohirf.sources.files import shown
 
@@ -29,7 +29,7 @@ def is_made(target: Path, made_from: dict[str, Any]) -> bool:
     return found == made_from
 
 
-@contextmanager
+@replacing_errors
 def writing(target: Path | TemporaryFile) -> Iterator[IO[bytes]]:
     """Yield a file to write to; if ``target`` is a path, the file replaces it atomically on success."""
     try:

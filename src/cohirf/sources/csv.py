@@ -8,12 +8,12 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
 from cohirf.durable.temporary import TemporaryFile
+from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
 from cohirf.sources.arrow_batches import open_file
 from cohirf.sources.arrow_ipc import ArrowSource
@@ -163,7 +163,7 @@ class CsvFile:
         found = find_lines(self.file, self.encoding, self.delimiter, [row + shift for row in rows])
         return {record - shift: line for record, line in found.items()}
 
-    @contextmanager
+    @replacing_errors
     def naming(self) -> Iterator[None]:
         """Make reading errors name the file and, if possible, the column and the value."""
         try:
@@ -201,7 +201,7 @@ class CsvFile:
         )
 
 
-@contextmanager
+@replacing_errors
 def _naming_archive(file: FileStamp) -> Iterator[None]:
     """Make errors of a damaged archive name the file."""
     try:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self
 
 import numpy as np
+
+from cohirf.error_contexts import replacing_errors
 
 CHUNK_BYTES = 2**16
 
@@ -79,7 +80,7 @@ def shown(path: Path) -> str:
     return text if text.isprintable() else repr(text)
 
 
-@contextmanager
+@replacing_errors
 def naming(name: str, kind: str) -> Iterator[None]:
     """Make reading errors name the file, and say that its content is damaged unless the system caused them."""
     try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from cohirf.algorithm.grouping import IntArray
+from cohirf.error_contexts import replacing_errors
 from cohirf.finite import find_fault
 from cohirf.sources.columns import Columns, choose_numbers
 
@@ -174,7 +174,7 @@ class Source(ABC):
     def _fill(self, start: int, out: NDArray[Any]) -> None:
         """Write ``len(out)`` consecutive rows, starting with row ``start``, into ``out``."""
 
-    @contextmanager
+    @replacing_errors
     def _unchanged(self) -> Iterator[None]:
         """Refuse changes before and after something is read."""
         self._refuse_changes()
