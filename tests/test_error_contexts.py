@@ -54,11 +54,11 @@ def fail(context, references):
 @pytest.mark.parametrize("make_context", [explaining, explaining_inside_another, checking_at_the_end])
 def test_what_a_failed_function_held_is_freed_with_its_error(make_context, without_collector):
     references = []
-    try:
+    with pytest.raises(ValueError, match="explained") as found:
         fail(make_context(), references)
-    except ValueError as error:
-        assert isinstance(error.__context__, ZeroDivisionError)
-        assert references[0]() is not None
+    assert isinstance(found.value.__context__, ZeroDivisionError)
+    assert references[0]() is not None
+    del found
     assert references[0]() is None
 
 

@@ -6,6 +6,7 @@ so on, until a fit gets through without a fault.
 
 import contextlib
 import errno
+import gc
 import io
 import itertools
 import mmap
@@ -24,7 +25,9 @@ import pytest
 import cohirf.checkpoint.journal
 from cohirf import open_source
 from cohirf.checkpoint import count_records
+from descriptors import open_files
 from resumable import Cells, X, fit, make_model, result
+from systems import linux_only
 
 fcntl = pytest.importorskip("fcntl", reason="the calls that fail here are those of POSIX")
 resource = pytest.importorskip("resource", reason="the calls that fail here are those of POSIX")
@@ -271,6 +274,22 @@ def test_a_journal_that_cannot_grow_is_named_and_the_fit_goes_on_later(n_jobs, p
     n_written = count_records(path / "journal")
     assert n_written > 0
     check_that_it_goes_on(path, whole, n_written)
+
+
+@linux_only
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_fit_whose_checkpoint_fails_closes_its_scratch_files(n_jobs, path, monkeypatch):
+    scratch = path.with_name("scratch")
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    model = small_model(path).set_params(n_jobs=n_jobs)
+    gc.disable()  # it would close them later
+    try:
+        with largest_file(2000), not_written(path, "File too large"):
+            fit(model, open_source(DATA))
+        assert [name for name in open_files() if name.startswith(str(scratch))] == []
+    finally:
+        gc.enable()
 
 
 def test_a_full_disk_under_the_checkpoint_is_named_and_the_fit_goes_on_later(small_disk):

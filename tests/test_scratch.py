@@ -6,8 +6,6 @@ import mmap
 import os
 import re
 import weakref
-from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from scipy import sparse
 
 from cohirf import scratch
 from cohirf.scratch import ScratchStorage
+from descriptors import open_files
 from other_systems import OTHER_SYSTEMS, as_on
 from systems import linux_only
 
@@ -29,15 +28,6 @@ def gather(storage, blocks):
     for block in blocks:
         gatherer.add(block)
     return gatherer.rows()
-
-
-def open_files():
-    """Return what the descriptors of this process point to."""
-    found = []
-    for entry in Path("/proc/self/fd").iterdir():
-        with suppress(FileNotFoundError):  # the one that lists the others
-            found.append(str(entry.readlink()))
-    return found
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8, np.uint16])
