@@ -5,6 +5,7 @@ ways, and those are not ours to test. The exception is shutil, which removes dir
 because its other way needs a name that is hidden. Processes that are started while this lasts are not changed.
 """
 
+import asyncio.selector_events  # noqa: F401 - calls os.sysconf when it is imported: before that is hidden
 import builtins
 import contextlib
 import ctypes
