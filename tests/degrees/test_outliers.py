@@ -61,6 +61,16 @@ def test_only_noise_has_scores():
     assert model.outlier_scores_.shape == (50,)
 
 
+def test_rows_of_weight_0_have_no_score_of_their_own():
+    X = with_outliers()[0]
+    weights = np.ones(len(X))
+    weights[::3] = 0
+    model = CoHiRF(n_clusters=3, random_state=0).fit(X, sample_weight=weights)
+    with pytest.raises(AttributeError, match="kept 680 of 1,020: call score_outliers"):
+        _ = model.outlier_scores_
+    assert model.score_outliers(X).shape == (len(X),)
+
+
 @pytest.mark.parametrize("n_rows", [1, 2, 5])
 def test_few_rows_have_scores(n_rows):
     X = np.arange(float(n_rows))[:, None]

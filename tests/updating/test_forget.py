@@ -1,5 +1,7 @@
 """Rows that are forgotten leave nothing behind that the model keeps of single rows."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -136,6 +138,93 @@ def test_rows_of_weight_0_do_not_keep_a_wrong_label():
     check(model, np.setdiff1d(np.arange(500), gone), CLASSES)
 
 
+def rings(n_rows, rng):
+    """Three rings, rounded, so that many rows are equal."""
+    ring, angle = rng.integers(3, size=n_rows), rng.uniform(0, 2 * np.pi, size=n_rows)
+    radius = 1 + 2 * ring + rng.normal(scale=0.1, size=n_rows)
+    return np.round(np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), 1), ring
+
+
+def test_cells_that_still_have_rows_stay_when_the_first_row_leaves(monkeypatch):
+    monkeypatch.setattr(settings, "KEPT_ROWS", 1500)
+    rng = np.random.default_rng(0)
+    months = [rings(2000, rng) for _ in range(3)]
+    model = CoHiRF(DBSCAN(0.5), n_views=1, random_state=0)
+    for X, _ in months:
+        model.partial_fit(X)
+    n_cells = model._summary.n_leaves
+    model.forget(updates=[0])
+    assert model.n_clusters_ == 3
+    assert adjusted_rand_score(model.labels_, np.concatenate([ring for _, ring in months[1:]])) == 1.0
+    assert model._summary.n_leaves > 0.7 * n_cells
+    assert model.forget(updates=[1]).n_clusters_ == 3
+    assert adjusted_rand_score(model.labels_, months[2][1]) == 1.0
+
+
+def test_groups_whose_rows_that_count_have_left_are_not_empty(monkeypatch, tmp_path):
+    monkeypatch.setattr(settings, "KEPT_ROWS", 300)
+    rng = np.random.default_rng(0)
+    model = CoHiRF(DBSCAN(0.2), random_state=0).fit(MOONS, sample_weight=rng.random(900) < 0.5)
+    model.forget(rng.permutation(900)[:450])
+    assert model._summary.sizes.min() >= 1
+    assert model._summary.leaves.weights.min() > 0
+    model.save(tmp_path / "model")
+    assert len(load(tmp_path / "model").forget(np.arange(50)).labels_) == 400
+
+
+def test_nothing_that_a_model_has_learnt_of_forgotten_rows_stays():
+    model = CoHiRF(n_clusters=3, random_state=0).fit(BLOBS)
+    model.membership(BLOBS[:1])
+    model.forget(np.arange(100))
+    assert all(row.tobytes() not in pickle.dumps(model) for row in BLOBS[:100])
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["without values", "with values"])
+@pytest.mark.parametrize("screen", [False, True], ids=["all features", "relevant features"])
+def test_medoids_of_sparse_rows_are_replaced(given, screen):
+    X = sparse.csr_array(BLOBS)
+    model = CoHiRF(n_clusters=3, batch_size=50, feature_screen=screen, random_state=0).fit(X)
+    model.forget(np.arange(100), X=X[:100] if given else None)
+    check(model, np.arange(100, 500), CLASSES)
+    assert_gone(model, BLOBS[:100])
+
+
+def test_given_weights_leave_exactly():
+    weights = np.random.default_rng(0).integers(4, size=500).astype(float)
+    model = CoHiRF(KMeans(3, n_init=1), batch_size=60, n_views=2, random_state=0).fit(BLOBS, sample_weight=weights)
+    gone = np.random.default_rng(1).permutation(500)[:300]
+    stay = np.setdiff1d(np.arange(500), gone)
+    model.forget(gone, X=BLOBS[gone], sample_weight=weights[gone])
+    check(model, stay, CLASSES)
+    summary = model._summary
+    leaf = summary.row_map.find_leaves(np.arange(200))
+    np.testing.assert_allclose(summary.leaves.weights, np.bincount(leaf, weights=weights[stay]))
+    np.testing.assert_array_equal(summary.leaves.sizes, np.bincount(leaf, weights=weights[stay] > 0))
+    np.testing.assert_array_equal(summary.leaves.first_rows, np.unique(leaf, return_index=True)[1])
+    for number in range(summary.n_leaves):
+        own = leaf == number
+        mean = np.average(BLOBS[stay][own], axis=0, weights=weights[stay][own])
+        np.testing.assert_allclose(summary.leaves.means[number], mean, rtol=1e-6)
+
+
+def test_rows_of_weight_0_take_no_mass_with_them_if_their_weights_are_given():
+    weights = np.ones(500)
+    weights[::2] = 0
+    model = CoHiRF(n_clusters=3, batch_size=100, random_state=0).fit(BLOBS, sample_weight=weights)
+    model.forget(np.arange(0, 500, 2), sample_weight=np.zeros(250))
+    assert model._summary.leaves.weights.sum() == 250
+    assert model._summary.sizes.sum() == 250
+
+
+@pytest.mark.parametrize("nothing", [{"rows": []}, {"rows": np.zeros(375, dtype=bool)}, {"updates": 3}])
+def test_without_rows_to_forget_a_model_stays_as_it_is(nothing):
+    model = blocks().forget(updates=3)
+    changes, history = model.changes_, model.history_
+    model.forget(**nothing)
+    assert model.changes_ is changes
+    assert model.history_ is history
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -147,6 +236,7 @@ def test_rows_of_weight_0_do_not_keep_a_wrong_label():
         ({"updates": 4}, ValueError, "updates=4 is not valid: pass numbers from 0 to 3"),
         ({"rows": np.ones(500, dtype=bool)}, ValueError, "All 500 rows would be forgotten"),
         ({"rows": [1, 2], "X": BLOBS[:1]}, ValueError, "X has 1 rows, but 2 are forgotten"),
+        ({"rows": [1, 2], "sample_weight": [1, 2]}, ValueError, "have no sample weights: leave sample_weight out"),
     ],
     ids=str,
 )

@@ -108,7 +108,8 @@ def score_rows(model: Any, X: Any) -> Any:
 
 def score_own_rows(model: Any) -> Floats:
     """Return the outlier score of each row of the model, which must have kept them all."""
-    n_rows, n_kept = int(count_rows(model).sum()), len(model._landmark_rows)
+    summary, n_kept = model._summary, len(model._landmark_rows)
+    n_rows = len(model.labels_) if summary is None else summary.n_rows
     if n_kept < n_rows:
         raise AttributeError(
             f"outlier_scores_ needs all rows, but the model has kept {n_kept:,} of {n_rows:,}: call score_outliers(X)."

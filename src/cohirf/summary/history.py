@@ -26,6 +26,7 @@ class Step:
         Number of rows that came; negative if rows were forgotten, and 0 if models were merged.
     n_rows, n_clusters, n_noise, n_moved : int
         Rows and clusters of the model after the update, rows in no cluster, and older rows that have another number.
+        Rows of weight 0 count until they are in a group of rows.
     sizes : dict
         Number of rows of the 30 largest clusters, by their number.
     born, gone : list of int

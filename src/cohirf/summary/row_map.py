@@ -171,6 +171,15 @@ class RowMap:
         """Return the map after the leaf at each position has moved to the position beside it in ``position``."""
         return RowMap(tuple(replace(part, position=position[part.position]) for part in self.parts))
 
+    def count(self, n_leaves: int) -> IntArray:
+        """Return the number of rows of each leaf of the model."""
+        counts = np.zeros(n_leaves, dtype=np.int64)
+        for part in self.parts:
+            leaf_of = part.leaf_of
+            for block in row_blocks(part.n_rows, LOOKED_UP):
+                np.add.at(counts, part.position, np.bincount(leaf_of[block], minlength=len(part.position)))
+        return counts
+
     def find_leaves(self, rows: IntArray) -> IntArray:
         """Return the leaf of each of the given rows (sorted)."""
         bounds = np.searchsorted(rows, [*self.starts, self.n_rows])

@@ -1,12 +1,12 @@
 """Take rows out of a model again: their masses leave, and the levels above the rows run again.
 
-A model does not keep the values of most rows. So what is known about a row that leaves is its group, and perhaps its
-values, if it is pending, or the medoid of its group, or if they are given.
+A model does not keep the values and weights of most rows. So what is known about a row that leaves is its group, and
+perhaps its values, if it is pending, or the medoid of its group. What is not known can be given.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
-from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.contract_batch import Mass
+from cohirf.algorithm.grouping import IntArray, sum_by_label
 from cohirf.fitting.new_rows import select_relevant
 from cohirf.landmarks import Landmarks
 from cohirf.summary.leaves import Leaves, stack
@@ -22,37 +23,65 @@ from cohirf.summary.row_map import RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.climb import find_groups, relevant_means
 from cohirf.updating.rerun import Transition, rerun
-from cohirf.updating.thinning import Nearest, join_nearest, weigh
+from cohirf.updating.thinning import Nearest, cell_centres, weigh
 from cohirf.updating.update import summary_of
 
 
-def forget_rows(model: Any, rows: Any, updates: Any, values: Any) -> dict[str, Any]:
-    """Return the fitted attributes of a model without some rows, or without all rows of some updates."""
+@dataclass(frozen=True)
+class Gone:
+    """Rows that leave.
+
+    Attributes
+    ----------
+    rows : array of int
+        Their numbers, sorted.
+    values : array, CSR matrix or None
+        Their values, if they are given.
+    weights : array of float or None
+        Their sample weights, if they are given.
+    """
+
+    rows: IntArray
+    values: Any = None
+    weights: Mass | None = None
+
+    def take(self, some: slice) -> Gone:
+        """Return some of the rows."""
+        values = None if self.values is None else self.values[some]
+        return Gone(self.rows[some], values, None if self.weights is None else self.weights[some])
+
+
+def forget_rows(model: Any, rows: Any, updates: Any, values: Any, sample_weight: Any) -> dict[str, Any] | None:
+    """Return the fitted attributes of a model without some rows, or without all rows of some updates.
+
+    Returns None if there is nothing to forget.
+    """
     before = summary_of(model)
     if not before.row_map.is_here:
         raise ValueError("The rows of this model are on Dask: call gather() first, which loads 13 bytes per row.")
     if (rows is None) == (updates is None):
         raise TypeError("forget takes either rows or updates: pass exactly one of them.")
-    order: IntArray = np.arange(0)
-    if updates is None:
-        given = check_rows(rows, before.n_rows)
-        order = np.argsort(given, kind="stable")
-        gone = given[order]
-    else:
-        gone = find_rows(updates, before.update_rows)
+    gone = find_rows(updates, before.update_rows) if rows is None else check_rows(rows, before.n_rows)
+    if len(gone) == 0:
+        return None
     if len(gone) == before.n_rows:
         raise ValueError(f"All {before.n_rows:,} rows would be forgotten, but a model needs at least one: delete it.")
-    if values is not None:
-        if values.shape[0] != len(gone):
-            raise ValueError(f"X has {values.shape[0]:,} rows, but {len(gone):,} are forgotten: pass their values.")
-        values = values[order] if updates is None else values
-    leave_landmarks(model, gone)
-    return rerun(model, remove_rows(model, before, gone, values))
+    if values is not None and values.shape[0] != len(gone):
+        raise ValueError(f"X has {values.shape[0]:,} rows, but {len(gone):,} are forgotten: pass their values.")
+    weights = check_weights(sample_weight, before, len(gone))
+    order = np.argsort(gone, kind="stable")
+    sorted_rows = Gone(
+        gone[order], None if values is None else values[order], None if weights is None else weights[order]
+    )
+    leave_landmarks(model, sorted_rows.rows)
+    return rerun(model, remove_rows(model, before, sorted_rows))
 
 
 def check_rows(rows: Any, n_rows: int) -> IntArray:
     """Return row numbers; raise unless they are distinct rows of the model."""
     given = np.asarray(rows)
+    if given.shape == (0,):
+        return np.arange(0)
     if given.dtype == bool and given.shape == (n_rows,):
         return np.flatnonzero(given)
     if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
@@ -62,6 +91,19 @@ def check_rows(rows: Any, n_rows: int) -> IntArray:
     if len(np.unique(given)) < len(given):
         raise ValueError("rows has a row number twice: pass each one once.")
     return given
+
+
+def check_weights(sample_weight: Any, before: Summary, n_rows: int) -> Mass | None:
+    """Return the sample weights of the rows that leave; raise unless they are those of a model with weights."""
+    if sample_weight is None:
+        return None
+    leaves = before.leaves
+    if (before.pending if leaves is None else leaves).weights is None:
+        raise ValueError("The rows of this model have no sample weights: leave sample_weight out.")
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,) or not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(f"sample_weight must have one finite number >= 0 for each of the {n_rows:,} forgotten rows.")
+    return weights
 
 
 def find_rows(updates: Any, update_rows: tuple[int, ...]) -> IntArray:
@@ -86,35 +128,34 @@ def shift(rows: IntArray, gone: IntArray) -> IntArray:
     return rows - np.searchsorted(gone, rows)
 
 
-def remove_rows(model: Any, before: Summary, gone: IntArray, values: Any) -> Transition:
-    """Return the change of a model that loses the rows in ``gone``, which are sorted."""
-    position = find_groups(before, gone)
-    counts = np.bincount(position, minlength=len(before.labels))
-    sizes = np.maximum(before.sizes - counts, 0)
-    n_contracted, n_leaves = before.row_map.n_rows, before.n_leaves
-    cut = int(np.searchsorted(gone, n_contracted))
+def remove_rows(model: Any, before: Summary, gone: Gone) -> Transition:
+    """Return the change of a model that loses some rows."""
+    position = find_groups(before, gone.rows)
+    n_contracted = before.row_map.n_rows
+    cut = int(np.searchsorted(gone.rows, n_contracted))
     leaves, row_map = before.leaves, before.row_map
     now: IntArray = np.empty(0, dtype=np.int64)
-    if leaves is not None:
-        row_map = _leave_map(row_map, gone[:cut])
-        of_rows = None if values is None else values[:cut]
-        shrunk = _shrink(model, leaves, sizes[:n_leaves], position[:cut], of_rows)
-        settle = _settle_medoids if leaves.means is not None else _settle_sample
-        leaves, row_map, now = settle(model, shrunk, row_map, gone[:cut])
     pending_stay = np.ones(before.pending.n_rows, dtype=bool)
-    pending_stay[gone[cut:] - n_contracted] = False
+    pending_stay[gone.rows[cut:] - n_contracted] = False
+    sizes = pending_stay.astype(np.int64)
+    if leaves is not None:
+        of_leaves = gone.take(slice(0, cut))
+        leaves = _shrink(model, leaves, row_map, position[:cut], of_leaves)
+        sizes = np.concatenate([leaves.sizes, sizes])
+        row_map = _leave_map(row_map, of_leaves.rows)
+        leaves, row_map, now = _settle(model, leaves, row_map, of_leaves.rows, before.cell_side)
     n_now = 0 if leaves is None else len(leaves)
     now = np.concatenate([now, n_now + np.cumsum(pending_stay) - 1])
     after = replace(
         before,
-        leaves=leaves if n_now else None,
+        leaves=leaves,
         row_map=row_map if n_now else RowMap(),
         pending=_leave_pending(before.pending, pending_stay),
         batches=before.batches.without(cut) if n_now else Batches.none(0),
-        update_rows=_count_updates(before.update_rows, gone),
+        update_rows=_count_updates(before.update_rows, gone.rows),
     )
-    lost = _count_lost(before.labels, counts)
-    return Transition(after, before.labels, np.maximum(now, 0), sizes, -len(gone), lost)
+    lost = _count_lost(before.labels, np.bincount(position, minlength=len(before.labels)))
+    return Transition(after, before.labels, np.maximum(now, 0), sizes, -len(gone.rows), lost)
 
 
 def _leave_map(row_map: RowMap, gone: IntArray) -> RowMap:
@@ -127,24 +168,36 @@ def _leave_map(row_map: RowMap, gone: IntArray) -> RowMap:
     return RowMap(tuple(part for part in parts if part.n_rows))
 
 
-def _shrink(model: Any, leaves: Leaves, sizes: IntArray, position: IntArray, values: Any) -> Leaves:
-    """Return groups that have lost rows; their means change if the values of these rows are given.
+def _shrink(model: Any, leaves: Leaves, row_map: RowMap, position: IntArray, gone: Gone) -> Leaves:
+    """Return groups that have lost the rows at the given positions; a group without rows that count has size 0.
 
-    The weight of a single row is not known: the average weight of its group leaves.
+    If the weights of these rows are not given, the average weight of the rows of its group leaves with each of them.
+    The means of groups change if the values of the rows are given.
     """
-    share = sizes / leaves.sizes
-    means = leaves.means
-    if values is not None and means is not None and len(position):
-        own = fill_missing(select_relevant(values, model.relevant_features_), relevant_means(model))
-        touched, number = np.unique(position, return_inverse=True)
-        some = share[touched] > 0
-        lost = cluster_means(own, number, len(touched), None)[some]
-        touched, left = touched[some], share[touched[some]]
-        of_left = sparse.diags_array(1 / left) @ (means[touched] - sparse.diags_array(1 - left) @ lost)
-        means = _put(means, touched, of_left)
-    # a group without rows that count may have rows of weight 0 left
-    weights = None if leaves.weights is None else leaves.weights * np.maximum(sizes, 1) / leaves.sizes
-    return replace(leaves, sizes=sizes, means=means, weights=weights)
+    n_before = row_map.count(len(leaves))  # with rows of weight 0, which sizes do not count
+    n_gone, counts = np.bincount(position, minlength=len(leaves)), np.ones(len(position), dtype=bool)
+    n_left, share = n_before - n_gone, 1 - n_gone / np.maximum(n_before, 1)
+    if gone.weights is None:
+        weights = None if leaves.weights is None else leaves.weights * share
+        sizes = np.maximum(np.round(leaves.sizes * share), n_left > 0).astype(np.int64)
+    else:
+        assert leaves.weights is not None  # see check_weights
+        counts = gone.weights > 0
+        sizes = np.clip(leaves.sizes - np.bincount(position[counts], minlength=len(leaves)), 0, n_left)
+        lost = sum_by_label(position, gone.weights, len(leaves))
+        weights = np.where(sizes > 0, np.maximum(leaves.weights - lost, 0), 0.0)
+        share = weights / leaves.weights
+    shrunk = replace(leaves, sizes=sizes, weights=weights)
+    if gone.values is None or leaves.means is None or not counts.any():
+        return shrunk
+    own = select_relevant(gone.values[counts], model.relevant_features_)
+    touched, number = np.unique(position[counts], return_inverse=True)
+    of_rows = None if gone.weights is None else gone.weights[counts]
+    lost_means = cluster_means(fill_missing(own, relevant_means(model)), number, len(touched), of_rows)
+    some = share[touched] > 0
+    touched, left = touched[some], share[touched[some]]
+    of_left = sparse.diags_array(1 / left) @ (leaves.means[touched] - sparse.diags_array(1 - left) @ lost_means[some])
+    return replace(shrunk, means=_put(leaves.means, touched, of_left))
 
 
 def _put(matrix: Any, rows: IntArray, values: Any) -> Any:
@@ -154,31 +207,47 @@ def _put(matrix: Any, rows: IntArray, values: Any) -> Any:
     return stack([matrix, values.astype(matrix.dtype)])[index]
 
 
-def _settle_medoids(
-    model: Any, leaves: Leaves, row_map: RowMap, gone: IntArray
+def _settle(
+    model: Any, leaves: Leaves, row_map: RowMap, gone: IntArray, side: float
 ) -> tuple[Leaves | None, RowMap, IntArray]:
-    """Return the groups that have rows left, each with a medoid that is still there; also where each one is now.
+    """Return the groups that go on, each with a row that stands for it, and where each group is now.
 
-    The new medoid of a group is the landmark of the group that is nearest to its mean. If it has no landmark, the mean
-    of the group takes the place of the values of its first row.
+    If this row has left, another one of the group takes its place. The rows of a random sample stand for themselves
+    first: if one has left, it does not go on. Rows of groups that do not go on join the nearest one that does.
     """
-    touched = np.flatnonzero((leaves.sizes == 0) | np.isin(leaves.rows, gone))
+    has_left = np.isin(leaves.rows, gone)
+    touched = np.flatnonzero(has_left | np.isin(leaves.first_rows, gone))
     members = _find_members(row_map, touched, len(leaves))
-    sizes = leaves.sizes.copy()
-    sizes[[leaf for leaf in members if sizes[leaf] == 0]] = 1  # rows of weight 0 are left
-    orphans = np.array([leaf for leaf in members if leaves.rows[leaf] in gone], dtype=np.int64)
-    chosen = [_choose_medoid(model, leaves, row_map, leaf, members[leaf]) for leaf in orphans.tolist()]
-    rows, values = shift(leaves.rows, gone), leaves.values
-    if chosen:
-        rows[orphans] = [row for row, _ in chosen]
-        values = _put(values, orphans, stack([own for _, own in chosen]))
-    first_rows = np.minimum(shift(leaves.first_rows, gone), rows)
-    alive = np.flatnonzero(sizes > 0)
-    order = alive[np.argsort(rows[alive], kind="stable")]
-    kept = replace(leaves, rows=rows, values=values, first_rows=first_rows, sizes=sizes).take(order)
-    now = np.full(len(leaves), -1)
+    rows, first_rows, values = shift(leaves.rows, gone), shift(leaves.first_rows, gone), leaves.values
+    first_rows[touched] = row_map.n_rows  # groups without rows
+    first_rows[list(members)] = list(members.values())
+    goes_on = leaves.sizes > 0
+    if leaves.means is None and side == 0:
+        goes_on &= ~has_left
+    orphans = np.flatnonzero(has_left & goes_on)
+    if len(orphans):
+        rows[orphans] = first_rows[orphans]
+        if leaves.means is None:
+            stand_ins = cell_centres(values[orphans], side)
+        else:
+            rows[orphans], stand_ins = _choose_medoids(model, leaves, row_map, orphans, rows[orphans])
+        values = _put(values, orphans, stand_ins)
+    order = np.flatnonzero(goes_on)
+    order = order[np.argsort(rows[order], kind="stable")]
+    if len(order) == 0:
+        if row_map.n_rows:
+            raise ValueError("All rows that stand for the others would be forgotten: fit the model again.")
+        return None, row_map, np.full(len(leaves), -1)
+    kept = replace(leaves, rows=rows, values=values).take(order)
+    now = np.zeros(len(leaves), dtype=np.int64)
     now[order] = np.arange(len(order))
-    return kept if len(order) else None, row_map.moved(now), now
+    join = np.flatnonzero(~goes_on & (first_rows < row_map.n_rows))
+    if len(join):
+        now[join] = Nearest(model, kept.values).find(leaves.values[join])
+    first = np.full(len(order), row_map.n_rows)
+    np.minimum.at(first, now, first_rows)
+    kept = weigh(replace(kept, first_rows=first), now, leaves.sizes, leaves.weights)
+    return kept, row_map.moved(now), now
 
 
 def _find_members(row_map: RowMap, wanted: IntArray, n_leaves: int) -> dict[int, int]:
@@ -196,38 +265,40 @@ def _find_members(row_map: RowMap, wanted: IntArray, n_leaves: int) -> dict[int,
     return found
 
 
-def _choose_medoid(model: Any, leaves: Leaves, row_map: RowMap, leaf: int, member: int) -> tuple[int, Any]:
-    """Return row number and values of a new medoid for a group whose medoid has left."""
-    mean = leaves.means[[leaf]]
-    landmarks = model._landmark_rows
-    inside = landmarks < row_map.n_rows
-    own = np.flatnonzero(inside)[row_map.find_leaves(landmarks[inside]) == leaf]
-    if len(own) and model.relevant_features_ is None:
-        points = model._landmarks.points[own]
-        distance = np.asarray(abs(points - mean).sum(axis=1)).ravel()
-        nearest = int(distance.argmin())
-        return int(landmarks[own[nearest]]), points[[nearest]]
-    if model.relevant_features_ is None:
-        return member, mean
-    values = np.asarray(leaves.values.mean(axis=0)).reshape(1, -1)  # features that no distance depends on
-    values[:, model.relevant_features_] = mean
-    return member, values
+def _choose_medoids(
+    model: Any, leaves: Leaves, row_map: RowMap, orphans: IntArray, first_rows: IntArray
+) -> tuple[list[int], Any]:
+    """Return row numbers and values of new medoids for groups whose medoid has left.
 
-
-def _settle_sample(
-    model: Any, leaves: Leaves, row_map: RowMap, gone: IntArray
-) -> tuple[Leaves | None, RowMap, IntArray]:
-    """Return the rows of a sample that are still there; rows that had joined a row that has left join the nearest one.
-
-    Also returns where each of them is now.
+    The new medoid of a group is the landmark of the group that is nearest to its mean. If it has no landmark, the mean
+    of the group takes the place of the values of its first row.
     """
-    stays = ~np.isin(leaves.rows, gone)
-    if not stays.any():
-        raise ValueError("All rows of the sample that the model keeps would be forgotten: fit it again.")
-    kept = leaves.take(stays)
-    kept = replace(kept, rows=shift(kept.rows, gone), first_rows=shift(kept.first_rows, gone))
-    now = join_nearest(leaves, stays, Nearest(model, kept.values))
-    return weigh(kept, now, leaves.sizes, leaves.weights), row_map.moved(now), now
+    landmarks = model._landmark_rows[model._landmark_rows < row_map.n_rows]
+    leaf_of = row_map.find_leaves(landmarks)
+    by_leaf = np.argsort(leaf_of, kind="stable")
+    bounds = np.searchsorted(leaf_of[by_leaf], [orphans, orphans + 1]).T
+    rows, values = first_rows.tolist(), []
+    for number, (leaf, (start, stop)) in enumerate(zip(orphans.tolist(), bounds.tolist(), strict=True)):
+        own = by_leaf[start:stop]
+        if len(own) and model.relevant_features_ is None:
+            points = model._landmarks.points[own]
+            distance = np.asarray(abs(points - leaves.means[np.full(len(own), leaf)]).sum(axis=1)).ravel()
+            own = own[[int(distance.argmin())]]
+            rows[number] = int(landmarks[own[0]])
+            values.append(model._landmarks.points[own])
+        else:
+            values.append(_fill_features(model, leaves, leaves.means[[leaf]]))
+    return rows, stack(values)
+
+
+def _fill_features(model: Any, leaves: Leaves, mean: Any) -> Any:
+    """Return the mean of a group with all features: those that no distance depends on have their mean of all groups."""
+    relevant = model.relevant_features_
+    if relevant is None:
+        return mean
+    values = np.asarray(leaves.values.mean(axis=0)).reshape(1, -1)
+    values[:, relevant] = mean.toarray() if sparse.issparse(mean) else mean
+    return sparse.csr_array(values) if sparse.issparse(leaves.values) else values
 
 
 def _leave_pending(pending: Pending, stays: NDArray[np.bool_]) -> Pending:

@@ -120,7 +120,7 @@ class UpdatingMixin:
         replace_results(self, updated, attributes)
         return self
 
-    def forget(self, rows: Any = None, *, updates: Any = None, X: Any = None) -> Self:
+    def forget(self, rows: Any = None, *, updates: Any = None, X: Any = None, sample_weight: Any = None) -> Self:
         """Take rows out of the model again, and run the levels above the rows again.
 
         The masses of the rows leave their groups, groups and clusters without rows go, and what the model keeps of
@@ -128,12 +128,15 @@ class UpdatingMixin:
         rows keep their order, and are numbered from 0 again. Clusters keep their numbers, as in ``partial_fit``.
 
         If the medoid of a group is forgotten, the row of the group nearest to its mean among those that the model has
-        kept takes its place. If there is none, the mean of the group takes the place of the values of another row.
-        Rows that have joined a row of a sample (see ``partial_fit``) join the nearest other row of the sample.
+        kept takes its place. If there is none, the mean of the group takes the place of the values of another row. For
+        methods with a radius, such as DBSCAN, the centre of the cell takes the place of the row that stood for it. For
+        other methods that find the number of clusters, rows that have joined a forgotten row of the sample (see
+        ``partial_fit``) join the nearest other row of the sample.
 
-        What stays: means of groups still have the share of the forgotten rows, unless ``X`` is given; without sample
-        weights, they are then those of the rows that stay. The borders between groups stay where they are. Copies of
-        the model, saved ones included, are not changed.
+        What stays: means of groups still have the share of the forgotten rows, unless ``X`` is given; they are then
+        those of the rows that stay. The model does not keep the weight of each row: with each forgotten row, the
+        average weight of the rows of its group leaves, unless ``sample_weight`` is given. The borders between groups
+        stay where they are. Copies of the model, saved ones included, are not changed.
 
         Parameters
         ----------
@@ -144,11 +147,14 @@ class UpdatingMixin:
             its number. Exactly one of ``rows`` and ``updates`` must be given.
         X : array, table or CSR matrix, optional
             The values of the forgotten rows, in the order of ``rows``, to take them out of the means of their groups.
+        sample_weight : array of float, optional
+            The weights that the forgotten rows had in ``fit`` and ``partial_fit``, in the order of ``rows``.
 
         Returns
         -------
         self : CoHiRF
-            The model without the rows. ``changes_`` says what has changed.
+            The model without the rows. ``changes_`` says what has changed. Without rows to forget, the model stays as
+            it is.
 
         Examples
         --------
@@ -170,7 +176,9 @@ class UpdatingMixin:
         if X is not None:
             data = open_training_data(updated, X, on_cluster=False, is_first=False)
             values = data.take(np.arange(data.rows.n_rows))
-        replace_results(self, updated, forget_rows(updated, rows, updates, values))
+        attributes = forget_rows(updated, rows, updates, values, sample_weight)
+        if attributes is not None:
+            replace_results(self, updated, attributes)
         return self
 
 
@@ -184,6 +192,6 @@ def bring_here(model: Any, X: Any) -> Any:
 
 def replace_results(model: Any, updated: Any, attributes: dict[str, Any]) -> None:
     """Give a model the results of its copy, on which an update has run, and the attributes that the update found."""
-    by_row = set(BY_ROW) - attributes.keys()
-    now = {name: value for name, value in vars(updated).items() if name not in by_row} | attributes
+    outdated = {*BY_ROW, "_degrees"}
+    now = {name: value for name, value in vars(updated).items() if name not in outdated} | attributes
     model.__dict__ = now  # in one step, so that an interrupt leaves the model before or after it

@@ -97,6 +97,12 @@ def cell_keys(values: NDArray[Any], side: float) -> NDArray[np.uint64]:
     return keys
 
 
+def cell_centres(values: NDArray[Any], side: float) -> NDArray[Any]:
+    """Return the centre of the cell of each row."""
+    centres: NDArray[Any] = (np.floor(values / side) + 0.5) * side
+    return centres
+
+
 def find_lowest(lots: NDArray[np.float64], n_lowest: int) -> NDArray[np.bool_]:
     """Return which of the numbers are among the lowest ones; of equal numbers, the first."""
     is_lowest = np.zeros(len(lots), dtype=bool)
