@@ -25,7 +25,7 @@ from typing import Any
 
 CONSOLE = ".. code-block:: console"
 INSTALL = "pip "  # commands that are not run
-MEASURED = re.compile(r"\d[\d.,]*(?= (?:s|MB|GB)\b)")  # seconds and sizes of memory differ from run to run
+MEASURED = re.compile(r"\d[\d.,]* (?:s|MB|GB)\b")  # seconds and sizes of memory differ from run to run
 
 
 @dataclass(frozen=True)
