@@ -24,6 +24,11 @@ def test_a_method_accepts_its_settings_and_clusters(method):
     assert method.make(SMALL, 1).fit_predict(X).shape == (SMALL.rows,)
 
 
+def test_methods_with_this_name_are_as_published():
+    methods = [method for method in peers.METHODS if "as_published" in method.name]
+    assert {method.make(SMALL, 1).n_clusters for method in methods} == {"levels"}
+
+
 def test_figures_are_found_by_machine_data_method_limits_and_settings():
     row = peers.Row(peers.BY_NAME["KMeans"], LIMITS)
     other_limits = peers.Row(row.method, _watched.Limits(seconds=10.0, megabytes=4000.0, cores=1))
