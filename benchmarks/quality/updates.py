@@ -19,7 +19,8 @@ K-Means is told the number of classes, and has batches of 500 rows; it does not 
 DBSCAN has ``min_samples=5`` and twice the median distance to the fifth neighbour as radius, HDBSCAN has
 ``min_cluster_size=15``. Models of these two keep 32,768 rows; ``--kept`` sets another number. Data sets have at most
 10,000 rows, in random order; features are standardised. On the spheres, K-Means has batches of 10,000 rows, DBSCAN is
-GridDBSCAN with a radius of 0.1, and clusters of HDBSCAN have at least a hundredth of the rows.
+GridDBSCAN with a radius of 0.1, and clusters of HDBSCAN have at least a hundredth of the rows, in local batches of
+100,000 rows.
 
 Others are updated in the same parts: MiniBatchKMeans and Birch of scikit-learn, DBSTREAM of river with the radius of
 DBSCAN and with six times that radius (*wide*), and hdbscan, which fits the first part and gives later rows a label
@@ -73,6 +74,7 @@ class Case:
     batch_size: int = 500
     dbscan: Any = None  # None: with the radius below
     min_cluster_size: int = 15
+    local_batch: int | None = None  # of HDBSCAN, for a fit of many rows
 
     @property
     def n_clusters(self) -> int:
@@ -89,7 +91,8 @@ def load(name: str) -> Case | None:
     """Return a data set, or None if it is not here."""
     if name == "spheres":
         X, y = in_random_order(*make_spheres(N_SPHERES, random_state=0))
-        return Case(X, y, batch_size=10_000, dbscan=GridDBSCAN(0.1), min_cluster_size=N_SPHERES // 100)
+        smallest = N_SPHERES // 100
+        return Case(X, y, batch_size=10_000, dbscan=GridDBSCAN(0.1), min_cluster_size=smallest, local_batch=100_000)
     data = make_shapes(MAX_ROWS, random_state=0) if name == "shapes" else read_file(name)
     if data is None:
         return None
@@ -105,7 +108,9 @@ def in_random_order(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarra
 METHODS: dict[str, Callable[[Case], Any]] = {
     "K-Means": lambda case: CoHiRF(KMeans(case.n_clusters), batch_size=case.batch_size, random_state=0),
     "DBSCAN": lambda case: CoHiRF(case.dbscan or DBSCAN(case.radius), random_state=0),
-    "HDBSCAN": lambda case: CoHiRF(HDBSCAN(case.min_cluster_size, MIN_SAMPLES, copy=True), random_state=0),
+    "HDBSCAN": lambda case: CoHiRF(
+        HDBSCAN(case.min_cluster_size, MIN_SAMPLES, copy=True), batch_size=case.local_batch, random_state=0
+    ),
     "MiniBatchKMeans": lambda case: MiniBatchKMeans(case.n_clusters, random_state=0, n_init=3),
     "Birch": lambda case: Birch(n_clusters=case.n_clusters),
     "DBSTREAM": lambda case: Dbstream(case.radius),
