@@ -216,6 +216,13 @@ def test_rows_of_weight_0_take_no_mass_with_them_if_their_weights_are_given():
     assert model._summary.sizes.sum() == 250
 
 
+def test_weights_that_the_rows_did_not_have_are_refused():
+    model = CoHiRF(n_clusters=3, batch_size=100, random_state=0).fit(BLOBS, sample_weight=np.full(500, 2.0))
+    with pytest.raises(ValueError, match="sample_weight is larger than the weights of these rows"):
+        model.forget(np.arange(50), sample_weight=np.full(50, 1e6))
+    assert len(model.labels_) == 500
+
+
 @pytest.mark.parametrize("nothing", [{"rows": []}, {"rows": np.zeros(375, dtype=bool)}, {"updates": 3}])
 def test_without_rows_to_forget_a_model_stays_as_it_is(nothing):
     model = blocks().forget(updates=3)

@@ -26,6 +26,8 @@ from cohirf.updating.rerun import Transition, rerun
 from cohirf.updating.thinning import Nearest, cell_centres, weigh
 from cohirf.updating.update import summary_of
 
+ROUNDING = 1e-9  # of sums of weights
+
 
 @dataclass(frozen=True)
 class Gone:
@@ -183,9 +185,12 @@ def _shrink(model: Any, leaves: Leaves, row_map: RowMap, position: IntArray, gon
     else:
         assert leaves.weights is not None  # see check_weights
         counts = gone.weights > 0
-        sizes = np.clip(leaves.sizes - np.bincount(position[counts], minlength=len(leaves)), 0, n_left)
         lost = sum_by_label(position, gone.weights, len(leaves))
+        if (lost > leaves.weights * (1 + ROUNDING)).any():
+            raise ValueError("sample_weight is larger than the weights of these rows: pass those that they were given.")
+        sizes = np.clip(leaves.sizes - np.bincount(position[counts], minlength=len(leaves)), 0, n_left)
         weights = np.where(sizes > 0, np.maximum(leaves.weights - lost, 0), 0.0)
+        sizes = np.where(weights > 0, sizes, 0)
         share = weights / leaves.weights
     shrunk = replace(leaves, sizes=sizes, weights=weights)
     if gone.values is None or leaves.means is None or not counts.any():
