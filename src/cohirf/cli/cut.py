@@ -52,12 +52,7 @@ def cut(
     fitted, preparation = open_model(model)
     hierarchy = fitted.hierarchy_
     chosen = None if clusters is not None else _level(hierarchy, str(level))
-    if chosen is None and fitted.n_clusters_ == 0:
-        raise BadInputError(
-            f"There are no clusters to merge: all {hierarchy.n_rows:,} rows are noise. Fit the model again: to find "
-            f"clusters, {in_words_of_options(ways_to_less_noise(fitted))}."
-        )
-    labels = hierarchy.cut(level=chosen) if chosen is not None else _cut_to(hierarchy, str(clusters))
+    labels = hierarchy.cut(level=chosen) if chosen is not None else _merge_to(fitted, str(clusters))
     sizes = sorted(np.bincount(labels[labels >= 0]).tolist(), reverse=True)
     document: dict[str, Any] = {"command": "cut", "level": chosen, "rows": len(labels), "clusters": len(sizes)}
     document["rows_in_no_cluster"] = int((labels < 0).sum())
@@ -80,6 +75,17 @@ def cut(
         rows.append(("in no cluster", f"{document['rows_in_no_cluster']:,} rows"))
     written = "Nothing was written: give --out labels.csv to keep the clusters."
     console.show(document, Grid(rows), written if out is None else f"Written: {out} (labels)")
+
+
+def _merge_to(fitted: Any, clusters: str) -> Any:
+    """Return the labels of so many clusters; raise if there are none to merge."""
+    hierarchy = fitted.hierarchy_
+    if fitted.n_clusters_ == 0:
+        raise BadInputError(
+            f"There are no clusters to merge: all {hierarchy.n_rows:,} rows are noise. Fit the model again: to find "
+            f"clusters, {in_words_of_options(ways_to_less_noise(fitted))}."
+        )
+    return _cut_to(hierarchy, clusters)
 
 
 def _names_of_rows(data: Data, column: Name | None) -> tuple[Iterator[Any], Name]:
