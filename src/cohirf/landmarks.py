@@ -1,7 +1,8 @@
-"""Landmarks: rows of the data from which new rows take their label.
+"""Points from which rows take their label: centres of cells, or landmarks, which are rows of the data.
 
-A medoid represents a non-spherical cluster poorly: the medoids of two concentric spheres are just two points. So a fit
-keeps a bounded number of its rows, sampled so that every final cluster has some.
+If groups of rows are cells, each row of a fit belongs to the group of the nearest point, and so does a new row. Other
+methods have groups of any shape, which a medoid represents poorly: the medoids of two concentric spheres are just two
+points. So a fit keeps a bounded number of its rows, sampled so that every final cluster has some.
 """
 
 from __future__ import annotations
@@ -89,3 +90,25 @@ class Landmarks:
         if not is_here(X):
             return look_up(self.labels, find_nearest(X, self.points))
         return (self.search if X.shape[0] < MANY_ROWS else self.search_of_many).label(X)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Points that divide space: a row belongs to the nearest one, and has its label.
+
+    Ties go to the first point. Which point is nearest does not depend on the other rows, nor on rounding. So rows get
+    the same label in a fit and afterwards, in blocks of any size.
+    """
+
+    points: Any
+    labels: IntArray
+
+    @cached_property
+    def search(self) -> NearestLabel:
+        """Finds the number of the nearest point."""
+        return NearestLabel.build(self.points, np.arange(self.points.shape[0], dtype=np.int32))
+
+    def label(self, X: Any) -> Any:
+        """Return the label of the point nearest to each row, in Euclidean distance, where the rows are."""
+        nearest = self.search.label(X) if is_here(X) else find_nearest(X, self.points)
+        return look_up(self.labels, nearest)

@@ -6,23 +6,27 @@ finds out about leaves, such as their label, is handed down to the rows in one p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cohirf.algorithm.arrays import to_host
 from cohirf.algorithm.batches import LocalBatches
+from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.fusions import Fusions
-from cohirf.algorithm.grouping import IntArray, row_blocks
+from cohirf.algorithm.grouping import BLOCK_ROWS, IntArray, count_by_label, first_rows, index_dtype, row_blocks
 from cohirf.algorithm.levels import ActiveRows, FitState, Resources, contract_level
 from cohirf.algorithm.parents import find_roots, get_final_labels, hide_small_clusters, number_by_first_row
+from cohirf.algorithm.population import Weights
 from cohirf.algorithm.runs import Links, Survivors
 from cohirf.algorithm.storage import Rows, Storage
 
 LABEL_ROWS = 2**22  # number of rows of one task
+ASSIGNED_ROWS = 2**18  # the same for rows whose values are read
 PUT_LEAVES = 2**12  # leaves whose entries are written at a time
 
 
@@ -51,6 +55,49 @@ class Tree:
     level_0: int = 0
 
 
+class LabelsRows(Protocol):
+    """Labels rows by their values, such as the cells of a division."""
+
+    def label(self, X: Any) -> Any:
+        """Return the label of each row of ``X``, where the rows are."""
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """The leaf of each row after all rows were assigned to other leaves.
+
+    Attributes
+    ----------
+    leaf_of : array of int
+        Number of the leaf of each row, where the rows are.
+    sizes : array of int
+        Number of rows of each leaf, without rows of weight 0.
+    weights : array of float or None
+        Total weight of these rows; None if each has the weight 1.
+    first_rows : array of int
+        The first row of each leaf.
+    """
+
+    leaf_of: Any
+    sizes: IntArray
+    weights: NDArray[np.float64] | None
+    first_rows: IntArray
+
+    @classmethod
+    def of(cls, leaf_of: Any, n_leaves: int, weights: Weights | None) -> Assigned:
+        """Count the rows of each leaf; none is empty."""
+        sizes, sums = count_by_label(leaf_of, n_leaves), None
+        if weights is not None:
+            n_rows = leaf_of.shape[0]
+            sums = np.zeros(n_leaves)
+            for block in row_blocks(n_rows, max(BLOCK_ROWS, n_leaves)):
+                of_block = weights.take(np.arange(block.start, block.stop))
+                here = to_host(leaf_of[block])
+                sums += np.bincount(here, weights=of_block, minlength=n_leaves)
+                sizes -= np.bincount(here[of_block == 0], minlength=n_leaves)
+        return cls(leaf_of, sizes, sums, first_rows(leaf_of, n_leaves))
+
+
 class FirstLevel(Protocol):
     """The first level of a fit, wherever its rows are."""
 
@@ -67,6 +114,14 @@ class FirstLevel(Protocol):
 
     def label(self, labels: IntArray) -> Any:
         """Return the label of each row of the data, given the label of each leaf."""
+
+    def assign(
+        self, cells: LabelsRows, rows: Rows, column_means: Any, n_leaves: int, weights: Weights | None
+    ) -> Assigned:
+        """Label each row of the data by its values, missing ones replaced, with the number of another leaf."""
+
+    def settle(self, found: Assigned, leaves: Survivors) -> FirstLevel:
+        """Return a first level with other leaves, in which each row belongs to the one that it was assigned to."""
 
     def hand_down(self, state: FitState, labels_of_rows: Any) -> tuple[RowResults, Tree]:
         """Return the results of all rows, given the last state and what ``label`` returned. Call this last."""
@@ -153,6 +208,29 @@ class FirstLevelHere:
             self.storage.release()
         return of_rows
 
+    def assign(
+        self, cells: LabelsRows, rows: Rows, column_means: Any, n_leaves: int, weights: Weights | None
+    ) -> Assigned:
+        """Label each row of the data by its values, missing ones replaced, with the number of another leaf."""
+        n_rows = len(self.fusions.parents)
+        leaf_of = self.storage.vector(n_rows, index_dtype(n_leaves))
+        values = self.engine.share(rows if self.readable is None else self.readable)
+        tasks = [(leaf_of, values, column_means, cells, block) for block in row_blocks(n_rows, ASSIGNED_ROWS)]
+        for _ in self.engine.run(assign_rows, tasks, len(tasks)):
+            self.storage.release()
+        return Assigned.of(leaf_of, n_leaves, weights)
+
+    def settle(self, found: Assigned, leaves: Survivors) -> FirstLevelHere:
+        """Return a first level with other leaves, in which each row belongs to the one that it was assigned to."""
+        of_rows = self.fusions
+        for block in row_blocks(len(of_rows.parents), LABEL_ROWS):
+            of_rows.parents[block] = leaves.rows[found.leaf_of[block]]
+            of_rows.absorbed_at[block] = 1
+            self.storage.release()
+        of_rows.absorbed_at[leaves.rows] = 0
+        stability = np.asarray(of_rows.stability[leaves.rows])
+        return replace(self, leaves=replace(leaves, stability=stability), links=(), local=None, known=None)
+
     def join(self, rows: IntArray, leaves: IntArray) -> None:
         """Let rows that did not take part join the given leaves; the numbering of clusters counts them, too."""
         self.fusions.parents[rows] = self.leaves.rows[leaves]
@@ -188,6 +266,13 @@ def tree_of_leaves(state: FitState, leaves: Survivors) -> Tree:
 def load_vector(vector: NDArray[Any]) -> NDArray[Any]:
     """Return a vector in memory, also if it was in a file."""
     return np.array(vector) if isinstance(vector, np.memmap) else vector
+
+
+def assign_rows(leaf_of: IntArray, values: Rows, column_means: Any, cells: LabelsRows, rows: slice) -> None:
+    """Write the leaf of ``rows``, by their values, into a vector."""
+    for block in row_blocks(rows.stop - rows.start):
+        numbers = np.arange(rows.start + block.start, rows.start + block.stop)
+        leaf_of[numbers[0] : numbers[-1] + 1] = cells.label(fill_missing(values.take(numbers), column_means))
 
 
 def label_rows(vectors: tuple[IntArray, IntArray], rows: slice) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, ClassVar
@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere, RowResults, Tree, tree_of_leaves
+from cohirf.algorithm.first_level import Assigned, FirstLevel, FirstLevelHere, RowResults, Tree, tree_of_leaves
 from cohirf.algorithm.fusions import Fusions
-from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.grouping import IntArray, first_rows, index_dtype
 from cohirf.algorithm.levels import ActiveRows, FitState, contract_level, make_tasks, split_level
 from cohirf.algorithm.runs import ContractedRun, Survivors
 from cohirf.algorithm.storage import ArrayRows, StackedRows, take_in_order
-from cohirf.data.dask_arrays import LazyDaskSource, compute_unoptimised, is_dask
+from cohirf.data.dask_arrays import DaskTable, LazyDaskSource, compute_unoptimised, is_dask
 from cohirf.data.data import Setup
 from cohirf.data.in_memory import ArrayWeights, InMemory, active_rows, check_array_weights, contract_stacked
 from cohirf.data.in_source import contract_local_batches
@@ -37,13 +37,16 @@ from cohirf.engines import DaskEngine, LocalEngine
 from cohirf.engines.dask import (
     DataLocalEngine,
     ShufflingEngine,
+    chunks_of,
     dask_array,
     find_client,
     find_fullest_worker,
     keep_on_workers,
     map_chunks,
+    naming_faults,
     new_name,
     one_chunk_each,
+    persist,
     refuse_other_packages,
 )
 from cohirf.planning import resolve_memory_limit
@@ -265,6 +268,27 @@ class FirstLevelOnDask:
         given = [self.outcomes, "i", one_chunk_each(parts), "i"]
         return self._with_chunks(map_chunks(label_run, given, self._lengths, new_name("label_rows"), labels.dtype))
 
+    def assign(self, cells: Any, rows: Any, column_means: Any, n_leaves: int, weights: DaskWeights | None) -> Assigned:
+        """Label each row of the data by its values, on the workers, with the number of another leaf."""
+        leaf_of = DaskTable(self.data.rows.array, None).map_rows(cells.label, None, index_dtype(n_leaves))
+        leaf_of = persist(leaf_of)
+        starts = np.cumsum((0, *leaf_of.chunks[0][:-1])).tolist()
+        given = [leaf_of, "i", one_chunk_each(starts), "i"]
+        if weights is not None:
+            given += [weights.source.array[:, 0], "i"]
+        count = partial(count_chunk, n_leaves=n_leaves)
+        counts = map_chunks(count, given, tuple(1 for _ in starts), new_name("count_leaves"), object)
+        with naming_faults():
+            parts = list(chunks_of(persist(counts)))
+        sizes, sums, first = (np.stack(column) for column in zip(*parts, strict=True))
+        return Assigned(leaf_of, sizes.sum(axis=0), None if weights is None else sums.sum(axis=0), first.min(axis=0))
+
+    def settle(self, found: Assigned, leaves: Survivors) -> FirstLevel:
+        """Return a first level with other leaves, in which each row belongs to the one that it was assigned to."""
+        stability = self._vector(self.outcomes, attrgetter("stability"), np.float32)
+        (own,) = compute_unoptimised(stability[leaves.rows])
+        return SettledOnDask(replace(leaves, stability=own), found.leaf_of, stability)
+
     def hand_down(self, state: FitState, labels_of_rows: Any) -> tuple[RowResults, Tree]:
         """Return the results of all rows as Dask arrays with the chunks of the data."""
         rows, fusions = self.leaves.rows, state.fusions
@@ -301,6 +325,75 @@ class FirstLevelOnDask:
     def _with_chunks(self, found: Any) -> Any:
         """Return a vector whose chunks are runs with the chunks of the data."""
         return found.rechunk((self.data.rows.array.chunks[0],), method="tasks")
+
+
+@dataclass(frozen=True)
+class SettledOnDask:
+    """A first level whose rows were assigned to other leaves: the leaf of each row is in a Dask array.
+
+    Attributes
+    ----------
+    leaves : Survivors
+        The leaves.
+    leaf_of, stability : dask.array.Array
+        The number of each row's leaf, and its stability, with the chunks of the data.
+    """
+
+    leaves: Survivors
+    leaf_of: Any
+    stability: Any
+
+    readable: ClassVar[None] = None
+
+    def find_leaves(self, rows: IntArray) -> IntArray:
+        """Return the leaf that each of the given rows belongs to."""
+        (leaves,) = compute_unoptimised(self.leaf_of[rows])
+        return np.asarray(leaves)
+
+    def label(self, labels: IntArray) -> Any:
+        """Return the label of each row of the data, given the label of each leaf."""
+        return self._look_up(labels, "label_rows")
+
+    def hand_down(self, state: FitState, labels_of_rows: Any) -> tuple[RowResults, Tree]:
+        """Return the results of all rows as Dask arrays with the chunks of the data."""
+        rows, fusions = self.leaves.rows, state.fusions
+        chunks = self.leaf_of.chunks[0]
+        starts = np.cumsum((0, *chunks[:-1])).tolist()
+        bounds = np.searchsorted(rows, [*starts, sum(chunks)])
+        table = LeafTable(rows, rows[fusions.parents], fusions.absorbed_at, fusions.stability)
+        parts = [table.part(slice(*bound)) for bound in pairwise(bounds.tolist())]
+
+        def overwrite(vector: Any, name: str) -> Any:
+            own = [(part.rows - start, getattr(part, name)) for part, start in zip(parts, starts, strict=True)]
+            given = [vector, "i", one_chunk_each(own), "i"]
+            return map_chunks(put_into_chunk, given, chunks, new_name("of_rows"), getattr(table, name).dtype)
+
+        ones = np.ones(len(rows), dtype=fusions.absorbed_at.dtype)
+        return RowResults(
+            labels_of_rows,
+            overwrite(self._look_up(rows, "parents"), "parents"),
+            overwrite(self._look_up(ones, "absorbed_at"), "absorbed_at"),
+            overwrite(self.stability, "stability"),
+        ), tree_of_leaves(state, self.leaves)
+
+    def _look_up(self, table: NDArray[Any], name: str) -> Any:
+        return map_chunks(table.__getitem__, [self.leaf_of, "i"], self.leaf_of.chunks[0], new_name(name), table.dtype)
+
+
+def put_into_chunk(chunk: NDArray[Any], own: tuple[IntArray, NDArray[Any]]) -> NDArray[Any]:
+    """Return a copy of a chunk with other values at some places."""
+    changed = np.array(chunk)
+    changed[own[0]] = own[1]
+    return changed
+
+
+def count_chunk(
+    leaf_of: IntArray, start: int, weights: NDArray[np.float64] | None = None, *, n_leaves: int
+) -> tuple[IntArray, NDArray[np.float64], IntArray]:
+    """Return number, weight and first of the rows of a chunk in each leaf; the first is huge if there is none."""
+    sizes = np.bincount(leaf_of, minlength=n_leaves)
+    first = np.where(sizes > 0, start + first_rows(leaf_of, n_leaves).astype(np.int64), np.iinfo(np.int64).max)
+    return sizes, np.bincount(leaf_of, weights=weights, minlength=n_leaves), first
 
 
 @dataclass(frozen=True)

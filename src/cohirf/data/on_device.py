@@ -20,8 +20,15 @@ from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.features import take_features
-from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere, RowResults, Tree, tree_of_leaves
-from cohirf.algorithm.grouping import FIXED_POINT_BITS, IntArray, index_dtype
+from cohirf.algorithm.first_level import Assigned, FirstLevel, FirstLevelHere, RowResults, Tree, tree_of_leaves
+from cohirf.algorithm.grouping import (
+    FIXED_POINT_BITS,
+    IntArray,
+    count_by_label,
+    first_rows,
+    index_dtype,
+    sum_by_label,
+)
 from cohirf.algorithm.left_out import all_others, leave_out, put_back
 from cohirf.algorithm.levels import ActiveRows, FitState, make_tasks, run_tasks, split_level
 from cohirf.algorithm.runs import Survivors, gather_survivors
@@ -225,6 +232,23 @@ class FirstLevelOnDevice:
         here = to_host(leaves)
         self.n_joined = np.bincount(here, minlength=len(self.leaves.rows))
         np.minimum.at(self.leaves.first_rows, here, rows)
+
+    def assign(self, cells: Any, rows: Any, column_means: Any, n_leaves: int, weights: DeviceWeights | None) -> Assigned:
+        """Label each row of the data by its values with the number of another leaf."""
+        leaf_of = cells.label(self.readable.X)
+        if weights is None:
+            return Assigned.of(leaf_of, n_leaves, None)
+        sizes = sum_by_label(leaf_of, namespace(leaf_of).astype(weights.values > 0, weights.values.dtype), n_leaves)
+        sums = sum_by_label(leaf_of, weights.values, n_leaves)
+        return Assigned(leaf_of, np.rint(sizes).astype(np.int64), sums, first_rows(leaf_of, n_leaves))
+
+    def settle(self, found: Assigned, leaves: Survivors) -> FirstLevelOnDevice:
+        """Return a first level with other leaves, in which each row belongs to the one that it was assigned to."""
+        stability = fetch_rows(self.stability, leaves.rows)
+        n_all = count_by_label(found.leaf_of, len(leaves.rows))
+        return replace(
+            self, leaves=replace(leaves, stability=stability), leaf_of=found.leaf_of, n_joined=n_all - leaves.sizes
+        )
 
     def find_leaves(self, rows: IntArray) -> IntArray:
         """Return the leaf that each of the given rows belongs to."""

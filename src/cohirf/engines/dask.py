@@ -128,9 +128,9 @@ class DataLocalEngine:
         if client is not None:
             refuse_other_packages(client)
         with naming_faults():
-            computed = self.persisted = _persist(client, self._lazy(function, list(tasks)))
+            computed = self.persisted = persist(self._lazy(function, list(tasks)))
             results = computed.map_blocks(_without_map, name=new_name("summarize"), dtype=object, meta=NO_OBJECTS)
-            results = _persist(client, results)
+            results = persist(results)
             try:
                 yield from chunks_of(results)
             except BaseException:  # an error of a task, or of the consumer: cancel the remaining tasks
@@ -364,8 +364,9 @@ def _is_of_dask(error: Exception) -> bool:
     return own or str(error).startswith("Missing dependency")
 
 
-def _persist(client: Any, lazy: Any) -> Any:
-    """Start to compute an array, and keep its chunks on the workers."""
+def persist(lazy: Any) -> Any:
+    """Start to compute an array, and keep its chunks on the workers of the active client."""
+    client = find_client()
     if client is None:
         return lazy.persist(optimize_graph=False)
     return client.persist(lazy, retries=RETRIES, optimize_graph=False)

@@ -70,6 +70,16 @@ def find_lowest(lower: Floats, rows: Expanded, points: Expanded) -> tuple[IntArr
     return nearest, upper
 
 
+def find_close(lower: Floats, nearest: IntArray, upper: Floats) -> IntArray:
+    """Return the rows for which another point than the nearest one is not above the upper bound; NaN never is."""
+    rows = np.arange(len(nearest))
+    of_nearest = lower[rows, nearest]
+    lower[rows, nearest] = np.inf
+    second = lower.min(axis=1)  # NaN if there is one
+    lower[rows, nearest] = of_nearest
+    return np.flatnonzero(~(second > upper))
+
+
 def find_undecided(lower: Floats, upper: Floats, labels: IntArray) -> IntArray:
     """Return the rows for which columns of several labels are not above the upper bound; infinity and NaN never are."""
     is_above = lower > upper[:, None]

@@ -24,10 +24,12 @@ from cohirf.algorithm.faint_values import find_lift, lift_values
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.offsets import Offsets, find_offsets
 from cohirf.nearest_label.cells import Cells, divide
-from cohirf.nearest_label.expanded import BLOCK_VALUES, Expanded, Floats, as_array, find_lowest, find_undecided
+from cohirf.nearest_label.expanded import BLOCK_VALUES, Expanded, Floats, as_array, find_close, find_lowest, find_undecided
 
 MAX_TREE_FEATURES = 12  # with more features, products with the points are faster than a tree
+FEW_POINTS = 500  # of so few, a product with all of them is faster than a tree
 BLOCK_ROWS = 2**14
+CACHED_VALUES = 2**17  # of a matrix that is read several times: it stays in the cache of a processor
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ class NearestLabel:
         points = _lift(points, lift)
         offsets = find_offsets(points)
         points = offsets.subtract(points)
-        tree = KDTree(as_array(points)) if points.shape[1] <= MAX_TREE_FEATURES else None
+        uses_tree = points.shape[1] <= MAX_TREE_FEATURES and points.shape[0] > FEW_POINTS
+        tree = KDTree(as_array(points)) if uses_tree else None
         return cls(Expanded.of_points(points), labels, None, tree, lift, offsets)
 
     def with_cells(self) -> NearestLabel:
@@ -112,7 +115,7 @@ class NearestLabel:
         if self.tree is not None:
             return np.asarray(self.labels[self.tree.query(as_array(X))[1]])
         found = np.empty(X.shape[0], dtype=self.labels.dtype)
-        for chunk in row_blocks(len(found), BLOCK_VALUES // len(self.labels) + 1):
+        for chunk in row_blocks(len(found), CACHED_VALUES // len(self.labels) + 1):
             rows = Expanded.of_rows(X[chunk], self.points.values.dtype)
             found[chunk] = _label_among(rows, self.points, self.labels)
         return found
@@ -122,7 +125,8 @@ def _label_among(rows: Expanded, points: Expanded, labels: IntArray) -> IntArray
     """Return the label of the point nearest to each row, by comparison with all points."""
     lower = rows.bound_squares(points)
     nearest, upper = find_lowest(lower, rows, points)
-    undecided = find_undecided(lower, upper, labels)
+    several = find_close(lower, nearest, upper)
+    undecided = several[find_undecided(lower[several], upper[several], labels)]
     of_rows, close = np.nonzero(~(lower[undecided] > upper[undecided, None]))
     squares = _measure_pairs(rows.values[undecided], of_rows, points.values, close)
     nearest[undecided] = close[_find_minima(of_rows, squares)]

@@ -1,0 +1,121 @@
+"""Compact or connected? Which of several divisions of the same rows fits them, as their nearest neighbours tell.
+
+Ward's criterion makes compact clusters, merges along the spanning tree make connected ones, and neither is right for
+all data. A division that fits keeps near neighbours together. So for each cluster, count the pairs of one of its rows
+and one of that row's nearest neighbours, and which share of them leaves the cluster. The mean of these shares is the
+normalised cut of the graph of neighbours (Shi and Malik, IEEE PAMI 22, 2000). The division with the lowest one is
+taken. It is a mean over clusters and not over rows: otherwise, to set a few rows apart would always be best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
+
+from cohirf.algorithm.connected import SpanningTree, link_connected
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.merge_tree import last_clusters
+
+FloatArray = NDArray[np.float64]
+COMPACT = 0.0  # stands for compact clusters where connected ones have the bound of their Gini index
+# Bounds of the Gini index of the sizes of connected clusters: from nearly even to quite uneven ones. On the 41 sets of
+# benchmarks/quality/clustbench.py and the 14 of answers.py, these four were better than any one or two of them; one
+# more, 0.7, changed nothing.
+GINI_BOUNDS = (0.1, 0.2, 0.3, 0.5)
+N_NEIGHBOURS = 10
+FEWEST_ROWS, MOST_ROWS = 1000, 2000  # of a sample whose neighbours are counted
+ROWS_PER_CLUSTER = 20  # in such a sample, unless this is more than MOST_ROWS
+FEWEST_PER_CLUSTER = 5  # with fewer rows of a cluster, their neighbours tell nothing
+
+
+def normalised_cut(labels: IntArray, neighbours: IntArray) -> float:
+    """Return the mean over clusters of the share of neighbours of their rows that are in other clusters.
+
+    Parameters
+    ----------
+    labels : array of int, shape (n_rows,)
+        Cluster of each row.
+    neighbours : array of int, shape (n_rows, n_neighbours)
+        Nearest other rows of each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.algorithm.choose_merge import normalised_cut
+    >>> normalised_cut(np.array([0, 0, 1]), np.array([[1], [0], [1]]))
+    0.5
+    """
+    _, cluster, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    share_leaving = (cluster[neighbours] != cluster[:, None]).mean(axis=1)
+    return float((np.bincount(cluster, weights=share_leaving) / counts).mean())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Compact and connected divisions of the same rows into as many clusters.
+
+    Attributes
+    ----------
+    compact_cut, connected_cut : float
+        Normalised cut of the compact division, and the lowest one of connected divisions.
+    gini_bound : float
+        Bound of the Gini index of the latter.
+    """
+
+    compact_cut: float
+    connected_cut: float
+    gini_bound: float
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether connected clusters fit the rows better."""
+        return self.connected_cut < self.compact_cut
+
+
+@dataclass(frozen=True)
+class SampledRows:
+    """Some rows, their neighbours, and their connected merges, one linkage for each bound of the Gini index."""
+
+    neighbours: IntArray
+    linkages: dict[float, FloatArray]
+
+    @classmethod
+    def of(cls, points: Any, mass: FloatArray | None = None) -> SampledRows:
+        """Find neighbours and connected merges of at least two points."""
+        n_points = points.shape[0]
+        tree = SpanningTree(points)
+        found = NearestNeighbors(n_neighbors=min(N_NEIGHBOURS, n_points - 1)).fit(points)
+        masses = np.ones(n_points) if mass is None else mass
+        linkages = {bound: link_connected(tree, masses, bound) for bound in GINI_BOUNDS}
+        return cls(found.kneighbors(return_distance=False), linkages)
+
+    def compare(self, compact: IntArray, n_clusters: int) -> Comparison:
+        """Compare a compact division of the rows, with a label for each, with connected ones."""
+        cuts = {bound: self.cut_share(labels) for bound, labels in self.divide(n_clusters)}
+        best = min(cuts, key=cuts.__getitem__)
+        return Comparison(self.cut_share(compact), cuts[best], best)
+
+    def divide(self, n_clusters: int) -> Iterator[tuple[float, IntArray]]:
+        """Yield bound and labels of each connected division."""
+        for bound, linkage in self.linkages.items():
+            yield bound, cut_linkage(linkage, n_clusters)
+
+    def cut_share(self, labels: IntArray) -> float:
+        """Return the normalised cut of a division."""
+        return normalised_cut(labels, self.neighbours)
+
+
+def cut_linkage(linkage: FloatArray, n_clusters: int) -> IntArray:
+    """Return the cluster of each point after merging to ``n_clusters`` clusters, numbered from 0."""
+    n_points = len(linkage) + 1
+    return np.unique(last_clusters(linkage[: n_points - n_clusters], n_points), return_inverse=True)[1]
+
+
+def count_sampled(n_clusters: int) -> int:
+    """Return how many rows to sample, if so many clusters are wanted."""
+    return min(max(FEWEST_ROWS, ROWS_PER_CLUSTER * n_clusters), MOST_ROWS)

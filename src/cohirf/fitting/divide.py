@@ -1,0 +1,138 @@
+"""Divide all rows among a few groups, each around points that are nearest to its rows: groups are cells.
+
+The levels of a method such as K-Means leave groups of rows, of which some are heavy and many are light. The means of
+the heaviest are the centres of cells: each row of the data belongs to the nearest one. If clusters are connected rather
+than compact, rows of the data take the place of means: rows that merge early along their spanning tree are one group.
+
+Either way, the group of a row is that of the nearest point. So ``predict`` is the last step of a fit, and agrees with it
+in every row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from cohirf.algorithm.connected import SpanningTree, link_connected
+from cohirf.algorithm.first_level import Assigned, FirstLevel
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.merge_tree import Groups, MergeTree
+from cohirf.algorithm.runs import Survivors
+from cohirf.algorithm.storage import ArrayRows
+from cohirf.algorithm.ward import link_groups
+from cohirf.landmarks import Cells
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Division:
+    """Groups that share out all rows, and their merges.
+
+    Attributes
+    ----------
+    cells : Cells
+        The points, each with the number of its group.
+    rows : array of int
+        Row number of the medoid of each group. Sorted.
+    values : array or CSR matrix
+        Values of the medoids.
+    means : array or CSR matrix
+        Mean of each group.
+    linkage : array of float
+        Merges of the groups up to a single one.
+    """
+
+    cells: Cells
+    rows: IntArray
+    values: Any
+    means: Any
+    linkage: FloatArray
+
+    def leaves(self, found: Assigned, former: Survivors) -> Survivors:
+        """Return the groups as leaves, given their rows; ``former`` are the leaves of the levels."""
+        n_groups = len(self.rows)
+        return replace(
+            former,
+            rows=self.rows,
+            values=None if former.values is None else ArrayRows(self.values),
+            mass=found.sizes.astype(np.float64) if found.weights is None else found.weights,
+            sizes=found.sizes,
+            first_rows=found.first_rows,
+            weights=found.weights,
+            means=self.means,
+            is_noise=np.zeros(n_groups, dtype=bool),
+            stability=np.full(n_groups, np.nan, dtype=np.float32),  # known to the first level
+        )
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Rows that can be medoids: row numbers (sorted), values without missing cells, and masses."""
+
+    rows: IntArray
+    values: Any
+    mass: FloatArray
+
+
+def divide_by_means(groups: Groups, candidates: Candidates, n_cells: int) -> Division:
+    """Return cells around the means of the heaviest groups, merged by Ward's criterion.
+
+    The medoid of a cell is the candidate that is nearest to its centre. A centre without any candidate is left out.
+    """
+    heaviest = np.sort(np.argsort(-groups.mass, kind="stable")[:n_cells])
+    centres = groups.means[heaviest]
+    nearest = Cells(centres, np.arange(len(heaviest))).label(candidates.values)
+    medoids = _find_nearest(candidates.values, centres, nearest)
+    kept = nearest[medoids]  # in the order of medoids, which are sorted
+    number = np.full(len(heaviest), -1)
+    number[kept] = np.arange(len(kept))
+    mass = np.bincount(number[nearest], weights=candidates.mass, minlength=len(kept))
+    means = centres[kept]
+    return Division(
+        Cells(means, np.arange(len(kept))),
+        candidates.rows[medoids],
+        candidates.values[medoids],
+        means,
+        link_groups(means, mass),
+    )
+
+
+def divide_along_tree(candidates: Candidates, gini_bound: float, n_groups: int) -> Division:
+    """Return groups of candidates that merge early along their spanning tree, and the merges that follow."""
+    linkage = link_connected(SpanningTree(candidates.values), candidates.mass, gini_bound)
+    tree = MergeTree(np.arange(len(candidates.rows)), linkage, 1)
+    label = tree.cut(min(n_groups, tree.n_leaves))
+    groups = Groups(np.asarray(candidates.values, dtype=np.float64), candidates.mass) if not sparse.issparse(
+        candidates.values
+    ) else Groups(candidates.values, candidates.mass)
+    n_labels = int(label.max()) + 1
+    medoids = groups.find_central(label, n_labels)
+    pruned = tree.prune(medoids[label])
+    order = np.searchsorted(pruned.medoids, medoids)  # of each label among the medoids, which are sorted
+    means = groups.merged(label, n_labels).means[np.argsort(order)]
+    return Division(
+        Cells(candidates.values, order[label]),
+        candidates.rows[pruned.medoids],
+        candidates.values[pruned.medoids],
+        means,
+        pruned.linkage,
+    )
+
+
+def share_out(division: Division, first_level: FirstLevel, rows: Any, column_means: Any, weights: Any) -> FirstLevel:
+    """Return a first level whose leaves are the groups of a division, after each row has joined the nearest one."""
+    found = first_level.assign(division.cells, rows, column_means, len(division.rows), weights)
+    return first_level.settle(found, division.leaves(found, first_level.leaves))
+
+
+def _find_nearest(values: Any, centres: Any, nearest: IntArray) -> IntArray:
+    """Return, sorted, the candidate that is nearest to each centre that is the nearest of any candidate."""
+    difference = values - centres[nearest]
+    squares = difference.multiply(difference) if sparse.issparse(difference) else difference**2
+    order = np.lexsort((np.asarray(squares.sum(axis=1)).ravel(), nearest))
+    return np.sort(order[np.flatnonzero(np.diff(nearest[order], prepend=-1))])

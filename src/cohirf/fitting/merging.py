@@ -1,0 +1,169 @@
+"""Which merges follow the levels: compact or connected ones, to how many clusters, of which groups.
+
+A method such as K-Means divides space, so that its rows are shared out among cells, or among connected parts if these
+fit the data better (``divide.py``). Other methods keep the groups that their batches have left, and only the merges of
+these are chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.arrays import to_host
+from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.choose_merge import (
+    FEWEST_PER_CLUSTER,
+    FEWEST_ROWS,
+    GINI_BOUNDS,
+    Comparison,
+    SampledRows,
+    count_sampled,
+    normalised_cut,
+)
+from cohirf.algorithm.connected import MAX_POINTS, SpanningTree, link_connected
+from cohirf.algorithm.first_level import FirstLevel
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.levels import FitState
+from cohirf.algorithm.merge_tree import Link
+from cohirf.algorithm.population import Population
+from cohirf.algorithm.storage import take_in_order
+from cohirf.choice import SAMPLED_ROWS, Choice, choose_number, measure_strengths
+from cohirf.fitting.divide import Candidates
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some rows of a fit.
+
+    Attributes
+    ----------
+    rows : array of int
+        Row numbers. Sorted.
+    values : array or CSR matrix
+        Their values, without missing cells.
+    leaves : array of int
+        The leaf that each belongs to.
+    mass : array of float
+        Their masses.
+    """
+
+    rows: IntArray
+    values: Any
+    leaves: IntArray
+    mass: FloatArray
+
+    @classmethod
+    def draw(
+        cls, first_level: FirstLevel, population: Population, column_means: Any, n_rows: int, rng: np.random.Generator
+    ) -> Sample:
+        """Draw rows; of rows that were read once, those that were held aside, or leaves if these are too few."""
+        leaves = first_level.leaves
+        if first_level.readable is not None:
+            rows = np.sort(population.draw(n_rows, rng))
+            mass = np.ones(len(rows)) if population.weights is None else population.weights.take(rows)
+            values = fill_missing(to_host(first_level.readable.take(rows)), column_means)
+            return cls(rows, values, first_level.find_leaves(rows), mass)
+        single: IntArray = np.flatnonzero(np.isnan(leaves.stability) & (leaves.sizes == 1))
+        among = single if len(single) >= FEWEST_ROWS // 2 else np.arange(len(leaves.rows))
+        some = among if len(among) <= n_rows else np.sort(rng.choice(among, n_rows, replace=False))
+        mass = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
+        return cls(leaves.rows[some], fill_missing(take_in_order(leaves.values, some), column_means), some, mass[some])
+
+    def at(self, some: Any) -> Sample:
+        """Return some of the rows."""
+        return Sample(self.rows[some], self.values[some], self.leaves[some], self.mass[some])
+
+    @property
+    def candidates(self) -> Candidates:
+        """The rows as candidates for medoids."""
+        return Candidates(self.rows, self.values, self.mass)
+
+
+def leaves_as_candidates(first_level: FirstLevel, state: FitState, column_means: Any) -> Candidates:
+    """Return all leaves of the levels as candidates for medoids."""
+    leaves = first_level.leaves
+    values = to_host(take_in_order(state.active.values, np.arange(len(leaves.rows))))
+    mass = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
+    return Candidates(leaves.rows, fill_missing(values, column_means), mass)
+
+
+def link_along_tree(gini_bound: float) -> Link:
+    """Return a function that links groups along their spanning tree."""
+    return partial(_link_along_tree, gini_bound)
+
+
+def _link_along_tree(gini_bound: float, means: Any, mass: FloatArray, max_linked: int) -> FloatArray:
+    return link_connected(SpanningTree(means), mass, gini_bound)
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """Chooses number and merge of the clusters of a fit, on samples of its rows.
+
+    Attributes
+    ----------
+    merge : {"auto", "compact", "connected"}
+        What the user wants.
+    n_clusters : int or None
+        The number of clusters; None if it is to be chosen.
+    draw : callable
+        Draws a sample of so many rows.
+    rng : numpy.random.Generator
+        Splits samples into halves.
+    """
+
+    merge: str
+    n_clusters: int | None
+    draw: Callable[[int], Sample]
+    rng: np.random.Generator
+
+    def choose_number(self) -> Choice:
+        """Return the number of clusters, or choose it."""
+        if self.n_clusters is not None:
+            return Choice(self.n_clusters)
+        candidates, strengths = measure_strengths(self.draw(SAMPLED_ROWS).values, self.rng)
+        return Choice(choose_number(candidates, strengths), candidates=candidates, strengths=strengths)
+
+    def compare(
+        self, choice: Choice, label_compact: Callable[[Sample], IntArray], label_connected: Any = None
+    ) -> tuple[Choice, float | None]:
+        """Return the choice with its merge, and the bound of the Gini index if that is connected.
+
+        ``label_compact`` returns the compact cluster of each row of a sample. Connected clusters are those of the
+        sample, unless ``label_connected`` returns them, given a bound.
+        """
+        k = choice.n_clusters
+        sample = None if self.merge == "compact" or k < 2 else self.draw(count_sampled(k))
+        if sample is None or len(sample.rows) <= max(k, 2) or (self.merge == "auto" and self._are_few(sample, k)):
+            return choice, None
+        found = _compare(sample, label_compact(sample), label_connected, k)
+        is_connected = self.merge == "connected" or found.is_connected
+        merge = "connected" if is_connected else "compact"
+        choice = replace(choice, merge=merge, compact_cut=found.compact_cut, connected_cut=found.connected_cut)
+        return choice, found.gini_bound if is_connected else None
+
+    @staticmethod
+    def _are_few(sample: Sample, n_clusters: int) -> bool:
+        return len(sample.rows) < FEWEST_PER_CLUSTER * n_clusters
+
+
+def _compare(sample: Sample, compact: IntArray, label_connected: Any, n_clusters: int) -> Comparison:
+    some = SampledRows.of(sample.values, sample.mass)
+    if label_connected is None:
+        return some.compare(compact, n_clusters)
+    cuts = {bound: normalised_cut(label_connected(sample, bound), some.neighbours) for bound in GINI_BOUNDS}
+    best = min(cuts, key=cuts.__getitem__)
+    return Comparison(some.cut_share(compact), cuts[best], best)
+
+
+def most_points(sample: Callable[[int], Sample]) -> Candidates:
+    """Return as many rows as can be linked along their spanning tree."""
+    return sample(MAX_POINTS).candidates
