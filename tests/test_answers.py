@@ -91,6 +91,28 @@ def test_a_method_that_finds_fewer_clusters_says_so_and_keeps_them():
     assert model.n_clusters_ == 2
 
 
+class FailsOnFewRows(KMeans):
+    """K-Means that, like some mixtures, cannot cluster few rows."""
+
+    def fit_predict(self, X, y=None, sample_weight=None):
+        if len(X) < 40:
+            raise ValueError("too few rows for a covariance")
+        return super().fit_predict(X, y, sample_weight)
+
+
+@pytest.mark.filterwarnings("ignore:Levels 2 and 3 merged nothing")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_method_that_fails_above_the_first_level_loses_nothing(n_jobs):
+    options = {"batch_size": 50, "n_views": 1, "n_jobs": n_jobs, "random_state": 0}
+    with pytest.warns(
+        ConvergenceWarning, match="FailsOnFewRows failed on 38 rows of level 2, which stay apart in this"
+    ):
+        model = CoHiRF.as_published(FailsOnFewRows(5, n_init=1), **options).fit(BLOBS)
+    assert model.n_clusters_ == model.diagnostics_[0].rows_out == 75
+    with pytest.raises(ValueError, match="too few rows for a covariance"):
+        CoHiRF(FailsOnFewRows(5, n_init=1), **options).fit(BLOBS[:30])
+
+
 def test_clusters_that_a_method_finds_are_merged_to_the_number_asked_for():
     found = CoHiRF(OPTICS(min_samples=5)).fit(IRIS)
     merged = CoHiRF(OPTICS(min_samples=5), n_clusters=2).fit(IRIS)
