@@ -15,6 +15,7 @@ from sklearn.cluster import (
     SpectralClustering,
 )
 from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
@@ -69,17 +70,47 @@ def test_the_paper_keeps_the_clusters_of_the_last_level():
     assert (changed["consensus"], changed["n_clusters"], changed["medoid_weights"]) == ("relaxed", "levels", False)
 
 
+@pytest.mark.filterwarnings(
+    "ignore:Number of distinct clusters", "ignore:n_clusters=4 of KMeans is at least the number"
+)
 @pytest.mark.parametrize("n_rows", [1, 2, 3])
-def test_more_clusters_than_distinct_rows_are_refused(n_rows):
+def test_fewer_distinct_rows_than_clusters_are_a_cluster_each(n_rows):
     X = np.repeat(np.arange(float(n_rows))[:, None], 4, axis=0)
     message = rf"n_clusters=4 cannot be reached: KMeans found only {n_rows} groups, or the data has only so many"
-    with pytest.warns(), pytest.raises(ValueError, match=message):
-        CoHiRF(n_clusters=4, random_state=0).fit(X)
+    with pytest.warns(ConvergenceWarning, match=message):
+        model = CoHiRF(n_clusters=4, random_state=0).fit(X)
+    assert model.labels_.tolist() == np.repeat(np.arange(n_rows), 4).tolist()
 
 
-def test_a_method_that_finds_fewer_clusters_says_so():
-    with pytest.raises(ValueError, match=r"n_clusters=7 cannot be reached: DBSCAN found 2 clusters, and clusters can"):
-        CoHiRF(DBSCAN(0.5), n_clusters=7).fit(IRIS)
+def test_a_method_that_finds_fewer_clusters_says_so_and_keeps_them():
+    with pytest.warns(
+        ConvergenceWarning, match="n_clusters=7 cannot be reached: DBSCAN found 2 clusters, and clusters"
+    ):
+        model = CoHiRF(DBSCAN(0.5), n_clusters=7).fit(IRIS)
+    assert (model.labels_ == CoHiRF(DBSCAN(0.5)).fit(IRIS).labels_).all()
+    assert model.n_clusters_ == 2
+
+
+class FailsOnFewRows(KMeans):
+    """K-Means that, like some mixtures, cannot cluster few rows."""
+
+    def fit_predict(self, X, y=None, sample_weight=None):
+        if len(X) < 40:
+            raise ValueError("too few rows for a covariance")
+        return super().fit_predict(X, y, sample_weight)
+
+
+@pytest.mark.filterwarnings("ignore:Levels 2 and 3 merged nothing")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_method_that_fails_above_the_first_level_loses_nothing(n_jobs):
+    options = {"batch_size": 50, "n_views": 1, "n_jobs": n_jobs, "random_state": 0}
+    with pytest.warns(
+        ConvergenceWarning, match="FailsOnFewRows failed on 38 rows of level 2, which stay apart in this"
+    ):
+        model = CoHiRF.as_published(FailsOnFewRows(5, n_init=1), **options).fit(BLOBS)
+    assert model.n_clusters_ == model.diagnostics_[0].rows_out == 75
+    with pytest.raises(ValueError, match="too few rows for a covariance"):
+        CoHiRF(FailsOnFewRows(5, n_init=1), **options).fit(BLOBS[:30])
 
 
 def test_clusters_that_a_method_finds_are_merged_to_the_number_asked_for():
@@ -295,7 +326,7 @@ def test_clusters_that_join_the_nearest_are_a_cut_of_the_tree(noise):
     assert is_valid_linkage(model.hierarchy_.condense().to_linkage())
 
 
-@pytest.mark.parametrize(("scale", "weight"), [(1e140, 1e20), (1.0, 1e200), (1e140, 1e-20)])
+@pytest.mark.parametrize(("scale", "weight"), [(1e140, 1e20), (1.0, 1e147), (1e140, 1e-20)])
 def test_large_values_and_weights_do_not_overflow(scale, weight):
     model = CoHiRF(n_clusters=5, random_state=0).fit(BLOBS * scale, sample_weight=np.full(300, weight))
     assert adjusted_rand_score(BLOB_OF, model.labels_) == 1
@@ -307,16 +338,18 @@ def test_weights_below_one_hide_no_cluster():
     assert CoHiRF(n_clusters=4, random_state=0).fit(BLOBS, sample_weight=weights / weights.sum()).n_clusters_ == 4
 
 
-@pytest.mark.parametrize("n_clusters", [None, "auto", 1])
-def test_among_noise_there_is_nothing_to_choose_or_merge(n_clusters):
+@pytest.mark.parametrize("n_clusters", [None, "auto"])
+def test_among_noise_there_is_nothing_to_choose(n_clusters):
     with pytest.warns(match="All of the rows are noise: raise eps of DBSCAN"):
         assert CoHiRF(DBSCAN(1e-9), n_clusters=n_clusters).fit(BLOBS).n_clusters_ == 0
 
 
-def test_noise_alone_cannot_be_merged_to_several_clusters():
-    message = "n_clusters=2 cannot be reached, because all rows are noise: raise eps of DBSCAN, or lower min_samples"
-    with pytest.raises(ValueError, match=message):
-        CoHiRF(DBSCAN(1e-9), n_clusters=2).fit(BLOBS)
+@pytest.mark.parametrize("n_clusters", [1, 2])
+def test_among_noise_there_is_nothing_to_merge(n_clusters):
+    message = f"All of the rows are noise, so n_clusters={n_clusters} cannot be reached: raise eps of DBSCAN, or lower"
+    with pytest.warns(ConvergenceWarning, match=message) as caught:
+        assert CoHiRF(DBSCAN(1e-9), n_clusters=n_clusters).fit(BLOBS).n_clusters_ == 0
+    assert len(caught) == 1
 
 
 @pytest.mark.parametrize("n_clusters", [2, "auto"])

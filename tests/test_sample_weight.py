@@ -82,11 +82,17 @@ def test_weights_are_refused_where_the_base_does_not_take_them():
         (-np.ones(10), "Negative values"),
         (np.ones(9), r"sample_weight.shape == \(9,\), expected \(10,\)"),
         (np.full(10, np.nan), "Input sample_weight contains NaN"),
+        (
+            np.r_[1.7e308, 1.7e308, np.ones(8)],
+            r"sample_weight has sum inf, and sums of more than 1e\+150 would overflow",
+        ),
+        (np.full(10, 1e-320), "sample_weight has positive values down to 1e-320, and those below 1e-150 would vanish"),
     ],
 )
-def test_impossible_weights_are_refused(weights, message):
+@pytest.mark.parametrize("base", [KMeans(2), DBSCAN()])
+def test_impossible_weights_are_refused(base, weights, message):
     with pytest.raises(ValueError, match=message):
-        CoHiRF.as_published().fit(np.eye(10), sample_weight=weights)
+        CoHiRF(base).fit(np.eye(10), sample_weight=weights)
 
 
 def test_min_cluster_size_counts_weights():

@@ -53,8 +53,9 @@ class CoHiRF(
         None means a quick K-Means: in each view, at most ten iterations on at most 500 rows for each cluster.
     n_clusters : int, "auto", "levels" or None, default=None
         The number of final clusters, before ``min_cluster_size`` is applied. An int gives exactly that many: after the
-        levels, clusters are merged by Ward's criterion, which takes their means and sizes. "auto" chooses the number
-        from the tree of these merges, by the silhouette. None means the number that the base method has
+        levels, clusters are merged by Ward's criterion, which takes their means and sizes. If the base method finds
+        fewer, or there are fewer distinct rows, these are the result, with a ConvergenceWarning. "auto" chooses the
+        number from the tree of these merges, by the silhouette. None means the number that the base method has
         (``n_clusters``, or ``n_components`` of a mixture); if it has none, the clusters that it finds; without an
         estimator, "auto". If the number is known, the base method is told a finer one inside the levels where this
         gives better clusters: four times as many for K-Means and in several batches, or eight times in several batches

@@ -106,3 +106,9 @@ def test_a_label_does_not_lose_its_last_group():
     means = np.array([[0.0], [0.0], [9.0]])
     label = move_groups(means, np.ones(3), np.array([0, 1, 2]))
     assert sorted(set(label.tolist())) == [0, 1, 2]
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_merges_end_even_if_distances_are_not_numbers():
+    linkage = link_groups(np.array([[np.nan], [0.0], [1.0], [np.nan]]), np.ones(4))
+    assert linkage[-1, 3] == 4

@@ -452,3 +452,14 @@ def test_the_document_has_the_names_and_the_headline(cohirf, folder, apart):
 def test_many_clusters_are_counted_below_the_largest(cohirf, folder, apart):
     out = cohirf("fit", "iris.csv", *apart, "--clusters", 20, "--no-verdict").out
     assert re.search(r"^\.\.\. +8 more$", out, re.MULTILINE)
+
+
+def test_files_are_written_before_clusters_are_described(cohirf, folder, apart, monkeypatch):
+    def fail(*_, **__):
+        raise ValueError("no words")
+
+    monkeypatch.setattr("cohirf.cli.fit.describe_clusters", fail)
+    outcome = cohirf("fit", "iris.csv", *apart, "--out", "labels.csv", "--model", "model")
+    assert "no words" in outcome.err
+    assert (folder / "labels.csv").exists()
+    assert (folder / "model").exists()

@@ -214,8 +214,13 @@ def test_weights_of_any_kind_are_put_beside_the_rows(place, change, X):
             "sample_weight has positive values from 1 to 1e+18: on a device, the smallest would not count in sums. Set "
             "them to 0, or raise them.",
         ),
+        (
+            lambda weights: 1e307 * weights,
+            "sample_weight has sum inf, and sums of more than 1e+150 would overflow: divide all weights by the same "
+            "number.",
+        ),
     ],
-    ids=["short", "matrix", "zero", "negative", "nan", "infinite", "wide"],
+    ids=["short", "matrix", "zero", "negative", "nan", "infinite", "wide", "overflow"],
 )
 def test_bad_weights_on_a_device_are_refused(place, change, message, X):
     weights = change(np.arange(len(X)) % 4 + 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
@@ -11,14 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
-from cohirf.algorithm.arrays import is_here, join_rows
+from cohirf.algorithm.arrays import is_here, join_rows, put_beside
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.consensus import Codes, Consensus, fold_views, mean_agreement, strict_consensus
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.features import sample_features, take_features
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at
+from cohirf.algorithm.repeated_warnings import warning_once_a_fit
 from cohirf.algorithm.stability import Stability, measure_stability
 from cohirf.algorithm.storage import ArrayRows
 
@@ -136,8 +139,25 @@ def label_view(
     features = sample_features(rng, X.shape[1], views.n_features)
     view = take_features(X, features, memory, views.scale(X.shape[1]))
     started = perf_counter()
-    labels, core = views.method.find_core(view, rng, sample_weight, may_overwrite=view is not X)
+    try:
+        labels, core = views.method.find_core(view, rng, sample_weight, may_overwrite=view is not X)
+    except ValueError as error:
+        if place[0] <= 1:
+            raise
+        labels, core = _leave_apart(view, views.method, place[0], error), None
     return ViewLabels(labels, perf_counter() - started, core)
+
+
+def _leave_apart(view: Any, method: BaseMethod, level: int, error: ValueError) -> Any:
+    """Return another label for each row, and warn: what lower levels have found must not be lost."""
+    name = type(method.prototype).__name__
+    with warning_once_a_fit():
+        warnings.warn(
+            f"{name} failed on {view.shape[0]} rows of level {level}, which stay apart in this view: {error}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return put_beside(np.arange(view.shape[0], dtype=np.int32), view)
 
 
 def _view_memory(X: Any, n_features: int) -> NDArray[Any] | None:

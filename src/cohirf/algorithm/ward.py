@@ -134,7 +134,8 @@ def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
         while True:
             of_last = increase[chain[-1]]
             nearest = int(of_last.argmin())
-            if len(chain) > 1 and of_last[chain[-2]] <= of_last[nearest] * (1 + ROUNDING):
+            is_mutual = len(chain) > 1 and of_last[chain[-2]] <= of_last[nearest] * (1 + ROUNDING)
+            if is_mutual or len(chain) == len(number):  # a chain has each cluster once at most, whatever the rounding
                 break
             chain.append(nearest)
         kept, absorbed = sorted((chain.pop(), chain.pop()))

@@ -68,9 +68,11 @@ def fit(
     document["columns"] = describe_columns(prepared.preparation)
     document |= agreement(fitted.labels_, classes)
     document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
+    # before clusters are described and judged, so that an error there does not waste the fit
+    paths = targets.write(fitted, prepared, classes, find_origin(data, about, scaling))
     says_verdict = says_verdict and (console.as_json or not console.quiet)
     document |= _describe(fitted, prepared.preparation, document, says_verdict=says_verdict)
-    document["written"] = targets.write(fitted, prepared, classes, find_origin(data, about, scaling))
+    document["written"] = paths
     table = [cluster_grid(document)] if document["clusters"] else []
     written = say_written(document["written"], NOTHING)
     console.show(document, *table, fact_grid(document), document["headline"], written)

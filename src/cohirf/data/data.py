@@ -21,6 +21,9 @@ from cohirf.algorithm.population import Weights
 from cohirf.algorithm.storage import Rows, Storage
 from cohirf.engines import LocalEngine, StreamingEngine
 
+# Within these limits, products of weights and values neither overflow nor vanish: squares of values are finite.
+SMALLEST_WEIGHT, LARGEST_TOTAL = 1e-150, 1e150
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -147,3 +150,17 @@ class NewData(Protocol):
 
     def map_rows(self, function: Callable[[Any], Any], n_columns: int | None, dtype: Any) -> Any:
         """Apply ``function`` to blocks of rows; the result has ``n_columns`` columns, or is a vector if None."""
+
+
+def check_range(smallest: float, total: float) -> None:
+    """Raise if sample weights, of which this is the smallest positive one and the sum, cannot be computed with."""
+    if not total <= LARGEST_TOTAL:
+        raise ValueError(
+            f"sample_weight has sum {total:.3g}, and sums of more than {LARGEST_TOTAL:g} would overflow: divide all "
+            f"weights by the same number."
+        )
+    if smallest < SMALLEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight has positive values down to {smallest:.3g}, and those below {SMALLEST_WEIGHT:g} would "
+            f"vanish in products: set them to 0, or multiply all weights by the same number."
+        )

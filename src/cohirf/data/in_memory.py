@@ -20,7 +20,7 @@ from cohirf.algorithm.first_level import FirstLevelHere
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage, StackedRows, Storage
-from cohirf.data.data import Setup
+from cohirf.data.data import Setup, check_range
 from cohirf.engines import LocalEngine
 from cohirf.planning import resolve_memory_limit
 from cohirf.scratch import ScratchStorage
@@ -133,6 +133,8 @@ def check_array_weights(sample_weight: Any, n_rows: int) -> ArrayWeights:
     weights = np.asarray(_check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True))
     if not weights.any():
         raise ValueError("All sample weights are zero: give at least one row a positive weight.")
+    with np.errstate(over="ignore"):
+        check_range(weights[weights > 0].min(), weights.sum())
     return ArrayWeights(weights)
 
 

@@ -30,7 +30,7 @@ from cohirf.algorithm.levels import ActiveRows, FitState, contract_level, make_t
 from cohirf.algorithm.runs import ContractedRun, Survivors
 from cohirf.algorithm.storage import ArrayRows, StackedRows, take_in_order
 from cohirf.data.dask_arrays import DaskTable, LazyDaskSource, compute_unoptimised, is_dask
-from cohirf.data.data import Setup
+from cohirf.data.data import Setup, check_range
 from cohirf.data.in_memory import ArrayWeights, InMemory, active_rows, check_array_weights, contract_stacked
 from cohirf.data.in_source import contract_local_batches
 from cohirf.engines import DaskEngine, LocalEngine
@@ -124,6 +124,7 @@ class OnDask:
                 f"finite. Leave out rows of weight 0 with X[sample_weight > 0].compute_chunk_sizes(), or fit a source "
                 f"without client=."
             )
+        check_range(lowest, total)
         return DaskWeights(LazyDaskSource(weights[:, None]))
 
     def room(self, memory_limit: Any, n_jobs: int | None) -> dict[str, Any]:

@@ -34,11 +34,9 @@ from cohirf.algorithm.levels import ActiveRows, FitState, make_tasks, run_tasks,
 from cohirf.algorithm.runs import Survivors, gather_survivors
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage
 from cohirf.array_kinds import is_torch
-from cohirf.data.data import Setup
+from cohirf.data.data import Setup, check_range
 from cohirf.data.in_memory import ArrayWeights, InMemory
 from cohirf.planning import resolve_memory_limit
-
-SMALLEST_WEIGHT = 1e-280  # smaller values are 0 as integers, in which values are added up
 
 
 @dataclass(frozen=True)
@@ -146,7 +144,7 @@ class DeviceWeights:
 
 
 def check_device_weights(sample_weight: Any, X: Any) -> DeviceWeights:
-    """Return valid sample weights in float64 beside ``X``; only two numbers come from there to be compared."""
+    """Return valid sample weights in float64 beside ``X``; only a few numbers come from there to be compared."""
     xp, n_rows = namespace(X), int(X.shape[0])
     if isinstance(sample_weight, Number):
         sample_weight = np.full(n_rows, sample_weight)
@@ -163,7 +161,9 @@ def check_device_weights(sample_weight: Any, X: Any) -> DeviceWeights:
     if highest == 0:
         raise ValueError("All sample weights are zero: give at least one row a positive weight.")
     smallest = lowest or float(to_host(xp.min(xp.where(weights > 0, weights, xp.inf))))
-    if smallest < max(highest * 2.0 ** (int(n_rows).bit_length() - FIXED_POINT_BITS), SMALLEST_WEIGHT):
+    with np.errstate(over="ignore"):
+        check_range(smallest, float(to_host(xp.sum(weights))))
+    if smallest < highest * 2.0 ** (int(n_rows).bit_length() - FIXED_POINT_BITS):
         raise ValueError(
             f"sample_weight has positive values from {smallest:g} to {highest:g}: on a device, the smallest would not "
             f"count in sums. Set them to 0, or raise them."

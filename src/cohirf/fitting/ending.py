@@ -18,7 +18,6 @@ from cohirf.algorithm.merge_tree import Groups, MergeTree, grow_tree
 from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.ward import move_groups
 from cohirf.choice import Choice
-from cohirf.diagnosis.problems import ways_to_less_noise
 from cohirf.fitting.former import Former, keep_former
 from cohirf.fitting.goal import LINKED_PER_CLUSTER, Goal
 
@@ -43,6 +42,8 @@ class Ending:
         Which leaves are noise.
     choice : Choice or None
         How the number of clusters was chosen, if it was.
+    n_found : int
+        Number of clusters that the levels left, before any were merged.
     """
 
     state: FitState
@@ -51,6 +52,7 @@ class Ending:
     medoids: IntArray
     is_noise: NDArray[np.bool_]
     choice: Choice | None
+    n_found: int
 
 
 def end_fit(
@@ -79,16 +81,14 @@ def end_fit(
         np.searchsorted(medoids, roots[clustered]), len(medoids)
     )
     tree, position = grow(goal.max_linked(state))
-    if len(medoids) == 0:
-        refuse_noise(model, goal)
-        return Ending(state, tree, clusters.means, medoids, is_noise, None)
+    n_found = len(medoids)
+    if n_found == 0:
+        return Ending(state, tree, clusters.means, medoids, is_noise, None, n_found)
     choice = choose(tree, position) if goal.is_chosen else None
     n_clusters = goal.n_clusters if choice is None else choice.n_clusters
     cut: IntArray = np.arange(len(medoids))
     if n_clusters is not None and n_clusters < len(medoids):
         cut = tree.cut(n_clusters)[position[medoids]]
-    elif goal.is_required and n_clusters is not None and n_clusters > len(medoids):
-        raise TooFewClustersError(n_clusters, len(medoids))
     label = cut
     if refines and n_clusters is not None:
         label = move_groups(clusters.means, clusters.mass, label)
@@ -102,26 +102,7 @@ def end_fit(
         tree, _ = grow(max(len(np.unique(label)), LINKED_PER_CLUSTER), of_leaf)
     if len(np.unique(label)) < len(medoids):
         state, medoids, clusters = merge_clusters(state, medoids, clusters, label)
-    return Ending(state, tree, clusters.means, medoids, is_noise, choice)
-
-
-class TooFewClustersError(ValueError):
-    """The levels left fewer clusters than were asked for."""
-
-    def __init__(self, n_clusters: int, n_found: int) -> None:
-        super().__init__(f"n_clusters={n_clusters}, but only {n_found} were found")
-        self.n_clusters, self.n_found = n_clusters, n_found
-
-
-def refuse_noise(model: Any, goal: Goal) -> None:
-    """Raise if the user asked for several clusters, but all rows are noise.
-
-    A single cluster needs no merge, so the result is that of the base method, with a warning. Besides, scikit-learn's
-    checks ask every clusterer for one cluster of random rows.
-    """
-    if goal.is_required and goal.n_clusters != 1:
-        ways = ways_to_less_noise(model)
-        raise ValueError(f"n_clusters={goal.n_clusters} cannot be reached, because all rows are noise: {ways}.")
+    return Ending(state, tree, clusters.means, medoids, is_noise, choice, n_found)
 
 
 def find_noise(state: FitState, roots: IntArray, sizes: IntArray) -> NDArray[np.bool_]:

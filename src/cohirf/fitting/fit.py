@@ -37,12 +37,12 @@ from cohirf.callers import warn_caller
 from cohirf.choice import SAMPLED_ROWS, Choice, choose_number
 from cohirf.data import Data
 from cohirf.data.data import DataWeights, Setup
-from cohirf.diagnosis.problems import find_problem
+from cohirf.diagnosis.problems import find_problem, ways_to_less_noise
 from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.fitting.begin import Screen, WrapEngine, begin, check_weights, watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction
-from cohirf.fitting.ending import Ending, TooFewClustersError, end_fit
+from cohirf.fitting.ending import Ending, end_fit
 from cohirf.fitting.former import Former, split_groups
 from cohirf.fitting.goal import Goal
 from cohirf.fitting.locality import choose_locality
@@ -198,11 +198,10 @@ class Fit:
         """
         model, goal = self.model, self._goal
         choose = partial(self._choose_number, first_level)
-        try:
-            refines = goal.refines(state, self.contraction.views.method)
-            ending = end_fit(model, goal, first_level, state, choose, refines=refines, former=former)
-        except TooFewClustersError as error:
-            raise ValueError(self._explain_too_few(error)) from None
+        refines = goal.refines(state, self.contraction.views.method)
+        ending = end_fit(model, goal, first_level, state, choose, refines=refines, former=former)
+        if goal.is_required and goal.n_clusters is not None and ending.n_found < goal.n_clusters:
+            self._warn(self._explain_too_few(goal.n_clusters, ending.n_found))
         if model.verbose and ending.choice is not None:
             progress.say(ending.choice.describe())
         return ending
@@ -231,16 +230,18 @@ class Fit:
         points = fill_missing(points[clustered], self.data.column_means)
         return choose_number(tree, points, position[some[clustered]])
 
-    def _explain_too_few(self, error: TooFewClustersError) -> str:
-        name = type(self.model._base_method()).__name__
-        asked = f"n_clusters={error.n_clusters} cannot be reached:"
+    def _explain_too_few(self, n_clusters: int, n_found: int) -> str:
+        if n_found == 0:
+            ways = ways_to_less_noise(self.model)
+            return f"All of the rows are noise, so n_clusters={n_clusters} cannot be reached: {ways}."
+        name, asked = type(self.model._base_method()).__name__, f"n_clusters={n_clusters} cannot be reached:"
         if self.contraction.views.method.told is not None:
             return (
-                f"{asked} {name} found only {error.n_found} groups, or the data has only so many distinct rows. Lower "
+                f"{asked} {name} found only {n_found} groups, or the data has only so many distinct rows. Lower "
                 f"n_clusters."
             )
         return (
-            f"{asked} {name} found {error.n_found} clusters, and clusters can only be merged. Lower n_clusters, or "
+            f"{asked} {name} found {n_found} clusters, and clusters can only be merged. Lower n_clusters, or "
             f"let the base method find more clusters."
         )
 

@@ -40,7 +40,7 @@ class Goal:
     as_published : bool
         Whether the clusters of the last level are the result, however many there are.
     is_required : bool
-        Whether the user asked for the number, so that any other is an error.
+        Whether the user asked for the number, so that fewer are worth a warning.
     is_told : bool
         Whether the base method is told how many clusters to find.
     """
