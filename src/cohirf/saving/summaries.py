@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from cohirf.algorithm.grouping import row_blocks
 from cohirf.durable.arrays import Arrays
 from cohirf.durable.json_text import require_count, require_keys, require_number
 from cohirf.hierarchy import FusionHierarchy
+from cohirf.scratch import ScratchStorage
 from cohirf.summary.history import MAX_STEPS, Step
 from cohirf.summary.leaves import Leaves
 from cohirf.summary.numbers import Changes
@@ -208,7 +210,7 @@ def build_summary(
         pending = Pending(values, arrays.get("pending_weights"), arrays["pending_lots"])
         if not len(pending.lots) == values.shape[0] == n_pending or values.shape[1] != n_features:
             raise ValueError(f"{n_pending} rows are pending, but the arrays of pending rows have others")
-    labels = arrays["labels"].astype(np.int64)
+    labels = arrays["labels"]
     of_leaves = labels[n_contracted:] if leaves is None else np.append(labels[leaves.rows], labels[n_contracted:])
     return Summary(
         entropy=entry.entropy,
@@ -218,7 +220,7 @@ def build_summary(
         row_map=row_map,
         pending=pending,
         batches=_build_batches(arrays, entry.n_again),
-        labels=of_leaves,
+        labels=of_leaves.astype(np.int64),
         next_number=entry.next_number,
         update_rows=entry.update_rows,
         cell_side=entry.cell_side,
@@ -243,10 +245,17 @@ def _build_leaves(arrays: Arrays, n_features: int, n_relevant: int, build: Build
 def _build_part(arrays: Arrays, hierarchy: FusionHierarchy, leaves: Leaves, n_contracted: int) -> FittedPart:
     """Return the leaf of each contracted row, which follows from the hierarchy."""
     parents, absorbed_at = hierarchy.parents[:n_contracted], hierarchy.absorbed_at[:n_contracted]
-    is_leaf = absorbed_at != 1
-    if not np.array_equal(np.flatnonzero(is_leaf), leaves.rows) or (parents[~is_leaf] >= n_contracted).any():
+    n_absorbed = 0
+    for block in row_blocks(n_contracted):
+        absorbed = absorbed_at[block] == 1
+        n_absorbed += np.count_nonzero(absorbed)
+        if (parents[block][absorbed] >= n_contracted).any():
+            raise ValueError("parents.npy lets rows join a group that is not kept")
+    are_leaves = leaves.rows[-1] < n_contracted and (absorbed_at[leaves.rows] != 1).all()
+    if not are_leaves or n_absorbed + len(leaves.rows) != n_contracted:
         raise ValueError("leaf_rows.npy differs from the rows that were not absorbed at the first level")
-    stability = arrays["stability"][:n_contracted].copy()
+    of_rows = arrays["stability"][:n_contracted]
+    stability = ScratchStorage().store(of_rows) if isinstance(of_rows, np.memmap) else of_rows.copy()
     stability[leaves.rows] = leaves.stability  # at the first level; the model has that of the last one
     return FittedPart(parents, absorbed_at, stability, leaves.rows, np.arange(len(leaves.rows)))
 
