@@ -499,7 +499,7 @@ def test_a_model_that_load_would_refuse_is_not_saved(name, model, path):
 
 def test_a_model_with_parameters_that_load_would_refuse_is_not_saved(model, path):
     held = copy.copy(model).set_params(n_views=-1)
-    with pytest.raises(ValueError, match="cannot be saved: .*n_views"):
+    with pytest.raises(ValueError, match=r"cannot be saved: .*n_views"):
         save_model(held, path, overwrite=True)
 
 

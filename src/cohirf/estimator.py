@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -22,7 +23,7 @@ from cohirf.parameters import CONSTRAINTS
 from cohirf.planning import parse_bytes
 from cohirf.saving import save_model
 from cohirf.scratch import ScratchStorage
-from cohirf.updating import UpdatingMixin, fit_model, gather_summary
+from cohirf.updating import UpdatingMixin, fit_model, gather_summary, replace_results
 
 
 class CoHiRF(
@@ -350,13 +351,13 @@ class CoHiRF(
         """
         validation.check_base_method(self._base_method())
         self._check_resources()
-        self.relevant_features_ = self.feature_statistics_ = None
-        self.__dict__.pop("_absorbed_at", None)  # of an earlier fit on Dask
-        with choosing_client(self, client, X):
-            data = open_training_data(self, X, on_cluster=client is not None)
-            self._column_means = data.column_means
-            for name, value in fit_model(self, data, sample_weight).items():
-                setattr(self, name, value)
+        fitted = copy(self)  # if the fit fails, or is interrupted, this model stays as it is
+        fitted.relevant_features_ = fitted.feature_statistics_ = None
+        with choosing_client(fitted, client, X):
+            data = open_training_data(fitted, X, on_cluster=client is not None)
+            fitted._column_means = data.column_means
+            attributes = fit_model(fitted, data, sample_weight)
+        replace_results(self, fitted, attributes)
         return self
 
     def predict(self, X: Any) -> Any:
@@ -433,12 +434,14 @@ class CoHiRF(
         check_is_fitted(self, "n_clusters_")
         if isinstance(self.labels_, np.ndarray):
             return self
+        loaded = copy(self)
         vectors = (self.labels_, self.parents_, self.stability_, self._absorbed_at)
-        self.labels_, self.parents_, self.stability_, absorbed_at = gather_vectors(vectors, ScratchStorage())
-        if self.hierarchy_.rows is not None:
-            self.hierarchy_ = self.hierarchy_.expand(self.parents_, absorbed_at)
-        del self._absorbed_at
-        self._summary = gather_summary(self)
+        loaded.labels_, loaded.parents_, loaded.stability_, absorbed_at = gather_vectors(vectors, ScratchStorage())
+        if loaded.hierarchy_.rows is not None:
+            loaded.hierarchy_ = loaded.hierarchy_.expand(loaded.parents_, absorbed_at)
+        del loaded._absorbed_at
+        loaded._summary = gather_summary(loaded)
+        self.__dict__ = vars(loaded)
         return self
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
