@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin, _fit_context
 from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,7 +30,6 @@ class CoHiRF(
     UpdatingMixin,
     DegreesMixin,
     DescribedClusters,
-    ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     ClusterMixin,
     BaseEstimator,
@@ -172,13 +171,13 @@ class CoHiRF(
     medoid_indices_ : array of int, shape (n_clusters_,)
         Row number of each cluster's medoid.
     medoids_ : array or CSR matrix, shape (n_clusters_, n_features)
-        Values of each cluster's medoid.
+        Values of each cluster's medoid; after :meth:`forget`, the mean of its group can take their place.
     exemplar_indices_ : array of int, shape (n_clusters_,)
         Row number of the most central row of each cluster: the one nearest to the mean of all its rows. For sources
         and Dask arrays in several batches, the nearest of the landmarks that ``predict`` uses. The medoid is the root
         of the cluster in the hierarchy, which can be less central.
     exemplars_ : array or CSR matrix, shape (n_clusters_, n_features)
-        Values of each cluster's exemplar.
+        Values of each cluster's exemplar; after :meth:`forget`, the mean of a group can take their place.
     n_iter_ : int
         Number of levels that were run.
     batch_size_ : int or None
@@ -406,7 +405,8 @@ class CoHiRF(
         Returns
         -------
         distances : array of float, shape (n_samples, n_clusters_)
-            Column k has the distances to the medoid of cluster k; a Dask array if ``X`` is a Dask array or data frame.
+            Column j has the distances to the medoid of the cluster with the number ``cluster_numbers_[j]``, which
+            ``get_feature_names_out`` names; a Dask array if ``X`` is a Dask array or data frame.
         """
         check_is_fitted(self, "n_clusters_")
         measure = partial(
@@ -464,9 +464,21 @@ class CoHiRF(
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.n_clusters_)
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the names of the columns of ``transform``: "cohirf" and the number of the cluster.
+
+        Parameters
+        ----------
+        input_features : ignored
+            Not used; present for scikit-learn's conventions.
+
+        Returns
+        -------
+        names : array of str, shape (n_clusters_,)
+            For example "cohirf0".
+        """
+        check_is_fitted(self, "n_clusters_")
+        return np.array([f"cohirf{number}" for number in self.cluster_numbers_.tolist()], dtype=object)
 
     def _base_method(self) -> Any:
         return KMeans() if self.estimator is None else self.estimator

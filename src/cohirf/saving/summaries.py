@@ -182,6 +182,8 @@ def collect_summary(model: Any, matrix_parts: Callable[[str, Any], Arrays]) -> A
             found |= matrix_parts("leaf_means", leaves.means)
         if leaves.weights is not None:
             found["leaf_weights"] = leaves.weights
+        if leaves.is_stand_in.any():
+            found["leaf_stand_ins"] = leaves.is_stand_in.astype(np.uint8)
     if pending.n_rows:
         found["pending_lots"] = pending.lots
         if not are_landmarks(model):
@@ -239,6 +241,7 @@ def _build_leaves(arrays: Arrays, n_features: int, n_relevant: int, build: Build
         means=build("leaf_means", n_leaves, n_relevant) if has_means else None,
         weights=arrays.get("leaf_weights"),
         is_noise=arrays["leaf_noise"].astype(bool),
+        is_stand_in=arrays.get("leaf_stand_ins", np.zeros(n_leaves)).astype(bool),
     )
 
 
