@@ -167,29 +167,35 @@ def collect_summary(model: Any, matrix_parts: Callable[[str, Any], Arrays]) -> A
     summary = model._summary
     if summary is None:
         return {}
-    found: Arrays = {}
-    leaves, pending = summary.leaves, summary.pending
-    if leaves is not None:
-        found |= {f"leaf_{name}": getattr(leaves, name) for name in OF_LEAVES}
-        found |= {"leaf_noise": leaves.is_noise.astype(np.uint8), **matrix_parts("leaf_values", leaves.values)}
-        if summary.results is None and not all(isinstance(part, FittedPart) for part in summary.row_map.parts):
-            found["leaf_of"] = np.concatenate(
-                [part.look_up(np.arange(len(leaves), dtype=np.int32)) for part in summary.row_map.parts]
-            )
-        if len(summary.batches.sizes):
-            found |= {f"batch_{name}": getattr(summary.batches, name) for name in ("sizes", "costs", "tally")}
-        if leaves.means is not None:
-            found |= matrix_parts("leaf_means", leaves.means)
-        if leaves.weights is not None:
-            found["leaf_weights"] = leaves.weights
-        if leaves.is_stand_in.any():
-            found["leaf_stand_ins"] = leaves.is_stand_in.astype(np.uint8)
+    found, pending = _collect_leaves(summary, matrix_parts), summary.pending
     if pending.n_rows:
         found["pending_lots"] = pending.lots
         if not are_landmarks(model):
             found |= matrix_parts("pending_values", pending.values)
         if pending.weights is not None:
             found["pending_weights"] = pending.weights
+    return found
+
+
+def _collect_leaves(summary: Summary, matrix_parts: Callable[[str, Any], Arrays]) -> Arrays:
+    """Return the arrays of the leaves of a summary, of the rows that belong to them, and of their batches."""
+    leaves = summary.leaves
+    if leaves is None:
+        return {}
+    found: Arrays = {f"leaf_{name}": getattr(leaves, name) for name in OF_LEAVES}
+    found |= {"leaf_noise": leaves.is_noise.astype(np.uint8), **matrix_parts("leaf_values", leaves.values)}
+    if summary.results is None and not all(isinstance(part, FittedPart) for part in summary.row_map.parts):
+        found["leaf_of"] = np.concatenate(
+            [part.look_up(np.arange(len(leaves), dtype=np.int32)) for part in summary.row_map.parts]
+        )
+    if len(summary.batches.sizes):
+        found |= {f"batch_{name}": getattr(summary.batches, name) for name in ("sizes", "costs", "tally")}
+    if leaves.means is not None:
+        found |= matrix_parts("leaf_means", leaves.means)
+    if leaves.weights is not None:
+        found["leaf_weights"] = leaves.weights
+    if leaves.is_stand_in.any():
+        found["leaf_stand_ins"] = leaves.is_stand_in.astype(np.uint8)
     return found
 
 

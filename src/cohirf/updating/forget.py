@@ -23,8 +23,8 @@ from cohirf.summary.row_map import RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.climb import find_groups, relevant_means
 from cohirf.updating.rerun import Transition, rerun
-from cohirf.updating.thinning import Nearest, cell_centres, weigh
 from cohirf.updating.settings import known_landmarks
+from cohirf.updating.thinning import Nearest, cell_centres, weigh
 from cohirf.updating.update import summary_of
 
 ROUNDING = 1e-9  # of sums of weights
