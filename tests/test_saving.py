@@ -13,6 +13,7 @@ import time
 import tracemalloc
 import warnings
 import zipfile
+from dataclasses import replace
 from hashlib import sha256
 from importlib import metadata
 
@@ -32,6 +33,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, StandardScaler
 
 from cohirf import CoHiRF, base_registry
+from cohirf.algorithm import grouping
 from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.durable import arrays
 from cohirf.landmarks import Landmarks
@@ -471,6 +473,34 @@ def test_a_model_whose_parts_do_not_fit_is_not_saved(model, tmp_path):
     with pytest.raises(ValueError, match=r"cannot be saved: labels has 11 rows, but stability says 12. Fit it again"):
         save_model(held, tmp_path / "model")
     assert not list(tmp_path.iterdir())
+
+
+SPOILED = {
+    "stability_": lambda model: np.where(np.arange(12) == 5, 1.5, model.stability_).astype(np.float32),
+    "feature_agreement_": lambda model: model.feature_agreement_ + 1,
+    "labels_": lambda model: model.labels_ + 1,
+    "medoid_indices_": lambda model: model.medoid_indices_[::-1],
+    "medoids_": lambda model: model.medoids_ * np.nan,
+    "diagnostics_": lambda model: [replace(record, stability=np.inf) for record in model.diagnostics_],
+    "_summary": lambda model: replace(model._summary, update_rows=(11,)),
+}
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_a_model_that_load_would_refuse_is_not_saved(name, model, path):
+    held = clone(model).fit(rows(2, 12))
+    setattr(held, name, SPOILED[name](held))
+    before = {file: file.read_bytes() for file in path.iterdir()}
+    with pytest.raises(ValueError, match=r"cannot be saved: .* Fit it again"):
+        save_model(held, path, overwrite=True)
+    assert {file: file.read_bytes() for file in path.iterdir()} == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_model_with_parameters_that_load_would_refuse_is_not_saved(model, path):
+    held = copy.copy(model).set_params(n_views=-1)
+    with pytest.raises(ValueError, match=r"cannot be saved: .*n_views"):
+        save_model(held, path, overwrite=True)
 
 
 def test_a_manifest_above_the_limit_is_not_written(model, tmp_path, monkeypatch):
@@ -1394,8 +1424,10 @@ def test_saving_and_loading_copy_no_array(tmp_path, monkeypatch):
         exemplars_=held.exemplars_[:1],
         stability_=np.ones(n_rows, np.float32),
         _landmarks=Landmarks(held._landmarks.points, np.zeros(12, ints)),
+        _summary=None,  # of the fit
     )
     monkeypatch.setattr(arrays, "CHUNK_BYTES", 2**14)
+    monkeypatch.setattr(grouping, "BLOCK_ROWS", 2**12)
     assert traced_peak(save_model, held, tmp_path / "model") < 0.5 * n_rows
     entries = read_manifest(tmp_path / "model").arrays
     size = sum(entry.n_bytes for entry in entries.values())

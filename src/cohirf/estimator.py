@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin, _fit_context
 from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,14 +23,13 @@ from cohirf.parameters import CONSTRAINTS
 from cohirf.planning import parse_bytes
 from cohirf.saving import save_model
 from cohirf.scratch import ScratchStorage
-from cohirf.updating import UpdatingMixin, fit_model, gather_summary
+from cohirf.updating import UpdatingMixin, fit_model, gather_summary, replace_results
 
 
 class CoHiRF(
     UpdatingMixin,
     DegreesMixin,
     DescribedClusters,
-    ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     ClusterMixin,
     BaseEstimator,
@@ -172,13 +172,13 @@ class CoHiRF(
     medoid_indices_ : array of int, shape (n_clusters_,)
         Row number of each cluster's medoid.
     medoids_ : array or CSR matrix, shape (n_clusters_, n_features)
-        Values of each cluster's medoid.
+        Values of each cluster's medoid; after :meth:`forget`, the mean of its group can take their place.
     exemplar_indices_ : array of int, shape (n_clusters_,)
         Row number of the most central row of each cluster: the one nearest to the mean of all its rows. For sources
         and Dask arrays in several batches, the nearest of the landmarks that ``predict`` uses. The medoid is the root
         of the cluster in the hierarchy, which can be less central.
     exemplars_ : array or CSR matrix, shape (n_clusters_, n_features)
-        Values of each cluster's exemplar.
+        Values of each cluster's exemplar; after :meth:`forget`, the mean of a group can take their place.
     n_iter_ : int
         Number of levels that were run.
     batch_size_ : int or None
@@ -351,13 +351,13 @@ class CoHiRF(
         """
         validation.check_base_method(self._base_method())
         self._check_resources()
-        self.relevant_features_ = self.feature_statistics_ = None
-        self.__dict__.pop("_absorbed_at", None)  # of an earlier fit on Dask
-        with choosing_client(self, client, X):
-            data = open_training_data(self, X, on_cluster=client is not None)
-            self._column_means = data.column_means
-            for name, value in fit_model(self, data, sample_weight).items():
-                setattr(self, name, value)
+        fitted = copy(self)  # if the fit fails, or is interrupted, this model stays as it is
+        fitted.relevant_features_ = fitted.feature_statistics_ = None
+        with choosing_client(fitted, client, X):
+            data = open_training_data(fitted, X, on_cluster=client is not None)
+            fitted._column_means = data.column_means
+            attributes = fit_model(fitted, data, sample_weight)
+        replace_results(self, fitted, attributes)
         return self
 
     def predict(self, X: Any) -> Any:
@@ -406,7 +406,8 @@ class CoHiRF(
         Returns
         -------
         distances : array of float, shape (n_samples, n_clusters_)
-            Column k has the distances to the medoid of cluster k; a Dask array if ``X`` is a Dask array or data frame.
+            Column j has the distances to the medoid of the cluster with the number ``cluster_numbers_[j]``, which
+            ``get_feature_names_out`` names; a Dask array if ``X`` is a Dask array or data frame.
         """
         check_is_fitted(self, "n_clusters_")
         measure = partial(
@@ -434,12 +435,14 @@ class CoHiRF(
         check_is_fitted(self, "n_clusters_")
         if isinstance(self.labels_, np.ndarray):
             return self
+        loaded = copy(self)
         vectors = (self.labels_, self.parents_, self.stability_, self._absorbed_at)
-        self.labels_, self.parents_, self.stability_, absorbed_at = gather_vectors(vectors, ScratchStorage())
-        if self.hierarchy_.rows is not None:
-            self.hierarchy_ = self.hierarchy_.expand(self.parents_, absorbed_at)
-        del self._absorbed_at
-        self._summary = gather_summary(self)
+        loaded.labels_, loaded.parents_, loaded.stability_, absorbed_at = gather_vectors(vectors, ScratchStorage())
+        if loaded.hierarchy_.rows is not None:
+            loaded.hierarchy_ = loaded.hierarchy_.expand(loaded.parents_, absorbed_at)
+        del loaded._absorbed_at
+        loaded._summary = gather_summary(loaded)
+        self.__dict__ = vars(loaded)
         return self
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -462,9 +465,21 @@ class CoHiRF(
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.n_clusters_)
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the names of the columns of ``transform``: "cohirf" and the number of the cluster.
+
+        Parameters
+        ----------
+        input_features : ignored
+            Not used; present for scikit-learn's conventions.
+
+        Returns
+        -------
+        names : array of str, shape (n_clusters_,)
+            For example "cohirf0".
+        """
+        check_is_fitted(self, "n_clusters_")
+        return np.array([f"cohirf{number}" for number in self.cluster_numbers_.tolist()], dtype=object)
 
     def _base_method(self) -> Any:
         return KMeans() if self.estimator is None else self.estimator

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from cohirf.algorithm.consensus import NOISE, fold_views, relaxed_consensus, strict_consensus
 from cohirf.algorithm.majority import majority_consensus
 from cohirf.algorithm.stability import measure_stability
+from cohirf.fitting.former import split_groups
 
 RULES = {
     "strict": strict_consensus,
@@ -39,6 +40,21 @@ def test_it_is_the_overlap_of_groups_and_clusters(rule, views):
     assert found.of_row == pytest.approx(expected.mean(axis=1), abs=1e-6)
     assert found.of_view == pytest.approx(expected.mean(axis=0))
     assert found.of_row.dtype == np.float32
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@given(
+    views=st.lists(st.lists(st.integers(-1, 2), min_size=9, max_size=9), min_size=1, max_size=4),
+    former=st.lists(st.integers(-1, 2), min_size=9, max_size=9),
+)
+def test_it_is_the_overlap_of_groups_that_former_clusters_divide(rule, views, former):
+    views = [np.array(labels) for labels in views]
+    codes = fold_views(iter(views), 9)
+    consensus = split_groups(codes, rule, np.array(former))
+    found = measure_stability(codes, consensus)
+    expected = by_definition(views, consensus.labels)
+    assert found.of_row == pytest.approx(expected.mean(axis=1), abs=1e-6)
+    assert found.of_view == pytest.approx(expected.mean(axis=0))
 
 
 def test_views_that_agree_are_sure_of_everything():

@@ -106,18 +106,26 @@ class Codes:
         """Return the codes as arrays of NumPy, wherever the rows are."""
         return replace(self, distinct=to_host(self.distinct))
 
+    def divided(self, labels: Any, n_labels: int) -> Codes:
+        """Return codes of which each has rows of one label only: a code whose rows have several is there repeatedly."""
+        keys, of_row = compress(pair_keys(self.of_row, self.n_codes, labels, n_labels), self.n_codes * n_labels)
+        code = to_host(keys) // n_labels if is_here(self.distinct) else keys // n_labels
+        return Codes(look_up(self.distinct, code), of_row, self.row_mass)
+
 
 @dataclass(frozen=True)
 class Consensus:
     """The partition the kept views agree on: ``labels`` in ``range(n_clusters)``, one per row.
 
-    The last ``n_noise`` labels are those of single rows that the base method called noise.
+    The last ``n_noise`` labels are those of single rows that the base method called noise. If the consensus
+    ``divides_codes``, other rows with the same code can have several labels; otherwise they have one.
     """
 
     labels: Any
     n_clusters: int
     views_kept: tuple[int, ...]
     n_noise: int = 0
+    divides_codes: bool = False
 
 
 def fold_views(labels_of_views: Iterable[Any], n_rows: int, row_mass: Any = None) -> Codes:

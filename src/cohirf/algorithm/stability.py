@@ -49,6 +49,10 @@ def measure_stability(codes: Codes, consensus: Consensus) -> Stability:
     >>> measure_stability(codes, strict_consensus(codes)).of_row
     array([0.8333333, 0.8333333, 0.8333333, 0.5      ], dtype=float32)
     """
+    if consensus.divides_codes:
+        first_noise = consensus.n_clusters - consensus.n_noise  # rows of noise need no codes of their own
+        labels = namespace(consensus.labels).clip(consensus.labels, None, first_noise)
+        codes = codes.divided(labels, first_noise + 1)
     xp, counts = namespace(codes.distinct), codes.counts
     group_of_code = codes.of_first_rows(consensus.labels)
     size = look_up(count_by_label(consensus.labels, consensus.n_clusters).astype(np.float64), group_of_code)

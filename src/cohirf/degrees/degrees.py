@@ -110,6 +110,8 @@ def score_own_rows(model: Any) -> Floats:
     """Return the outlier score of each row of the model, which must have kept them all."""
     summary, n_kept = model._summary, len(model._landmark_rows)
     n_rows = len(model.labels_) if summary is None else summary.n_rows
+    if summary is not None:
+        n_kept -= np.isin(model._landmark_rows, summary.unknown_rows).sum()
     if n_kept < n_rows:
         raise AttributeError(
             f"outlier_scores_ needs all rows, but the model has kept {n_kept:,} of {n_rows:,}: call score_outliers(X)."

@@ -89,7 +89,10 @@ class DegreesMixin:
     def outlier_scores_(self) -> Any:
         """Outlier score of each row of the model, which is not compared with itself, as by ``score_outliers``.
 
-        A model keeps at most 10,000 rows. If it has seen more, the attribute does not exist: call ``score_outliers``.
+        The attribute exists only if the model has kept the values of all its rows. It has after a fit of at most
+        10,000 rows in one batch or in memory, and while updates and merges keep all rows (see ``partial_fit``). It has
+        not kept rows of weight 0, most rows of sources and Dask arrays in several batches, and rows that updates have
+        contracted in blocks or that have joined others. In these cases, call ``score_outliers``.
         """
         check_is_fitted(self, "n_clusters_")
         return score_own_rows(self)

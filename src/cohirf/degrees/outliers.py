@@ -96,8 +96,10 @@ class OutlierScores:
     def _compare(self, distance: Floats, nearest: IntArray) -> Floats:
         """Return scores, given mean distances to the nearest landmarks, and these."""
         usual = np.sqrt(self.reach[nearest].mean(axis=1)) * np.sqrt(np.median(self.reach))
-        tiny = np.finfo(np.float64).tiny
-        return np.asarray(np.where(distance == usual, 1.0, distance / np.maximum(usual, tiny)))
+        limits = np.finfo(np.float64)
+        with np.errstate(over="ignore"):  # of landmarks that are all the same, any distance is far
+            scores = np.where(distance == usual, 1.0, distance / np.maximum(usual, limits.tiny))
+        return np.asarray(np.minimum(scores, limits.max))
 
     def _find(self, X: Any) -> tuple[Floats, IntArray]:
         """Return the mean distance of rows to the nearest landmarks, and these."""

@@ -67,7 +67,10 @@ def name_features(model: Any, X: Any, given: Sequence[str] | None = None) -> lis
 
 
 def check_rows(model: Any, X: Any) -> None:
-    """Raise if ``X`` is not the data of the fit: its size differs, or the medoids are not at their row numbers."""
+    """Raise if ``X`` is not the data of the fit: its size differs, or the medoids are not at their row numbers.
+
+    Of medoids that take the place of forgotten rows, the values can be means; these are not compared.
+    """
     n_rows = count_rows(X)
     if n_rows != len(model.labels_):
         raise ValueError(
@@ -81,6 +84,8 @@ def check_rows(model: Any, X: Any) -> None:
             f"pass the data of the fit."
         )
     differs = ~np.isclose(found, medoids, rtol=1e-4) & ~np.isnan(medoids)
+    if model._summary is not None:
+        differs[np.isin(model.medoid_indices_[:CHECKED_MEDOIDS], model._summary.unknown_rows)] = False
     if differs.any():
         cluster = int(np.flatnonzero(differs.any(axis=1))[0])
         raise ValueError(

@@ -148,6 +148,12 @@ def read_array(path: Path, entry: ArrayEntry, check: Check) -> NDArray[Any]:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
+def check_array(array: NDArray[Any], check: Check) -> None:
+    """Call ``check`` for one piece of an array after the other, as ``read_array`` does."""
+    for piece in _pieces(array):
+        check(piece)
+
+
 def accept(values: NDArray[Any]) -> None:
     """Accept all values: for arrays whose values cannot be checked on their own."""
 

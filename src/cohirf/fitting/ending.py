@@ -93,7 +93,8 @@ def end_fit(
     if refines and n_clusters is not None:
         label = move_groups(clusters.means, clusters.mass, label)
     if former is not None and n_clusters is not None:
-        of_groups = former.moved(lambda leaves: np.searchsorted(medoids, roots[leaves])).numbers_of(len(medoids))
+        kept = former.at(clustered)  # noise is in no group
+        of_groups = kept.moved(lambda leaves: np.searchsorted(medoids, roots[leaves])).numbers_of(len(medoids))
         label = keep_former(clusters, of_groups, label)
     if model.small_clusters == "nearest":
         label = join_nearest(clusters, label, smallest_size(model, float(mass.sum())))

@@ -88,7 +88,8 @@ def split_groups(codes: Codes, consensus: Callable[[Codes], Consensus], former: 
     first_noise = found.n_clusters - found.n_noise
     labels = here + np.where(here >= first_noise, n_parts, 0)  # noise stays last
     labels[apart] = first_noise + number.ravel()
-    return replace(found, labels=put_beside(labels, found.labels), n_clusters=found.n_clusters + n_parts)
+    n_clusters = found.n_clusters + n_parts
+    return replace(found, labels=put_beside(labels, found.labels), n_clusters=n_clusters, divides_codes=n_parts > 0)
 
 
 def keep_former(groups: Groups, former: IntArray, fresh: IntArray) -> IntArray:

@@ -121,9 +121,9 @@ def _figures(study: Study, sample: Sample) -> dict[str, int]:
 
 
 def _contraction(study: Study) -> list[dict[str, Any]]:
-    """Return the record of each level."""
+    """Return the record of each level; figures that it does not have are None."""
     return [
-        asdict(record) | {"agreement": None if isnan(record.agreement) else record.agreement}
+        {name: None if isinstance(value, float) and isnan(value) else value for name, value in asdict(record).items()}
         for record in study.model.diagnostics_
     ]
 

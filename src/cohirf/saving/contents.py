@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cohirf.algorithm.grouping import row_blocks
 from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.choice import Choice
 from cohirf.durable.arrays import CSR_PARTS, Arrays, build_csr, csr_parts
@@ -115,8 +116,9 @@ def _build_summary(manifest: Manifest, arrays: Arrays, hierarchy: FusionHierarch
 
 def _check_labels(arrays: Arrays, numbers: NDArray[Any]) -> None:
     labels = arrays["labels"]
-    if not np.isin(labels, np.append(numbers, -1)).all():
-        raise ValueError("labels.npy has numbers that are not those of clusters")
+    for block in row_blocks(len(labels)):
+        if not np.isin(labels[block], np.append(numbers, -1)).all():
+            raise ValueError("labels.npy has numbers that are not those of clusters")
     if not np.array_equal(labels[arrays["landmark_rows"]], arrays["landmark_labels"]):
         raise ValueError("landmark_labels.npy differs from the labels of the same rows in labels.npy")
     for name in ("medoid_indices", "exemplar_indices"):

@@ -73,6 +73,7 @@ ARRAYS = {
     "leaf_stability": ArrayLayout(("<f4",), ("leaves",)),
     "leaf_lots": ArrayLayout(("<f8",), ("leaves",)),
     "leaf_heights": ArrayLayout(("<i4",), ("leaves",)),
+    "leaf_stand_ins": ArrayLayout(("|u1",), ("leaves",)),
     "leaf_of": ArrayLayout(INTEGERS, ("rows",)),
     "batch_sizes": ArrayLayout(INTEGERS, ("batches",)),
     "batch_costs": ArrayLayout(("<f8",), ("batches", "figures of a batch")),
@@ -100,9 +101,8 @@ DENSE_SUMMARY = {"leaf_values", "leaf_means", "pending_values"}
 CSR_SUMMARY = {f"{matrix}_{part}" for matrix in sorted(DENSE_SUMMARY) for part in CSR_PARTS}
 LEAVES = {"leaf_rows", "leaf_sizes", "leaf_first_rows", "leaf_noise", "leaf_stability", "leaf_lots", "leaf_heights"}
 BATCHES = {"batch_sizes", "batch_costs", "batch_tally"}
-SUMMARY = (
-    LEAVES | BATCHES | DENSE_SUMMARY | CSR_SUMMARY | {"leaf_weights", "leaf_of", "pending_weights", "pending_lots"}
-)
+SUMMARY = LEAVES | BATCHES | DENSE_SUMMARY | CSR_SUMMARY
+SUMMARY |= {"leaf_weights", "leaf_stand_ins", "leaf_of", "pending_weights", "pending_lots"}
 NAMES = {"feature_names", "feature_name_lengths"}
 SCREENING = {"relevant_features", "feature_statistics"}
 CHOICE = {"choice_candidates", "choice_silhouettes", "choice_heights"}
@@ -218,6 +218,7 @@ def value_checks(entries: dict[str, ArrayEntry], scalars: Scalars, n_numbers: in
         "leaf_stability": is_share_or_nan,
         "leaf_lots": in_range(0, 1, "random numbers"),
         "leaf_heights": in_range(0, 2**31 - 1, "numbers of contractions"),
+        "leaf_stand_ins": in_range(0, 1, "flags"),
         "leaf_of": in_range(0, lengths.get("leaves", 0) - 1, "numbers of leaves"),
         "batch_sizes": in_range(0, 2**62, "numbers of rows"),
         "batch_costs": is_finite_or_nan,

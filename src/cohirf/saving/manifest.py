@@ -74,8 +74,8 @@ def compose_manifest(
     preparation: bytes | None,
     updates: dict[str, Any],
     origin: Origin | None = None,
-) -> bytes:
-    """Return the text of a manifest, after a check that it can be read again."""
+) -> tuple[bytes, Manifest]:
+    """Return the text of a manifest, and what a reader finds in it."""
     content = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -91,17 +91,13 @@ def compose_manifest(
         content["preparation"] = {"bytes": len(preparation), "sha256": hashlib.sha256(preparation).hexdigest()}
     if origin is not None:
         content["origin"] = origin.to_json()
-    try:
-        parse_manifest(content)  # refuse a model whose attributes were changed when it is saved, not when it is loaded
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"The model cannot be saved: {one_line(error)}. Fit it again.") from error
     text = (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
     if len(text) > MAX_MANIFEST_BYTES:
         raise ValueError(
             f"The parameters and the {len(diagnostics):,} levels of the model take {len(text):,} bytes of JSON, "
             f"but a manifest holds at most {MAX_MANIFEST_BYTES:,}: shorten diagnostics_ and n_iter_, or pickle it."
         )
-    return text
+    return text, parse_manifest(parse_json(text))
 
 
 def digest_line(text: bytes) -> bytes:

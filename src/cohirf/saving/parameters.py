@@ -61,6 +61,13 @@ def restore_model(path: Path, description: dict[str, Any], n_features: int, pass
     return model
 
 
+def restore_described(model: Any, description: dict[str, Any]) -> None:
+    """Raise what loading a model with this description would raise, if what is not stored is passed again."""
+    absent = [name for name in NOT_STORED if _is_absent(description["parameters"].get(name))]
+    passed = {name: getattr(model, name) for name in absent}
+    restore_model(Path(), description, model.n_features_in_, passed)
+
+
 def _check_size(content: Any, limit: int) -> None:
     if len(json.dumps(content)) > limit:
         raise ValueError(f"the parameters take more than {limit} bytes")

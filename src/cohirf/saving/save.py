@@ -14,17 +14,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from cohirf import base_registry
 from cohirf.algorithm.arrays import is_on_device
-from cohirf.durable.arrays import write_array
+from cohirf.durable.arrays import Arrays, check_array, write_array
 from cohirf.durable.directories import replacing_directory
 from cohirf.durable.errors import CONTENT_ERRORS, naming
 from cohirf.durable.files import write_new_file
 from cohirf.durable.json_text import parse_json
 from cohirf.durable.reading import names_in, read_bytes
-from cohirf.saving.contents import collect_arrays, collect_scalars
-from cohirf.saving.layout import FILE_NAMES, FORMAT, MANIFEST, MANIFEST_DIGEST, MAX_MANIFEST_BYTES, PREPARATION
-from cohirf.saving.manifest import compose_manifest, digest_line
+from cohirf.saving.contents import collect_arrays, collect_scalars, fitted_attributes
+from cohirf.saving.errors import refusing_to_save
+from cohirf.saving.layout import (
+    FILE_NAMES,
+    FORMAT,
+    MANIFEST,
+    MANIFEST_DIGEST,
+    MAX_MANIFEST_BYTES,
+    PREPARATION,
+    value_checks,
+)
+from cohirf.saving.manifest import Manifest, compose_manifest, digest_line
 from cohirf.saving.origin import Origin
-from cohirf.saving.parameters import describe_model
+from cohirf.saving.parameters import describe_model, restore_described
 from cohirf.saving.summaries import describe_changes, describe_history, describe_summary
 
 
@@ -61,7 +70,8 @@ def save_model(
     FileExistsError
         If ``path`` exists, and either ``overwrite`` is False or ``path`` is not a saved model.
     ValueError
-        If a parameter of the model cannot be stored.
+        If a parameter of the model cannot be stored, or if :func:`cohirf.load` would refuse the model. Nothing is
+        replaced then.
 
     See Also
     --------
@@ -97,6 +107,8 @@ def save_model(
         )
     target = Path(os.path.realpath(path))  # save through a symbolic link
     description = describe_model(model)
+    with refusing_to_save():
+        restore_described(model, description)
     notes = None if preparation is None else _preparation_text(preparation)
     with naming(target, "The model was not saved: {}"):
         refuse_target(target, overwrite=overwrite)
@@ -135,7 +147,7 @@ def _is_model_or_empty(directory: Path) -> bool:
 def _write_files(
     directory: Path, model: Any, description: dict[str, Any], preparation: bytes | None, origin: Origin | None
 ) -> None:
-    """Write all files of a model and flush them to disk, the manifest last."""
+    """Write all files of a model and flush them to disk, the manifest last; refuse a model that would not load."""
     arrays = collect_arrays(model)
     entries = {name: write_array(directory / f"{name}.npy", array) for name, array in arrays.items()}
     updates = {
@@ -143,13 +155,26 @@ def _write_files(
         "changes": describe_changes(model.changes_),
         "history": describe_history(model.history_),
     }
-    text = compose_manifest(
-        description, collect_scalars(model), model.diagnostics_, entries, preparation, updates, origin
-    )
+    with refusing_to_save():
+        text, manifest = compose_manifest(
+            description, collect_scalars(model), model.diagnostics_, entries, preparation, updates, origin
+        )
+        _check_contents(manifest, arrays)
     if preparation is not None:
         write_new_file(directory / PREPARATION, preparation)
     write_new_file(directory / MANIFEST, text)
     write_new_file(directory / MANIFEST_DIGEST, digest_line(text))
+
+
+def _check_contents(manifest: Manifest, arrays: Arrays) -> None:
+    """Raise what loading the arrays would raise."""
+    checks = value_checks(manifest.arrays, manifest.scalars, manifest.n_numbers)
+    for name in manifest.arrays:
+        try:
+            check_array(arrays[name], checks[name])
+        except ValueError as error:
+            raise ValueError(f"the array {name} is not valid: {error}") from error
+    fitted_attributes(manifest, arrays)
 
 
 def _preparation_text(preparation: dict[str, Any]) -> bytes:

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from cohirf.algorithm.grouping import row_blocks
 from cohirf.durable.arrays import Arrays
 from cohirf.durable.json_text import require_count, require_keys, require_number
 from cohirf.hierarchy import FusionHierarchy
+from cohirf.scratch import ScratchStorage
 from cohirf.summary.history import MAX_STEPS, Step
 from cohirf.summary.leaves import Leaves
 from cohirf.summary.numbers import Changes
@@ -165,27 +167,35 @@ def collect_summary(model: Any, matrix_parts: Callable[[str, Any], Arrays]) -> A
     summary = model._summary
     if summary is None:
         return {}
-    found: Arrays = {}
-    leaves, pending = summary.leaves, summary.pending
-    if leaves is not None:
-        found |= {f"leaf_{name}": getattr(leaves, name) for name in OF_LEAVES}
-        found |= {"leaf_noise": leaves.is_noise.astype(np.uint8), **matrix_parts("leaf_values", leaves.values)}
-        if summary.results is None and not all(isinstance(part, FittedPart) for part in summary.row_map.parts):
-            found["leaf_of"] = np.concatenate(
-                [part.look_up(np.arange(len(leaves), dtype=np.int32)) for part in summary.row_map.parts]
-            )
-        if len(summary.batches.sizes):
-            found |= {f"batch_{name}": getattr(summary.batches, name) for name in ("sizes", "costs", "tally")}
-        if leaves.means is not None:
-            found |= matrix_parts("leaf_means", leaves.means)
-        if leaves.weights is not None:
-            found["leaf_weights"] = leaves.weights
+    found, pending = _collect_leaves(summary, matrix_parts), summary.pending
     if pending.n_rows:
         found["pending_lots"] = pending.lots
         if not are_landmarks(model):
             found |= matrix_parts("pending_values", pending.values)
         if pending.weights is not None:
             found["pending_weights"] = pending.weights
+    return found
+
+
+def _collect_leaves(summary: Summary, matrix_parts: Callable[[str, Any], Arrays]) -> Arrays:
+    """Return the arrays of the leaves of a summary, of the rows that belong to them, and of their batches."""
+    leaves = summary.leaves
+    if leaves is None:
+        return {}
+    found: Arrays = {f"leaf_{name}": getattr(leaves, name) for name in OF_LEAVES}
+    found |= {"leaf_noise": leaves.is_noise.astype(np.uint8), **matrix_parts("leaf_values", leaves.values)}
+    if summary.results is None and not all(isinstance(part, FittedPart) for part in summary.row_map.parts):
+        found["leaf_of"] = np.concatenate(
+            [part.look_up(np.arange(len(leaves), dtype=np.int32)) for part in summary.row_map.parts]
+        )
+    if len(summary.batches.sizes):
+        found |= {f"batch_{name}": getattr(summary.batches, name) for name in ("sizes", "costs", "tally")}
+    if leaves.means is not None:
+        found |= matrix_parts("leaf_means", leaves.means)
+    if leaves.weights is not None:
+        found["leaf_weights"] = leaves.weights
+    if leaves.is_stand_in.any():
+        found["leaf_stand_ins"] = leaves.is_stand_in.astype(np.uint8)
     return found
 
 
@@ -208,7 +218,7 @@ def build_summary(
         pending = Pending(values, arrays.get("pending_weights"), arrays["pending_lots"])
         if not len(pending.lots) == values.shape[0] == n_pending or values.shape[1] != n_features:
             raise ValueError(f"{n_pending} rows are pending, but the arrays of pending rows have others")
-    labels = arrays["labels"].astype(np.int64)
+    labels = arrays["labels"]
     of_leaves = labels[n_contracted:] if leaves is None else np.append(labels[leaves.rows], labels[n_contracted:])
     return Summary(
         entropy=entry.entropy,
@@ -218,7 +228,7 @@ def build_summary(
         row_map=row_map,
         pending=pending,
         batches=_build_batches(arrays, entry.n_again),
-        labels=of_leaves,
+        labels=of_leaves.astype(np.int64),
         next_number=entry.next_number,
         update_rows=entry.update_rows,
         cell_side=entry.cell_side,
@@ -237,16 +247,24 @@ def _build_leaves(arrays: Arrays, n_features: int, n_relevant: int, build: Build
         means=build("leaf_means", n_leaves, n_relevant) if has_means else None,
         weights=arrays.get("leaf_weights"),
         is_noise=arrays["leaf_noise"].astype(bool),
+        is_stand_in=arrays.get("leaf_stand_ins", np.zeros(n_leaves)).astype(bool),
     )
 
 
 def _build_part(arrays: Arrays, hierarchy: FusionHierarchy, leaves: Leaves, n_contracted: int) -> FittedPart:
     """Return the leaf of each contracted row, which follows from the hierarchy."""
     parents, absorbed_at = hierarchy.parents[:n_contracted], hierarchy.absorbed_at[:n_contracted]
-    is_leaf = absorbed_at != 1
-    if not np.array_equal(np.flatnonzero(is_leaf), leaves.rows) or (parents[~is_leaf] >= n_contracted).any():
+    n_absorbed = 0
+    for block in row_blocks(n_contracted):
+        absorbed = absorbed_at[block] == 1
+        n_absorbed += np.count_nonzero(absorbed)
+        if (parents[block][absorbed] >= n_contracted).any():
+            raise ValueError("parents.npy lets rows join a group that is not kept")
+    are_leaves = leaves.rows[-1] < n_contracted and (absorbed_at[leaves.rows] != 1).all()
+    if not are_leaves or n_absorbed + len(leaves.rows) != n_contracted:
         raise ValueError("leaf_rows.npy differs from the rows that were not absorbed at the first level")
-    stability = arrays["stability"][:n_contracted].copy()
+    of_rows = arrays["stability"][:n_contracted]
+    stability = ScratchStorage().store(of_rows) if isinstance(of_rows, np.memmap) else of_rows.copy()
     stability[leaves.rows] = leaves.stability  # at the first level; the model has that of the last one
     return FittedPart(parents, absorbed_at, stability, leaves.rows, np.arange(len(leaves.rows)))
 

@@ -29,7 +29,7 @@ class Leaves:
     means : array, CSR matrix or None
         Mean of the rows of each group, with the relevant features; None if a sample of rows is kept, and not medoids.
     sizes, first_rows : array of int
-        Number of rows in each group, and the smallest of their numbers.
+        Number of rows in each group, without those of weight 0, and the smallest of their numbers.
     weights : array of float or None
         Total sample weight of each group; None if all rows have the weight 1.
     is_noise : array of bool
@@ -40,6 +40,8 @@ class Leaves:
         A random number for each of these rows. Of too many rows, those with the lowest numbers are kept.
     heights : array of int
         How often the rows of each group were contracted.
+    is_stand_in : array of bool
+        Whether the values are not those of the row, which are not known: the row that had them was forgotten.
     """
 
     rows: IntArray
@@ -52,6 +54,7 @@ class Leaves:
     stability: NDArray[np.float32]
     lots: NDArray[np.float64]
     heights: IntArray
+    is_stand_in: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -63,7 +66,7 @@ class Leaves:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows in all groups."""
+        """Number of rows in all groups, without those of weight 0."""
         return int(self.sizes.sum())
 
     @classmethod
@@ -84,6 +87,7 @@ class Leaves:
             stability=np.full(n_rows, np.nan, dtype=np.float32),
             lots=lots,
             heights=np.zeros(n_rows, dtype=np.int32),
+            is_stand_in=np.zeros(n_rows, dtype=bool),
         )
 
     @classmethod
@@ -100,6 +104,7 @@ class Leaves:
             stability=survivors.stability,
             lots=lots,
             heights=np.ones(len(survivors.rows), dtype=np.int32),
+            is_stand_in=np.zeros(len(survivors.rows), dtype=bool),
         )
 
     @classmethod
@@ -110,7 +115,7 @@ class Leaves:
             return parts[0]
         weighted = any(part.weights is not None for part in parts)
         without = [part.means for part in parts if part.means is None]
-        columns = ("rows", "sizes", "first_rows", "is_noise", "stability", "lots", "heights")
+        columns = ("rows", "sizes", "first_rows", "is_noise", "stability", "lots", "heights", "is_stand_in")
         return cls(
             **{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns},
             values=stack([part.values for part in parts]),
@@ -131,6 +136,7 @@ class Leaves:
             stability=self.stability[index],
             lots=self.lots[index],
             heights=self.heights[index],
+            is_stand_in=self.is_stand_in[index],
         )
 
     def joined(self, kept: IntArray, label: IntArray, height: int) -> Leaves:

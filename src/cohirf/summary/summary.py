@@ -158,12 +158,21 @@ class Summary:
 
     @property
     def sizes(self) -> IntArray:
-        """Number of rows of each leaf, and then of each pending row."""
-        ones = np.ones(self.pending.n_rows, dtype=np.int64)
-        return ones if self.leaves is None else np.concatenate([self.leaves.sizes, ones])
+        """Number of rows of each leaf, those of weight 0 included, and then of each pending row."""
+        ones, leaves = np.ones(self.pending.n_rows, dtype=np.int64), self.leaves
+        if leaves is None:
+            return ones
+        # the rows of a large model are counted only if the leaves, which leave out rows of weight 0, do not know
+        is_known = leaves.n_rows == self.row_map.n_rows or not self.row_map.is_here
+        return np.concatenate([leaves.sizes if is_known else self.row_map.count(len(leaves)), ones])
 
     @property
     def rows(self) -> IntArray:
         """Row number of each leaf, and then of each pending row."""
         pending = np.arange(self.row_map.n_rows, self.n_rows)
         return pending if self.leaves is None else np.concatenate([self.leaves.rows, pending])
+
+    @property
+    def unknown_rows(self) -> IntArray:
+        """Row number of each leaf whose values are not those of the row."""
+        return np.arange(0) if self.leaves is None else self.leaves.rows[self.leaves.is_stand_in]

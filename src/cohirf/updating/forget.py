@@ -23,6 +23,7 @@ from cohirf.summary.row_map import RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.climb import find_groups, relevant_means
 from cohirf.updating.rerun import Transition, rerun
+from cohirf.updating.settings import known_landmarks
 from cohirf.updating.thinning import Nearest, cell_centres, weigh
 from cohirf.updating.update import summary_of
 
@@ -119,7 +120,7 @@ def find_rows(updates: Any, update_rows: tuple[int, ...]) -> IntArray:
 
 def leave_landmarks(model: Any, gone: IntArray) -> None:
     """Remove rows from the landmarks of a model, and shift the numbers of the others."""
-    rows, landmarks = model._landmark_rows, model._landmarks
+    rows, landmarks = known_landmarks(model)
     stays = ~np.isin(rows, gone)
     model._landmark_rows = shift(rows[stays], gone)
     model._landmarks = Landmarks(landmarks.points[stays], landmarks.labels[stays])
@@ -139,11 +140,10 @@ def remove_rows(model: Any, before: Summary, gone: Gone) -> Transition:
     now: IntArray = np.empty(0, dtype=np.int64)
     pending_stay = np.ones(before.pending.n_rows, dtype=bool)
     pending_stay[gone.rows[cut:] - n_contracted] = False
-    sizes = pending_stay.astype(np.int64)
+    n_gone = np.bincount(position, minlength=len(before.labels))
     if leaves is not None:
         of_leaves = gone.take(slice(0, cut))
         leaves = _shrink(model, leaves, row_map, position[:cut], of_leaves)
-        sizes = np.concatenate([leaves.sizes, sizes])
         row_map = _leave_map(row_map, of_leaves.rows)
         leaves, row_map, now = _settle(model, leaves, row_map, of_leaves.rows, before.cell_side)
     n_now = 0 if leaves is None else len(leaves)
@@ -156,8 +156,8 @@ def remove_rows(model: Any, before: Summary, gone: Gone) -> Transition:
         batches=before.batches.without(cut) if n_now else Batches.none(0),
         update_rows=_count_updates(before.update_rows, gone.rows),
     )
-    lost = _count_lost(before.labels, np.bincount(position, minlength=len(before.labels)))
-    return Transition(after, before.labels, np.maximum(now, 0), sizes, -len(gone.rows), lost)
+    lost = _count_lost(before.labels, n_gone)
+    return Transition(after, before.labels, np.maximum(now, 0), before.sizes - n_gone, -len(gone.rows), lost)
 
 
 def _leave_map(row_map: RowMap, gone: IntArray) -> RowMap:
@@ -224,6 +224,7 @@ def _settle(
     touched = np.flatnonzero(has_left | np.isin(leaves.first_rows, gone))
     members = _find_members(row_map, touched, len(leaves))
     rows, first_rows, values = shift(leaves.rows, gone), shift(leaves.first_rows, gone), leaves.values
+    is_stand_in = leaves.is_stand_in.copy()
     first_rows[touched] = row_map.n_rows  # groups without rows
     first_rows[list(members)] = list(members.values())
     goes_on = leaves.sizes > 0
@@ -233,9 +234,11 @@ def _settle(
     if len(orphans):
         rows[orphans] = first_rows[orphans]
         if leaves.means is None:
-            stand_ins = cell_centres(values[orphans], side)
+            stand_ins, is_stand_in[orphans] = cell_centres(values[orphans], side), True
         else:
-            rows[orphans], stand_ins = _choose_medoids(model, leaves, row_map, orphans, rows[orphans])
+            rows[orphans], stand_ins, is_stand_in[orphans] = _choose_medoids(
+                model, leaves, row_map, orphans, rows[orphans]
+            )
         values = _put(values, orphans, stand_ins)
     order = np.flatnonzero(goes_on)
     order = order[np.argsort(rows[order], kind="stable")]
@@ -243,7 +246,7 @@ def _settle(
         if row_map.n_rows:
             raise ValueError("All rows that stand for the others would be forgotten: fit the model again.")
         return None, row_map, np.full(len(leaves), -1)
-    kept = replace(leaves, rows=rows, values=values).take(order)
+    kept = replace(leaves, rows=rows, values=values, is_stand_in=is_stand_in).take(order)
     now = np.zeros(len(leaves), dtype=np.int64)
     now[order] = np.arange(len(order))
     join = np.flatnonzero(~goes_on & (first_rows < row_map.n_rows))
@@ -272,8 +275,8 @@ def _find_members(row_map: RowMap, wanted: IntArray, n_leaves: int) -> dict[int,
 
 def _choose_medoids(
     model: Any, leaves: Leaves, row_map: RowMap, orphans: IntArray, first_rows: IntArray
-) -> tuple[list[int], Any]:
-    """Return row numbers and values of new medoids for groups whose medoid has left.
+) -> tuple[list[int], Any, list[bool]]:
+    """Return row numbers and values of new medoids for groups whose medoid has left, and which values are stand-ins.
 
     The new medoid of a group is the landmark of the group that is nearest to its mean. If it has no landmark, the mean
     of the group takes the place of the values of its first row.
@@ -282,18 +285,20 @@ def _choose_medoids(
     leaf_of = row_map.find_leaves(landmarks)
     by_leaf = np.argsort(leaf_of, kind="stable")
     bounds = np.searchsorted(leaf_of[by_leaf], [orphans, orphans + 1]).T
-    rows, values = first_rows.tolist(), []
+    rows, values, are_stand_ins = first_rows.tolist(), [], []
     for number, (leaf, (start, stop)) in enumerate(zip(orphans.tolist(), bounds.tolist(), strict=True)):
         own = by_leaf[start:stop]
         if len(own) and model.relevant_features_ is None:
-            points = model._landmarks.points[own]
-            distance = np.asarray(abs(points - leaves.means[np.full(len(own), leaf)]).sum(axis=1)).ravel()
-            own = own[[int(distance.argmin())]]
+            difference = model._landmarks.points[own] - leaves.means[np.full(len(own), leaf)]
+            squares = difference.multiply(difference) if sparse.issparse(difference) else difference**2
+            own = own[[int(np.asarray(squares.sum(axis=1)).argmin())]]
             rows[number] = int(landmarks[own[0]])
             values.append(model._landmarks.points[own])
+            are_stand_ins.append(model._column_means is not None)  # missing cells of landmarks are filled
         else:
+            are_stand_ins.append(True)
             values.append(_fill_features(model, leaves, leaves.means[[leaf]]))
-    return rows, stack(values)
+    return rows, stack(values), are_stand_ins
 
 
 def _fill_features(model: Any, leaves: Leaves, mean: Any) -> Any:

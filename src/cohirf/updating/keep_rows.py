@@ -127,7 +127,7 @@ def fit_sample(model: Any, summary: Summary) -> tuple[dict[str, Any], IntArray, 
         hierarchy.parents,
         np.where(levels > 0, levels + 1, 0).astype(np.min_scalar_type(int(levels.max()) + 2)),
         attributes.pop("stability_"),
-        replace(hierarchy.tree, level=hierarchy.tree.level + 1),
+        replace(hierarchy.tree, level=min(hierarchy.tree.level, int(levels.max())) + 1),  # levels without fusions
     )
     del attributes["parents_"]
     for name in ("medoid_indices_", "exemplar_indices_", "_landmark_rows"):

@@ -20,7 +20,7 @@ from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.climb import all_groups
 from cohirf.updating.methods import bring_here, replace_results
 from cohirf.updating.rerun import Transition, rerun
-from cohirf.updating.settings import Kind, stack_weights
+from cohirf.updating.settings import Kind, known_landmarks, stack_weights
 from cohirf.updating.thinning import thin_leaves
 from cohirf.updating.update import summary_of
 
@@ -164,6 +164,7 @@ def reduce_to_clusters(model: Any) -> Summary:
         stability=np.full(len(numbers), np.nan, dtype=np.float32),
         lots=np.zeros(len(numbers)),
         heights=np.ones(len(numbers), dtype=np.int32),
+        is_stand_in=np.isin(rows, summary.unknown_rows),
     )
     batches = summary.batches
     if len(batches.sizes) == 0:  # all rows were pending; their fit had one batch
@@ -197,8 +198,8 @@ def map_all(summary: Summary) -> RowMap:
 def join_landmarks(merged: Any, models: list[Any], *, exemplars_only: bool) -> None:
     """Give the merged model the landmarks of all models; none if only exemplars are used."""
     starts = np.cumsum([0, *(summary_of(model).n_rows for model in models)])
-    parts = [model._landmarks for model in models]
-    rows = np.concatenate([model._landmark_rows + start for model, start in zip(models, starts, strict=False)])
+    of_models, parts = zip(*map(known_landmarks, models), strict=True)
+    rows = np.concatenate([of_model + start for of_model, start in zip(of_models, starts, strict=False)])
     some = np.arange(0 if exemplars_only else len(rows))
     points = stack([part.points for part in parts])[some]
     merged._landmark_rows = rows[some]

@@ -191,7 +191,7 @@ def bring_here(model: Any, X: Any) -> Any:
 
 
 def replace_results(model: Any, updated: Any, attributes: dict[str, Any]) -> None:
-    """Give a model the results of its copy, on which an update has run, and the attributes that the update found."""
+    """Give a model the results of its copy, on which a fit or an update has run, and the attributes that it found."""
     outdated = {*BY_ROW, "_degrees"}
     now = {name: value for name, value in vars(updated).items() if name not in outdated} | attributes
     model.__dict__ = now  # in one step, so that an interrupt leaves the model before or after it

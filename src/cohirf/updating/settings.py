@@ -10,11 +10,12 @@ import numpy as np
 from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Mass
+from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.randomness import root_entropy
 from cohirf.data import Data
 from cohirf.fitting.begin import Screen, check_weights, settle
 from cohirf.fitting.contraction import Settled
-from cohirf.landmarks import MAX_LANDMARKS
+from cohirf.landmarks import MAX_LANDMARKS, Landmarks
 from cohirf.summary.row_map import RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 
@@ -82,6 +83,19 @@ def begin_summary(model: Any, data: Data, sample_weight: Any) -> Summary:
 def settled_of(summary: Summary) -> Settled:
     """Return entropy and batch size."""
     return Settled(summary.entropy, summary.batch_size)
+
+
+def known_landmarks(model: Any) -> tuple[IntArray, Landmarks]:
+    """Return row numbers and landmarks of a model whose values are those of rows, and not of stand-ins.
+
+    The others are leaves of the model, which an update chooses landmarks from anyway.
+    """
+    rows, landmarks = model._landmark_rows, model._landmarks
+    unknown = np.arange(0) if model._summary is None else model._summary.unknown_rows
+    if len(unknown) == 0:
+        return rows, landmarks
+    some = ~np.isin(rows, unknown)
+    return rows[some], Landmarks(landmarks.points[some], landmarks.labels[some])
 
 
 def load_weights(model: Any, data: Data, sample_weight: Any) -> Mass | None:

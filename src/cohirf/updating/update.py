@@ -17,7 +17,7 @@ from cohirf.updating.blocks import add_rows
 from cohirf.updating.climb import find_groups
 from cohirf.updating.keep_rows import add_all, thin
 from cohirf.updating.rerun import Transition, rerun
-from cohirf.updating.settings import Kind, begin_summary, load_weights
+from cohirf.updating.settings import Kind, begin_summary, known_landmarks, load_weights
 
 
 def update_model(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
@@ -30,6 +30,8 @@ def update_model(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
     if before.leaves is None and kind.keeps_all(before.n_rows + n_new):
         after, now = add_all(before, data, weights), np.arange(before.n_rows)
     elif kind.is_told:
+        if before.n_rows:
+            model._landmark_rows, model._landmarks = known_landmarks(model)
         settle_features(model, data, weights, before)
         if isinstance(data, InMemory):
             data = replace(data, column_means=model._column_means)
