@@ -29,10 +29,6 @@ NEARLY = 0.15
 CLEAR, WEAK = 0.8, 0.6  # strengths; a single cloud of points has less than the second
 
 
-def _empty(dtype: Any) -> Any:
-    return field(default_factory=lambda: np.empty(0, dtype=dtype))
-
-
 @dataclass(frozen=True, eq=False)
 class Choice:
     """How the clusters of a fit were chosen.
@@ -56,8 +52,8 @@ class Choice:
     merge: str = "compact"
     compact_cut: float = np.nan
     connected_cut: float = np.nan
-    candidates: IntArray = _empty(np.int64)
-    strengths: FloatArray = _empty(np.float64)
+    candidates: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    strengths: FloatArray = field(default_factory=lambda: np.empty(0))
 
     @property
     def is_clear(self) -> bool:

@@ -239,6 +239,7 @@ class CoHiRF(
         estimator: Any = None,
         *,
         n_clusters: int | str | None = None,
+        merge: str = "auto",
         n_views: int = 5,
         max_features: int | float = 1.0,
         consensus: str = "auto",
@@ -264,6 +265,7 @@ class CoHiRF(
     ) -> None:
         self.estimator = estimator
         self.n_clusters = n_clusters
+        self.merge = merge
         self.n_views = n_views
         self.max_features = max_features
         self.consensus = consensus
@@ -389,7 +391,7 @@ class CoHiRF(
         check_is_fitted(self, "n_clusters_")
         label = partial(
             label_new_rows,
-            landmarks=self._landmarks,
+            points=self._landmarks if self._cells is None else self._cells,
             relevant=self.relevant_features_,
             column_means=self._column_means,
         )

@@ -16,6 +16,7 @@ MAX_VIEWS, MAX_LEVELS, MAX_OVERLAP = 100_000, 100_000, 10
 CONSTRAINTS: dict[str, Any] = {
     "estimator": "no_validation",  # check_base_method has clearer messages
     "n_clusters": [None, StrOptions({"auto", "levels"}), Interval(Integral, 1, None, closed="left")],
+    "merge": [StrOptions({"auto", "compact", "connected"})],
     "n_views": [Interval(Integral, 1, MAX_VIEWS, closed="both")],
     "max_features": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
     "consensus": [StrOptions({"auto", "strict", "relaxed", "majority"})],

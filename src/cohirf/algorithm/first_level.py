@@ -7,7 +7,7 @@ finds out about leaves, such as their label, is handed down to the rows in one p
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,6 +125,15 @@ class FirstLevel(Protocol):
 
     def hand_down(self, state: FitState, labels_of_rows: Any) -> tuple[RowResults, Tree]:
         """Return the results of all rows, given the last state and what ``label`` returned. Call this last."""
+
+
+@dataclass(frozen=True)
+class KnownLeaves:
+    """A first level of which only the leaves are known."""
+
+    leaves: Survivors
+
+    readable: ClassVar[None] = None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ merge first, and so on: every level is a cut of the tree. Above the last level, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -21,6 +21,7 @@ from cohirf.algorithm.parents import find_roots
 from cohirf.algorithm.ward import MAX_LINKED, link_groups
 
 FloatArray = NDArray[np.float64]
+Link = Callable[[Any, FloatArray, int], FloatArray]  # from means, masses and the most groups to link to a linkage
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +110,7 @@ def grow_tree(
     is_noise: NDArray[np.bool_],
     max_linked: int = MAX_LINKED,
     last_stage: IntArray | None = None,
+    link: Link = link_groups,
 ) -> tuple[MergeTree, IntArray]:
     """Return the tree of a fit, and the position of each group's leaf in it, or -1 for noise.
 
@@ -126,6 +128,8 @@ def grow_tree(
         Of more leaves, light ones join heavy ones before the others merge; see ``link_groups``.
     last_stage : array of int or None
         A cluster for each leaf, coarser than the last level, within which leaves merge before all others do.
+    link : callable
+        Links groups, given their means and masses.
     """
     finest = _finest_level(fusions.absorbed_at, n_levels, int(is_noise.sum()))
     roots = find_roots(fusions.parents, fusions.absorbed_at, finest)
@@ -141,10 +145,12 @@ def grow_tree(
         stages.append(last_stage)
     position = np.full(len(roots), -1)
     position[clustered] = label
-    return MergeTree(medoids, link_stages(leaves, stages, max_linked), finest), position
+    return MergeTree(medoids, link_stages(leaves, stages, max_linked, link), finest), position
 
 
-def link_stages(groups: Groups, stages: Sequence[IntArray], max_linked: int = MAX_LINKED) -> FloatArray:
+def link_stages(
+    groups: Groups, stages: Sequence[IntArray], max_linked: int = MAX_LINKED, link: Link = link_groups
+) -> FloatArray:
     """Return the linkage of groups that merge within given clusters first.
 
     Each of the ``stages`` has a cluster for each group, and is coarser than the one before. A stage merges all groups
@@ -166,7 +172,7 @@ def link_stages(groups: Groups, stages: Sequence[IntArray], max_linked: int = MA
         for start, end in pairwise(starts.tolist()):
             some = members[start:end]
             if len(some) > 1:
-                linkage = link_groups(current.means[some], current.mass[some], max_linked)
+                linkage = link(current.means[some], current.mass[some], max_linked)
                 merges.append((some, linkage))
         if not merges:
             continue

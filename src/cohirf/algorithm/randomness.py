@@ -26,6 +26,7 @@ class Draw(IntEnum):
     SCREEN = 6
     COMPANIONS = 7
     CHOICE = 8
+    CELLS = 9
 
 
 def root_entropy(random_state: Any) -> Entropy:

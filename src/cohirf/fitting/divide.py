@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.cluster import KMeans
 
+from cohirf.algorithm.choose_merge import cut_linkage
 from cohirf.algorithm.connected import SpanningTree, link_connected
 from cohirf.algorithm.first_level import Assigned, FirstLevel
 from cohirf.algorithm.grouping import IntArray
@@ -24,6 +26,7 @@ from cohirf.algorithm.merge_tree import Groups, MergeTree
 from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.storage import ArrayRows
 from cohirf.algorithm.ward import link_groups
+from cohirf.fitting.quick_k_means import ITERATIONS
 from cohirf.landmarks import Cells
 
 FloatArray = NDArray[np.float64]
@@ -53,6 +56,10 @@ class Division:
     means: Any
     linkage: FloatArray
 
+    def label(self, X: Any, n_clusters: int) -> IntArray:
+        """Return the cluster of each row of ``X``, after merging to ``n_clusters`` clusters."""
+        return cut_linkage(self.linkage, min(n_clusters, len(self.rows)))[self.cells.label(X)]
+
     def leaves(self, found: Assigned, former: Survivors) -> Survivors:
         """Return the groups as leaves, given their rows; ``former`` are the leaves of the levels."""
         n_groups = len(self.rows)
@@ -79,17 +86,25 @@ class Candidates:
     mass: FloatArray
 
 
-def divide_by_means(groups: Groups, candidates: Candidates, n_cells: int) -> Division:
+def divide_by_means(
+    groups: Groups, candidates: Candidates, n_cells: int, rng: np.random.Generator | None = None
+) -> Division:
     """Return cells around the means of the heaviest groups, merged by Ward's criterion.
 
     The medoid of a cell is the candidate that is nearest to its centre. A centre without any candidate is left out.
+    Groups of several batches, for which there is a generator, are all of similar mass, and some of the same place: then
+    the centres are those of K-Means of the groups.
     """
-    heaviest = np.sort(np.argsort(-groups.mass, kind="stable")[:n_cells])
-    centres = groups.means[heaviest]
-    nearest = Cells(centres, np.arange(len(heaviest))).label(candidates.values)
+    if rng is None or len(groups.mass) <= n_cells:
+        centres = groups.means[np.sort(np.argsort(-groups.mass, kind="stable")[:n_cells])]
+    else:
+        k_means = KMeans(n_cells, n_init=1, max_iter=ITERATIONS, random_state=int(rng.integers(2**31)))
+        centres = k_means.fit(groups.means, sample_weight=groups.mass).cluster_centers_
+    n_centres = centres.shape[0]
+    nearest = Cells(centres, np.arange(n_centres)).label(candidates.values)
     medoids = _find_nearest(candidates.values, centres, nearest)
     kept = nearest[medoids]  # in the order of medoids, which are sorted
-    number = np.full(len(heaviest), -1)
+    number = np.full(n_centres, -1)
     number[kept] = np.arange(len(kept))
     mass = np.bincount(number[nearest], weights=candidates.mass, minlength=len(kept))
     means = centres[kept]
@@ -107,9 +122,7 @@ def divide_along_tree(candidates: Candidates, gini_bound: float, n_groups: int) 
     linkage = link_connected(SpanningTree(candidates.values), candidates.mass, gini_bound)
     tree = MergeTree(np.arange(len(candidates.rows)), linkage, 1)
     label = tree.cut(min(n_groups, tree.n_leaves))
-    groups = Groups(np.asarray(candidates.values, dtype=np.float64), candidates.mass) if not sparse.issparse(
-        candidates.values
-    ) else Groups(candidates.values, candidates.mass)
+    groups = Groups(candidates.values.astype(np.float64), candidates.mass)
     n_labels = int(label.max()) + 1
     medoids = groups.find_central(label, n_labels)
     pruned = tree.prune(medoids[label])

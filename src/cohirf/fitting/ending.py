@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -14,14 +13,87 @@ from sklearn.metrics import pairwise_distances_argmin
 from cohirf.algorithm.first_level import FirstLevel
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState
-from cohirf.algorithm.merge_tree import Groups, MergeTree, grow_tree
+from cohirf.algorithm.merge_tree import Groups, Link, MergeTree, grow_tree
 from cohirf.algorithm.parents import find_roots
-from cohirf.algorithm.ward import move_groups
+from cohirf.algorithm.runs import Survivors
+from cohirf.algorithm.ward import link_groups, move_groups
 from cohirf.choice import Choice
+from cohirf.fitting.divide import Candidates
 from cohirf.fitting.former import Former, keep_former
-from cohirf.fitting.goal import LINKED_PER_CLUSTER, Goal
+from cohirf.fitting.goal import LINKED_PER_CLUSTER
+from cohirf.landmarks import Cells
 
 FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LastLevel:
+    """The groups that the levels have left.
+
+    Attributes
+    ----------
+    leaves : Survivors
+        Leaves of the levels.
+    state : FitState
+        The state after the last level.
+    roots : array of int
+        The leaf that stands for the group of each leaf.
+    is_noise : array of bool
+        Which leaves are noise.
+    medoids : array of int
+        The leaf that is the medoid of each group, without noise. Sorted.
+    groups : Groups
+        Means and masses of the groups, in the order of ``medoids``.
+    """
+
+    leaves: Survivors
+    state: FitState
+    roots: IntArray
+    is_noise: NDArray[np.bool_]
+    medoids: IntArray
+    groups: Groups
+
+    @classmethod
+    def of(cls, leaves: Survivors, state: FitState, *, labels_noise: bool) -> LastLevel:
+        """Return the groups after the last level."""
+        roots = find_roots(state.fusions.parents, state.fusions.absorbed_at, state.level)
+        is_noise = find_noise(state, roots, leaves.sizes) if labels_noise else np.zeros(len(roots), dtype=bool)
+        medoids: IntArray = np.flatnonzero((roots == np.arange(len(roots))) & ~is_noise)
+        clustered = np.flatnonzero(~is_noise)
+        groups = Groups(leaves.means[clustered], mass_of(leaves)[clustered]).merged(
+            np.searchsorted(medoids, roots[clustered]), len(medoids)
+        )
+        return cls(leaves, state, roots, is_noise, medoids, groups)
+
+    def grow(
+        self, max_linked: int, last_stage: IntArray | None = None, link: Link = link_groups
+    ) -> tuple[MergeTree, IntArray]:
+        """Return the tree above the levels, and the position of each leaf in it, or -1; see ``grow_tree``."""
+        of_leaves = Groups(self.leaves.means, mass_of(self.leaves))
+        state = self.state
+        return grow_tree(of_leaves, state.fusions, state.level, self.is_noise, max_linked, last_stage, link)
+
+
+@dataclass(frozen=True)
+class Merges:
+    """How the groups of the last level are merged.
+
+    Attributes
+    ----------
+    n_clusters : int or None
+        To how many clusters; None if not at all.
+    link : callable
+        Links groups, given their means and masses.
+    linkage : array of float or None
+        The merges of all leaves, if they are known.
+    refines : bool
+        Whether groups move to the cluster with the nearest mean after the merges.
+    """
+
+    n_clusters: int | None
+    link: Link = link_groups
+    linkage: FloatArray | None = None
+    refines: bool = False
 
 
 @dataclass(frozen=True)
@@ -30,6 +102,8 @@ class Ending:
 
     Attributes
     ----------
+    first_level : FirstLevel
+        The first level; if its rows were shared out among cells, these are its leaves.
     state : FitState
         The last state; if clusters were merged in the end, that is one more level.
     tree : MergeTree
@@ -40,70 +114,67 @@ class Ending:
         The leaf that is the medoid of each cluster of the last level, without noise. Sorted.
     is_noise : array of bool
         Which leaves are noise.
-    choice : Choice or None
-        How the number of clusters was chosen, if it was.
     n_found : int
         Number of clusters that the levels left, before any were merged.
+    choice : Choice or None
+        How number and merge of the clusters were chosen, if they were.
+    cells : Cells or None
+        The points that share out rows, each with its leaf; None if groups are not cells.
+    known : Candidates or None
+        Rows whose values are known, if those of others cannot be read again, after rows were shared out.
     """
 
+    first_level: FirstLevel
     state: FitState
     tree: MergeTree
     means: Any
     medoids: IntArray
     is_noise: NDArray[np.bool_]
-    choice: Choice | None
     n_found: int
+    choice: Choice | None = None
+    cells: Cells | None = None
+    known: Candidates | None = None
 
 
 def end_fit(
-    model: Any,
-    goal: Goal,
-    first_level: FirstLevel,
-    state: FitState,
-    choose: Any,
-    *,
-    refines: bool,
-    former: Former | None = None,
+    model: Any, first_level: FirstLevel, last: LastLevel, max_linked: int, merges: Merges, former: Former | None = None
 ) -> Ending:
-    """Grow the tree of a fit, and merge clusters to the number of the goal; ``choose`` chooses it from the tree.
+    """Grow the tree of a fit, and merge groups.
 
-    With ``refines``, groups then move to the cluster with the nearest mean. Clusters from before an update are given as
+    Of more groups than ``max_linked``, light ones join heavy ones first. Clusters from before an update are given as
     the ``former`` ones of leaves, and may go on.
     """
-    leaves = first_level.leaves
-    roots = find_roots(state.fusions.parents, state.fusions.absorbed_at, state.level)
-    is_noise = find_noise(state, roots, leaves.sizes) if model.noise == "label" else np.zeros(len(roots), dtype=bool)
-    mass = leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
-    grow = partial(grow_tree, Groups(leaves.means, mass), state.fusions, state.level, is_noise)
-    medoids: IntArray = np.flatnonzero((roots == np.arange(len(roots))) & ~is_noise)
-    clustered = np.flatnonzero(~is_noise)
-    clusters = Groups(leaves.means[clustered], mass[clustered]).merged(
-        np.searchsorted(medoids, roots[clustered]), len(medoids)
-    )
-    tree, position = grow(goal.max_linked(state))
-    n_found = len(medoids)
+    state, medoids, groups, roots = last.state, last.medoids, last.groups, last.roots
+    n_found, n_clusters = len(medoids), merges.n_clusters
+    if merges.linkage is None:
+        tree, position = last.grow(max_linked, link=merges.link)
+    else:
+        position = np.arange(len(roots))
+        tree = MergeTree(position, merges.linkage, state.level)
     if n_found == 0:
-        return Ending(state, tree, clusters.means, medoids, is_noise, None, n_found)
-    choice = choose(tree, position) if goal.is_chosen else None
-    n_clusters = goal.n_clusters if choice is None else choice.n_clusters
-    cut: IntArray = np.arange(len(medoids))
-    if n_clusters is not None and n_clusters < len(medoids):
+        return Ending(first_level, state, tree, groups.means, medoids, last.is_noise, n_found)
+    cut: IntArray = np.arange(n_found)
+    if n_clusters is not None and n_clusters < n_found:
         cut = tree.cut(n_clusters)[position[medoids]]
     label = cut
-    if refines and n_clusters is not None:
-        label = move_groups(clusters.means, clusters.mass, label)
+    if merges.refines and n_clusters is not None:
+        label = move_groups(groups.means, groups.mass, label)
     if former is not None and n_clusters is not None:
-        kept = former.at(clustered)  # noise is in no group
-        of_groups = kept.moved(lambda leaves: np.searchsorted(medoids, roots[leaves])).numbers_of(len(medoids))
-        label = keep_former(clusters, of_groups, label)
+        of_groups = former.moved(lambda leaves: np.searchsorted(medoids, roots[leaves])).numbers_of(n_found)
+        label = keep_former(groups, of_groups, label)
     if model.small_clusters == "nearest":
-        label = join_nearest(clusters, label, smallest_size(model, float(mass.sum())))
+        label = join_nearest(groups, label, smallest_size(model, float(mass_of(last.leaves).sum())))
     if not np.array_equal(label, cut):  # then the clusters are not a cut of the tree, and another one is grown
         of_leaf = label[np.searchsorted(medoids, roots[tree.medoids])]
-        tree, _ = grow(max(len(np.unique(label)), LINKED_PER_CLUSTER), of_leaf)
-    if len(np.unique(label)) < len(medoids):
-        state, medoids, clusters = merge_clusters(state, medoids, clusters, label)
-    return Ending(state, tree, clusters.means, medoids, is_noise, choice, n_found)
+        tree, _ = last.grow(max(len(np.unique(label)), LINKED_PER_CLUSTER), of_leaf, merges.link)
+    if len(np.unique(label)) < n_found:
+        state, medoids, groups = merge_clusters(state, medoids, groups, label)
+    return Ending(first_level, state, tree, groups.means, medoids, last.is_noise, n_found)
+
+
+def mass_of(leaves: Survivors) -> FloatArray:
+    """Return the total weight of the rows of each leaf."""
+    return leaves.sizes.astype(np.float64) if leaves.weights is None else leaves.weights
 
 
 def find_noise(state: FitState, roots: IntArray, sizes: IntArray) -> NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -13,28 +13,28 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import progress
-from cohirf.algorithm.arrays import to_host
 from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
-from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.companions import Companions, count_shown
+from cohirf.algorithm.connected import MAX_POINTS
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.feature_tally import FeatureTally
-from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere
+from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere, KnownLeaves
 from cohirf.algorithm.fuse_batches import find_parts, fuse_leaves, number_parts
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState, LevelRecord, Resources, contract_levels
 from cohirf.algorithm.local_batches import Locality
-from cohirf.algorithm.merge_tree import MergeTree
+from cohirf.algorithm.merge_tree import Link
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.reach import links_every_row
 from cohirf.algorithm.repeated_warnings import showing_warnings_once
 from cohirf.algorithm.runs import Links
-from cohirf.algorithm.storage import MemoryStorage, Storage, take_in_order
+from cohirf.algorithm.storage import MemoryStorage, Storage
 from cohirf.algorithm.thin_batches import ThinBatchesWarning, explain_thin_batches
+from cohirf.algorithm.ward import link_groups
 from cohirf.callers import warn_caller
-from cohirf.choice import SAMPLED_ROWS, Choice, choose_number
+from cohirf.choice import Choice
 from cohirf.data import Data
 from cohirf.data.data import DataWeights, Setup
 from cohirf.diagnosis.problems import find_problem, ways_to_less_noise
@@ -42,10 +42,12 @@ from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.fitting.begin import Screen, WrapEngine, begin, check_weights, watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction
-from cohirf.fitting.ending import Ending, end_fit
+from cohirf.fitting.divide import divide_along_tree, divide_by_means, share_out
+from cohirf.fitting.ending import Ending, LastLevel, Merges, end_fit
 from cohirf.fitting.former import Former, split_groups
 from cohirf.fitting.goal import Goal
 from cohirf.fitting.locality import choose_locality
+from cohirf.fitting.merging import Chooser, Sample, leaves_as_candidates, link_along_tree
 from cohirf.fitting.results import collect_results, spread_out
 from cohirf.scratch import ScratchStorage
 
@@ -109,7 +111,8 @@ def fit_data(
         of_first_level = tally.sums()
         state, records = fit.climb(first_level, locality)
         ending = fit.end(first_level, state, None if former is None else former.moved(first_level.find_leaves))
-        attributes, clusters = collect_results(model, relevant, weights, first_level, ending, contraction)
+        first_level = ending.first_level
+        attributes, clusters = collect_results(model, relevant, weights, ending, contraction)
         fit.warn_of_problem(clusters.sizes)
         attributes["diagnostics_"] = records
         attributes["n_iter_"] = state.level
@@ -197,14 +200,85 @@ class Fit:
         Clusters of leaves from before an update, the ``former`` ones, may go on.
         """
         model, goal = self.model, self._goal
-        choose = partial(self._choose_number, first_level)
-        refines = goal.refines(state, self.contraction.views.method)
-        ending = end_fit(model, goal, first_level, state, choose, refines=refines, former=former)
-        if goal.is_required and goal.n_clusters is not None and ending.n_found < goal.n_clusters:
-            self._warn(self._explain_too_few(goal.n_clusters, ending.n_found))
+        last = LastLevel.of(first_level.leaves, state, labels_noise=model.noise == "label")
+        draw = self._sampler(first_level, last)
+        number = goal.n_clusters
+        chooser = Chooser(model.merge if goal.chooses_merge else "compact", number, draw, self._generator(Draw.CHOICE))
+        choice = chooser.choose_number() if number is not None or goal.is_chosen else None
+        if choice is None or len(last.medoids) == 0:
+            ending = end_fit(model, first_level, last, goal.max_linked(state), Merges(None))
+        elif goal.makes_cells(self.contraction.views.method) and not isinstance(first_level, KnownLeaves):
+            ending = self._end_in_cells(first_level, last, chooser, choice, draw, former)
+        else:
+            ending = self._end_with_groups(first_level, last, chooser, choice, former)
+        if goal.is_required and number is not None and ending.n_found < number:
+            self._warn(self._explain_too_few(number, ending.n_found))
         if model.verbose and ending.choice is not None:
             progress.say(ending.choice.describe())
         return ending
+
+    def _end_in_cells(
+        self,
+        first_level: FirstLevel,
+        last: LastLevel,
+        chooser: Chooser,
+        choice: Choice,
+        draw: Callable[[int], Sample],
+        former: Former | None,
+    ) -> Ending:
+        """Share out rows among cells or connected groups, whichever fits them better, and merge these."""
+        model, state, means = self.model, last.state, self.data.column_means
+        candidates = leaves_as_candidates(first_level, state, means)
+        k = choice.n_clusters
+        n_cells = max(self._goal.n_cells, k)
+        rng = self._generator(Draw.CELLS) if state.record.n_batches > 1 else None
+        division = divide_by_means(last.groups, candidates, n_cells, rng)
+        choice, bound = chooser.compare(choice, lambda sample: division.label(sample.values, k))
+        if bound is not None:
+            division = divide_along_tree(draw(MAX_POINTS).candidates, bound, n_cells)
+        elif former is not None:  # rows stay in the groups that their former clusters allow
+            ending = end_fit(model, first_level, last, n_cells, Merges(k, refines=True), former)
+            return replace(ending, choice=choice)
+        shared = share_out(division, first_level, self.data.rows, means, self.weights)
+        values = self.data.rows if shared.readable is None else shared.readable
+        fresh = FitState.of_leaves(shared.leaves, values, self.n_rows, self._max_level, MemoryStorage())
+        cells = LastLevel.of(shared.leaves, replace(fresh, record=state.record), labels_noise=False)
+        link = link_groups if bound is None else link_along_tree(bound)
+        ending = end_fit(model, shared, cells, n_cells, Merges(k, link, division.linkage, refines=bound is None))
+        known = candidates if shared.readable is None else None
+        return replace(ending, choice=choice, cells=division.cells, known=known)
+
+    def _end_with_groups(
+        self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice, former: Former | None
+    ) -> Ending:
+        """Merge the groups that the levels have left; of several batches, by the merges that fit better."""
+        goal, state = self._goal, last.state
+        link: Link = link_groups
+        if goal.is_told and (state.record.n_batches > 1 or isinstance(first_level, KnownLeaves)):
+            max_linked, k = goal.max_linked(state), choice.n_clusters
+
+            def label(sample: Sample, link: Link = link_groups) -> IntArray:
+                tree, position = last.grow(max_linked, link=link)
+                return tree.cut(min(k, tree.n_leaves))[position[sample.leaves]]
+
+            choice, bound = chooser.compare(choice, label, lambda sample, bound: label(sample, link_along_tree(bound)))
+            link = link if bound is None else link_along_tree(bound)
+        merges = Merges(choice.n_clusters, link)
+        ending = end_fit(self.model, first_level, last, goal.max_linked(state), merges, former)
+        return replace(ending, choice=choice)
+
+    def _sampler(self, first_level: FirstLevel, last: LastLevel) -> Callable[[int], Sample]:
+        """Return a function that draws rows of clusters; of rows that were read once, leaves."""
+
+        def draw(n_rows: int) -> Sample:
+            rng = self._generator(Draw.CHOICE, n_rows)
+            sample = Sample.draw(first_level, self._population, self.data.column_means, n_rows, rng)
+            return sample.at(np.flatnonzero(~last.is_noise[sample.leaves])) if last.is_noise.any() else sample
+
+        return draw
+
+    def _generator(self, *place: int) -> np.random.Generator:
+        return generator_at(self.contraction.views.entropy, *place)
 
     def warn_of_problem(self, sizes: IntArray) -> None:
         """Warn if the clusters, of which each has so many rows, are useless, unless a warning has said why."""
@@ -215,20 +289,6 @@ class Fit:
     def _warn(self, message: str, category: type[Warning] = ConvergenceWarning) -> None:
         self.warned.append(message)
         warn_caller(message, category)
-
-    def _choose_number(self, first_level: FirstLevel, tree: MergeTree, position: IntArray) -> Choice:
-        """Choose the number of clusters on a sample of rows; of rows that were read once, on a sample of leaves."""
-        leaves = first_level.leaves
-        rng = generator_at(self.contraction.views.entropy, Draw.CHOICE)
-        if first_level.readable is None:
-            some: IntArray = np.sort(rng.permutation(len(leaves.rows))[:SAMPLED_ROWS])
-            points = take_in_order(leaves.values, some)
-        else:
-            rows = np.sort(self._population.draw(SAMPLED_ROWS, rng))
-            points, some = to_host(first_level.readable.take(rows)), first_level.find_leaves(rows)
-        clustered = np.flatnonzero(position[some] >= 0)
-        points = fill_missing(points[clustered], self.data.column_means)
-        return choose_number(tree, points, position[some[clustered]])
 
     def _explain_too_few(self, n_clusters: int, n_found: int) -> str:
         if n_found == 0:

@@ -92,12 +92,19 @@ class Goal:
             return method.telling(wanted, asked=wanted)
         return method.telling(FINER * wanted, asked=wanted, max_iter=ITERATIONS)
 
-    def refines(self, state: FitState, method: BaseMethod) -> bool:
-        """Return whether groups move to the nearest mean after the merges, as in K-Means, whose criterion this is.
+    @property
+    def chooses_merge(self) -> bool:
+        """Whether clusters may be connected instead of compact; those of a method that finds their number are its own."""
+        return self.is_told and not self.as_published
 
-        In several batches, groups are of very different precision, and this made clusters worse.
-        """
-        return not self.as_published and state.level == 1 and state.record.n_batches == 1 and is_k_means(method)
+    def makes_cells(self, method: BaseMethod) -> bool:
+        """Return whether rows are shared out among cells in the end, as K-Means does."""
+        return self.chooses_merge and is_k_means(method)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, in one batch and in several."""
+        return min(LINKED_PER_CLUSTER * (self.n_sought or 1), MAX_LINKED)
 
     def max_linked(self, state: FitState) -> int:
         """Return how many groups the tree has, before the lighter ones join them.

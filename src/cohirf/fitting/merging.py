@@ -26,7 +26,7 @@ from cohirf.algorithm.choose_merge import (
     count_sampled,
     normalised_cut,
 )
-from cohirf.algorithm.connected import MAX_POINTS, SpanningTree, link_connected
+from cohirf.algorithm.connected import SpanningTree, link_connected
 from cohirf.algorithm.first_level import FirstLevel
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState
@@ -162,8 +162,3 @@ def _compare(sample: Sample, compact: IntArray, label_connected: Any, n_clusters
     cuts = {bound: normalised_cut(label_connected(sample, bound), some.neighbours) for bound in GINI_BOUNDS}
     best = min(cuts, key=cuts.__getitem__)
     return Comparison(some.cut_share(compact), cuts[best], best)
-
-
-def most_points(sample: Callable[[int], Sample]) -> Candidates:
-    """Return as many rows as can be linked along their spanning tree."""
-    return sample(MAX_POINTS).candidates

@@ -22,7 +22,7 @@ from cohirf.data.data import DataWeights
 from cohirf.fitting.ending import Ending, smallest_size
 from cohirf.fitting.exemplars import FilledRows, find_exemplars
 from cohirf.hierarchy import FusionHierarchy
-from cohirf.landmarks import Landmarks, sample_landmarks
+from cohirf.landmarks import Cells, Landmarks, sample_landmarks
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,15 @@ def collect_results(
     model: Any,
     data: Data,
     weights: DataWeights | None,
-    first_level: FirstLevel,
     ending: Ending,
     contraction: Contraction,
 ) -> tuple[dict[str, Any], Clusters]:
     """Return the fitted attributes that follow from the last level, and the final clusters."""
-    positive = None if weights is None else weights.positive
+    positive, first_level, cells = None if weights is None else weights.positive, ending.first_level, ending.cells
     clusters = Clusters.of(model, data, first_level, ending)
-    kept = keep_rows(data, positive, clusters, generator_at(contraction.views.entropy, Draw.LANDMARKS))
-    if positive is not None:
+    rng = generator_at(contraction.views.entropy, Draw.LANDMARKS)
+    kept = keep_rows(data, positive, clusters, rng) if ending.known is None else keep_known(ending, clusters, rng)
+    if positive is not None and cells is None:
         _join_left_out(data, positive, first_level, Landmarks(kept.points, kept.leaves))
         clusters = Clusters.of(model, data, first_level, ending)  # a row that joined can be the first of its cluster
     attributes = {
@@ -98,6 +98,7 @@ def collect_results(
         "batch_size_": contraction.batch_size,
         "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves]),
         "_landmark_rows": kept.rows,
+        "_cells": None if cells is None else Cells(cells.points, clusters.labels[cells.labels]),
         **_hand_down(clusters, ending),  # the last one: it rewrites which leaf each row belongs to
     }
     return attributes, clusters
@@ -114,6 +115,16 @@ def keep_rows(data: Data, positive: IntArray | None, clusters: Clusters, rng: np
         rows = sample_landmarks(clusters.labels_of_rows, leaves.rows[medoids], rng, candidates=positive)
         some, points = first_level.find_leaves(rows), to_host(first_level.readable.take(rows))
     return KeptRows(rows, some, fill_missing(points, data.column_means))
+
+
+def keep_known(ending: Ending, clusters: Clusters, rng: np.random.Generator) -> KeptRows:
+    """Sample the rows to keep among those whose values are known."""
+    known, cells = ending.known, ending.cells
+    assert known is not None and cells is not None
+    leaves = cells.label(known.values)
+    medoids = np.searchsorted(known.rows, clusters.first_level.leaves.rows[clusters.medoids])
+    some = sample_landmarks(clusters.labels[leaves], medoids, rng)
+    return KeptRows(known.rows[some], leaves[some], known.values[some])
 
 
 def find_central_rows(

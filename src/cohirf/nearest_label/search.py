@@ -24,7 +24,15 @@ from cohirf.algorithm.faint_values import find_lift, lift_values
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.offsets import Offsets, find_offsets
 from cohirf.nearest_label.cells import Cells, divide
-from cohirf.nearest_label.expanded import BLOCK_VALUES, Expanded, Floats, as_array, find_close, find_lowest, find_undecided
+from cohirf.nearest_label.expanded import (
+    BLOCK_VALUES,
+    Expanded,
+    Floats,
+    as_array,
+    find_close,
+    find_lowest,
+    find_undecided,
+)
 
 MAX_TREE_FEATURES = 12  # with more features, products with the points are faster than a tree
 FEW_POINTS = 500  # of so few, a product with all of them is faster than a tree

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.feature_tally import FeatureTally
+from cohirf.algorithm.first_level import KnownLeaves
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.randomness import Draw, generator_at
 from cohirf.algorithm.repeated_warnings import showing_warnings_once
-from cohirf.algorithm.runs import Survivors
 from cohirf.data import InMemory
 from cohirf.engines.local import one_thread
 from cohirf.fitting import Fit
@@ -28,15 +28,6 @@ from cohirf.summary.leaves import Leaves, stack
 from cohirf.summary.summary import LeafResults, Summary
 
 NEXT_TO_NOTHING = 1e-9  # weight of a pending row of weight 0, as a share of the smallest weight
-
-
-@dataclass(frozen=True)
-class KnownLeaves:
-    """A first level of which only the leaves are known."""
-
-    leaves: Survivors
-
-    readable: ClassVar[None] = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +69,7 @@ def climb(model: Any, summary: Summary, size: int, former: Former | None) -> Cli
             "choice_": ending.choice,
             "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves]),
             "_landmark_rows": kept.rows,
+            "_cells": None,
             "diagnostics_": records,
             "n_iter_": state.level,
             "batch_size_": summary.batch_size,

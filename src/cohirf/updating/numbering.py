@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cohirf.algorithm.grouping import IntArray
-from cohirf.landmarks import Landmarks
 from cohirf.summary.numbers import Changes, Overlap
 
 if TYPE_CHECKING:
@@ -64,8 +63,10 @@ def number_clusters(
     for name in BY_CLUSTER:
         attributes[name] = attributes[name][order]
     attributes["cluster_numbers_"] = numbers[order]
-    landmarks = attributes["_landmarks"]
-    attributes["_landmarks"] = Landmarks(landmarks.points, named[landmarks.labels].astype(landmarks.labels.dtype))
+    for name in ("_landmarks", "_cells"):
+        points = attributes[name]
+        if points is not None:
+            attributes[name] = replace(points, labels=named[points.labels].astype(points.labels.dtype))
     if "labels_" in attributes:
         attributes["labels_"] = named[attributes["labels_"]].astype(attributes["labels_"].dtype)
     return Numbered(named[leaf_labels], max(next_number, int(numbers.max(initial=-1)) + 1), changes)
