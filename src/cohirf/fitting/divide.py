@@ -4,8 +4,8 @@ The levels of a method such as K-Means leave groups of rows, of which some are h
 the heaviest are the centres of cells: each row of the data belongs to the nearest one. If clusters are connected rather
 than compact, rows of the data take the place of means: rows that merge early along their spanning tree are one group.
 
-Either way, the group of a row is that of the nearest point. So ``predict`` is the last step of a fit, and agrees with it
-in every row.
+Either way, the group of a row is that of the nearest point. So ``predict`` is the last step of a fit, and agrees with
+it in every row.
 """
 
 from __future__ import annotations

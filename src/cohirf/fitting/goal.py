@@ -94,7 +94,7 @@ class Goal:
 
     @property
     def chooses_merge(self) -> bool:
-        """Whether clusters may be connected instead of compact; those of a method that finds their number are its own."""
+        """Whether clusters may be connected instead of compact. Density-based methods have their own clusters."""
         return self.is_told and not self.as_published
 
     def makes_cells(self, method: BaseMethod) -> bool:

@@ -120,7 +120,8 @@ def keep_rows(data: Data, positive: IntArray | None, clusters: Clusters, rng: np
 def keep_known(ending: Ending, clusters: Clusters, rng: np.random.Generator) -> KeptRows:
     """Sample the rows to keep among those whose values are known."""
     known, cells = ending.known, ending.cells
-    assert known is not None and cells is not None
+    assert known is not None
+    assert cells is not None
     leaves = cells.label(known.values)
     medoids = np.searchsorted(known.rows, clusters.first_level.leaves.rows[clusters.medoids])
     some = sample_landmarks(clusters.labels[leaves], medoids, rng)
