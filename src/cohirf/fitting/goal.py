@@ -21,6 +21,8 @@ from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.fitting.quick_k_means import ITERATIONS, QuickKMeans
 
 FINER = 4  # clusters that K-Means is told for each that is wanted; other methods in several batches, too
+# With many clusters, K-Means is told fewer of them for each: two, as soon as these are so many. They are small then.
+MANY_INNER = 400
 LINKED_PER_CLUSTER = 20  # groups in the tree of one batch for each cluster that is wanted; the others join these
 MAX_GROUPS = 4 * MAX_LINKED  # of more groups, another level is contracted; of fewer, light ones join heavy ones
 FINER_IN_ONE_VIEW = 8  # without a consensus of several views, groups are coarser
@@ -90,7 +92,7 @@ class Goal:
         # methods are told what they are to find.
         if not is_k_means(method):
             return method.telling(wanted, asked=wanted)
-        return method.telling(FINER * wanted, asked=wanted, max_iter=ITERATIONS)
+        return method.telling(_count_inner(wanted), asked=wanted, max_iter=ITERATIONS)
 
     @property
     def chooses_merge(self) -> bool:
@@ -124,6 +126,11 @@ class Goal:
         # a method that finds the number itself has to see the rows held aside: some of them may be noise
         few_enough = self.is_told and self.n_sought is not None and state.n_active <= MAX_GROUPS
         return all_together or few_enough or state.stalled
+
+
+def _count_inner(wanted: int) -> int:
+    """Return how many clusters K-Means is told in one batch, if so many are wanted."""
+    return min(FINER * wanted, max(MANY_INNER, 2 * wanted))
 
 
 def is_k_means(method: BaseMethod) -> bool:

@@ -1,7 +1,8 @@
 """The base method of a model without one: K-Means of a sample, to whose centres all rows are then assigned.
 
 The consensus of several views, and the merges after the levels, need many small clusters, but not their exact borders.
-A few hundred rows for each cluster place its centre well enough, so that a view costs one pass over the rows.
+A hundred rows for each cluster place its centre well enough, and ten of them find where to begin. So a view costs one
+pass over the rows, and its time grows with the number of clusters as one iteration of K-Means does.
 """
 
 from __future__ import annotations
@@ -10,19 +11,25 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.utils import check_random_state
 
-from cohirf.algorithm.arrays import fetch_rows, is_here, put_beside, to_host
+from cohirf.algorithm.arrays import fetch_rows, is_here, take_rows
+from cohirf.algorithm.choose_medoids import cluster_means
+from cohirf.algorithm.grouping import compress
 from cohirf.algorithm.nearest_rows import find_nearest
 
-ROWS_PER_CLUSTER = 500
+ROWS_PER_CLUSTER = 100
+SEEDS_PER_CLUSTER = 10
+# With more clusters, each centre is drawn once, and not the best of several. Centres of 2,000 clusters were as good
+# (inertia 0.4 % higher), in half of the time.
+MANY_CLUSTERS = 100
 ITERATIONS = 10
 MANY_ROWS = 1_000_000
 
 
 class QuickKMeans(ClusterMixin, BaseEstimator):
-    """K-Means of at most 500 rows for each cluster, with one start and at most ten iterations."""
+    """K-Means of at most 100 rows for each cluster, with one start and at most ten iterations."""
 
     labels_: Any
 
@@ -31,23 +38,49 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Cluster the rows of ``X``; those that are on a device are assigned to centres there."""
+        """Cluster the rows of ``X``, where they are."""
         rng = check_random_state(self.random_state)
-        method = KMeans(self.n_clusters, n_init=1, max_iter=ITERATIONS, random_state=rng)
-        n_rows = ROWS_PER_CLUSTER * self.n_clusters
-        if X.shape[0] <= n_rows:
-            found = method.fit(to_host(X), sample_weight=to_host(sample_weight)).labels_
-            self.labels_ = put_beside(found, X)
+        n_rows = X.shape[0]
+        rows = _draw(rng, n_rows, ROWS_PER_CLUSTER * self.n_clusters)
+        some, weights = (X, sample_weight) if rows is None else (_take(X, rows), _take(sample_weight, rows))
+        seeds = self._seed(some, weights, rng)
+        if not is_here(X):
+            self.labels_ = find_nearest(X, _iterate(some, weights, seeds), exact=False)
             return self
-        rows = np.sort(_draw(rng, X.shape[0], n_rows))
-        weights = None if sample_weight is None else fetch_rows(sample_weight, rows)
-        method.fit(fetch_rows(X, rows), sample_weight=weights)
-        self.labels_ = method.predict(X) if is_here(X) else find_nearest(X, method.cluster_centers_, exact=False)
+        method = KMeans(self.n_clusters, init=seeds, n_init=1, max_iter=ITERATIONS, random_state=rng)
+        method.fit(some, sample_weight=weights)
+        self.labels_ = method.labels_ if rows is None else method.predict(X)
         return self
+
+    def _seed(self, X: Any, sample_weight: Any, rng: Any) -> Any:
+        """Return centres to begin with: rows that are far from each other, among a few."""
+        rows = _draw(rng, X.shape[0], SEEDS_PER_CLUSTER * self.n_clusters)
+        rows = np.arange(X.shape[0]) if rows is None else rows
+        weights = None if sample_weight is None else fetch_rows(sample_weight, rows)
+        n_trials = 1 if self.n_clusters > MANY_CLUSTERS else None
+        seeds, _ = kmeans_plusplus(
+            fetch_rows(X, rows), self.n_clusters, sample_weight=weights, random_state=rng, n_local_trials=n_trials
+        )
+        return seeds
+
+
+def _iterate(X: Any, sample_weight: Any, centres: Any) -> Any:
+    """Return the centres after the iterations of K-Means on a device, as arrays of NumPy; empty clusters are left out."""
+    for _ in range(ITERATIONS):
+        occupied, label = compress(find_nearest(X, centres, exact=False), centres.shape[0])
+        centres = cluster_means(X, label, int(occupied.shape[0]), sample_weight)
+    return centres
+
+
+def _take(X: Any, rows: Any) -> Any:
+    return None if X is None else take_rows(X, rows)
 
 
 def _draw(rng: Any, n_rows: int, n_drawn: int) -> Any:
-    """Draw rows without replacement; of many, without a permutation of all of them."""
+    """Draw sorted rows without replacement; None if there are no more rows. Many are not permuted to draw from them."""
+    if n_rows <= n_drawn:
+        return None
     if n_rows < MANY_ROWS:
-        return rng.choice(n_rows, n_drawn, replace=False)
-    return np.random.default_rng(rng.randint(2**31 - 1)).choice(n_rows, n_drawn, replace=False, shuffle=False)
+        return np.sort(rng.choice(n_rows, n_drawn, replace=False))
+    drawn = np.random.default_rng(rng.randint(2**31 - 1)).choice(n_rows, n_drawn, replace=False, shuffle=False)
+    return np.sort(drawn)
