@@ -56,7 +56,7 @@ def _run_prim(starts: Any, edges: Any, one: Any, two: Any, weights: Any) -> Any:
     lightest, edge_to = np.full(n_rows, np.inf), np.zeros(n_rows, dtype=np.int64)
     is_done = np.zeros(n_rows, dtype=np.bool_)
     found, n_found = np.empty(n_rows - 1, dtype=np.int64), 0
-    heap = [(0.0, 0)]  # of equal weights, the lowest row comes first
+    heap: list[Any] = [(0.0, 0)]  # of equal weights, the lowest row comes first
     while len(heap) > 0:
         _, row = heappop(heap)
         if is_done[row]:
