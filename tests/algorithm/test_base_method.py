@@ -22,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, PowerTransformer, StandardScaler
 
 from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
+from cohirf.fitting.quick_k_means import QuickKMeans
 
 
 def label_rows(estimator, X, seed=0, **options):
@@ -392,3 +393,11 @@ def test_jobs_that_the_caller_asks_joblib_for_are_not_those_of_the_base_method(n
     with parallel_config(backend="threading", n_jobs=4):
         method = BaseMethod.of(make_pipeline(StandardScaler(), DBSCAN(n_jobs=n_jobs)))
         assert effective_n_jobs(method.prototype[-1].n_jobs) == expected
+
+
+def test_messages_name_the_method_that_users_know():
+    assert [BaseMethod.of(method).name for method in (QuickKMeans(), KMeans(), DBSCAN())] == [
+        "KMeans",
+        "KMeans",
+        "DBSCAN",
+    ]

@@ -304,3 +304,11 @@ def test_a_reader_that_leaves_early_is_no_fault(model):
     run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, cwd=Path.cwd())
     assert run.stdout == '{"format":'
     assert "Traceback" not in run.stderr
+
+
+def test_the_help_of_as_published_names_all_that_it_sets(cohirf):
+    published = CoHiRF.as_published().get_params()
+    changed = {name for name, value in CoHiRF().get_params().items() if published[name] != value}
+    out = " ".join(cohirf("fit", "--help-all").out.split())
+    said = out[out.index("The algorithm of the paper") : out.index("unless one of these is given")]
+    assert all(FLAGS[name] in said for name in changed)

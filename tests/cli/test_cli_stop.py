@@ -1,4 +1,4 @@
-"""Ctrl-C: exit code 130, and the same command goes on."""
+"""Ctrl-C and SIGTERM: exit code 130 or 143, nothing is left behind, and the same command goes on."""
 
 import shlex
 import subprocess
@@ -78,3 +78,38 @@ def test_other_commands_stop_in_a_word(data, cohirf, monkeypatch):
     monkeypatch.setattr("cohirf.cli.info.gather_numbers", stop)
     outcome = cohirf("info", "data.npy")
     assert (outcome.code, outcome.err) == (130, "cohirf: Stopped.\n")
+
+
+TERMINATED_IN_PROCESSES = """
+import os, signal, sys, threading, time
+import psutil
+from cohirf.cli import main
+
+def terminate():
+    while len(psutil.Process().children()) < 3:  # two workers, and joblib's tracker of resources
+        time.sleep(0.05)
+    time.sleep(1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+threading.Thread(target=terminate, daemon=True).start()
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM that a process can handle")
+def test_a_fit_in_processes_that_is_terminated_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("data.npy", np.random.default_rng(0).normal(size=(60_000, 20)))
+    command = "fit data.npy --param n_clusters=50 --views 20 --batch-size 1000 --n-jobs 2 --out labels.npy"
+    process = subprocess.run(
+        [sys.executable, "-c", TERMINATED_IN_PROCESSES, *command.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert process.returncode == 143
+    assert process.stderr.splitlines()[-1].startswith("cohirf: Stopped. Nothing was written")
+    assert "leaked" not in process.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.npy"]

@@ -136,6 +136,16 @@ def test_what_cannot_be_prepared_is_refused_in_words_of_python(data, options, me
     assert str(caught.value).startswith(message)
 
 
+def test_one_stray_cell_among_few_new_rows_is_missing():
+    preparation = prepare(FRAME[["size"]], impute="mean").preparation
+    new = FRAME[["size"]][:3].astype(object)
+    new.iloc[1, 0] = "oops"
+    with pytest.warns(match="column 'size' has 1 cell that is not a number, which is taken as missing: row 1: 'oops'"):
+        assert preparation.apply(new).source.n_rows == 3
+    with pytest.raises(DataError, match="column 'size' has 1 cell that is not a number: row 0: 'oops'"):
+        preparation.apply(new[1:2])  # a single row does not tell that the rest of the column has numbers
+
+
 def test_columns_of_another_kind_than_those_of_the_fit_are_refused():
     preparation = prepare(FRAME[["size"]], impute="mean").preparation
     with pytest.raises(DataError, match="column 'size' has 60 cells that are not a number: row 0: 'large', row 1"):

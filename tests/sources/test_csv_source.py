@@ -125,6 +125,14 @@ def test_the_encoding_is_found(encoding, name, block, tmp_path, monkeypatch):
     np.testing.assert_array_equal(source.take([0, 49]), [[1, 2], [1, 2]])
 
 
+@pytest.mark.parametrize("read_bytes", [16, 2**20])
+def test_nul_bytes_are_named_with_their_line(read_bytes, tmp_path, monkeypatch):
+    monkeypatch.setattr("cohirf.sources.csv_format.READ_BYTES", read_bytes)
+    (tmp_path / "data.csv").write_bytes(b"a,b\n" + b"1,2\n" * 50 + b"1,\x002\n" + b"1,2\n" * 50)
+    with pytest.raises(ValueError, match=r"data\.csv has NUL bytes, the first on line 52: remove them\."):
+        open_source(tmp_path / "data.csv")
+
+
 def test_a_letter_in_the_last_line_decides_the_encoding_too(tmp_path, monkeypatch):
     monkeypatch.setattr("cohirf.sources.csv_format.READ_BYTES", 64)
     (tmp_path / "data.csv").write_bytes(("who,b\n" + "Muller,2\n" * 50 + "Müller,3\n").encode("cp1252"))

@@ -15,12 +15,15 @@ from cohirf.spanning.settings import Settings, settings_of
 @pytest.mark.parametrize(
     ("estimator", "settings"),
     [
-        (HDBSCAN(), Settings(5, 5)),
-        (HDBSCAN(min_cluster_size=15, min_samples=3), Settings(3, 15)),
-        (HDBSCAN(metric="minkowski", metric_params={"p": 2}, store_centers="medoid"), Settings(5, 5)),
-        (HDBSCAN(metric="minkowski"), Settings(5, 5)),
-        (HDBSCAN(max_cluster_size=90, cluster_selection_epsilon=0.5), Settings(5, 5, False, 0.5, 90)),
-        (HDBSCAN(cluster_selection_method="leaf", allow_single_cluster=True), Settings(5, 5, True, 0, math.inf, True)),
+        (HDBSCAN(), Settings(5, 5, as_sklearn=True)),
+        (HDBSCAN(min_cluster_size=15, min_samples=3), Settings(3, 15, as_sklearn=True)),
+        (HDBSCAN(metric="minkowski", metric_params={"p": 2}, store_centers="medoid"), Settings(5, 5, as_sklearn=True)),
+        (HDBSCAN(metric="minkowski"), Settings(5, 5, as_sklearn=True)),
+        (HDBSCAN(max_cluster_size=90, cluster_selection_epsilon=0.5), Settings(5, 5, False, 0.5, 90, as_sklearn=True)),
+        (
+            HDBSCAN(cluster_selection_method="leaf", allow_single_cluster=True),
+            Settings(5, 5, True, 0, math.inf, True, as_sklearn=True),
+        ),
         (hdbscan.HDBSCAN(), Settings(6, 5)),
         (hdbscan.HDBSCAN(min_cluster_size=15, min_samples=1, max_cluster_size=90), Settings(2, 15, False, 0, 90)),
         (hdbscan.HDBSCAN(metric="minkowski", p=2, algorithm="prims_kdtree"), Settings(6, 5)),

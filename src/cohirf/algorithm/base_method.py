@@ -127,6 +127,11 @@ class BaseMethod:
         return replace(BaseMethod.of(method.set_params(**{self.told: n_clusters}, **lowered)), asked=asked)
 
     @property
+    def name(self) -> str:
+        """Name of the method in messages; one of our own can have that of the method that it stands for."""
+        return str(getattr(self.prototype, "_shown_as", type(self.prototype).__name__))
+
+    @property
     def _has_radius(self) -> bool:
         """Whether the method has a radius, like DBSCAN, and therefore an answer for a single row: it can be noise."""
         method = self.clusterer  # OPTICS, which has max_eps, refuses a single row
@@ -175,7 +180,7 @@ class BaseMethod:
         weights = {} if sample_weight is None or self.weight_argument is None else {self.weight_argument: sample_weight}
         with warning_once_a_fit():
             labels, core = self._call(view, settings, weights)
-        return _check_labels(labels, view, type(self.prototype).__name__), to_host(core)
+        return _check_labels(labels, view, self.name), to_host(core)
 
     def finds_no_fewer_than(self, n_clusters: int) -> bool:
         """Return whether the method has a fixed number of clusters, and it is at least ``n_clusters``."""

@@ -150,10 +150,9 @@ def label_view(
 
 def _leave_apart(view: Any, method: BaseMethod, level: int, error: ValueError) -> Any:
     """Return another label for each row, and warn: what lower levels have found must not be lost."""
-    name = type(method.prototype).__name__
     with warning_once_a_fit():
         warnings.warn(
-            f"{name} failed on {view.shape[0]} rows of level {level}, which stay apart in this view: {error}",
+            f"{method.name} failed on {view.shape[0]} rows of level {level}, which stay apart in this view: {error}",
             ConvergenceWarning,
             stacklevel=2,
         )

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from cohirf.optional import import_optional
 
-BAD_INPUT, STOPPED = 2, 130
+BAD_INPUT, STOPPED, TERMINATED = 2, 130, 143
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program ``cohirf`` and return its exit code: 0, 2 for bad input, 130 if it was stopped."""
+    """Run the program ``cohirf`` and return its exit code: 0, 2 for bad input, 130 after Ctrl-C, 143 after SIGTERM."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         import_optional("typer", "cli", "The program cohirf")

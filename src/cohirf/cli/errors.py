@@ -11,6 +11,10 @@ class Interrupted(Exception):  # noqa: N818 - not an error
     """The user has stopped the command; the message says what was kept."""
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM has come: the command ends and cleans up as it does after Ctrl-C."""
+
+
 def one_line(text: str) -> str:
     """Return text without line breaks, and with control characters made visible."""
     flat = " ".join(text.split())

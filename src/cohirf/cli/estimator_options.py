@@ -55,8 +55,8 @@ class EstimatorOptions:
         bool,
         option(
             "--as-published",
-            "The algorithm of the paper: --clusters levels, --consensus strict, --medoid-weights false and "
-            "--noise clusters, unless one of these is given.",
+            "The algorithm of the paper: --clusters levels, --consensus strict, --medoid-weights false, "
+            "--noise clusters and --batches random, unless one of these is given.",
             CLUSTERING,
             "",
         ),

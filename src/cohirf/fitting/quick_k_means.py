@@ -32,6 +32,7 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
     """K-Means of at most 100 rows for each cluster, with one start and at most ten iterations."""
 
     labels_: Any
+    _shown_as = "KMeans"  # in messages: users do not know this class
 
     def __init__(self, n_clusters: int = 8, *, random_state: Any = None) -> None:
         self.n_clusters = n_clusters

@@ -23,6 +23,8 @@ from cohirf.algorithm.storage import MemoryStorage, Rows, RunRows, Storage
 from cohirf.spanning.settings import Settings
 from cohirf.spanning.spanned_run import SpannedRun
 
+MAX_NEIGHBOURS = 2**22  # of all rows together: those of more would take more memory than the spanning tree
+
 
 @dataclass(frozen=True)
 class SpanningLabels:
@@ -59,6 +61,8 @@ class SpanningLabels:
 
     def _label(self, active: ActiveRows, batches: LocalBatches, engine: Engine, storage: Storage) -> IntArray:
         from cohirf.spanning.label_runs import label_runs
+        from cohirf.spanning.replay import order_as_sklearn
+        from cohirf.spanning.sort_kernels import order_by
 
         return label_runs(
             self._span(active, batches, engine),
@@ -67,20 +71,27 @@ class SpanningLabels:
             lambda rows: _read(active.values, active.at(rows)),
             self.settings,
             storage,
+            order_as_sklearn if self._replays(batches) else order_by,
         )
+
+    def _replays(self, batches: LocalBatches) -> bool:
+        """Return whether ties are broken as in scikit-learn, which needs all rows at once."""
+        n_neighbours = len(batches.home) * self.settings.min_samples
+        return self.settings.as_sklearn and batches.n_batches == 1 and n_neighbours <= MAX_NEIGHBOURS
 
     def _span(self, active: ActiveRows, batches: LocalBatches, engine: Engine) -> Iterator[SpannedRun]:
         """Yield the spanning trees of each run; its rows are positions among the active rows."""
         values = engine.share(active.values)
         cuts = cut_into_runs(batches.n_batches, active.n_rows)
+        how = (self.settings.min_samples, self._replays(batches))
         tasks = (
-            (RunTask(run.among(active.index), 0, values, n_batches=batches.n_batches), run, self.settings.min_samples)
+            (RunTask(run.among(active.index), 0, values, n_batches=batches.n_batches), run, *how)
             for run in batches.runs(cuts)
         )
         return engine.run(span_batches, tasks, len(cuts))
 
 
-def span_batches(task: RunTask, run: Run, min_samples: int) -> SpannedRun:
+def span_batches(task: RunTask, run: Run, min_samples: int, as_sklearn: bool) -> SpannedRun:
     """Return the spanning trees of the batches of a task; there its rows have the numbers that they have in ``run``."""
     from cohirf.spanning.batch_edges import find_edges
 
@@ -88,7 +99,8 @@ def span_batches(task: RunTask, run: Run, min_samples: int) -> SpannedRun:
     assert not isinstance(task.values, RunRows)  # runs with halos are not streamed
     trees = []
     for own, named in zip(task.run.with_halos(), run.with_halos(), strict=True):
-        core, edges = find_edges(np.concatenate([_read(task.values, rows) for rows in own]), min_samples)
+        X = np.concatenate([_read(task.values, rows) for rows in own])
+        core, edges = find_edges(X, min_samples, as_sklearn=as_sklearn)
         rows = np.concatenate(named)
         trees.append((rows, core, rows[edges.one], rows[edges.two], edges.lengths))
     rows, core, one, two, lengths = (np.concatenate(parts) for parts in zip(*trees, strict=True))

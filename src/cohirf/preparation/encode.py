@@ -46,9 +46,9 @@ def are_stored_numbers(table: Table, columns: Sequence[Column]) -> bool:
 def encode(table: Table, columns: Sequence[Column], *, lenient: Collection[Name] = ()) -> Source:
     """Write the features of columns to a temporary Arrow file, and open it.
 
-    Cells that cannot be read become missing, with a warning; if more than 1 % of the cells of a column are such, the
-    data is refused, except for the columns ``lenient``. Levels that the training data did not have are zeros, with a
-    warning.
+    Cells that cannot be read become missing, with a warning; if several cells of a column are such, and more than 1 %,
+    the data is refused, except for the columns ``lenient``. Levels that the training data did not have are zeros, with
+    a warning.
     """
     arrow = import_optional("pyarrow", "arrow", "Preparing a table")
     target, writer, n_rows = TemporaryFile(), None, 0
@@ -81,7 +81,9 @@ def _judge(
     for column, found in zip(columns, strays, strict=True):
         if not found.n_cells:
             continue
-        is_tolerated = column.name in lenient or found.n_cells <= STRAY_SHARE * n_rows
+        # a single cell says little about a column, unless it is all there is
+        is_rare = found.n_cells <= STRAY_SHARE * n_rows or 1 == found.n_cells < n_rows
+        is_tolerated = column.name in lenient or is_rare
         if isinstance(column, Category):
             warned.append(_tell_levels(column, found))
         elif is_tolerated:

@@ -97,7 +97,9 @@ class NumberReading:
             if pc.any(pc.match_substring(text, sign)).as_py():
                 text = pc.replace_substring(text, sign, "")
         values = _floats(pc.replace_substring(text, self.decimal, ".").cast("double"))
-        return Cells(np.where(_bools(is_negative), -values, values), _bools(is_bad))
+        is_huge = np.isinf(values)  # such as 1e999: no more a number than the word inf
+        values = np.where(is_huge, np.nan, np.where(_bools(is_negative), -values, values))
+        return Cells(values, _bools(is_bad) | is_huge)
 
     @property
     def _groups(self) -> tuple[str, ...]:
@@ -144,19 +146,24 @@ class DateReading:
         early = np.flatnonzero(_bools(pc.less_equal(pc.day(moments), 3)))
         if len(early) == 0:
             return early
-        pattern = re.sub(r"%(.)", _field_pattern, self.format.replace(".", r"\."))
+        pattern = re.sub(r"%(.)", _field_pattern, self._in_full.replace(".", r"\."))
         days = pc.struct_field(pc.extract_regex(text.take(early), pattern), "day")
         return early[_floats(days.cast("double")) > 28]
 
     @property
+    def _in_full(self) -> str:
+        """The format without abbreviations of dates, which users may give."""
+        return self.format.replace("%F", "%Y-%m-%d").replace("%D", "%m/%d/%y").replace("%e", "%d")
+
+    @property
     def has_day(self) -> bool:
         """Whether there is a date, not only a time of day."""
-        return "%d" in self.format
+        return "%d" in self._in_full
 
     @property
     def has_year(self) -> bool:
         """Whether a date has a year."""
-        return "%Y" in self.format or "%y" in self.format
+        return "%Y" in self._in_full or "%y" in self._in_full
 
     @property
     def has_clock(self) -> bool:
@@ -189,7 +196,7 @@ def find_date_formats(sample: Any) -> list[DateReading]:
 
 def _field_pattern(found: re.Match[str]) -> str:
     """Return the pattern of a field of a date; that of the day has a name."""
-    return r"(?P<day>\d{1,2})" if found[1] == "d" else FIELDS.get(found[1], r"\d{1,2}")
+    return r" ?(?P<day>\d{1,2})" if found[1] == "d" else FIELDS.get(found[1], r"\d{1,2}")
 
 
 @cache

@@ -23,7 +23,7 @@ _NOT_WINDOWS = bytes([0x81, 0x8D, 0x8F, 0x90, 0x9D])  # bytes without a characte
 
 
 def find_encoding(file: FileStamp) -> str:
-    """Return the encoding of a text file: UTF-16 by its mark, UTF-8 if all of it is, otherwise Windows or Latin-1.
+    """Return the encoding of a text file: UTF-16 by its bytes, UTF-8 if all of it is, otherwise Windows or Latin-1.
 
     All bytes are read, so that a letter in the last line does not break a conversion that began as UTF-8.
     """
@@ -33,10 +33,14 @@ def find_encoding(file: FileStamp) -> str:
         first = opened.read(READ_BYTES)
         if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return UTF_16
-        if b"\0" in first[:BEGINNING]:
-            return "utf-16-be" if first[:1] == b"\0" else "utf-16-le"
-        block = first
+        if unmarked := _find_utf_16(first[:BEGINNING]):
+            return unmarked
+        block, n_lines = first, 0
         while block:
+            if b"\0" in block:
+                line = n_lines + block.count(b"\n", 0, block.index(b"\0")) + 1
+                raise ValueError(f"{file.name} has NUL bytes, the first on line {line:,}: remove them.")
+            n_lines += block.count(b"\n")
             if encoding == UTF_8:
                 try:
                     decoder.decode(block)
@@ -46,6 +50,17 @@ def find_encoding(file: FileStamp) -> str:
                 return LATIN_1
             block = opened.read(READ_BYTES)
     return encoding
+
+
+def _find_utf_16(beginning: bytes) -> str | None:
+    """Return which UTF-16 text without a mark is; None for other text.
+
+    There, delimiters and line breaks have a NUL byte before or after them: always on the same side.
+    """
+    before, after = beginning[::2].count(0), beginning[1::2].count(0)
+    if max(before, after) < len(beginning) / 20 or min(before, after) > max(before, after) / 10:
+        return None
+    return "utf-16-be" if before > after else "utf-16-le"
 
 
 def find_delimiter(file: FileStamp, encoding: str) -> str:

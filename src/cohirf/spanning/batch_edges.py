@@ -11,11 +11,12 @@ from cohirf.box_tree import build_tree
 from cohirf.spanning.boruvka_kernels import spanning_edges
 from cohirf.spanning.edges import Edges, FloatArray
 from cohirf.spanning.neighbour_kernels import nearest
+from cohirf.spanning.replay import replay_tree
 
 LIST_LENGTH = 16  # longer lists cost more than the walks through the tree that they save
 
 
-def find_edges(X: Any, min_samples: int) -> tuple[FloatArray, Edges]:
+def find_edges(X: Any, min_samples: int, *, as_sklearn: bool = False) -> tuple[FloatArray, Edges]:
     """Return core distances and the minimum spanning tree of mutual reachability of some rows.
 
     Parameters
@@ -24,6 +25,9 @@ def find_edges(X: Any, min_samples: int) -> tuple[FloatArray, Edges]:
         The rows of a batch: its own rows, and rows around them that other batches share.
     min_samples : int
         The core distance of a row is its distance from the nearest row of this rank, where the row itself has rank 1.
+    as_sklearn : bool
+        Of several minimum spanning trees, return that of scikit-learn, with its edges in the order of scikit-learn.
+        Otherwise, of edges of equal weight the tree has the shorter one, whatever the order of rows.
 
     Returns
     -------
@@ -56,7 +60,18 @@ def find_edges(X: Any, min_samples: int) -> tuple[FloatArray, Edges]:
     pairs = spanning_edges(tree, columns, core2, neighbours, distances2, np.arange(len(X), dtype=np.int32))
     core = np.empty(len(X))
     core[tree.rows] = np.sqrt(core2)
-    return core, edges_of(tree, pairs)
+    edges = edges_of(tree, pairs)
+    if as_sklearn:
+        edges = replay_tree(edges, core, _lists_of(tree, neighbours[:, :rank], distances2[:, :rank]))
+    return core, edges
+
+
+def _lists_of(tree: Any, neighbours: NDArray[np.int32], distances2: FloatArray) -> Edges:
+    """Return edges from each row to its neighbours, without the row itself."""
+    rows = tree.rows.astype(np.int32)
+    one, two = np.repeat(rows, neighbours.shape[1]), rows[neighbours.ravel()]
+    others = one != two
+    return Edges(one[others], two[others], np.sqrt(distances2.ravel()[others]))
 
 
 def edges_of(tree: Any, pairs: NDArray[np.int32]) -> Edges:

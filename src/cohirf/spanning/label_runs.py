@@ -15,7 +15,8 @@ from cohirf.spanning.condensed_tree import CondensedTree
 from cohirf.spanning.condensing_kernels import unite
 from cohirf.spanning.edges import Edges
 from cohirf.spanning.settings import Settings
-from cohirf.spanning.sort_edges import sort_by_weight
+from cohirf.spanning.sort_edges import Order, sort_by_weight
+from cohirf.spanning.sort_kernels import order_by
 from cohirf.spanning.spanned_run import SpannedRun
 
 
@@ -26,6 +27,7 @@ def label_runs(
     read: Callable[[NDArray[np.intp]], Any],
     settings: Settings,
     storage: Storage,
+    order: Order = order_by,
 ) -> NDArray[np.int32]:
     """Return the label of each row, -1 for noise.
 
@@ -43,6 +45,8 @@ def label_runs(
         The parameters of HDBSCAN.
     storage : Storage
         Stores the edges.
+    order : callable
+        Returns the order of edges, given their weights and distances; see :func:`sort_by_weight`.
 
     Notes
     -----
@@ -64,6 +68,6 @@ def label_runs(
     edges.put(slice(n_edges, n_edges + bridges.count), bridges)
     n_edges += bridges.count
     tree = CondensedTree(n_rows, settings)
-    for part in sort_by_weight(edges.take(slice(n_edges)), core, storage):
+    for part in sort_by_weight(edges.take(slice(n_edges)), core, storage, order):
         tree.merge(part)
     return tree.label()

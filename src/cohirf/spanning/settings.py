@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -30,6 +30,8 @@ class Settings:
     as_fast_hdbscan : bool
         Treat the root as fast_hdbscan does: ``epsilon`` may select it even if ``allow_single_cluster`` is False; it is
         never selected where the condensed tree has no split; and its size is ``n_rows - 1``.
+    as_sklearn : bool
+        In one batch, edges of equal weight are chosen and ordered as scikit-learn does.
     """
 
     min_samples: int
@@ -39,6 +41,7 @@ class Settings:
     max_cluster_size: float = math.inf
     allow_single_cluster: bool = False
     as_fast_hdbscan: bool = False
+    as_sklearn: bool = False
 
 
 def settings_of(estimator: Any) -> Settings | None:
@@ -75,7 +78,7 @@ def _of_sklearn(model: Any) -> Settings | None:
     if set(model.metric_params or {}) - {"p"}:
         return None
     most = math.inf if model.max_cluster_size is None else model.max_cluster_size
-    return _settings(model, _min_samples(model), most)
+    return replace(_settings(model, _min_samples(model), most), as_sklearn=True)
 
 
 def _of_hdbscan(model: Any) -> Settings | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +14,13 @@ from cohirf.algorithm.storage import Storage
 from cohirf.spanning.edges import Edges, FloatArray
 from cohirf.spanning.sort_kernels import order_by
 
+Order = Callable[[FloatArray, FloatArray], Any]
 SORTED_EDGES = 2**22  # edges that are sorted at a time, about
 SAMPLED = 2**16  # edges whose weights tell where to divide the others
 
 
-def sort_by_weight(edges: Edges, core: FloatArray, storage: Storage) -> Iterator[Edges]:
+def sort_by_weight(edges: Edges, core: FloatArray, storage: Storage, order: Order = order_by) -> Iterator[Edges]:
     """Yield all edges with their weights instead of distances, sorted, in one part or more.
-
-    Of equal weights, the shorter edge comes first.
 
     Parameters
     ----------
@@ -30,10 +30,13 @@ def sort_by_weight(edges: Edges, core: FloatArray, storage: Storage) -> Iterator
         Core distance of each row.
     storage : Storage
         Stores the edges part by part, if there are several parts.
+    order : callable
+        Returns the order of edges, given their weights and distances. By default, of equal weights the shorter edge
+        comes first.
     """
     n_edges = edges.count
     if n_edges <= SORTED_EDGES:
-        yield _sort(edges, weigh(edges, core))
+        yield _sort(edges, weigh(edges, core), order)
         return
     weights = storage.vector(n_edges, np.float64)
     for block in row_blocks(n_edges, SORTED_EDGES):
@@ -43,7 +46,7 @@ def sort_by_weight(edges: Edges, core: FloatArray, storage: Storage) -> Iterator
     limits = np.unique(some[:: -(-len(some) * SORTED_EDGES // n_edges)][1:])  # equal weights stay in one part
     edges, weights, bounds = _divide(edges, weights, limits, storage)
     for start, stop in pairwise(bounds.tolist()):
-        yield _sort(edges.take(slice(start, stop)), np.array(weights[start:stop]))
+        yield _sort(edges.take(slice(start, stop)), np.array(weights[start:stop]), order)
         storage.release()
 
 
@@ -53,9 +56,9 @@ def weigh(edges: Edges, core: FloatArray) -> FloatArray:
     return np.maximum(weights, core[edges.two], out=weights)
 
 
-def _sort(edges: Edges, weights: FloatArray) -> Edges:
-    order = order_by(weights, np.ascontiguousarray(edges.lengths))
-    return Edges(edges.one[order], edges.two[order], weights[order])
+def _sort(edges: Edges, weights: FloatArray, order: Order) -> Edges:
+    places = order(weights, np.ascontiguousarray(edges.lengths))
+    return Edges(edges.one[places], edges.two[places], weights[places])
 
 
 def _divide(

@@ -56,7 +56,7 @@ class Changes:
     def __str__(self) -> str:
         """Return the changes in words, one line for each kind."""
         rows = f"{abs(self.n_rows):,} rows {'forgotten' if self.n_rows < 0 else 'added'}"
-        what = rows if self.n_rows else "models merged"
+        what = rows if self.n_rows else "merged"
         lines = [f"Update {self.update}: {what}, {self.n_moved:,} older rows have another number"]
         counted = {"grown": self.grown, "shrunk": self.shrunk, "born": self.born, "born out of noise": self.from_noise}
         for what, counts in counted.items():

@@ -85,7 +85,7 @@ def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
     >>> model.n_clusters_, len(model.labels_)
     (3, 900)
     >>> print(model.changes_)
-    Update 2: models merged, 563 older rows have another number
+    Update 2: merged, 563 older rows have another number
       grown: 1 (191 rows); 2 (192 rows); 6 (180 rows)
       merged: 6 <- 0, 4; 1 <- 3, 7; 2 <- 5, 8
     """

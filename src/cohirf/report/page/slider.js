@@ -24,6 +24,10 @@ function drawCurve() {
     const at = data.suggestion.cut;
     shapes.push(shape("circle", { class: "suggested", cx: x(at), cy: y(data.cuts[at].silhouette), r: 5 }));
   }
+  const step = Math.max(1, Math.ceil(last / Math.max(1, Math.floor(width / 60)))); // room for three digits
+  for (let place = 0; place <= last; place += step) {
+    shapes.push(shape("text", { class: "tick", x: x(place), y: height + 24, "text-anchor": "middle" }, String(data.cuts[place].n_clusters)));
+  }
   svg.replaceChildren(...shapes);
 }
 
