@@ -50,6 +50,7 @@ LONG_FILES = (
     "test_forget.py",
     "test_saved_updates.py",
     "test_merge.py",
+    "test_states.py",
     "test_dask_updates.py",
     "test_cli_fit.py",
     "test_cli_messy_files.py",

@@ -1,4 +1,4 @@
-"""The benchmark of updates: which rows it counts as moved, the order of its labels, and its tables."""
+"""The benchmarks of updates: which rows are counted as moved, the order of labels, tables, and random sequences."""
 
 import csv
 
@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 _common = pytest.importorskip("benchmarks._common")
+sequences = pytest.importorskip("benchmarks.faults.update_sequences")
 updates = pytest.importorskip("benchmarks.quality.updates")
 
 
@@ -74,3 +75,19 @@ def test_tables_have_the_results_of_earlier_runs_and_nothing_for_what_was_not_ru
     assert [indices[way] for way in ("fit", "10", "100", "update, s")] == ["0.50", "", "0.50/0.25", "0.020"]
     assert (numbers["mean"], numbers["above 1 %"], numbers["at most 1 %"]) == ("1.50%", "1", "no")
     assert "Birch" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_a_random_sequence_of_updates_leaves_a_whole_model(number):
+    tally = sequences.Tally()
+    sequences.run_sequence(number, tally)
+    assert tally.broken == {}
+    assert sum(tally.steps.values()) > 0
+
+
+def test_a_sequence_that_breaks_a_model_is_noted(monkeypatch):
+    monkeypatch.setattr(sequences, "count_moved", lambda before, after: -1)
+    tally = sequences.Tally()
+    for number in range(4):
+        sequences.run_sequence(number, tally)
+    assert any("n_moved is" in what for what in tally.broken.values())

@@ -444,7 +444,7 @@ class CoHiRF(
             loaded.hierarchy_ = loaded.hierarchy_.expand(loaded.parents_, absorbed_at)
         del loaded._absorbed_at
         loaded._summary = gather_summary(loaded)
-        self.__dict__ = vars(loaded)
+        self.__dict__ = loaded.__dict__
         return self
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

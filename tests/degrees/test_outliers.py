@@ -158,3 +158,11 @@ def test_many_identical_rows_are_usual(shift):
     X = np.repeat([[0.1] * 5, [7.3] * 5], 2000, axis=0) + shift
     model = CoHiRF(DBSCAN(), random_state=0).fit(X)
     np.testing.assert_array_equal(model.score_outliers(X[::100]), 1.0)
+
+
+def test_scores_beside_rows_that_are_all_the_same_are_finite():
+    model = CoHiRF(DBSCAN(0.1), random_state=0).fit(np.repeat([[0.0], [1.0]], 30, axis=0))
+    scores = model.score_outliers([[0.0], [0.5], [1e150]])
+    assert scores[0] == 1
+    assert np.isfinite(scores).all()
+    assert (scores[1:] > 1e100).all()

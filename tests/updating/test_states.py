@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF, load
 from cohirf.report import write_report
@@ -184,3 +185,12 @@ def test_outlier_scores_do_not_exist_if_a_value_is_not_that_of_the_row(monkeypat
     weighted = CoHiRF(n_clusters=3, random_state=0).fit(BLOBS, sample_weight=np.append(0.0, np.ones(299)))
     with pytest.raises(AttributeError, match="kept 299 of 300"):
         _ = weighted.outlier_scores_
+
+
+def test_a_sampled_model_of_noise_alone_can_be_saved(tmp_path, monkeypatch):
+    monkeypatch.setattr(settings, "KEPT_ROWS", 100)
+    with pytest.warns(ConvergenceWarning, match="noise"):
+        model = CoHiRF(DBSCAN(1e-3), random_state=0).partial_fit(SPREAD)
+    assert model.n_clusters_ == 0
+    model.save(tmp_path / "model")
+    assert (load(tmp_path / "model").labels_ == -1).all()

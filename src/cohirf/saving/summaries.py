@@ -257,7 +257,7 @@ def _build_part(arrays: Arrays, hierarchy: FusionHierarchy, leaves: Leaves, n_co
     n_absorbed = 0
     for block in row_blocks(n_contracted):
         absorbed = absorbed_at[block] == 1
-        n_absorbed += np.count_nonzero(absorbed)
+        n_absorbed += int(absorbed.sum())
         if (parents[block][absorbed] >= n_contracted).any():
             raise ValueError("parents.npy lets rows join a group that is not kept")
     are_leaves = leaves.rows[-1] < n_contracted and (absorbed_at[leaves.rows] != 1).all()
