@@ -1,7 +1,7 @@
 """The option ``--perturb SEED``: tests, doctests and pages, with noise in the last digits of what fits compute with.
 
-Tests that are marked ``exact`` run without noise: they are about distances that are equal, or that equal a radius, in
-numbers that every processor adds without rounding.
+Tests that are marked ``exact`` run without noise. They compare the values that a base method is given with those of the
+data, or are about distances that are exactly equal, in numbers that every processor adds without rounding.
 """
 
 import os
