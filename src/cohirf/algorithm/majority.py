@@ -88,10 +88,10 @@ def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
             last = chain[-1]
             near = agreement[last] * is_group
             most = near.max()
-            is_nearest = near >= most * (1 - ROUNDING)
+            tied = most * (1 - ROUNDING)
             if most < needed:
                 is_group[chain.pop()] = 0
-            elif len(chain) > 1 and is_nearest[chain[-2]]:
+            elif len(chain) > 1 and near[chain[-2]] >= tied:
                 kept, absorbed = sorted((chain.pop(), chain.pop()))
                 total = mass[kept] + mass[absorbed]
                 weight = mass[absorbed] / total if total > 0 else 0.5
@@ -102,7 +102,7 @@ def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
                 is_group[absorbed] = 0
                 group[absorbed] = kept
             else:
-                chain.append(int(is_nearest.argmax()))
+                chain.append(int((near >= tied).argmax()))
     for code in range(len(group)):  # the code that absorbed it comes before it, and has its final group already
         group[code] = group[group[code]]
     return group

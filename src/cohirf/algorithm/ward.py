@@ -138,10 +138,10 @@ def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
         while True:
             of_last = increase[chain[-1]]
             least = of_last.min()
-            is_nearest = of_last <= least + ROUNDING * abs(least)  # rounding can make it negative
-            if len(chain) > 1 and is_nearest[chain[-2]]:
+            tied = least + ROUNDING * abs(least)  # rounding can make it negative
+            if len(chain) > 1 and of_last[chain[-2]] <= tied:
                 break
-            chain.append(int(is_nearest.argmax()))
+            chain.append(int((of_last <= tied).argmax()))
         kept, absorbed = sorted((chain.pop(), chain.pop()))
         merges[step], increases[step] = number[[kept, absorbed]], increase[kept, absorbed]
         _merge(increase, mass, kept, absorbed)
