@@ -134,6 +134,7 @@ def radii(draw, X):
     return draw(st.sampled_from([1.0, 1.0, 0.5, 1.7])) * eps or 0.01
 
 
+@pytest.mark.exact
 @given(st.data())
 def test_dbscan_in_local_batches_is_dbscan(data):
     X = data.draw(data_sets())
@@ -151,6 +152,7 @@ def test_dbscan_in_local_batches_is_dbscan(data):
         assert_clusters_of_dbscan(base, X, model.labels_, weights)
 
 
+@pytest.mark.exact
 @given(st.data())
 def test_single_linkage_in_local_batches_is_single_linkage(data):
     X = data.draw(data_sets())
@@ -163,6 +165,7 @@ def test_single_linkage_in_local_batches_is_single_linkage(data):
         np.testing.assert_array_equal(model.labels_, number_by_first(base.fit(X).labels_))
 
 
+@pytest.mark.exact
 def test_rows_of_a_grid_are_exactly_a_radius_apart_and_not_left_out(monkeypatch):
     monkeypatch.setattr(local_batches, "SAMPLED_ROWS", 40)  # so that rows can be where cells meet
     monkeypatch.setattr(local_batches, "SAMPLED_PER_CELL", 1)

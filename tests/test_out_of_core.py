@@ -187,7 +187,7 @@ def test_sparse_rows_stay_sparse():
     class Sparse(ClusterMixin, BaseEstimator):
         def fit(self, X, y=None):
             assert sparse.issparse(X)
-            self.labels_ = np.asarray(X[:, [0]].todense()).ravel().astype(int)
+            self.labels_ = np.asarray(X[:, [0]].todense()).ravel().round().astype(int)
             return self
 
     X = sparse.random_array((2000, 30), density=0.1, format="csr", rng=0)

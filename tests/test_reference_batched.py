@@ -165,6 +165,7 @@ def test_candidates_of_batches_equal_the_literal_algorithm(max_candidates, in_or
         assert_same_as_reference(points(60), base, in_order=in_order, batch_size=15, **options)
 
 
+@pytest.mark.exact
 @IN_ORDER
 @pytest.mark.parametrize("n_clusters", [6, 8])
 def test_companions_of_medoids_equal_the_literal_algorithm(n_clusters, in_order):

@@ -228,6 +228,7 @@ def test_data_that_is_not_the_methods_own_is_never_overwritten(estimator, blobs)
     assert (blobs[0] == X).all()
 
 
+@pytest.mark.exact
 def test_a_view_of_its_own_is_used_in_place(blobs):
     assert BaseMethod.of(KMeans()).copies == ("copy_x",)
     X = blobs[0].copy()
@@ -329,6 +330,7 @@ def test_a_method_without_seeds_is_deterministic_if_it_follows_the_conventions()
     assert not BaseMethod.of(Duck()).is_deterministic
 
 
+@pytest.mark.exact
 def test_a_method_of_which_one_size_is_as_large_as_the_view_may_not_overwrite_it(blobs):
     rows = blobs[0][:20].copy()
     label_rows(make_pipeline(StandardScaler(), Strict(19)), rows, may_overwrite=True)

@@ -130,6 +130,7 @@ class Missing(ClusterMixin, BaseEstimator):
 SEEN: list[np.ndarray] = []
 
 
+@pytest.mark.exact
 def test_missing_cells_are_filled_for_distances_and_not_for_the_base_method():
     SEEN.clear()
     filled = []

@@ -17,7 +17,7 @@ class Recorder(KMeans):
     seen: ClassVar[list] = []
 
     def fit(self, X, y=None, sample_weight=None):
-        self.seen.append(X[0].astype(int).tolist())
+        self.seen.append(X[0].round().astype(int).tolist())
         return super().fit(X, y, sample_weight)
 
 

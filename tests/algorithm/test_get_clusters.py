@@ -73,6 +73,7 @@ def test_a_deterministic_method_runs_once_where_all_views_are_the_same():
     assert Views(stochastic, 5, 6, (0,)).n_runs(6) == 5
 
 
+@pytest.mark.exact
 def test_a_view_is_drawn_by_the_generator_of_its_place(seen):
     clusters_of(X, Views(BaseMethod.of(Recorder()), 2, 3, (7,)), place=(4, 5))
     assert len(seen) == 2
@@ -106,6 +107,7 @@ def test_scaled_views_are_multiplied_by_the_root_of_the_share_of_features():
     assert Views(method, 1, 4, (0,)).scale(9) == 1.0
 
 
+@pytest.mark.exact
 def test_each_view_holds_other_features_and_is_labelled_by_itself(seen):
     found = clusters_of(X, Views(BaseMethod.of(Recorder()), 4, 3, (0,)))
     columns = [tuple(np.flatnonzero((X[0][:, None] == view[0]).any(axis=1))) for view in seen]

@@ -127,6 +127,18 @@ def test_codes_without_mass_are_linked():
     assert group.tolist() == [0, 0, 0, 3]
 
 
+@pytest.mark.parametrize("seed", [548, 558, 1887, 2074])
+@pytest.mark.parametrize("unit", [1 / 3, 0.1, 0.7])
+def test_groups_that_agree_equally_do_not_depend_on_rounding(seed, unit):
+    """With these seeds, some groups agree equally, and masses in another unit round differently."""
+    rng = np.random.default_rng(seed)
+    views, mass = rng.integers(0, 3, (8, 5)), rng.integers(1, 5, 8).astype(float)
+    distinct = np.unique(views, axis=0)
+    mass = mass[: len(distinct)]
+    exact = link_codes(distinct, mass, needed=2 - 1e-9)
+    assert link_codes(distinct, mass * unit, needed=2 - 1e-9).tolist() == exact.tolist()
+
+
 def test_heavy_codes_draw_light_ones():
     views = np.array([[0, 0, 1], [0, 1, 1], [0, 0, 1], [0, 1, 1], [0, 2, 1]])  # the second agrees with both in two
     for mass, expected in (([9, 1, 1], [0, 0, 1]), ([1, 1, 9], [0, 1, 1])):

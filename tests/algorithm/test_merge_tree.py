@@ -56,6 +56,24 @@ def test_the_central_group_is_nearest_to_the_mean_of_all_rows(container):
     assert central.tolist() == [4, 3]  # 2 is nearest to the mean of 1, 5 and 2; a heavy group draws the mean
 
 
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_of_groups_that_are_equally_near_to_their_mean_the_first_is_central(container):
+    rng = np.random.default_rng(0)
+    means = np.concatenate([rng.normal(size=(2, 3)) for _ in range(50)])
+    central = Groups(container(means), np.ones(100)).find_central(np.repeat(np.arange(50), 2), 50)
+    assert central.tolist() == list(range(0, 100, 2))
+
+
+def test_stages_of_equal_height_do_not_depend_on_rounding():
+    means = np.column_stack([[0.0, 1.0, 5.0, 6.0, 10.0, 11.0], np.zeros(6)])
+    stages = [np.repeat([0, 1, 2], 2)]
+    for seed in range(5):
+        noise = 1 + 1e-13 * np.random.default_rng(seed).uniform(-1, 1, means.shape)
+        linkage = link_stages(Groups(means * noise, np.ones(6)), stages)
+        assert linkage[:3, :2].tolist() == [[0, 1], [2, 3], [4, 5]]
+        assert (np.diff(linkage[:, 2]) >= 0).all()
+
+
 def test_without_stages_it_is_the_linkage_of_groups():
     parts = groups(20)
     assert np.allclose(link_stages(parts, []), link_groups(parts.means, parts.mass))

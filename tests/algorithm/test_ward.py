@@ -76,6 +76,16 @@ def test_equal_distances_and_identical_groups_end():
     assert (link_groups(np.zeros((9, 2)), np.arange(1.0, 10))[:, 2] == 0).all()
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_merges_of_equal_height_do_not_depend_on_rounding(seed):
+    grid = np.stack(np.meshgrid(np.arange(5.0), np.arange(5.0)), axis=-1).reshape(-1, 2)
+    noise = 1 + 1e-13 * np.random.default_rng(seed).uniform(-1, 1, grid.shape)
+    exact, rounded = link_groups(grid, np.ones(25)), link_groups(grid * noise, np.ones(25))
+    assert exact[0, :2].tolist() == [0, 1]
+    assert rounded[:, :2].tolist() == exact[:, :2].tolist()
+    assert (np.diff(rounded[:, 2]) >= 0).all()
+
+
 @pytest.mark.parametrize("max_linked", [1, 2, 7])
 def test_light_groups_join_the_nearest_heavy_one_before_any_merge(max_linked):
     means, mass = groups(20, seed=3)

@@ -224,7 +224,7 @@ def test_lines_of_the_table_are_as_wide_as_the_terminal(monkeypatch):
     from cohirf.preparation import prepare
 
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((50, 20)))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda **_: os.terminal_size((50, 20)))
     lines = column_lines(prepare(make_customers(100, random_state=0)[0]).preparation)
     assert max(map(len, lines)) <= 50
 

@@ -305,6 +305,7 @@ def fetched(monkeypatch):
     return shapes
 
 
+@pytest.mark.exact
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_only_what_is_small_comes_from_the_device(is_weighted, fetched):
     X, _ = make_blobs(12_000, n_features=4, centers=5, random_state=0)
@@ -317,6 +318,7 @@ def test_only_what_is_small_comes_from_the_device(is_weighted, fetched):
     assert max(shape[0] for shape in fetched if shape) <= 10_100
 
 
+@pytest.mark.exact
 def test_rows_stay_on_the_device_if_some_have_weight_0(fetched):
     X, _ = make_blobs(12_000, n_features=4, centers=5, random_state=0)
     weights = FAR.put((np.arange(12_000) % 12 > 0) * 2.0)

@@ -18,7 +18,7 @@ DIGITS = load_digits(return_X_y=True)[0]
 
 @pytest.fixture(scope="module")
 def poor():
-    return CoHiRF.as_published(KMeans(10, n_init=1), random_state=0).fit(DIGITS)
+    return CoHiRF.as_published(KMeans(10, n_init=1), n_views=3, random_state=0).fit(DIGITS)
 
 
 @pytest.fixture(scope="module")

@@ -87,10 +87,11 @@ def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
             chain = chain or [first]
             last = chain[-1]
             near = agreement[last] * is_group
-            nearest = int(near.argmax())
-            if near[nearest] < needed:
+            most = near.max()
+            tied = most * (1 - ROUNDING)
+            if most < needed:
                 is_group[chain.pop()] = 0
-            elif len(chain) > 1 and near[chain[-2]] >= near[nearest] * (1 - ROUNDING):
+            elif len(chain) > 1 and near[chain[-2]] >= tied:
                 kept, absorbed = sorted((chain.pop(), chain.pop()))
                 total = mass[kept] + mass[absorbed]
                 weight = mass[absorbed] / total if total > 0 else 0.5
@@ -101,7 +102,7 @@ def link_codes(distinct: IntArray, mass: FloatArray, needed: float) -> IntArray:
                 is_group[absorbed] = 0
                 group[absorbed] = kept
             else:
-                chain.append(nearest)
+                chain.append(int((near >= tied).argmax()))
     for code in range(len(group)):  # the code that absorbed it comes before it, and has its final group already
         group[code] = group[group[code]]
     return group
@@ -119,9 +120,10 @@ def join_groups(codes: Codes, linked: IntArray, group: IntArray, needed: float) 
 
     def join(block: slice) -> None:
         agreement = labels.agreement(block)
-        best = xp.argmax(agreement, axis=1)
-        joins = xp.max(agreement, axis=1) >= needed
-        joined[block] = xp.where(joins, look_up(names, best), joined[block])
+        most = xp.max(agreement, axis=1)
+        is_best = agreement >= (most * (1 - ROUNDING))[:, None]
+        first = xp.argmax(xp.astype(is_best, xp.int8), axis=1)
+        joined[block] = xp.where(most >= needed, look_up(names, first), joined[block])
 
     n_cells = BLOCK_CELLS if is_here(codes.distinct) else DEVICE_CELLS
     in_blocks(join, codes.n_codes, n_cells // len(names) + 1)

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.algorithm.fusions import Fusions
-from cohirf.algorithm.grouping import IntArray, rows_by_label
+from cohirf.algorithm.grouping import IntArray, best_by_label, rows_by_label
 from cohirf.algorithm.parents import find_roots
-from cohirf.algorithm.ward import MAX_LINKED, link_groups
+from cohirf.algorithm.ward import MAX_LINKED, link_groups, order_by_height
 
 FloatArray = NDArray[np.float64]
 Link = Callable[[Any, FloatArray, int], FloatArray]  # from means, masses and the most groups to link to a linkage
+TIE = 1e-9  # of distances to a mean, relative to the largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +97,17 @@ class Groups:
         return Groups(means.tocsr() if sparse.issparse(means) else np.asarray(means), mass)
 
     def find_central(self, label: IntArray, n_labels: int) -> IntArray:
-        """Return, for each label, the group whose mean is nearest to the mean of all groups with this label."""
+        """Return, for each label, the first group whose mean is nearest to the mean of all groups with this label.
+
+        Two groups of the same mass are equally near to their mean, and rounding must not decide which one is taken.
+        """
         difference = self.means - self.merged(label, n_labels).means[label]
         squares = difference.multiply(difference) if sparse.issparse(difference) else difference**2
-        order = np.lexsort((np.asarray(squares.sum(axis=1)).ravel(), label))
-        return order[np.searchsorted(label[order], np.arange(n_labels))]
+        distance = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+        farthest = np.zeros(n_labels)
+        np.maximum.at(farthest, label, distance)
+        scores = -np.divide(distance, farthest[label], out=np.zeros_like(distance), where=distance > 0)
+        return best_by_label(scores, label, n_labels, TIE)
 
 
 def grow_tree(
@@ -198,7 +205,7 @@ def _interleave(
     heights = np.concatenate([linkage[:, 2] for _, linkage in merges])
     offsets = np.cumsum([0, *(len(linkage) for _, linkage in merges)])
     rank = np.empty(len(heights), dtype=np.int64)
-    rank[np.argsort(heights, kind="stable")] = np.arange(len(heights))
+    rank[order_by_height(heights)] = np.arange(len(heights))
     joined = np.empty((len(heights), 4))
     last = []
     for (some, linkage), offset in zip(merges, offsets, strict=False):
@@ -206,6 +213,7 @@ def _interleave(
         pairs = np.sort(numbers[linkage[:, :2].astype(np.int64)], axis=1)
         joined[rank[offset : offset + len(linkage)]] = np.column_stack([pairs, linkage[:, 2:]])
         last.append(int(numbers[-1]))
+    np.maximum.accumulate(joined[:, 2], out=joined[:, 2])
     return joined, last
 
 

@@ -3,6 +3,9 @@
 Of all pairs of clusters, the two merge whose union raises the sum of squared distances of rows to the mean of their
 cluster least. This increase depends on means and masses of the two only: m1 * m2 / (m1 + m2) * |mean1 - mean2|^2. So
 groups stand for all of their rows, and the result is that of Ward's method on rows that are already grouped.
+
+Increases and heights that differ by rounding alone count as equal, and the first group goes first. So the merges do not
+depend on how a processor rounds.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from cohirf.algorithm.grouping import IntArray
 
 FloatArray = NDArray[np.float64]
-ROUNDING = 1e-12
+ROUNDING = 1e-9  # relative: differences between means have lost digits
 MAX_MOVES = 20
 MAX_LINKED = 2000  # largest number of groups to link: their matrix takes 32 MB, and linking a third of a second
 
@@ -115,7 +118,8 @@ def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
     This is the nearest-neighbour chain algorithm: go from a cluster to its nearest neighbour, and on from there, until
     two clusters are each other's nearest neighbours; these merge. By Ward's criterion, a merge never brings a cluster
     nearer to others than the nearer of its two parts was. So the merges are the same as by a search for the best of all
-    pairs. The cost is O(n_groups ** 2).
+    pairs. Of equally near neighbours, the previous cluster of the chain is preferred, otherwise the first: distances
+    along the chain decrease by more than rounding, so it ends. The cost is O(n_groups ** 2).
     """
     increase, mass = _pairwise_increase(means, mass), mass.copy()
     n_groups = len(mass)
@@ -133,11 +137,12 @@ def _link_all(means: Any, mass: FloatArray) -> tuple[IntArray, FloatArray]:
         chain = chain or [int(np.argmin(is_merged))]
         while True:
             of_last = increase[chain[-1]]
-            nearest = int(of_last.argmin())
-            is_mutual = len(chain) > 1 and of_last[chain[-2]] <= of_last[nearest] * (1 + ROUNDING)
+            least = of_last.min()
+            tied = least + ROUNDING * abs(least)  # rounding can make it negative
+            is_mutual = len(chain) > 1 and of_last[chain[-2]] <= tied
             if is_mutual or len(chain) == len(number):  # a chain has each cluster once at most, whatever the rounding
                 break
-            chain.append(nearest)
+            chain.append(int((of_last <= tied).argmax()))
         kept, absorbed = sorted((chain.pop(), chain.pop()))
         merges[step], increases[step] = number[[kept, absorbed]], increase[kept, absorbed]
         _merge(increase, mass, kept, absorbed)
@@ -182,16 +187,27 @@ def _merge(increase: FloatArray, mass: FloatArray, kept: int, absorbed: int) -> 
 
 
 def _as_linkage(merges: IntArray, heights: FloatArray, n_groups: int) -> FloatArray:
-    """Sort merges by height, and number clusters as scipy does: groups first, then clusters in the order of merges.
-
-    The sort is stable, so a merge stays behind the merges that made its parts also if their heights are equal.
-    """
+    """Sort merges by height, and number clusters as scipy does: groups first, then clusters in the order of merges."""
     linkage = np.empty((n_groups - 1, 4))
     number, n_members = list(range(n_groups)), [1] * n_groups
-    order = np.argsort(heights, kind="stable")
+    order = order_by_height(heights)
+    linkage[:, 2] = np.maximum.accumulate(heights[order])
     for step, (kept, absorbed) in enumerate(merges[order].tolist()):
         n_members[kept] += n_members[absorbed]
-        left, right = sorted((number[kept], number[absorbed]))
-        linkage[step] = left, right, heights[order[step]], n_members[kept]
+        linkage[step, :2] = sorted((number[kept], number[absorbed]))
+        linkage[step, 3] = n_members[kept]
         number[kept] = n_groups + step
     return linkage
+
+
+def order_by_height(heights: FloatArray) -> IntArray:
+    """Return the order of merges by height; those that differ from the next by rounding alone keep their order.
+
+    So a merge stays behind the merges that made its parts also if their heights are equal.
+    """
+    order = np.argsort(heights, kind="stable")
+    in_order = heights[order]
+    is_step = in_order[1:] > in_order[:-1] * (1 + ROUNDING)
+    rank = np.empty(len(heights), dtype=np.int64)
+    rank[order] = np.concatenate([np.zeros(min(len(heights), 1), dtype=np.int64), np.cumsum(is_step)])
+    return np.argsort(rank, kind="stable")
