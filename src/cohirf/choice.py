@@ -56,6 +56,11 @@ class Choice:
     strengths: FloatArray = field(default_factory=lambda: np.empty(0))
 
     @property
+    def is_given(self) -> bool:
+        """Whether the number of clusters was given, and not chosen."""
+        return len(self.candidates) == 0 and self.n_clusters > 1
+
+    @property
     def is_clear(self) -> bool:
         """Whether there are clusters at all: the prediction strength of the chosen number is not that of one cloud."""
         return len(self.candidates) == 0 or bool(self.strengths.max() >= WEAK)

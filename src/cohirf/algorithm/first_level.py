@@ -98,8 +98,8 @@ class Assigned:
         return cls(leaf_of, sizes, sums, first_rows(leaf_of, n_leaves))
 
 
-class FirstLevel(Protocol):
-    """The first level of a fit, wherever its rows are."""
+class SettledLevel(Protocol):
+    """A first level whose rows belong to its leaves for good, wherever the rows are."""
 
     @property
     def leaves(self) -> Survivors:
@@ -115,16 +115,20 @@ class FirstLevel(Protocol):
     def label(self, labels: IntArray) -> Any:
         """Return the label of each row of the data, given the label of each leaf."""
 
+    def hand_down(self, state: FitState, labels_of_rows: Any) -> tuple[RowResults, Tree]:
+        """Return the results of all rows, given the last state and what ``label`` returned. Call this last."""
+
+
+class FirstLevel(SettledLevel, Protocol):
+    """A first level whose rows can be assigned to other leaves."""
+
     def assign(
         self, cells: LabelsRows, rows: Rows, column_means: Any, n_leaves: int, weights: Weights | None
     ) -> Assigned:
         """Label each row of the data by its values, missing ones replaced, with the number of another leaf."""
 
-    def settle(self, found: Assigned, leaves: Survivors) -> FirstLevel:
+    def settle(self, found: Assigned, leaves: Survivors) -> SettledLevel:
         """Return a first level with other leaves, in which each row belongs to the one that it was assigned to."""
-
-    def hand_down(self, state: FitState, labels_of_rows: Any) -> tuple[RowResults, Tree]:
-        """Return the results of all rows, given the last state and what ``label`` returned. Call this last."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,15 @@ from numpy.typing import NDArray
 
 from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.first_level import Assigned, FirstLevel, FirstLevelHere, RowResults, Tree, tree_of_leaves
+from cohirf.algorithm.first_level import (
+    Assigned,
+    FirstLevel,
+    FirstLevelHere,
+    RowResults,
+    SettledLevel,
+    Tree,
+    tree_of_leaves,
+)
 from cohirf.algorithm.fusions import Fusions
 from cohirf.algorithm.grouping import IntArray, first_rows, index_dtype
 from cohirf.algorithm.levels import ActiveRows, FitState, contract_level, make_tasks, split_level
@@ -269,7 +277,7 @@ class FirstLevelOnDask:
         given = [self.outcomes, "i", one_chunk_each(parts), "i"]
         return self._with_chunks(map_chunks(label_run, given, self._lengths, new_name("label_rows"), labels.dtype))
 
-    def assign(self, cells: Any, rows: Any, column_means: Any, n_leaves: int, weights: DaskWeights | None) -> Assigned:
+    def assign(self, cells: Any, rows: Any, column_means: Any, n_leaves: int, weights: Any) -> Assigned:
         """Label each row of the data by its values, on the workers, with the number of another leaf."""
         leaf_of = DaskTable(self.data.rows.array, None).map_rows(cells.label, None, index_dtype(n_leaves))
         leaf_of = persist(leaf_of)
@@ -284,7 +292,7 @@ class FirstLevelOnDask:
         sizes, sums, first = (np.stack(column) for column in zip(*parts, strict=True))
         return Assigned(leaf_of, sizes.sum(axis=0), None if weights is None else sums.sum(axis=0), first.min(axis=0))
 
-    def settle(self, found: Assigned, leaves: Survivors) -> FirstLevel:
+    def settle(self, found: Assigned, leaves: Survivors) -> SettledLevel:
         """Return a first level with other leaves, in which each row belongs to the one that it was assigned to."""
         stability = self._vector(self.outcomes, attrgetter("stability"), np.float32)
         (own,) = compute_unoptimised(stability[leaves.rows])
@@ -392,9 +400,9 @@ def count_chunk(
     leaf_of: IntArray, start: int, weights: NDArray[np.float64] | None = None, *, n_leaves: int
 ) -> tuple[IntArray, NDArray[np.float64], IntArray]:
     """Return number, weight and first of the rows of a chunk in each leaf; the first is huge if there is none."""
-    sizes = np.bincount(leaf_of, minlength=n_leaves)
+    sizes: IntArray = np.bincount(leaf_of, minlength=n_leaves)
     first = np.where(sizes > 0, start + first_rows(leaf_of, n_leaves).astype(np.int64), np.iinfo(np.int64).max)
-    return sizes, np.bincount(leaf_of, weights=weights, minlength=n_leaves), first
+    return sizes, np.bincount(leaf_of, weights=weights, minlength=n_leaves).astype(np.float64), first
 
 
 @dataclass(frozen=True)

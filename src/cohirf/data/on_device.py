@@ -233,9 +233,7 @@ class FirstLevelOnDevice:
         self.n_joined = np.bincount(here, minlength=len(self.leaves.rows))
         np.minimum.at(self.leaves.first_rows, here, rows)
 
-    def assign(
-        self, cells: Any, rows: Any, column_means: Any, n_leaves: int, weights: DeviceWeights | None
-    ) -> Assigned:
+    def assign(self, cells: Any, rows: Any, column_means: Any, n_leaves: int, weights: Any) -> Assigned:
         """Label each row of the data by its values with the number of another leaf."""
         leaf_of = cells.label(self.readable.X)
         if weights is None:

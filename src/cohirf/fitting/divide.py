@@ -20,7 +20,7 @@ from sklearn.cluster import KMeans
 
 from cohirf.algorithm.choose_merge import cut_linkage
 from cohirf.algorithm.connected import SpanningTree, link_connected
-from cohirf.algorithm.first_level import Assigned, FirstLevel
+from cohirf.algorithm.first_level import Assigned, FirstLevel, SettledLevel
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.merge_tree import Groups, MergeTree
 from cohirf.algorithm.runs import Survivors
@@ -106,7 +106,7 @@ def divide_by_means(
     kept = nearest[medoids]  # in the order of medoids, which are sorted
     number = np.full(n_centres, -1)
     number[kept] = np.arange(len(kept))
-    mass = np.bincount(number[nearest], weights=candidates.mass, minlength=len(kept))
+    mass: FloatArray = np.bincount(number[nearest], weights=candidates.mass, minlength=len(kept)).astype(np.float64)
     means = centres[kept]
     return Division(
         Cells(means, np.arange(len(kept))),
@@ -137,7 +137,7 @@ def divide_along_tree(candidates: Candidates, gini_bound: float, n_groups: int) 
     )
 
 
-def share_out(division: Division, first_level: FirstLevel, rows: Any, column_means: Any, weights: Any) -> FirstLevel:
+def share_out(division: Division, first_level: FirstLevel, rows: Any, column_means: Any, weights: Any) -> SettledLevel:
     """Return a first level whose leaves are the groups of a division, after each row has joined the nearest one."""
     found = first_level.assign(division.cells, rows, column_means, len(division.rows), weights)
     return first_level.settle(found, division.leaves(found, first_level.leaves))

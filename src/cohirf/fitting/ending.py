@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
 
-from cohirf.algorithm.first_level import FirstLevel
+from cohirf.algorithm.first_level import SettledLevel
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.merge_tree import Groups, Link, MergeTree, grow_tree
@@ -102,7 +102,7 @@ class Ending:
 
     Attributes
     ----------
-    first_level : FirstLevel
+    first_level : SettledLevel
         The first level; if its rows were shared out among cells, these are its leaves.
     state : FitState
         The last state; if clusters were merged in the end, that is one more level.
@@ -124,7 +124,7 @@ class Ending:
         Rows whose values are known, if those of others cannot be read again, after rows were shared out.
     """
 
-    first_level: FirstLevel
+    first_level: SettledLevel
     state: FitState
     tree: MergeTree
     means: Any
@@ -137,7 +137,12 @@ class Ending:
 
 
 def end_fit(
-    model: Any, first_level: FirstLevel, last: LastLevel, max_linked: int, merges: Merges, former: Former | None = None
+    model: Any,
+    first_level: SettledLevel,
+    last: LastLevel,
+    max_linked: int,
+    merges: Merges,
+    former: Former | None = None,
 ) -> Ending:
     """Grow the tree of a fit, and merge groups.
 

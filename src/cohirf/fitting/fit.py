@@ -277,8 +277,8 @@ class Fit:
 
         return draw
 
-    def _generator(self, *place: int) -> np.random.Generator:
-        return generator_at(self.contraction.views.entropy, *place)
+    def _generator(self, draw: Draw, *place: int) -> np.random.Generator:
+        return generator_at(self.contraction.views.entropy, draw, *place)
 
     def warn_of_problem(self, sizes: IntArray) -> None:
         """Warn if the clusters, of which each has so many rows, are useless, unless a warning has said why."""

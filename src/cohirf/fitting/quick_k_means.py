@@ -66,7 +66,7 @@ class QuickKMeans(ClusterMixin, BaseEstimator):
 
 
 def _iterate(X: Any, sample_weight: Any, centres: Any) -> Any:
-    """Return the centres after the iterations of K-Means on a device, as arrays of NumPy; empty clusters are left out."""
+    """Return the centres after the iterations of K-Means on a device; those of empty clusters are left out."""
     for _ in range(ITERATIONS):
         occupied, label = compress(find_nearest(X, centres, exact=False), centres.shape[0])
         centres = cluster_means(X, label, int(occupied.shape[0]), sample_weight)

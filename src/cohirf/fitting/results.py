@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cohirf.algorithm.arrays import join_rows, take_rows, to_host
 from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.algorithm.first_level import FirstLevel, label_leaves
+from cohirf.algorithm.first_level import SettledLevel, label_leaves
 from cohirf.algorithm.grouping import IntArray, index_dtype, row_blocks
 from cohirf.algorithm.left_out import all_others, put_back
 from cohirf.algorithm.randomness import Draw, generator_at
@@ -31,7 +31,7 @@ class Clusters:
 
     Attributes
     ----------
-    first_level : FirstLevel
+    first_level : SettledLevel
         Knows the leaf of each row.
     values : Rows
         Values of each leaf.
@@ -41,13 +41,13 @@ class Clusters:
         The leaf that is the medoid of each cluster.
     """
 
-    first_level: FirstLevel
+    first_level: SettledLevel
     values: Rows
     labels: IntArray
     medoids: IntArray
 
     @classmethod
-    def of(cls, model: Any, data: Data, first_level: FirstLevel, ending: Ending) -> Clusters:
+    def of(cls, model: Any, data: Data, first_level: SettledLevel, ending: Ending) -> Clusters:
         """Return the clusters that are large enough, numbered by their first row."""
         leaves = first_level.leaves
         total = float(leaves.sizes.sum() if leaves.weights is None else leaves.weights.sum())

@@ -30,7 +30,7 @@ def suggest_cut(
     if not scored:
         return None
     best = max(scored, key=lambda number: scored[number])
-    if choice is not None:
+    if choice is not None and not choice.is_given:
         best = next((number for number in scored if cuts[number].n_clusters == choice.n_clusters), best)
     return {"cut": best, "text": _give_reason(cuts, scored, best)}
 

@@ -13,7 +13,7 @@ from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.choice import Choice
 from cohirf.durable.arrays import CSR_PARTS, Arrays, build_csr, csr_parts
 from cohirf.hierarchy import FusionHierarchy
-from cohirf.landmarks import Landmarks
+from cohirf.landmarks import Cells, Landmarks
 from cohirf.saving.layout import DENSE, NAMES, Scalars
 from cohirf.saving.manifest import Manifest
 from cohirf.saving.summaries import build_summary, collect_summary
@@ -50,8 +50,9 @@ def collect_arrays(model: Any) -> Arrays:
     if model.relevant_features_ is not None:
         arrays |= {"relevant_features": model.relevant_features_, "feature_statistics": model.feature_statistics_}
     if model.choice_ is not None:
-        names = ("candidates", "silhouettes", "heights")
-        arrays |= {f"choice_{name}": getattr(model.choice_, name) for name in names}
+        arrays |= _choice_parts(model.choice_)
+    if model._cells is not None:
+        arrays |= {"cell_labels": model._cells.labels, **_matrix_parts("cell_points", model._cells.points)}
     if model._column_means is not None:
         arrays["column_means"] = model._column_means
     if hasattr(model, "feature_names_in_"):
@@ -92,6 +93,7 @@ def fitted_attributes(manifest: Manifest, arrays: Arrays) -> dict[str, Any]:
         "_column_means": arrays.get("column_means"),
         "_landmarks": Landmarks(landmarks, arrays["landmark_labels"]),
         "_landmark_rows": arrays["landmark_rows"],
+        "_cells": _build_cells(arrays, n_relevant, scalars),
         "cluster_numbers_": numbers,
         "changes_": manifest.changes,
         "history_": manifest.history,
@@ -129,8 +131,33 @@ def _check_labels(arrays: Arrays, numbers: NDArray[Any]) -> None:
 def _build_choice(arrays: Arrays) -> Choice | None:
     if "choice_candidates" not in arrays:
         return None
-    candidates, silhouettes = arrays["choice_candidates"], arrays["choice_silhouettes"]
-    return Choice.of(candidates, silhouettes, arrays["choice_heights"])
+    n_clusters, is_connected, compact_cut, connected_cut = arrays["choice_merge"].tolist()
+    if not (n_clusters >= 1 and float(n_clusters).is_integer() and is_connected in (0, 1)):
+        raise ValueError("choice_merge.npy does not describe a choice")
+    return Choice(
+        int(n_clusters),
+        "connected" if is_connected else "compact",
+        compact_cut,
+        connected_cut,
+        arrays["choice_candidates"],
+        arrays["choice_strengths"],
+    )
+
+
+def _choice_parts(choice: Choice) -> Arrays:
+    figures = [choice.n_clusters, choice.merge == "connected", choice.compact_cut, choice.connected_cut]
+    return {
+        "choice_candidates": choice.candidates,
+        "choice_strengths": choice.strengths,
+        "choice_merge": np.array(figures, dtype=np.float64),
+    }
+
+
+def _build_cells(arrays: Arrays, n_features: int, scalars: Scalars) -> Cells | None:
+    if "cell_labels" not in arrays:
+        return None
+    labels = arrays["cell_labels"]
+    return Cells(_build_matrix("cell_points", arrays, (len(labels), n_features), scalars), labels)
 
 
 def _matrix_parts(name: str, matrix: Any) -> Arrays:

@@ -23,8 +23,8 @@ from cohirf.durable.arrays import (
     sorted_in_range,
 )
 
-FORMAT, FORMAT_VERSION = "cohirf-model", 4
-OLDEST_VERSION = 3  # without what updates need: such a model loads, but cannot be updated
+FORMAT, FORMAT_VERSION = "cohirf-model", 5
+OLDEST_VERSION = 5
 MANIFEST, MANIFEST_DIGEST, PREPARATION = "manifest.json", "manifest.sha256", "preparation.json"
 MAX_MANIFEST_BYTES = 2**22
 
@@ -41,8 +41,8 @@ ARRAYS = {
     "tree_medoids": ArrayLayout(INTEGERS, ("leaves of the tree",)),
     "tree_linkage": ArrayLayout(("<f8",), ("merges of the tree", "columns of a linkage")),
     "choice_candidates": ArrayLayout(INTEGERS, ("choices",)),
-    "choice_silhouettes": ArrayLayout(("<f8",), ("choices",)),
-    "choice_heights": ArrayLayout(("<f8",), ("choices",)),
+    "choice_strengths": ArrayLayout(("<f8",), ("choices",)),
+    "choice_merge": ArrayLayout(("<f8",), ("figures of a choice",)),
     "relevant_features": ArrayLayout(INTEGERS, ("relevant features",)),
     "feature_statistics": ArrayLayout(("<f8",), ("features",)),
     "column_means": ArrayLayout(FLOATS, ("features",)),
@@ -62,6 +62,11 @@ ARRAYS = {
     "landmarks_data": ArrayLayout(FLOATS, ("cells of landmarks",)),
     "landmarks_indices": ArrayLayout(INTEGERS, ("cells of landmarks",)),
     "landmarks_indptr": ArrayLayout(INTEGERS, ("starts of landmarks",)),
+    "cell_labels": ArrayLayout(INTEGERS, ("points",)),
+    "cell_points": ArrayLayout(FLOATS, ("points", "relevant features")),
+    "cell_points_data": ArrayLayout(FLOATS, ("cells of points",)),
+    "cell_points_indices": ArrayLayout(INTEGERS, ("cells of points",)),
+    "cell_points_indptr": ArrayLayout(INTEGERS, ("starts of points",)),
     "feature_names": ArrayLayout(("|u1",), ("bytes of names",)),
     "feature_name_lengths": ArrayLayout(("<i4",), ("features",)),
     "cluster_numbers": ArrayLayout(INTEGERS, ("clusters",)),
@@ -97,15 +102,15 @@ DENSE = "dense"
 CONTAINERS = (DENSE, *CSR_KINDS)
 DENSE_ALONE = {"medoids", "exemplars", "landmarks"}
 CSR_ALONE = {f"{matrix}_{part}" for matrix in sorted(DENSE_ALONE) for part in CSR_PARTS}
-DENSE_SUMMARY = {"leaf_values", "leaf_means", "pending_values"}
+DENSE_SUMMARY = {"leaf_values", "leaf_means", "pending_values", "cell_points"}
 CSR_SUMMARY = {f"{matrix}_{part}" for matrix in sorted(DENSE_SUMMARY) for part in CSR_PARTS}
 LEAVES = {"leaf_rows", "leaf_sizes", "leaf_first_rows", "leaf_noise", "leaf_stability", "leaf_lots", "leaf_heights"}
 BATCHES = {"batch_sizes", "batch_costs", "batch_tally"}
 SUMMARY = LEAVES | BATCHES | DENSE_SUMMARY | CSR_SUMMARY
-SUMMARY |= {"leaf_weights", "leaf_stand_ins", "leaf_of", "pending_weights", "pending_lots"}
+SUMMARY |= {"cell_labels", "leaf_weights", "leaf_stand_ins", "leaf_of", "pending_weights", "pending_lots"}
 NAMES = {"feature_names", "feature_name_lengths"}
 SCREENING = {"relevant_features", "feature_statistics"}
-CHOICE = {"choice_candidates", "choice_silhouettes", "choice_heights"}
+CHOICE = {"choice_candidates", "choice_strengths", "choice_merge"}
 ALWAYS = ARRAYS.keys() - DENSE_ALONE - CSR_ALONE - NAMES - SCREENING - CHOICE - SUMMARY
 ALWAYS -= {"column_means", "cluster_numbers"}
 FILE_NAMES = {MANIFEST, MANIFEST_DIGEST, PREPARATION, *(f"{name}.npy" for name in ARRAYS)}
@@ -140,6 +145,7 @@ def axis_lengths(entries: dict[str, ArrayEntry], scalars: Scalars) -> dict[str, 
     """Return the numbers of rows, features, clusters and so on of a model; refuse inconsistent numbers."""
     known = {
         "figures of a batch": (6, "a batch"),
+        "figures of a choice": (4, "a choice"),
         "sums of a tally": (2, "a tally"),
         "features": (scalars.n_features, "n_features"),
         "clusters": (scalars.n_clusters, "n_clusters"),
@@ -159,6 +165,7 @@ def axis_lengths(entries: dict[str, ArrayEntry], scalars: Scalars) -> dict[str, 
         ("leaves of the tree", "rows"),
         ("clusters", "rows"),
         ("landmarks", "rows"),
+        ("points", "rows"),
         ("leaves", "rows"),
         ("pending rows", "rows"),
         ("relevant features", "features"),
@@ -186,8 +193,8 @@ def value_checks(entries: dict[str, ArrayEntry], scalars: Scalars, n_numbers: in
         "tree_medoids": sorted_in_range(0, lengths["rows"] - 1, "row numbers"),
         "tree_linkage": is_finite,
         "choice_candidates": in_range(1, lengths["rows"], "numbers of clusters"),
-        "choice_silhouettes": is_finite,
-        "choice_heights": is_finite,
+        "choice_strengths": is_share_or_nan,
+        "choice_merge": is_finite_or_nan,
         "relevant_features": sorted_in_range(0, scalars.n_features - 1, "features"),
         "feature_statistics": is_finite,
         "column_means": is_finite,
@@ -207,6 +214,11 @@ def value_checks(entries: dict[str, ArrayEntry], scalars: Scalars, n_numbers: in
         "landmarks_indices": in_range(0, lengths["relevant features"] - 1, "column numbers"),
         "medoids_indptr": in_range(0, lengths.get("cells of medoids", 0), "starts of rows"),
         "landmarks_indptr": in_range(0, lengths.get("cells of landmarks", 0), "starts of rows"),
+        "cell_labels": labels,
+        "cell_points": is_finite,
+        "cell_points_data": is_finite,
+        "cell_points_indices": in_range(0, lengths["relevant features"] - 1, "column numbers"),
+        "cell_points_indptr": in_range(0, lengths.get("cells of points", 0), "starts of rows"),
         "feature_names": accept,
         "feature_name_lengths": in_range(0, lengths.get("bytes of names", 0), "lengths"),
         "cluster_numbers": sorted_in_range(0, n_numbers - 1, "cluster numbers"),
