@@ -4,8 +4,8 @@
 
 The default model and changes of it, on the 14 data sets of ``answers.py`` (standardised, at most 2,000 rows) and on
 those of ``clustbench.py``, all given the true number of clusters: the mean adjusted Rand index (ARI), its difference to
-the default with the standard error over data sets, how much two seeds agree (their ARI), and the processor time relative
-to the default.
+the default with the standard error over data sets, how much two seeds agree (their ARI), and the processor time
+relative to the default.
 """
 
 from __future__ import annotations

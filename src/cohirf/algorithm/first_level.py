@@ -79,7 +79,7 @@ class Assigned:
     """
 
     leaf_of: Any
-    sizes: IntArray
+    sizes: NDArray[np.int64]
     weights: NDArray[np.float64] | None
     first_rows: IntArray
 

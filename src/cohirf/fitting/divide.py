@@ -58,7 +58,8 @@ class Division:
 
     def label(self, X: Any, n_clusters: int) -> IntArray:
         """Return the cluster of each row of ``X``, after merging to ``n_clusters`` clusters."""
-        return cut_linkage(self.linkage, min(n_clusters, len(self.rows)))[self.cells.label(X)]
+        label: IntArray = cut_linkage(self.linkage, min(n_clusters, len(self.rows)))[self.cells.label(X)]
+        return label
 
     def leaves(self, found: Assigned, former: Survivors) -> Survivors:
         """Return the groups as leaves, given their rows; ``former`` are the leaves of the levels."""

@@ -19,7 +19,7 @@ from cohirf.algorithm.connected import MAX_POINTS
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.feature_tally import FeatureTally
-from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere, KnownLeaves
+from cohirf.algorithm.first_level import FirstLevel, FirstLevelHere, KnownLeaves, SettledLevel
 from cohirf.algorithm.fuse_batches import find_parts, fuse_leaves, number_parts
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import FitState, LevelRecord, Resources, contract_levels
@@ -60,7 +60,7 @@ class Fitted:
     ----------
     attributes : dict
         The fitted attributes.
-    first_level : FirstLevel
+    first_level : SettledLevel
         The first level.
     leaf_labels : array of int
         The label of each leaf.
@@ -73,7 +73,7 @@ class Fitted:
     """
 
     attributes: dict[str, Any]
-    first_level: FirstLevel
+    first_level: SettledLevel
     leaf_labels: IntArray
     settled: Settled
     weights: DataWeights | None
@@ -111,7 +111,6 @@ def fit_data(
         of_first_level = tally.sums()
         state, records = fit.climb(first_level, locality)
         ending = fit.end(first_level, state, None if former is None else former.moved(first_level.find_leaves))
-        first_level = ending.first_level
         attributes, clusters = collect_results(model, relevant, weights, ending, contraction)
         fit.warn_of_problem(clusters.sizes)
         attributes["diagnostics_"] = records
@@ -120,7 +119,7 @@ def fit_data(
         if relevant is not data:  # these have all features, but the levels saw only the relevant ones
             attributes["medoids_"] = data.take(attributes["medoid_indices_"])
             attributes["exemplars_"] = data.take(attributes["exemplar_indices_"])
-        return Fitted(attributes, first_level, clusters.labels, settled, weights, of_first_level)
+        return Fitted(attributes, ending.first_level, clusters.labels, settled, weights, of_first_level)
 
 
 def _divide_groups(contraction: Contraction, former: Former, n_rows: int, weights: DataWeights | None) -> Contraction:

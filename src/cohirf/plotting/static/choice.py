@@ -20,8 +20,8 @@ def plot_choice(model: Any, *, ax: Axes | None = None) -> Axes:
     """Plot how a fit with ``n_clusters="auto"`` chose the number of clusters.
 
     The curve has the prediction strength of each number of clusters: how well clusters of one half of the rows predict
-    those of the other half, from 0 to 1. The chosen number is the largest whose strength is nearly the highest, that is,
-    above the dashed line.
+    those of the other half, from 0 to 1. The chosen number is the largest whose strength is nearly the highest: above
+    the dashed line.
 
     Parameters
     ----------
