@@ -935,13 +935,18 @@ def test_very_many_estimators_are_refused(path):
     assert_refused(path, "the parameters take more than 131072 bytes")
 
 
-@pytest.mark.parametrize("version", [5, 10**30])
+@pytest.mark.parametrize("version", [6, 10**30])
 def test_a_newer_format_is_refused_with_the_version_to_upgrade_to(path, version):
     forge(path, format_version=version, package_version="7.1", news="what this version cannot know")
     (path / "news.npy").touch()
     assert_refused(
-        path, r"has format version .*, but this version of cohirf reads versions 3 to 4: upgrade cohirf to 7.1 or later"
+        path, r"has format version .*, but this version of cohirf reads version 5: upgrade cohirf to 7.1 or later"
     )
+
+
+def test_an_older_format_is_refused_with_a_remedy(path):
+    forge(path, format_version=4)
+    assert_refused(path, "has format version 4, of an older cohirf; this one reads version 5: fit the model again")
 
 
 @pytest.mark.parametrize("version", [0, -1, "1", None, [], 1.5, True])

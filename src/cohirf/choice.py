@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 
 from cohirf.algorithm.choose_merge import SampledRows, cut_linkage
@@ -71,7 +72,7 @@ class Choice:
 
     def _describe_number(self) -> str:
         if len(self.candidates) == 0:
-            return ""
+            return "" if self.is_given else "There is one cluster, and nothing to choose."
         strength = float(self.strengths[self.candidates == self.n_clusters][0])
         text = f"{self.n_clusters} clusters have a prediction strength of {strength:.2f}"
         best = int(self.candidates[self.strengths.argmax()])
@@ -106,7 +107,9 @@ def measure_strengths(points: Any, rng: np.random.Generator) -> tuple[IntArray, 
         Splits the rows.
     """
     n_half = points.shape[0] // 2
-    candidates = np.arange(2, min(MAX_CHOICE, n_half // 2) + 1)
+    candidates = np.arange(2, min(MAX_CHOICE, n_half // 2, _count_distinct(points)) + 1)
+    if len(candidates) == 0:
+        return candidates, np.empty(0)
     strengths = np.zeros((N_SPLITS, 2, len(candidates)))
     for split in range(N_SPLITS):
         order = rng.permutation(points.shape[0])
@@ -117,6 +120,13 @@ def measure_strengths(points: Any, rng: np.random.Generator) -> tuple[IntArray, 
                 carried = other.divide(n_clusters)[nearest]
                 strengths[split, number, place] = predict_strength(half.divide(n_clusters), carried)
     return candidates, strengths.mean(axis=(0, 1))
+
+
+def _count_distinct(points: Any) -> int:
+    """Return the number of distinct rows; those of a sparse matrix are not compared."""
+    if sparse.issparse(points) or points.shape[0] == 0:
+        return int(points.shape[0])
+    return len(np.unique(points, axis=0))
 
 
 def choose_number(candidates: IntArray, strengths: FloatArray) -> int:

@@ -121,20 +121,6 @@ def rewrite(path, **changes):
     write_new_file(path / "manifest.sha256", digest_line(text))
 
 
-def test_a_model_of_the_former_format_loads_and_predicts_but_is_not_updated(tmp_path):
-    model = CoHiRF(n_clusters=3, random_state=0).fit(BLOBS)
-    model.save(tmp_path / "model")
-    arrays = json.loads((tmp_path / "model" / "manifest.json").read_bytes())["arrays"]
-    (tmp_path / "model" / "pending_lots.npy").unlink()
-    del arrays["pending_lots"]
-    rewrite(tmp_path / "model", format_version=3, summary=..., changes=..., history=..., arrays=arrays)
-    loaded = load(tmp_path / "model")
-    np.testing.assert_array_equal(loaded.labels_, model.labels_)
-    np.testing.assert_array_equal(loaded.predict(BLOBS), model.predict(BLOBS))
-    with pytest.raises(ValueError, match="This model cannot be updated: it was saved without what updates need"):
-        loaded.partial_fit(BLOBS)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -85,7 +85,7 @@ def torch_with(device: str) -> Any:
 def take_rows(X: Any, rows: Any) -> Any:
     """Return the given rows of ``X``, where ``X`` is; ``rows`` is a slice, or an array of NumPy or beside ``X``."""
     if is_here(X):
-        return X[rows]
+        return narrow_indices(X[rows]) if sparse.issparse(X) else X[rows]
     if isinstance(rows, slice):
         return X[rows, ...]
     return namespace(X).take(X, put_beside(rows.astype(np.int64) if is_here(rows) else rows, X), axis=0)

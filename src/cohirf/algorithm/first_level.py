@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cohirf.algorithm.arrays import to_host
 from cohirf.algorithm.batches import LocalBatches
-from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.fusions import Fusions
@@ -76,12 +76,15 @@ class Assigned:
         Total weight of these rows; None if each has the weight 1.
     first_rows : array of int
         The first row of each leaf.
+    means : array, CSR matrix or None
+        Mean of the rows of each leaf; None if the rows were read once.
     """
 
     leaf_of: Any
     sizes: NDArray[np.int64]
     weights: NDArray[np.float64] | None
     first_rows: IntArray
+    means: Any = None
 
     @classmethod
     def of(cls, leaf_of: Any, n_leaves: int, weights: Weights | None) -> Assigned:
@@ -231,7 +234,12 @@ class FirstLevelHere:
         tasks = [(leaf_of, values, column_means, cells, block) for block in row_blocks(n_rows, ASSIGNED_ROWS)]
         for _ in self.engine.run(assign_rows, tasks, len(tasks)):
             self.storage.release()
-        return Assigned.of(leaf_of, n_leaves, weights)
+        found = Assigned.of(leaf_of, n_leaves, weights)
+        if self.readable is None:
+            return found
+        filled = fill_missing(self.readable.take(np.arange(n_rows)), column_means)
+        mass = None if weights is None else weights.take(np.arange(n_rows))
+        return replace(found, means=cluster_means(filled, leaf_of, n_leaves, mass))
 
     def settle(self, found: Assigned, leaves: Survivors) -> FirstLevelHere:
         """Return a first level with other leaves, in which each row belongs to the one that it was assigned to."""

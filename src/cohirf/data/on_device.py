@@ -17,6 +17,7 @@ import numpy as np
 
 from cohirf.algorithm.arrays import fetch_rows, is_on_device, look_up, namespace, put_beside, take_rows, to_host
 from cohirf.algorithm.batches import EqualBlocks, count_batches
+from cohirf.algorithm.choose_medoids import cluster_means
 from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.features import take_features
@@ -236,11 +237,12 @@ class FirstLevelOnDevice:
     def assign(self, cells: Any, rows: Any, column_means: Any, n_leaves: int, weights: Any) -> Assigned:
         """Label each row of the data by its values with the number of another leaf."""
         leaf_of = cells.label(self.readable.X)
+        means = cluster_means(self.readable.X, leaf_of, n_leaves, None if weights is None else weights.values)
         if weights is None:
-            return Assigned.of(leaf_of, n_leaves, None)
+            return replace(Assigned.of(leaf_of, n_leaves, None), means=means)
         sizes = sum_by_label(leaf_of, namespace(leaf_of).astype(weights.values > 0, weights.values.dtype), n_leaves)
         sums = sum_by_label(leaf_of, weights.values, n_leaves)
-        return Assigned(leaf_of, np.rint(sizes).astype(np.int64), sums, first_rows(leaf_of, n_leaves))
+        return Assigned(leaf_of, np.rint(sizes).astype(np.int64), sums, first_rows(leaf_of, n_leaves), means)
 
     def settle(self, found: Assigned, leaves: Survivors) -> FirstLevelOnDevice:
         """Return a first level with other leaves, in which each row belongs to the one that it was assigned to."""

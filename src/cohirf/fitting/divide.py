@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.cluster import KMeans
 
-from cohirf.algorithm.arrays import join_rows
+from cohirf.algorithm.arrays import join_rows, narrow_indices
 from cohirf.algorithm.choose_merge import cut_linkage
 from cohirf.algorithm.connected import SpanningTree, link_connected
 from cohirf.algorithm.first_level import Assigned, FirstLevel, SettledLevel
@@ -102,7 +102,8 @@ def divide_by_means(
         centres = groups.means[np.sort(np.argsort(-groups.mass, kind="stable")[:n_cells])]
     else:
         k_means = KMeans(n_cells, n_init=1, max_iter=ITERATIONS, random_state=int(rng.integers(2**31)))
-        centres = k_means.fit(groups.means, sample_weight=groups.mass).cluster_centers_
+        means = narrow_indices(groups.means) if sparse.issparse(groups.means) else groups.means
+        centres = _like(k_means.fit(means, sample_weight=groups.mass).cluster_centers_, means)
     n_centres = centres.shape[0]
     nearest = Cells(centres, np.arange(n_centres)).label(candidates.values)
     medoids = _find_nearest(candidates.values, centres, nearest)
@@ -126,9 +127,11 @@ def divide_by_centres(division: Division, candidates: Candidates, n_clusters: in
     A row belongs to the nearest centre first. Returns None if a cluster has no candidate any more.
     """
     values, mass = candidates.values, candidates.mass
-    begin = Groups(values.astype(np.float64), mass).merged(division.label(values, n_clusters), n_clusters)
-    k_means = KMeans(n_clusters, init=as_array(begin.means), n_init=1, max_iter=PASSES).fit(values, sample_weight=mass)
-    centres = Cells(k_means.cluster_centers_, np.arange(n_clusters))
+    begin = Groups(values.astype(np.float64), mass).merged(division.label(values, n_clusters), n_clusters).means
+    begin = begin.toarray() if sparse.issparse(begin) else begin
+    k_means = KMeans(n_clusters, init=begin, n_init=1, max_iter=PASSES)
+    moved = k_means.fit(narrow_indices(values) if sparse.issparse(values) else values, sample_weight=mass)
+    centres = Cells(_like(moved.cluster_centers_, values), np.arange(n_clusters))
     owner = centres.find(division.means)
     alone = np.setdiff1d(np.arange(n_clusters), owner)  # a centre without cells around it is a cell itself
     points, owner = join_rows([division.means, centres.points[alone]]), np.concatenate([owner, alone])
@@ -148,6 +151,11 @@ def divide_by_centres(division: Division, candidates: Candidates, n_clusters: in
         groups.means,
         link_stages(groups, [owner]),
     )
+
+
+def _like(centres: FloatArray, values: Any) -> Any:
+    """Return centres as an array, or as a CSR matrix if the values are in one."""
+    return type(values)(centres) if sparse.issparse(values) else centres
 
 
 def _nest(centres: Cells, points: Any, owner: IntArray) -> NestedCells:

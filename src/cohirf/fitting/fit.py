@@ -203,7 +203,7 @@ class Fit:
         last = LastLevel.of(first_level.leaves, state, labels_noise=model.noise == "label")
         draw = self._sampler(first_level, last)
         number = goal.n_clusters
-        chooser = Chooser(model.merge if goal.chooses_merge else "compact", number, draw, self._generator(Draw.CHOICE))
+        chooser = Chooser(self._merge_wanted(former), number, draw, self._generator(Draw.CHOICE))
         choice = chooser.choose_number() if number is not None or goal.is_chosen else None
         if choice is None or len(last.medoids) == 0:
             ending = end_fit(model, first_level, last, goal.max_linked(state), Merges(None))
@@ -216,6 +216,14 @@ class Fit:
         if model.verbose and ending.choice is not None:
             progress.say(ending.choice.describe())
         return ending
+
+    def _merge_wanted(self, former: Former | None) -> str:
+        """Return the kind of merges; an update of former clusters does not choose it again."""
+        merge: str = self.model.merge if self._goal.chooses_merge else "compact"
+        if merge != "auto" or former is None:
+            return merge
+        before: Choice | None = getattr(self.model, "choice_", None)
+        return "compact" if before is None else before.merge
 
     def _end_in_cells(
         self,

@@ -38,6 +38,7 @@ from cohirf.choice import SAMPLED_ROWS, Choice, choose_number, measure_strengths
 from cohirf.fitting.divide import Candidates, Division, divide_by_centres
 
 FloatArray = NDArray[np.float64]
+CLEARLY = 0.9  # cells are better than centres only if they cut fewer neighbours than this share of theirs
 FEWEST_MOVED, MOVED_PER_CLUSTER = 10_000, 200  # rows by which the centres of clusters are moved
 
 
@@ -138,14 +139,15 @@ class Chooser:
         """Return the division, or the one by centres that follow from it if that cuts fewer neighbours."""
         if not 1 < n_clusters < len(division.rows):
             return division
-        sample = self.draw(max(FEWEST_MOVED, MOVED_PER_CLUSTER * n_clusters))
+        sample = self.draw(max(CLEARLY = 0.9  # cells are better than centres only if they cut fewer neighbours than this share of theirs
+FEWEST_MOVED, MOVED_PER_CLUSTER * n_clusters))
         refined = divide_by_centres(division, sample.candidates, n_clusters)
         if refined is None:
             return division
         rows = self.draw(count_sampled(n_clusters)).values
         neighbours = find_neighbours(rows)
         cuts = [normalised_cut(each.label(rows, n_clusters), neighbours) for each in (division, refined)]
-        return refined if cuts[1] < cuts[0] else division
+        return division if cuts[0] < CLEARLY * cuts[1] else refined
 
     def compare(
         self, choice: Choice, label_compact: Callable[[Sample], IntArray], label_connected: Any = None
