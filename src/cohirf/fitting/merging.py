@@ -139,8 +139,7 @@ class Chooser:
         """Return the division, or the one by centres that follow from it if that cuts fewer neighbours."""
         if not 1 < n_clusters < len(division.rows):
             return division
-        sample = self.draw(max(CLEARLY = 0.9  # cells are better than centres only if they cut fewer neighbours than this share of theirs
-FEWEST_MOVED, MOVED_PER_CLUSTER * n_clusters))
+        sample = self.draw(max(FEWEST_MOVED, MOVED_PER_CLUSTER * n_clusters))
         refined = divide_by_centres(division, sample.candidates, n_clusters)
         if refined is None:
             return division
