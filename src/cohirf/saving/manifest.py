@@ -128,9 +128,7 @@ def read_manifest(directory: Path) -> Manifest:
 def parse_manifest(content: Any) -> Manifest:
     """Check types, allowed values and the consistency of all sizes."""
     keys = {"format", "format_version", "package_version", "scikit_learn_version"}
-    keys |= {"model", "scalars", "diagnostics", "arrays"}
-    has_updates = not isinstance(content, dict) or content.get("format_version") != OLDEST_VERSION
-    keys |= {"summary", "changes", "history"} if has_updates else set()
+    keys |= {"model", "scalars", "diagnostics", "arrays", "summary", "changes", "history"}
     more = {name for name in ("preparation", "origin") if isinstance(content, dict) and name in content}
     content = require_keys(content, keys | more, "the manifest")
     scalars = _parse_scalars(content["scalars"])
@@ -145,9 +143,8 @@ def parse_manifest(content: Any) -> Manifest:
     preparation = _parse_file(content["preparation"]) if "preparation" in more else None
     origin = Origin.from_json(content["origin"]) if "origin" in more else None
     diagnostics = [_parse_record(record) for record in content["diagnostics"]]
-    summary = parse_summary(content["summary"]) if has_updates and content["summary"] is not None else None
-    changes = parse_changes(content["changes"]) if has_updates else None
-    history = parse_history(content["history"]) if has_updates else ()
+    summary = None if content["summary"] is None else parse_summary(content["summary"])
+    changes, history = parse_changes(content["changes"]), parse_history(content["history"])
     return Manifest(model, scalars, diagnostics, arrays, preparation, summary, changes, history, origin)
 
 
