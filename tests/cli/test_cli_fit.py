@@ -245,7 +245,8 @@ def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypat
     monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 1000)
     options = ("--param", "n_clusters=3", "--views", 2, "--batch-size", 40)
     assert cohirf("fit", "iris.parquet", "--drop", "id", "--drop", "species", *options, "--out", "labels.csv").code == 0
-    source = open_source(StandardScaler().fit_transform(iris[FEATURES].to_numpy()))  # rounds as the program does
+    rows = np.ascontiguousarray(iris[FEATURES])  # scaled row by row, as the program does: rounding decides on ties
+    source = open_source(StandardScaler().fit_transform(rows))
     assert (read_labels() == expected_labels(source, KMeans(3), n_views=2, batch_size=40)).all()
 
 
