@@ -108,7 +108,42 @@ class Cells:
         """Finds the number of the nearest point."""
         return NearestLabel.build(self.points, np.arange(self.points.shape[0], dtype=np.int32))
 
+    def find(self, X: Any) -> Any:
+        """Return the number of the point nearest to each row, in Euclidean distance, where the rows are."""
+        return self.search.label(X) if is_here(X) else find_nearest(X, self.points)
+
     def label(self, X: Any) -> Any:
-        """Return the label of the point nearest to each row, in Euclidean distance, where the rows are."""
-        nearest = self.search.label(X) if is_here(X) else find_nearest(X, self.points)
-        return look_up(self.labels, nearest)
+        """Return the label of the point nearest to each row, where the rows are."""
+        return look_up(self.labels, self.find(X))
+
+
+@dataclass(frozen=True)
+class NestedCells:
+    """Cells within cells: a row belongs to the nearest centre, and then to the nearest of the points around this one.
+
+    Attributes
+    ----------
+    centres : Cells
+        The centres.
+    parts : tuple of Cells
+        The points around each centre; all of their labels are different.
+    """
+
+    centres: Cells
+    parts: tuple[Cells, ...]
+
+    def label(self, X: Any) -> Any:
+        """Return the label of each row, where the rows are."""
+        nearest = self.centres.find(X)
+        if not is_here(X):
+            points = np.concatenate([part.points for part in self.parts])
+            labels = np.concatenate([part.labels for part in self.parts])
+            owner = np.repeat(np.arange(len(self.parts)), [len(part.labels) for part in self.parts])
+            return look_up(labels, find_nearest(X, points, groups=owner, group_of_row=nearest))
+        starts, rows = rows_by_label(nearest, len(self.parts))
+        found = np.empty(X.shape[0], dtype=self.parts[0].labels.dtype)
+        for part, start, stop in zip(self.parts, starts, starts[1:], strict=False):
+            some = rows[start:stop]
+            if len(some):
+                found[some] = part.label(X[some])
+        return found

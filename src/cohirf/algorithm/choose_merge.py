@@ -4,7 +4,8 @@ Ward's criterion makes compact clusters, merges along the spanning tree make con
 all data. A division that fits keeps near neighbours together. So for each cluster, count the pairs of one of its rows
 and one of that row's nearest neighbours, and which share of them leaves the cluster. The mean of these shares is the
 normalised cut of the graph of neighbours (Shi and Malik, IEEE PAMI 22, 2000). The division with the lowest one is
-taken. It is a mean over clusters and not over rows: otherwise, to set a few rows apart would always be best.
+taken, unless all cut much. It is a mean over clusters and not over rows: otherwise, to set a few rows apart would
+always be best.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ GINI_BOUNDS = (0.1, 0.2, 0.3, 0.5)
 N_NEIGHBOURS = 10
 FEWEST_ROWS, MOST_ROWS = 1000, 2000  # of a sample whose neighbours are counted
 ROWS_PER_CLUSTER = 20  # in such a sample, unless this is more than MOST_ROWS
+# Clusters that lose more of their neighbours overlap, and then the spanning tree runs through all of them. On the same
+# sets, this and no bound at all were equally good, but on blobs that overlap strongly only the bound was.
+MOST_CUT = 0.1
 FEWEST_PER_CLUSTER = 5  # with fewer rows of a cluster, their neighbours tell nothing
 
 
@@ -74,7 +78,7 @@ class Comparison:
     @property
     def is_connected(self) -> bool:
         """Whether connected clusters fit the rows better."""
-        return self.connected_cut < self.compact_cut
+        return self.connected_cut < min(self.compact_cut, MOST_CUT)
 
 
 @dataclass(frozen=True)
@@ -87,12 +91,10 @@ class SampledRows:
     @classmethod
     def of(cls, points: Any, mass: FloatArray | None = None) -> SampledRows:
         """Find neighbours and connected merges of at least two points."""
-        n_points = points.shape[0]
         tree = SpanningTree(points)
-        found = NearestNeighbors(n_neighbors=min(N_NEIGHBOURS, n_points - 1)).fit(points)
-        masses = np.ones(n_points) if mass is None else mass
+        masses = np.ones(points.shape[0]) if mass is None else mass
         linkages = {bound: link_connected(tree, masses, bound) for bound in GINI_BOUNDS}
-        return cls(found.kneighbors(return_distance=False), linkages)
+        return cls(find_neighbours(points), linkages)
 
     def compare(self, compact: IntArray, n_clusters: int) -> Comparison:
         """Compare a compact division of the rows, with a label for each, with connected ones."""
@@ -108,6 +110,13 @@ class SampledRows:
     def cut_share(self, labels: IntArray) -> float:
         """Return the normalised cut of a division."""
         return normalised_cut(labels, self.neighbours)
+
+
+def find_neighbours(points: Any) -> IntArray:
+    """Return the nearest other points of each of at least two points."""
+    n_neighbours = min(N_NEIGHBOURS, points.shape[0] - 1)
+    found: IntArray = NearestNeighbors(n_neighbors=n_neighbours).fit(points).kneighbors(return_distance=False)
+    return found
 
 
 def cut_linkage(linkage: FloatArray, n_clusters: int) -> IntArray:

@@ -14,8 +14,10 @@ from cohirf.algorithm.device_blocks import in_blocks
 BLOCK_CELLS = 2**27  # distances, or values of rows in float64, that are in memory at once
 
 
-def find_nearest(X: Any, points: Any, *, exact: bool = True) -> Any:
+def find_nearest(X: Any, points: Any, *, exact: bool = True, groups: Any = None, group_of_row: Any = None) -> Any:
     """Return the number of the point nearest to each row of ``X``, where ``X`` is.
+
+    If points have ``groups``, a row on a device is compared with the points of its own group only.
 
     On a device, the squared distance to a point is that to the origin, which does not matter, plus a linear function.
     It is computed in float64 or, unless it is to be ``exact``, in float32.
@@ -32,8 +34,13 @@ def find_nearest(X: Any, points: Any, *, exact: bool = True) -> Any:
     constants = xp.astype(put_beside((centred**2).sum(axis=1), X), dtype)
     found = xp.empty(X.shape[0], dtype=xp.int32, device=X.device)
 
+    of_points = None if groups is None else put_beside(np.asarray(groups, dtype=np.int32), X)
+
     def label(block: slice) -> None:
         distances = (xp.astype(X[block, :], dtype) - shift) @ weights + constants
+        if of_points is not None:
+            is_own = group_of_row[block][:, None] == of_points[None, :]
+            distances = xp.where(is_own, distances, xp.asarray(xp.inf, dtype=dtype, device=X.device))
         found[block] = xp.astype(xp.argmin(distances, axis=1), xp.int32)
 
     in_blocks(label, X.shape[0], BLOCK_CELLS // max(X.shape[1], len(points)))

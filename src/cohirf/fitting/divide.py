@@ -18,18 +18,20 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.cluster import KMeans
 
+from cohirf.algorithm.arrays import join_rows
 from cohirf.algorithm.choose_merge import cut_linkage
 from cohirf.algorithm.connected import SpanningTree, link_connected
 from cohirf.algorithm.first_level import Assigned, FirstLevel, SettledLevel
 from cohirf.algorithm.grouping import IntArray
-from cohirf.algorithm.merge_tree import Groups, MergeTree
+from cohirf.algorithm.merge_tree import Groups, MergeTree, link_stages
 from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.storage import ArrayRows
 from cohirf.algorithm.ward import link_groups
 from cohirf.fitting.quick_k_means import ITERATIONS
-from cohirf.landmarks import Cells
+from cohirf.landmarks import Cells, NestedCells
 
 FloatArray = NDArray[np.float64]
+PASSES = 5  # of K-Means, which begins with clusters of cells, so that few are enough
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Division:
 
     Attributes
     ----------
-    cells : Cells
+    cells : Cells or NestedCells
         The points, each with the number of its group.
     rows : array of int
         Row number of the medoid of each group. Sorted.
@@ -50,7 +52,7 @@ class Division:
         Merges of the groups up to a single one.
     """
 
-    cells: Cells
+    cells: Cells | NestedCells
     rows: IntArray
     values: Any
     means: Any
@@ -116,6 +118,42 @@ def divide_by_means(
         means,
         link_groups(means, mass),
     )
+
+
+def divide_by_centres(division: Division, candidates: Candidates, n_clusters: int) -> Division | None:
+    """Return the cells of a division within clusters whose centres K-Means has moved, beginning with its clusters.
+
+    A row belongs to the nearest centre first. Returns None if a cluster has no candidate any more.
+    """
+    values, mass = candidates.values, candidates.mass
+    begin = Groups(values.astype(np.float64), mass).merged(division.label(values, n_clusters), n_clusters)
+    k_means = KMeans(n_clusters, init=begin.means, n_init=1, max_iter=PASSES).fit(values, sample_weight=mass)
+    centres = Cells(k_means.cluster_centers_, np.arange(n_clusters))
+    owner = centres.find(division.means)
+    alone = np.setdiff1d(np.arange(n_clusters), owner)  # a centre without cells around it is a cell itself
+    points, owner = join_rows([division.means, centres.points[alone]]), np.concatenate([owner, alone])
+    nested = _nest(centres, points, owner)
+    found = nested.label(values)
+    medoids = _find_nearest(values, points, found)
+    kept = found[medoids]
+    if len(np.unique(owner[kept])) < n_clusters:
+        return None
+    points, owner, number = points[kept], owner[kept], np.full(points.shape[0], -1)
+    number[kept] = np.arange(len(kept))
+    groups = Groups(values.astype(np.float64), mass).merged(number[found], len(kept))
+    return Division(
+        _nest(centres, points, owner),
+        candidates.rows[medoids],
+        values[medoids],
+        groups.means,
+        link_stages(groups, [owner]),
+    )
+
+
+def _nest(centres: Cells, points: Any, owner: IntArray) -> NestedCells:
+    """Return points, each of which belongs to a centre, as cells; their numbers are the labels."""
+    parts = [np.flatnonzero(owner == centre) for centre in range(len(centres.labels))]
+    return NestedCells(centres, tuple(Cells(points[part], part) for part in parts))
 
 
 def divide_along_tree(candidates: Candidates, gini_bound: float, n_groups: int) -> Division:

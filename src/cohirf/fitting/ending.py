@@ -21,7 +21,7 @@ from cohirf.choice import Choice
 from cohirf.fitting.divide import Candidates
 from cohirf.fitting.former import Former, keep_former
 from cohirf.fitting.goal import LINKED_PER_CLUSTER
-from cohirf.landmarks import Cells
+from cohirf.landmarks import Cells, NestedCells
 
 FloatArray = NDArray[np.float64]
 
@@ -132,7 +132,7 @@ class Ending:
     is_noise: NDArray[np.bool_]
     n_found: int
     choice: Choice | None = None
-    cells: Cells | None = None
+    cells: Cells | NestedCells | None = None
     known: Candidates | None = None
 
 

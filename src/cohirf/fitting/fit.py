@@ -49,6 +49,7 @@ from cohirf.fitting.goal import Goal
 from cohirf.fitting.locality import choose_locality
 from cohirf.fitting.merging import Chooser, Sample, leaves_as_candidates, link_along_tree
 from cohirf.fitting.results import collect_results, spread_out
+from cohirf.landmarks import Cells
 from cohirf.scratch import ScratchStorage
 
 
@@ -232,6 +233,7 @@ class Fit:
         n_cells = max(self._goal.n_cells, k)
         rng = self._generator(Draw.CELLS) if state.record.n_batches > 1 else None
         division = divide_by_means(last.groups, candidates, n_cells, rng)
+        division = chooser.refine(division, k)
         choice, bound = chooser.compare(choice, lambda sample: division.label(sample.values, k))
         if bound is not None:
             division = divide_along_tree(draw(MAX_POINTS).candidates, bound, n_cells)
@@ -243,7 +245,8 @@ class Fit:
         fresh = FitState.of_leaves(shared.leaves, values, self.n_rows, self._max_level, MemoryStorage())
         cells = LastLevel.of(shared.leaves, replace(fresh, record=state.record), labels_noise=False)
         link = link_groups if bound is None else link_along_tree(bound)
-        ending = end_fit(model, shared, cells, n_cells, Merges(k, link, division.linkage, refines=bound is None))
+        refines = bound is None and isinstance(division.cells, Cells)
+        ending = end_fit(model, shared, cells, n_cells, Merges(k, link, division.linkage, refines=refines))
         known = candidates if shared.readable is None else None
         return replace(ending, choice=choice, cells=division.cells, known=known)
 

@@ -24,6 +24,7 @@ from cohirf.algorithm.choose_merge import (
     Comparison,
     SampledRows,
     count_sampled,
+    find_neighbours,
     normalised_cut,
 )
 from cohirf.algorithm.connected import SpanningTree, link_connected
@@ -34,9 +35,10 @@ from cohirf.algorithm.merge_tree import Link
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.storage import take_in_order
 from cohirf.choice import SAMPLED_ROWS, Choice, choose_number, measure_strengths
-from cohirf.fitting.divide import Candidates
+from cohirf.fitting.divide import Candidates, Division, divide_by_centres
 
 FloatArray = NDArray[np.float64]
+FEWEST_MOVED, MOVED_PER_CLUSTER = 10_000, 200  # rows by which the centres of clusters are moved
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,19 @@ class Chooser:
             return Choice(self.n_clusters)
         candidates, strengths = measure_strengths(self.draw(SAMPLED_ROWS).values, self.rng)
         return Choice(choose_number(candidates, strengths), candidates=candidates, strengths=strengths)
+
+    def refine(self, division: Division, n_clusters: int) -> Division:
+        """Return the division, or the one by centres that follow from it if that cuts fewer neighbours."""
+        if not 1 < n_clusters < len(division.rows):
+            return division
+        sample = self.draw(max(FEWEST_MOVED, MOVED_PER_CLUSTER * n_clusters))
+        refined = divide_by_centres(division, sample.candidates, n_clusters)
+        if refined is None:
+            return division
+        rows = self.draw(count_sampled(n_clusters)).values
+        neighbours = find_neighbours(rows)
+        cuts = [normalised_cut(each.label(rows, n_clusters), neighbours) for each in (division, refined)]
+        return refined if cuts[1] < cuts[0] else division
 
     def compare(
         self, choice: Choice, label_compact: Callable[[Sample], IntArray], label_connected: Any = None

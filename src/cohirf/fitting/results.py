@@ -22,7 +22,7 @@ from cohirf.data.data import DataWeights
 from cohirf.fitting.ending import Ending, smallest_size
 from cohirf.fitting.exemplars import FilledRows, find_exemplars
 from cohirf.hierarchy import FusionHierarchy
-from cohirf.landmarks import Cells, Landmarks, sample_landmarks
+from cohirf.landmarks import Cells, Landmarks, NestedCells, sample_landmarks
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def collect_results(
         "batch_size_": contraction.batch_size,
         "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves]),
         "_landmark_rows": kept.rows,
-        "_cells": None if cells is None else Cells(cells.points, clusters.labels[cells.labels]),
+        "_cells": None if cells is None else _label_cells(cells, clusters.labels),
         **_hand_down(clusters, ending),  # the last one: it rewrites which leaf each row belongs to
     }
     return attributes, clusters
@@ -115,6 +115,13 @@ def keep_rows(data: Data, positive: IntArray | None, clusters: Clusters, rng: np
         rows = sample_landmarks(clusters.labels_of_rows, leaves.rows[medoids], rng, candidates=positive)
         some, points = first_level.find_leaves(rows), to_host(first_level.readable.take(rows))
     return KeptRows(rows, some, fill_missing(points, data.column_means))
+
+
+def _label_cells(cells: Cells | NestedCells, labels: IntArray) -> Cells:
+    """Return cells with the label of their leaf; of nested ones the centres, because clusters consist of these."""
+    if isinstance(cells, Cells):
+        return Cells(cells.points, labels[cells.labels])
+    return Cells(cells.centres.points, labels[[part.labels[0] for part in cells.parts]])
 
 
 def keep_known(ending: Ending, clusters: Clusters, rng: np.random.Generator) -> KeptRows:
