@@ -34,7 +34,10 @@ for name, model in models.items():
 # The curves
 # ----------
 #
-# The dot is the chosen number: the largest whose strength is nearly the highest. PROSE
+# The dot is the chosen number: the largest whose strength is nearly the highest. The six groups of blobs have
+# a strength of 1, and a seventh has not. Iris has two: two of its species overlap. The clusters of wine and of breast
+# cancer overlap, and the number is still that of their classes. For the digits no number is strong: choose the number
+# that you need.
 
 figure, ax = plt.subplots(figsize=(9, 4.8), layout="constrained")
 for name, model in models.items():
