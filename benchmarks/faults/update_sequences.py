@@ -220,7 +220,7 @@ def forget(case: Case, state: State, rng: np.random.Generator) -> State:
         gone = summary.rows if which == "medoids" else np.arange(n_rows)
         gone = rng.permutation(gone)[: max(1, int(len(gone) * (0.9 if which == "most" else 0.3)))]
         arguments["rows"] = gone
-    if rng.random() < 0.5:
+    if len(gone) and rng.random() < 0.5:
         arguments["X"] = case.X[state.rows[gone]]
     gives_weights = case.is_weighted and rng.random() < 0.5 and state.knows_weights
     if gives_weights:
@@ -228,7 +228,8 @@ def forget(case: Case, state: State, rng: np.random.Generator) -> State:
     stay = np.setdiff1d(np.arange(n_rows), gone)
     model = copy(state.model).forget(**arguments)
     knows_weights = state.knows_weights and (gives_weights or not case.is_weighted or summary.leaves is None)
-    return State(model, state.rows[stay], knows_weights, count_moved(state.model.labels_[stay], model.labels_))
+    moved = count_moved(state.model.labels_[stay], model.labels_) if len(gone) else None  # without rows, no update
+    return State(model, state.rows[stay], knows_weights, moved)
 
 
 def merge_models(case: Case, state: State, rng: np.random.Generator) -> State:

@@ -403,7 +403,7 @@ class CoHiRF(
         check_is_fitted(self, "n_clusters_")
         label = partial(
             label_new_rows,
-            points=self._landmarks if self._cells is None else self._cells,
+            landmarks=self._landmarks,
             relevant=self.relevant_features_,
             column_means=self._column_means,
         )

@@ -7,7 +7,7 @@ points. So a fit keeps a bounded number of its rows, sampled so that every final
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -69,30 +69,6 @@ def find_ranked(labels: Any, group: IntArray, ranks: IntArray, n_groups: int) ->
 
 
 @dataclass(frozen=True)
-class Landmarks:
-    """Rows of a fit and their labels."""
-
-    points: Any
-    labels: IntArray
-
-    @cached_property
-    def search(self) -> NearestLabel:
-        """Finds the label of the landmark nearest to a row."""
-        return NearestLabel.build(self.points, self.labels)
-
-    @cached_property
-    def search_of_many(self) -> NearestLabel:
-        """Does the same, and is faster for many rows; to prepare it takes as long as a search of some hundred rows."""
-        return self.search.with_cells()
-
-    def label(self, X: Any) -> Any:
-        """Return the label of the landmark nearest to each row, in Euclidean distance, where the rows are."""
-        if not is_here(X):
-            return look_up(self.labels, find_nearest(X, self.points))
-        return (self.search if X.shape[0] < MANY_ROWS else self.search_of_many).label(X)
-
-
-@dataclass(frozen=True)
 class Cells:
     """Points that divide space: a row belongs to the nearest one, and has its label.
 
@@ -147,3 +123,39 @@ class NestedCells:
             if len(some):
                 found[some] = part.label(X[some])
         return found
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    """Rows of a fit and their labels; and cells, if rows have the label of their cell, and not of a landmark."""
+
+    points: Any
+    labels: IntArray
+    cells: Cells | None = None
+
+    def renamed(self, names: IntArray) -> Landmarks:
+        """Return the same with another name for each label; -1 stays."""
+        cells = None if self.cells is None else replace(self.cells, labels=_rename(self.cells.labels, names))
+        return Landmarks(self.points, _rename(self.labels, names), cells)
+
+    @cached_property
+    def search(self) -> NearestLabel:
+        """Finds the label of the landmark nearest to a row."""
+        return NearestLabel.build(self.points, self.labels)
+
+    @cached_property
+    def search_of_many(self) -> NearestLabel:
+        """Does the same, and is faster for many rows; to prepare it takes as long as a search of some hundred rows."""
+        return self.search.with_cells()
+
+    def label(self, X: Any) -> Any:
+        """Return the label of each row's cell, or of the landmark nearest to it, where the rows are."""
+        if self.cells is not None:
+            return self.cells.label(X)
+        if not is_here(X):
+            return look_up(self.labels, find_nearest(X, self.points))
+        return (self.search if X.shape[0] < MANY_ROWS else self.search_of_many).label(X)
+
+
+def _rename(labels: IntArray, names: IntArray) -> IntArray:
+    return np.where(labels < 0, labels, names[labels]).astype(labels.dtype)

@@ -80,14 +80,6 @@ def check_finite(X: Any, names: Sequence[str] | None, *, allow_nan: bool) -> Non
         raise ValueError(f"Input X {fault}" if all_finite else f"Input X {fault} {locate_fault(X, names)}")
 
 
-def narrow_indices(X: Any) -> Any:
-    """Return a CSR matrix with 32-bit indices if they suffice, as most base methods require them."""
-    if X.indices.dtype == np.int32 or max(X.nnz, *X.shape) >= 2**31:
-        return X
-    parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
-    return type(X)(parts, shape=X.shape)
-
-
 def column_means(X: NDArray[Any]) -> NDArray[np.floating[Any]]:
     """Return the mean of each column over the cells that are not missing; 0 if all cells are missing."""
     present = ~np.isnan(X)

@@ -10,6 +10,7 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF, FusionHierarchy, load
+from cohirf.summary.leaves import stack
 from cohirf.updating import settings
 
 BLOBS, CLASSES = make_blobs(500, n_features=4, centers=3, random_state=0)
@@ -187,6 +188,13 @@ def test_medoids_of_sparse_rows_are_replaced(given, screen):
     model.forget(np.arange(100), X=X[:100] if given else None)
     check(model, np.arange(100, 500), CLASSES)
     assert_gone(model, BLOBS[:100])
+
+
+def test_rows_put_together_have_the_narrow_indices_that_base_methods_require():
+    wide = sparse.csr_array(BLOBS)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    joined = stack([wide, wide])
+    assert joined.indices.dtype == joined.indptr.dtype == np.int32
 
 
 def test_given_weights_leave_exactly():

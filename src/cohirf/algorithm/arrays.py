@@ -103,6 +103,14 @@ def look_up(table: NDArray[Any], index: Any) -> Any:
     return namespace(index).take(put_beside(table, index), index, axis=0)
 
 
+def narrow_indices(X: Any) -> Any:
+    """Return a CSR matrix with 32-bit indices if they suffice, as most base methods require them."""
+    if X.indices.dtype == np.int32 or max(X.nnz, *X.shape) >= 2**31:
+        return X
+    parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+    return type(X)(parts, shape=X.shape)
+
+
 def join_rows(blocks: list[Any]) -> Any:
     """Concatenate blocks of rows, all of which are in the same place."""
     if sparse.issparse(blocks[0]):

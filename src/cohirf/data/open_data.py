@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from cohirf import validation
-from cohirf.algorithm.arrays import is_on_device, namespace, to_host
+from cohirf.algorithm.arrays import is_on_device, namespace, narrow_indices, to_host
 from cohirf.array_kinds import is_torch
 from cohirf.data.dask_arrays import DaskTable, LazyDaskSource, is_dask, refuse_other_collections, spread_source
 from cohirf.data.data import Data, NewData
@@ -143,4 +143,4 @@ def _check_array(model: Any, X: Any, *, reset: bool, allow_nan: bool) -> Any:
         )
     allow_nan = allow_nan and validation.takes_nan(estimator)
     validation.check_finite(X, getattr(model, "feature_names_in_", None), allow_nan=allow_nan)
-    return validation.narrow_indices(X) if sparse.issparse(X) else X
+    return narrow_indices(X) if sparse.issparse(X) else X

@@ -58,7 +58,7 @@ def make_contraction(
     method = goal.method(model.estimator, several_batches=n_batches > 1, one_view=one_view)
     return Contraction(
         views=Views(method, model.n_views, n_features, settled.entropy, model.scale_views),
-        consensus=_consensus_function(model, goal, method, n_batches),
+        consensus=_consensus_function(model, goal, n_batches),
         choose_medoids=_medoid_function(model),
         batch_size=settled.batch_size,
         weighted=weighted,
@@ -70,10 +70,10 @@ def make_contraction(
     )
 
 
-def _consensus_function(model: Any, goal: Goal, method: BaseMethod, n_batches: int) -> Callable[[Codes], Consensus]:
+def _consensus_function(model: Any, goal: Goal, n_batches: int) -> Callable[[Codes], Consensus]:
     consensus = model.consensus
     if consensus == "auto":
-        consensus = "strict" if 1 < n_batches <= FEW_BATCHES or goal.makes_cells(method) else "majority"
+        consensus = "strict" if 1 < n_batches <= FEW_BATCHES else "majority"
     if consensus == "strict":
         return strict_consensus
     threshold = THRESHOLDS[consensus] if model.consensus_threshold is None else model.consensus_threshold

@@ -74,7 +74,7 @@ class Division:
             sizes=found.sizes,
             first_rows=found.first_rows,
             weights=found.weights,
-            means=self.means,
+            means=self.means if found.means is None else found.means,
             is_noise=np.zeros(n_groups, dtype=bool),
             stability=np.full(n_groups, np.nan, dtype=np.float32),  # known to the first level
         )
@@ -127,7 +127,7 @@ def divide_by_centres(division: Division, candidates: Candidates, n_clusters: in
     """
     values, mass = candidates.values, candidates.mass
     begin = Groups(values.astype(np.float64), mass).merged(division.label(values, n_clusters), n_clusters)
-    k_means = KMeans(n_clusters, init=begin.means, n_init=1, max_iter=PASSES).fit(values, sample_weight=mass)
+    k_means = KMeans(n_clusters, init=as_array(begin.means), n_init=1, max_iter=PASSES).fit(values, sample_weight=mass)
     centres = Cells(k_means.cluster_centers_, np.arange(n_clusters))
     owner = centres.find(division.means)
     alone = np.setdiff1d(np.arange(n_clusters), owner)  # a centre without cells around it is a cell itself

@@ -165,7 +165,8 @@ def end_fit(
     if merges.refines and n_clusters is not None:
         label = move_groups(groups.means, groups.mass, label)
     if former is not None and n_clusters is not None:
-        of_groups = former.moved(lambda leaves: np.searchsorted(medoids, roots[leaves])).numbers_of(n_found)
+        kept = former.at(np.flatnonzero(~last.is_noise))  # noise is in no group
+        of_groups = kept.moved(lambda leaves: np.searchsorted(medoids, roots[leaves])).numbers_of(n_found)
         label = keep_former(groups, of_groups, label)
     if model.small_clusters == "nearest":
         label = join_nearest(groups, label, smallest_size(model, float(mass_of(last.leaves).sum())))

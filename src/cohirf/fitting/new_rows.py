@@ -13,19 +13,19 @@ from cohirf.algorithm.faint_values import measure_distances
 from cohirf.algorithm.features import take_features
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.nearest_rows import measure_to
-from cohirf.landmarks import Cells, Landmarks
+from cohirf.landmarks import Landmarks
 
 Means = NDArray[np.floating[Any]] | None
 
 
-def label_new_rows(X: Any, points: Cells | Landmarks, relevant: IntArray | None, column_means: Means) -> Any:
-    """Return the label of the point nearest to each row, where the rows are.
+def label_new_rows(X: Any, landmarks: Landmarks, relevant: IntArray | None, column_means: Means) -> Any:
+    """Return the label of each row's cell, or of the landmark nearest to it, where the rows are.
 
     Rows on a device have no missing cells.
     """
     if not is_here(X):
-        return points.label(select_relevant(X, relevant))
-    return points.label(select_relevant(fill_missing(X, column_means), relevant))
+        return landmarks.label(select_relevant(X, relevant))
+    return landmarks.label(select_relevant(fill_missing(X, column_means), relevant))
 
 
 def measure_new_rows(X: Any, medoids: Any, relevant: IntArray | None, column_means: Means) -> Any:

@@ -96,9 +96,8 @@ def collect_results(
         **describe_clusters(data, positive, clusters, ending, kept),
         "choice_": ending.choice,
         "batch_size_": contraction.batch_size,
-        "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves]),
+        "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves], _label_cells(cells, clusters.labels)),
         "_landmark_rows": kept.rows,
-        "_cells": None if cells is None else _label_cells(cells, clusters.labels),
         **_hand_down(clusters, ending),  # the last one: it rewrites which leaf each row belongs to
     }
     return attributes, clusters
@@ -117,8 +116,10 @@ def keep_rows(data: Data, positive: IntArray | None, clusters: Clusters, rng: np
     return KeptRows(rows, some, fill_missing(points, data.column_means))
 
 
-def _label_cells(cells: Cells | NestedCells, labels: IntArray) -> Cells:
+def _label_cells(cells: Cells | NestedCells | None, labels: IntArray) -> Cells | None:
     """Return cells with the label of their leaf; of nested ones the centres, because clusters consist of these."""
+    if cells is None:
+        return None
     if isinstance(cells, Cells):
         return Cells(cells.points, labels[cells.labels])
     return Cells(cells.centres.points, labels[[part.labels[0] for part in cells.parts]])

@@ -51,8 +51,9 @@ def collect_arrays(model: Any) -> Arrays:
         arrays |= {"relevant_features": model.relevant_features_, "feature_statistics": model.feature_statistics_}
     if model.choice_ is not None:
         arrays |= _choice_parts(model.choice_)
-    if model._cells is not None:
-        arrays |= {"cell_labels": model._cells.labels, **_matrix_parts("cell_points", model._cells.points)}
+    cells = model._landmarks.cells
+    if cells is not None:
+        arrays |= {"cell_labels": cells.labels, **_matrix_parts("cell_points", cells.points)}
     if model._column_means is not None:
         arrays["column_means"] = model._column_means
     if hasattr(model, "feature_names_in_"):
@@ -91,9 +92,8 @@ def fitted_attributes(manifest: Manifest, arrays: Arrays) -> dict[str, Any]:
         "relevant_features_": relevant,
         "feature_statistics_": arrays.get("feature_statistics"),
         "_column_means": arrays.get("column_means"),
-        "_landmarks": Landmarks(landmarks, arrays["landmark_labels"]),
+        "_landmarks": Landmarks(landmarks, arrays["landmark_labels"], _build_cells(arrays, n_relevant, scalars)),
         "_landmark_rows": arrays["landmark_rows"],
-        "_cells": _build_cells(arrays, n_relevant, scalars),
         "cluster_numbers_": numbers,
         "changes_": manifest.changes,
         "history_": manifest.history,

@@ -24,7 +24,6 @@ from cohirf.durable.arrays import (
 )
 
 FORMAT, FORMAT_VERSION = "cohirf-model", 5
-OLDEST_VERSION = 5
 MANIFEST, MANIFEST_DIGEST, PREPARATION = "manifest.json", "manifest.sha256", "preparation.json"
 MAX_MANIFEST_BYTES = 2**22
 

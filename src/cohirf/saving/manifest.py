@@ -27,7 +27,6 @@ from cohirf.saving.layout import (
     MANIFEST,
     MANIFEST_DIGEST,
     MAX_MANIFEST_BYTES,
-    OLDEST_VERSION,
     Scalars,
     axis_lengths,
     check_presence,
@@ -165,11 +164,15 @@ def _check_version(path: Path, content: Any) -> None:
     version = content.get("format_version")
     if type(version) is int and version > FORMAT_VERSION:
         raise ModelFileError(
-            f"{shown(path)} has format version {reprlib.repr(version)}, but this version of cohirf reads versions "
-            f"{OLDEST_VERSION} to {FORMAT_VERSION}: upgrade cohirf to {one_line(content.get('package_version'))} "
-            f"or later."
+            f"{shown(path)} has format version {reprlib.repr(version)}, but this version of cohirf reads version "
+            f"{FORMAT_VERSION}: upgrade cohirf to {one_line(content.get('package_version'))} or later."
         )
-    if type(version) is not int or version < OLDEST_VERSION:
+    if type(version) is int and 1 <= version < FORMAT_VERSION:
+        raise ModelFileError(
+            f"{shown(path)} has format version {version}, of an older cohirf; this one reads version "
+            f"{FORMAT_VERSION}: fit the model again."
+        )
+    if version != FORMAT_VERSION:
         raise ValueError(f"format version {reprlib.repr(version)} does not exist")
 
 

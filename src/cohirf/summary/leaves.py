@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cohirf.algorithm.arrays import narrow_indices
 from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.merge_tree import Groups
@@ -184,5 +185,5 @@ def stack(blocks: Sequence[Any]) -> Any:
     """Concatenate arrays or CSR matrices with the same number of columns."""
     if any(sparse.issparse(block) for block in blocks):
         kind = next(type(block) for block in blocks if sparse.issparse(block))
-        return kind(sparse.vstack(blocks, format="csr"))
+        return narrow_indices(kind(sparse.vstack(blocks, format="csr")))
     return np.concatenate(list(blocks))

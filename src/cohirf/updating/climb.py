@@ -69,7 +69,6 @@ def climb(model: Any, summary: Summary, size: int, former: Former | None) -> Cli
             "choice_": ending.choice,
             "_landmarks": Landmarks(kept.points, clusters.labels[kept.leaves]),
             "_landmark_rows": kept.rows,
-            "_cells": None,
             "diagnostics_": records,
             "n_iter_": state.level,
             "batch_size_": summary.batch_size,

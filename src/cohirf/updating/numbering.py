@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,10 +63,7 @@ def number_clusters(
     for name in BY_CLUSTER:
         attributes[name] = attributes[name][order]
     attributes["cluster_numbers_"] = numbers[order]
-    for name in ("_landmarks", "_cells"):
-        points = attributes[name]
-        if points is not None:
-            attributes[name] = replace(points, labels=named[points.labels].astype(points.labels.dtype))
+    attributes["_landmarks"] = attributes["_landmarks"].renamed(named)
     if "labels_" in attributes:
         attributes["labels_"] = named[attributes["labels_"]].astype(attributes["labels_"].dtype)
     return Numbered(named[leaf_labels], max(next_number, int(numbers.max(initial=-1)) + 1), changes)

@@ -50,8 +50,8 @@ class Transition:
 
     @property
     def former(self) -> Former | None:
-        """The clusters from before that may go on; none if several models, each with its own clusters, are merged."""
-        return Former(self.before, self.now, self.sizes) if self.of_one_model else None
+        """The clusters from before that may go on; none of a new model, or if models with their own are merged."""
+        return Former(self.before, self.now, self.sizes) if self.of_one_model and len(self.before) else None
 
 
 def rerun(model: Any, transition: Transition) -> dict[str, Any]:
