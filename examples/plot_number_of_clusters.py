@@ -2,8 +2,9 @@
 How many clusters?
 ==================
 
-Without ``n_clusters``, a fit cuts its tree at the number of clusters with the highest silhouette. The curve says how
-much to trust the number: a high peak is a number that the data suggests, and a flat curve is a question of taste.
+Without ``n_clusters``, a fit chooses the number of clusters by its prediction strength: how well the clusters of one
+half of the rows predict those of the other half. The curve says how much to trust the number: a strength near 1 that
+then falls steeply is a number that the data suggests, and a curve that falls slowly is a question of taste.
 Four data sets of scikit-learn, and one made for the purpose.
 """
 
@@ -33,16 +34,18 @@ for name, model in models.items():
 # The curves
 # ----------
 #
-# The dot is the chosen number. The blobs have a clear peak. Iris has its peak at two: two of its species overlap. Wine
-# and breast cancer have the highest silhouette at the number of their classes, but only just. For the digits, the
-# silhouette of many numbers is nearly the same, and low: choose the number that you need.
+# The dot is the chosen number: the largest whose strength is nearly the highest. The six groups of blobs have
+# a strength of 1, and a seventh has not. Iris has two: two of its species overlap. The clusters of wine and of breast
+# cancer overlap, and the number is still that of their classes. For the digits no number is strong: choose the number
+# that you need.
 
 figure, ax = plt.subplots(figsize=(9, 4.8), layout="constrained")
 for name, model in models.items():
     choice = model.choice_
-    line = ax.plot(choice.candidates, choice.silhouettes, linewidth=1.8, label=name)[0]
-    ax.plot(choice.n_clusters, choice.silhouettes.max(), "o", markersize=9, color=line.get_color())
-ax.set(xlabel="number of clusters", ylabel="mean silhouette", ylim=(0, None))
+    line = ax.plot(choice.candidates, choice.strengths, linewidth=1.8, label=name)[0]
+    chosen = choice.strengths[choice.candidates == choice.n_clusters]
+    ax.plot([choice.n_clusters], chosen, "o", markersize=9, color=line.get_color())
+ax.set(xlabel="number of clusters", ylabel="prediction strength", ylim=(0, 1.05))
 ax.legend(frameon=False)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()
@@ -51,8 +54,7 @@ plt.show()
 # One curve in detail
 # -------------------
 #
-# :func:`~cohirf.plotting.plot_choice` also draws the heights of the merges in the tree: a high step is a merge of two
-# clusters that are far apart.
+# :func:`~cohirf.plotting.plot_choice` also draws the line above which strengths are nearly the highest.
 
 plot_choice(models["wine, 3 cultivars"])
 plt.show()

@@ -7,7 +7,7 @@ centres. For each way: in how many fits the number is that of the classes, in ho
 mean adjusted Rand index of the clusters with the classes, and processor seconds. Classes are not clusters, so "right"
 is a weak goal.
 
-- auto: CoHiRF(n_clusters="auto"), the silhouette of cuts of one tree, from 2 to 30 clusters.
+- auto: CoHiRF(n_clusters="auto"), the prediction strength of 2 to 30 clusters.
 - silhouette: of separate K-Means fits with 2 to 30 clusters, each with three starts.
 - gap: the gap statistic (Tibshirani, Walther, Hastie 2001) of the same fits, with five uniform reference sets.
 - X-means: 2-means splits that raise the Bayesian information criterion (Pelleg, Moore 2000), from 2 to 30 clusters.

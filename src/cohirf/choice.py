@@ -68,9 +68,13 @@ class Choice:
 
     def describe(self) -> str:
         """Return the choice in one or two sentences."""
-        return " ".join(part for part in (self._describe_number(), self._describe_merge()) if part)
+        said = " ".join(part for part in (self.describe_number(), self.describe_merge()) if part)
+        if said:
+            return said
+        return "There is one cluster." if self.n_clusters == 1 else f"{self.n_clusters:,} clusters were asked for."
 
-    def _describe_number(self) -> str:
+    def describe_number(self) -> str:
+        """Return why there are so many clusters; nothing if the number was given."""
         if len(self.candidates) == 0:
             return "" if self.is_given else "There is one cluster, and nothing to choose."
         strength = float(self.strengths[self.candidates == self.n_clusters][0])
@@ -84,7 +88,8 @@ class Choice:
             text += ": the clusters overlap"
         return f"{text}."
 
-    def _describe_merge(self) -> str:
+    def describe_merge(self) -> str:
+        """Return why clusters are compact or connected; nothing if these were not compared."""
         if np.isnan(self.compact_cut):
             return ""
         other, cut, other_cut = "connected", self.compact_cut, self.connected_cut
@@ -108,7 +113,7 @@ def measure_strengths(points: Any, rng: np.random.Generator) -> tuple[IntArray, 
     """
     n_half = points.shape[0] // 2
     candidates = np.arange(2, min(MAX_CHOICE, n_half // 2, _count_distinct(points)) + 1)
-    if len(candidates) == 0:
+    if len(candidates) == 0:  # halves of so few rows have no neighbours
         return candidates, np.empty(0)
     strengths = np.zeros((N_SPLITS, 2, len(candidates)))
     for split in range(N_SPLITS):

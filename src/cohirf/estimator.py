@@ -38,8 +38,9 @@ class CoHiRF(
 
     At each level, the base method labels the active rows in several *views*: on random subsets of the features, or on
     all features with another seed. Rows on which the views agree fuse into a group: its most central row, the *medoid*,
-    stays active for the next level, and absorbs the other rows. After the levels, groups merge by Ward's criterion to
-    the number of clusters that is asked for. The result is a flat partition and the hierarchy of all fusions.
+    stays active for the next level, and absorbs the other rows. After the levels, groups merge to the wanted number of
+    clusters: compactly, or along a spanning tree, whichever separates fewer near neighbours. The result is a flat
+    partition and the hierarchy of all fusions.
     :meth:`as_published` returns a model that runs the algorithm of the paper, which ends when a level fuses nothing.
 
     Parameters
@@ -53,14 +54,21 @@ class CoHiRF(
         None means a quick K-Means: in each view, at most ten iterations on at most 500 rows for each cluster.
     n_clusters : int, "auto", "levels" or None, default=None
         The number of final clusters, before ``min_cluster_size`` is applied. An int gives exactly that many: after the
-        levels, clusters are merged by Ward's criterion, which takes their means and sizes. If the base method finds
-        fewer, or there are fewer distinct rows, these are the result, with a ConvergenceWarning. "auto" chooses the
-        number from the tree of these merges, by the silhouette. None means the number that the base method has
+        levels, clusters are merged. If the base method finds fewer, or there are fewer distinct rows, these are the
+        result, with a ConvergenceWarning. "auto" chooses the number, from 2 to 30, by its prediction strength: how well
+        the clusters of one half of the rows predict those of the other half. None means the number of the base method
         (``n_clusters``, or ``n_components`` of a mixture); if it has none, the clusters that it finds; without an
         estimator, "auto". If the number is known, the base method is told a finer one inside the levels where this
         gives better clusters: four times as many for K-Means and in several batches, or eight times in several batches
         with a single view. "levels" is the paper's algorithm: the base method is left as it is, and the clusters of the
         last level are the result, however many.
+    merge : {"auto", "compact", "connected"}, default="auto"
+        How groups merge after the levels. "compact" is Ward's criterion, which takes their means and sizes, and suits
+        round clusters. "connected" merges near groups along a spanning tree and keeps sizes from getting too uneven, as
+        Genie does; it suits long and curved clusters. "auto" divides the rows in both ways, and takes the division in
+        which fewer of the ten nearest neighbours of a row are in another cluster, on a sample of rows; ``choice_`` has
+        both figures. It applies where the number of clusters is given or chosen: around K-Means, and around other
+        methods that are told the number, if there are several batches. This is not part of the paper.
     n_views : int, default=5
         Number of random feature views at each level (R in the paper). If the base method is deterministic and every
         view has all features, all views are the same, and the method runs only once.
@@ -71,7 +79,8 @@ class CoHiRF(
     consensus : {"auto", "strict", "relaxed", "majority"}, default="auto"
         Which rows fuse. "strict" fuses rows that have the same label in every view. "relaxed" does the same after it
         has dropped views that disagree with the others. "majority" fuses groups of rows that have the same label in
-        most views; it is not part of the paper. "auto" means "strict" for 2 to 50 batches, and "majority" otherwise.
+        most views; it is not part of the paper. "auto" means "strict" around K-Means and for 2 to 50 batches, and
+        "majority" otherwise.
     consensus_threshold : float, default=None
         For ``consensus="relaxed"`` (h in the paper; None means 0.8): the view with the lowest agreement is dropped,
         repeatedly, while that agreement is below this value. The agreement of a view is the adjusted Rand index
@@ -166,7 +175,8 @@ class CoHiRF(
         All fusions, level by level, and the tree in which the clusters merge pairwise, up to a single one. If clusters
         are merged after the levels to get ``n_clusters``, this is the last level of the hierarchy.
     choice_ : Choice or None
-        With ``n_clusters="auto"``: the numbers of clusters that were compared, and their silhouettes.
+        How the number of clusters and their merge were chosen, and what the alternatives were; ``choice_.describe()``
+        says it in words. None if the base method finds the number, or the clusters are those of the last level.
     parents_ : array of int, shape (n_samples,)
         For each row, the number of the row that absorbed it, or its own number if it was not absorbed.
     medoid_indices_ : array of int, shape (n_clusters_,)
@@ -209,8 +219,8 @@ class CoHiRF(
     ``sample_weight`` requires a base method that supports it. At the first level, the base method and the choice of
     medoids use the weights as if rows were repeated. From the second level on, each medoid has weight 1, or with
     ``medoid_weights=True`` the total weight of the rows that it represents. Rows of weight 0 do not take part in the
-    fit; at the end, each joins the cluster of its nearest landmark, as in ``predict``. The relaxed consensus counts
-    rows without weights.
+    fit; at the end, each gets the label that ``predict`` returns for it. The relaxed consensus counts rows without
+    weights.
 
     A warning of the base method is shown once per fit. Dask workers write such warnings to their logs.
 
@@ -223,7 +233,7 @@ class CoHiRF(
     >>> model.n_clusters_
     4
     >>> model.hierarchy_
-    FusionHierarchy(1,000 rows, clusters by level: 1,000 > 68 > 4)
+    FusionHierarchy(1,000 rows, clusters by level: 1,000 > 80 > 4)
 
     Any other clustering method can be the base method; its number of clusters is that of the result:
 
@@ -363,14 +373,16 @@ class CoHiRF(
         return self
 
     def predict(self, X: Any) -> Any:
-        """Return, for each row, the cluster of its nearest landmark.
+        """Return, for each row, the cluster of the nearest point that the model stores.
 
-        Landmarks are rows of the fit: all of them if there are at most 10,000, otherwise a sample of about 10,000 that
-        contains rows of every cluster. A landmark gets its own label, unless an identical row has another one. So,
-        after a fit of at most 10,000 rows in memory, ``predict`` of these rows returns ``labels_``. With more rows, a
-        row near the border between two clusters can be nearer to a landmark of the other cluster. Of 50,000 rows, this
-        concerned hardly any if the clusters were well separated, 4 to 7 % if they touched, and 17 to 18 % if a single
-        cloud of points was cut into pieces; the user guide has the table.
+        Without an estimator and around K-Means, a fit ends by assigning each row to the nearest of these points: a few
+        hundred centres or, if clusters are connected, at most 10,000 rows of the data. So ``predict`` of the rows of a
+        fit returns ``labels_``, for any number of rows.
+
+        Other methods, ``n_clusters="levels"`` and updated models have landmarks, which are rows of the fit: all of them
+        if there are at most 10,000, otherwise a sample of about 10,000 that contains rows of every cluster. A landmark
+        gets its own label, unless an identical row has another one. With more rows, a row near the border between two
+        clusters can be nearer to a landmark of the other cluster; the user guide says how often.
 
         The search is exact, and it compares a row with as many landmarks as its label needs: if clusters are well
         separated, a few centres decide nearly every row. Landmarks can be confused only if their distance is below

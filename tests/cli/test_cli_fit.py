@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 import zarr
 from sklearn.cluster import DBSCAN, KMeans
+from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
@@ -55,7 +56,9 @@ def test_a_bare_fit_says_what_it_chose_and_what_came_out(cohirf, folder, iris):
         "chosen: --clusters auto --scale standard --seed 0",
     ]
     assert re.match(r"level 1: 150 -> \d+ rows in 1 batch, 5 of 5 views kept, agr", lines[2])
-    assert re.match(r"\d+ clusters have the highest silhouette \(0\.\d+\), followed by \d+ ", lines[3])
+    assert re.match(
+        r"\d+ clusters have a prediction strength of \d\.\d+.* The clusters are (compact|connected): ", lines[3]
+    )
     assert len(lines) == 4
     sizes = np.bincount(labels)
     table, facts, *_ = outcome.out.split("\n\n")
@@ -72,6 +75,29 @@ def test_a_bare_fit_says_what_it_chose_and_what_came_out(cohirf, folder, iris):
         "--report report.html to see a report."
     )
     assert sorted(path.name for path in folder.iterdir()) == ["iris.csv", "iris.parquet", "plain.csv"]
+
+
+def test_a_fit_says_how_clusters_merged_and_can_be_told_how(cohirf, folder):
+    X, _ = make_moons(400, noise=0.05, random_state=0)
+    np.save("moons.npy", X)
+    command = ("fit", "moons.npy", "--clusters", 2, "--scale", "none")
+    line = r"^The clusters are {}: [\d.]+% of near neighbours are in another cluster, with {} clusters [\d.]+%\.$"
+    for options, merge, other in (((), "connected", "compact"), (("--merge", "connected"), "connected", "compact")):
+        outcome = cohirf(*command, *options, "--out", "labels.npy", "--force")
+        assert re.search(line.format(merge, other), outcome.err, re.MULTILINE)
+        assert (np.load("labels.npy") == expected_labels(X, n_clusters=2, merge=merge)).all()
+    assert cohirf(*command, "--merge", "compact", "--out", "labels.npy", "--force").code == 0
+    assert (np.load("labels.npy") == expected_labels(X, n_clusters=2, merge="compact")).all()
+
+
+def test_documents_and_info_have_the_choice_in_words(cohirf, folder, apart):
+    outcome = cohirf("fit", "iris.csv", *apart, "--clusters", 3, "--model", "model", "--json")
+    choice = json.loads(outcome.out)["choice"]
+    assert choice.startswith("The clusters are ")
+    assert json.loads(cohirf("info", "model", "--json").out)["choice"] == choice
+    assert choice in cohirf("info", "model").out.replace("\n", " ")
+    of_density = cohirf("fit", "iris.csv", *apart, "--estimator", "dbscan", "--json")
+    assert json.loads(of_density.out)["choice"] is None
 
 
 def test_what_it_chose_can_be_given(cohirf, folder, iris):
@@ -219,7 +245,8 @@ def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypat
     monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 1000)
     options = ("--param", "n_clusters=3", "--views", 2, "--batch-size", 40)
     assert cohirf("fit", "iris.parquet", "--drop", "id", "--drop", "species", *options, "--out", "labels.csv").code == 0
-    source = open_source(StandardScaler().fit_transform(iris[FEATURES]))
+    rows = np.ascontiguousarray(iris[FEATURES])  # scaled row by row, as the program does: rounding decides on ties
+    source = open_source(StandardScaler().fit_transform(rows))
     assert (read_labels() == expected_labels(source, KMeans(3), n_views=2, batch_size=40)).all()
 
 

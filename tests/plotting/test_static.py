@@ -12,6 +12,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 
 from cohirf import CoHiRF, FusionHierarchy, suggest_eps
+from cohirf.choice import NEARLY
 from cohirf.optional import is_installed
 from cohirf.plotting import (
     layout,
@@ -295,17 +296,16 @@ class TestLevels:
 
 
 class TestChoice:
-    def test_it_has_a_curve_of_silhouettes_and_a_bar_for_each_merge(self, chosen):
-        ax = plot_choice(chosen)
-        (panel,) = ax.child_axes
-        assert panel.lines[0].get_xdata().tolist() == chosen.choice_.candidates.tolist()
-        assert panel.lines[0].get_ydata().tolist() == chosen.choice_.silhouettes.tolist()
-        assert [bar.get_height() for bar in ax.patches] == chosen.choice_.heights.tolist()
+    def test_it_has_a_curve_of_prediction_strengths_and_a_line_below_the_highest(self, chosen):
+        limit, curve, _ = plot_choice(chosen).lines
+        assert curve.get_xdata().tolist() == chosen.choice_.candidates.tolist()
+        assert curve.get_ydata().tolist() == chosen.choice_.strengths.tolist()
+        assert set(limit.get_ydata()) == {chosen.choice_.strengths.max() - NEARLY}
 
     def test_the_chosen_number_is_marked(self, chosen):
-        (panel,) = plot_choice(chosen).child_axes
-        assert panel.lines[1].get_xdata() == [chosen.n_clusters_]
-        assert panel.texts[0].get_text().startswith(f"{chosen.n_clusters_} clusters: ")
+        ax = plot_choice(chosen)
+        assert ax.lines[2].get_xdata() == [chosen.n_clusters_]
+        assert ax.texts[0].get_text() == f"{chosen.n_clusters_} clusters"
 
     def test_a_number_that_was_given_has_no_curve(self, blobs):
         model = CoHiRF(n_clusters=3, random_state=0).fit(blobs[0])
@@ -313,7 +313,7 @@ class TestChoice:
             plot_choice(model)
 
     def test_one_cluster_leaves_nothing_to_choose(self):
-        model = CoHiRF(DBSCAN(eps=10), n_clusters="auto", random_state=0).fit(np.eye(20))
+        model = CoHiRF(random_state=0).fit(np.eye(3))  # halves are too small for two clusters
         with pytest.raises(ValueError, match="nothing to choose from"):
             plot_choice(model)
 

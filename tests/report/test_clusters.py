@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.cluster import KMeans
+from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_blobs
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -56,7 +56,7 @@ def test_of_very_many_clusters_the_largest_have_images(iris, monkeypatch):
 def test_small_clusters_are_sampled_too(monkeypatch):
     X, _ = make_blobs([1000, 1000, 3], 4, cluster_std=0.2, random_state=0)
     monkeypatch.setattr(sampling, "MAX_ROWS", 40)
-    _, listing = list_all(CoHiRF(n_clusters=3, random_state=0).fit(X), X)
+    _, listing = list_all(CoHiRF(AgglomerativeClustering(3)).fit(X), X)
     smallest = next(cluster for cluster in listing.clusters if cluster["size"] == 3)
     assert smallest["n_sampled"] == 3
     assert smallest["traits"]

@@ -24,7 +24,7 @@ def digits():
 def hiding():
     """A fit with clusters that are too small: the data, and the model."""
     X, _ = make_blobs([60, 50, 40, 5, 4], 2, cluster_std=0.1, random_state=0)
-    model = CoHiRF(KMeans(5), min_cluster_size=10, random_state=0).fit(X)
+    model = CoHiRF(KMeans(5), merge="compact", min_cluster_size=10, random_state=0).fit(X)
     assert (model.n_clusters_, (model.labels_ < 0).sum()) == (3, 9)
     return model
 

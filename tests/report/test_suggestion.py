@@ -3,9 +3,10 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from cohirf.choice import Choice
-from cohirf.report.suggestion import suggest_cut
+from cohirf.report.suggestion import describe_merge, suggest_cut
 
 CUTS = [SimpleNamespace(n_clusters=n) for n in (1, 2, 3, 4, 5)]
 
@@ -18,9 +19,39 @@ def test_the_highest_silhouette_is_suggested():
     assert "as good" not in found["text"]
 
 
-def test_a_number_that_the_fit_chose_is_suggested():
-    choice = Choice.of(np.array([2, 3]), np.array([0.5, 0.4]), np.ones(2))
-    assert suggest_cut(CUTS, [None, 0.5, 0.55, 0.4, 0.1], choice)["cut"] == 1
+def test_a_number_that_the_fit_chose_is_suggested_with_its_strength():
+    choice = Choice(2, candidates=np.array([2, 3]), strengths=np.array([0.9, 0.4]))
+    found = suggest_cut(CUTS, [None, 0.5, 0.55, 0.4, 0.1], choice)
+    assert found["cut"] == 1
+    assert found["text"] == "2 clusters are suggested. 2 clusters have a prediction strength of 0.90."
+    assert found["curve"] == [None, 0.9, 0.4, None, None]
+    assert "prediction strength" in found["measure"]
+
+
+def test_a_chosen_number_that_is_no_cut_leaves_the_choice_to_silhouettes():
+    choice = Choice(9, candidates=np.array([2, 9]), strengths=np.array([0.4, 0.9]))
+    assert suggest_cut(CUTS, [None, 0.5, 0.55, 0.4, 0.1], choice)["cut"] == 2
+
+
+def test_silhouettes_suggest_another_number_than_a_given_one():
+    found = suggest_cut(CUTS, [None, 0.5, 0.55, 0.4, 0.1], Choice(2, "compact", 0.1, 0.2))
+    assert found["cut"] == 2
+    assert found["curve"] == [None, 0.5, 0.55, 0.4, 0.1]
+
+
+def test_silhouettes_suggest_nothing_for_connected_clusters():
+    assert suggest_cut(CUTS, [None, 0.5, 0.55, 0.4, 0.1], Choice(2, "connected", 0.2, 0.1)) is None
+
+
+def test_a_page_says_what_the_other_merge_separates_and_how_to_get_it():
+    text = describe_merge(Choice(2, "compact", 0.1, 0.2))
+    assert text.startswith("The clusters are compact: 10.0% of near neighbours are in another cluster, with connected ")
+    assert text.endswith('fit with merge="connected", or on the command line with --merge connected.')
+
+
+@pytest.mark.parametrize("choice", [None, Choice(2)])
+def test_merges_that_were_not_compared_are_not_told(choice):
+    assert describe_merge(choice) == ""
 
 
 def test_numbers_that_are_about_as_good_are_told():

@@ -41,7 +41,8 @@ class EstimatorOptions:
         Text,
         option(
             "--clusters",
-            'How many clusters: a number, or "auto", which chooses it by the silhouette. Clusters are merged until '
+            'How many clusters: a number, or "auto", which chooses it by prediction strength: how well the clusters of '
+            "one half of the rows predict those of the other half. Clusters are merged until "
             "exactly this many are left. If it is not given, it is that of the base method; a method "
             'without it keeps the clusters that it finds; without a base method, it is "auto". "levels" keeps the '
             "clusters of the last level, as in the paper.",
@@ -49,6 +50,18 @@ class EstimatorOptions:
             "K|auto",
             choices=("auto", "levels"),
             default="that of the base method, else auto",
+        ),
+    ] = None
+    merge: Annotated[
+        Text,
+        option(
+            "--merge",
+            'How clusters are merged: "compact" suits round clusters, "connected" long and curved ones. "auto" takes '
+            "those that separate fewer near neighbours. This is not part of the paper.",
+            CLUSTERING,
+            "NAME",
+            choices=("auto", "compact", "connected"),
+            default="auto",
         ),
     ] = None
     as_published: Annotated[
@@ -90,7 +103,7 @@ class EstimatorOptions:
             "--consensus",
             '"strict" fuses rows that all views put together. "relaxed" first drops views that disagree with the '
             'others. "majority" fuses groups of rows that most views put together; it is not part of the paper. '
-            '"auto" means "strict" for 2 to 50 batches, and "majority" otherwise.',
+            '"auto" means "strict" around K-Means and for 2 to 50 batches, and "majority" otherwise.',
             CLUSTERING,
             "NAME",
             choices=("auto", "majority", "relaxed", "strict"),

@@ -62,7 +62,8 @@ def _describe_model(path: Path, console: Console) -> None:
     }
     rows = [("base method", document["base_method"]), *document["parameters"].items(), *_preparation_rows(preparation)]
     facts = Grid([(str(name), str(value)) for name, value in rows])
-    said = [in_words_of_options(part) for part in say_diagnosis(diagnosis)]
+    said = [] if document["choice"] is None else [document["choice"]]
+    said += [in_words_of_options(part) for part in say_diagnosis(diagnosis)]
     clusters = [cluster_grid(document)] if document["clusters"] else []
     console.show(document, facts, model_grid(document), *clusters, level_grid(document), *said)
 

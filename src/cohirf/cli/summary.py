@@ -51,6 +51,7 @@ def describe_model(model: CoHiRF) -> dict[str, Any]:
         "features": int(model.n_features_in_),
         "n_levels": model.hierarchy_.n_levels,
         "clusters": int(model.n_clusters_),
+        "choice": None if model.choice_ is None else model.choice_.describe(),
         "rows_in_no_cluster": len(labels) - int(counts.sum()),
         "numbers": model.cluster_numbers_[largest].tolist(),
         "sizes": counts[largest].tolist(),

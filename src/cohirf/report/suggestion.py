@@ -10,17 +10,20 @@ from cohirf.report.cuts import MOST, Cut
 
 CLOSE = 0.02  # silhouettes that differ by less are equally good
 N_OTHERS = 3
+STRENGTH = "the prediction strength, how well the clusters of one half of the rows predict those of the other half"
+SILHOUETTE = "the silhouette, how clearly clusters are apart"
 
 
 def suggest_cut(
     cuts: Sequence[Cut], silhouettes: Sequence[float | None], choice: Choice | None
 ) -> dict[str, Any] | None:
-    """Return the suggested cut and the reason; None if no cut has a silhouette.
+    """Return the suggested cut and the reason; None if nothing tells which cut is good.
 
     Returns
     -------
     suggestion : dict or None
-        ``cut`` is the number of the cut, and ``text`` says why.
+        ``cut`` is the number of the cut, ``text`` says why, ``curve`` has a figure for each cut, or None, and
+        ``measure`` says which figure.
     """
     scored = {
         number: value
@@ -29,10 +32,40 @@ def suggest_cut(
     }
     if not scored:
         return None
-    best = max(scored, key=lambda number: scored[number])
     if choice is not None and not choice.is_given:
-        best = next((number for number in scored if cuts[number].n_clusters == choice.n_clusters), best)
-    return {"cut": best, "text": _give_reason(cuts, scored, best)}
+        chosen = next((number for number in scored if cuts[number].n_clusters == choice.n_clusters), None)
+        if chosen is not None:
+            text = f"{choice.n_clusters} clusters are suggested. {choice.describe_number()}"
+            return {"cut": chosen, "text": text, "curve": _list_strengths(cuts, choice), "measure": STRENGTH}
+    if choice is not None and choice.merge == "connected":
+        return None  # the silhouette is low for clusters that are long or curved, however clear they are
+    best = max(scored, key=lambda number: scored[number])
+    text = _give_reason(cuts, scored, best)
+    return {"cut": best, "text": text, "curve": list(silhouettes), "measure": SILHOUETTE}
+
+
+def describe_merge(choice: Choice | None) -> str:
+    """Return why clusters are compact or connected, and how to get the others; nothing if these were not compared.
+
+    Examples
+    --------
+    >>> from cohirf.choice import Choice
+    >>> from cohirf.report.suggestion import describe_merge
+    >>> describe_merge(Choice(2, "connected", compact_cut=0.12, connected_cut=0.001)).partition(" To see ")[2]
+    'compact clusters, fit with merge="compact", or on the command line with --merge compact.'
+    """
+    if choice is None or not choice.describe_merge():
+        return ""
+    other = "compact" if choice.merge == "connected" else "connected"
+    return (
+        f'{choice.describe_merge()} To see {other} clusters, fit with merge="{other}", or on the command line with '
+        f"--merge {other}."
+    )
+
+
+def _list_strengths(cuts: Sequence[Cut], choice: Choice) -> list[float | None]:
+    strengths = dict(zip(choice.candidates.tolist(), choice.strengths.tolist(), strict=True))
+    return [strengths.get(cut.n_clusters) for cut in cuts]
 
 
 def _give_reason(cuts: Sequence[Cut], scored: dict[int, float], best: int) -> str:

@@ -28,7 +28,7 @@ from cohirf.report.points import place_points
 from cohirf.report.run import describe_run
 from cohirf.report.sample import Sample, draw_sample
 from cohirf.report.study import Study
-from cohirf.report.suggestion import suggest_cut
+from cohirf.report.suggestion import describe_merge, suggest_cut
 from cohirf.saving.origin import Origin
 from cohirf.summary.numbers import cluster_positions
 
@@ -82,6 +82,7 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
         "run": describe_run(study, options.data_name, options.origin, options.pipeline),
         "preparation": study.preparation,
         "suggestion": suggest_cut(cuts, [cut["silhouette"] for cut in with_figures], study.model.choice_),
+        "merge": describe_merge(study.model.choice_),
         "clusters": listing.clusters,
         "cuts": with_figures,
         "final": final,

@@ -192,7 +192,7 @@ def value_checks(entries: dict[str, ArrayEntry], scalars: Scalars, n_numbers: in
         "tree_medoids": sorted_in_range(0, lengths["rows"] - 1, "row numbers"),
         "tree_linkage": is_finite,
         "choice_candidates": in_range(1, lengths["rows"], "numbers of clusters"),
-        "choice_strengths": is_share_or_nan,
+        "choice_strengths": is_not_negative,
         "choice_merge": is_finite_or_nan,
         "relevant_features": sorted_in_range(0, scalars.n_features - 1, "features"),
         "feature_statistics": is_finite,

@@ -7,7 +7,8 @@ function drawCurve() {
   if (!width || last < 1) return;
   const inset = 8; // half of the slider's thumb
   const x = (place) => inset + ((width - 2 * inset) * place) / last;
-  const scored = data.cuts.map((cut, place) => ({ place, value: cut.silhouette })).filter((one) => one.value !== null);
+  const curve = data.suggestion ? data.suggestion.curve : [];
+  const scored = curve.map((value, place) => ({ place, value })).filter((one) => one.value !== null);
   const low = Math.min(0, ...scored.map((one) => one.value));
   const high = Math.max(...scored.map((one) => one.value), low + 0.01);
   const y = (value) => height - 3 - ((height - 12) * (value - low)) / (high - low);
@@ -22,7 +23,7 @@ function drawCurve() {
   shapes.push(now);
   if (data.suggestion) {
     const at = data.suggestion.cut;
-    shapes.push(shape("circle", { class: "suggested", cx: x(at), cy: y(data.cuts[at].silhouette), r: 5 }));
+    shapes.push(shape("circle", { class: "suggested", cx: x(at), cy: y(curve[at]), r: 5 }));
   }
   const step = Math.max(1, Math.ceil(last / Math.max(1, Math.floor(width / 60)))); // room for three digits
   for (let place = 0; place <= last; place += step) {
