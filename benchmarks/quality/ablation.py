@@ -41,7 +41,7 @@ GOAL = "cohirf.fitting.goal."
 # parameters, and constants of the package that are changed
 VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "default": ({}, {}),
-    "majority": ({"consensus": "majority"}, {}),
+    "strict": ({"consensus": "strict"}, {}),
     "one view": ({"n_views": 1}, {}),
     "three views": ({"n_views": 3}, {}),
     "ten views": ({"n_views": 10}, {}),

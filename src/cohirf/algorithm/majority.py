@@ -23,7 +23,7 @@ from cohirf.algorithm.grouping import IntArray, row_blocks
 
 FloatArray = NDArray[np.float64]
 
-MAX_LINKED = 2048  # largest number of codes to link: their agreement matrix takes 32 MiB
+MAX_LINKED = 1024  # largest number of codes to link: their agreement matrix takes 8 MiB
 BLOCK_CELLS = 2**18
 DEVICE_CELLS = 2**26  # of a block of codes on a device
 ROUNDING = 1e-9
