@@ -79,8 +79,7 @@ class CoHiRF(
     consensus : {"auto", "strict", "relaxed", "majority"}, default="auto"
         Which rows fuse. "strict" fuses rows that have the same label in every view. "relaxed" does the same after it
         has dropped views that disagree with the others. "majority" fuses groups of rows that have the same label in
-        most views; it is not part of the paper. "auto" means "strict" around K-Means and for 2 to 50 batches, and
-        "majority" otherwise.
+        most views; it is not part of the paper. "auto" means "strict" for 2 to 50 batches, and "majority" otherwise.
     consensus_threshold : float, default=None
         For ``consensus="relaxed"`` (h in the paper; None means 0.8): the view with the lowest agreement is dropped,
         repeatedly, while that agreement is below this value. The agreement of a view is the adjusted Rand index
@@ -233,7 +232,7 @@ class CoHiRF(
     >>> model.n_clusters_
     4
     >>> model.hierarchy_
-    FusionHierarchy(1,000 rows, clusters by level: 1,000 > 80 > 4)
+    FusionHierarchy(1,000 rows, clusters by level: 1,000 > 58 > 4)
 
     Any other clustering method can be the base method; its number of clusters is that of the result:
 

@@ -103,7 +103,7 @@ class EstimatorOptions:
             "--consensus",
             '"strict" fuses rows that all views put together. "relaxed" first drops views that disagree with the '
             'others. "majority" fuses groups of rows that most views put together; it is not part of the paper. '
-            '"auto" means "strict" around K-Means and for 2 to 50 batches, and "majority" otherwise.',
+            '"auto" means "strict" for 2 to 50 batches, and "majority" otherwise.',
             CLUSTERING,
             "NAME",
             choices=("auto", "majority", "relaxed", "strict"),

@@ -157,8 +157,8 @@ def describe_clusters(
     >>> for cluster in description.clusters:
     ...     print(cluster.size, cluster.name)
     50 short petal, narrow petal, short sepal
-    62 narrow sepal, medium petal length, medium petal width
-    38 long sepal, wide petal, long petal
+    64 narrow sepal, medium petal length, medium petal width
+    36 long sepal, wide petal, long petal
     >>> print(description.clusters[0].traits[0].values)
     petal length (cm) 1.46 (others 4.91)
     """

@@ -66,9 +66,9 @@ def make_headline(description: Description, diagnosis: Diagnosis | None) -> Head
     >>> model = CoHiRF(n_clusters=3, random_state=0).fit(X)
     >>> headline = make_headline(describe_clusters(model, X), model.diagnose())
     >>> print(headline.count, headline.sizes)
-    3 clusters in 150 rows. The largest has 62 rows (41%), the smallest 38 (25%).
+    3 clusters in 150 rows. The largest has 64 rows (43%), the smallest 36 (24%).
     >>> print(headline.separation)
-    They are clearly apart: 3% of the rows are between two clusters.
+    They are clearly apart: 2% of the rows are between two clusters.
     """
     if len(description.sizes) == 0:
         remedy = f"To find some, {ways_to_less_noise(description.model)}."
