@@ -23,10 +23,11 @@ def build_numbered(points):
 def test_the_nearest_point_is_found_exactly_in_every_dimension():
     rng = np.random.default_rng(0)
     for n_features in (2, 12, 13, 100):
-        points = rng.normal(size=(300, n_features)) + 1e8
-        search = build_numbered(points)
-        assert (search.tree is not None) == (n_features <= 12)
-        assert search.label(points).tolist() == list(range(300))
+        for n_points in (300, 600):
+            points = rng.normal(size=(n_points, n_features)) + 1e8
+            search = build_numbered(points)
+            assert (search.tree is not None) == (n_features <= 12 and n_points > 500)
+            assert search.label(points).tolist() == list(range(n_points))
 
 
 def test_sparse_points_are_found_by_sparse_and_dense_rows():

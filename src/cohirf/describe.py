@@ -26,6 +26,7 @@ FREE_PARAMETERS = {
     "noise",
     "random_state",
     "small_clusters",
+    "merge",
     "verbose",
 }
 NO_TEXT: Any = object.__repr__  # shows only the class and a memory address

@@ -141,7 +141,7 @@ class CoHiRF(
         Directory in which the fit stores the results of its batches. If the fit is killed, run the same call again: it
         resumes where it stopped, and returns the same labels as without the interruption. A checkpoint of other data,
         another seed or other parameters raises an error; only ``n_jobs``, ``verbose``, ``memory_limit``,
-        ``min_cluster_size``, ``small_clusters``, ``noise`` and ``max_iter`` may differ.
+        ``min_cluster_size``, ``small_clusters``, ``merge``, ``noise`` and ``max_iter`` may differ.
     n_jobs : int, default=None
         Number of views or runs of batches that are computed at the same time: in processes, if these save at least a
         second, otherwise in this process. A base method that cannot be pickled runs in threads. Each job uses one

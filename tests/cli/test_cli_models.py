@@ -224,7 +224,7 @@ def test_cut_keeps_the_names_of_rows_where_the_data_is_given(cohirf, deep, iris)
     [
         (
             "--clusters 149",
-            "--clusters 149 is not in this hierarchy: give a number from 1 to 56, or --level 0 for single rows.",
+            "--clusters 149 is not in this hierarchy: give a number from 1 to 62, or --level 0 for single rows.",
         ),
         ("--level 99", "--level 99 is not in this hierarchy: give a level from 0 to 2."),
         (

@@ -24,7 +24,7 @@ def two_normals(n_rows=2000, seed=0, weights=(0.5, 0.5)):
 
 @pytest.fixture(scope="module")
 def model():
-    return CoHiRF(n_clusters=2, random_state=0).fit(two_normals()[0])
+    return CoHiRF(n_clusters=2, merge="compact", random_state=0).fit(two_normals()[0])
 
 
 def test_rows_sum_to_one_and_predict_has_the_largest_degree():

@@ -94,7 +94,7 @@ def test_small_clusters_are_in_the_sample_and_count_as_much_as_they_have_rows(mo
     monkeypatch.setattr("cohirf.description.sampling.MAX_ROWS", 200)
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(5000, 1)), 100 + rng.normal(size=(40, 1))])
-    model = CoHiRF(n_clusters=2, random_state=0).fit(X)
+    model = CoHiRF(n_clusters=2, merge="compact", random_state=0).fit(X)
     rows = draw_described_rows(model, 1)
     assert len(rows) < 300
     assert (model.labels_[rows] == model.labels_[-1]).sum() >= 30

@@ -46,7 +46,7 @@ class SpanningTree:
     >>> import numpy as np
     >>> from cohirf.algorithm.connected import SpanningTree
     >>> tree = SpanningTree(np.array([[0.0], [5.0], [1.0]]))
-    >>> list(zip(tree.one.tolist(), tree.two.tolist(), tree.lengths.tolist()))
+    >>> list(zip(tree.one.tolist(), tree.two.tolist(), tree.lengths.round(3).tolist()))
     [(0, 2, 1.0), (1, 2, 4.0)]
     """
 
