@@ -232,7 +232,7 @@ class CoHiRF(
     >>> model.n_clusters_
     4
     >>> model.hierarchy_
-    FusionHierarchy(1,000 rows, clusters by level: 1,000 > 58 > 4)
+    FusionHierarchy(1,000 rows, clusters by level: 1,000 > 50 > 4)
 
     Any other clustering method can be the base method; its number of clusters is that of the result:
 

@@ -142,7 +142,7 @@ def test_dask_arrays_have_lazy_degrees(model):
 
 def test_an_offset_and_a_scale_change_nothing(model):
     X, _ = two_normals()
-    far = CoHiRF(n_clusters=2, random_state=0).fit(1e-3 * X + 1e3)
+    far = CoHiRF(n_clusters=2, merge="compact", random_state=0).fit(1e-3 * X + 1e3)
     np.testing.assert_allclose(far.membership(1e-3 * X + 1e3), model.membership(X), atol=1e-5)
 
 

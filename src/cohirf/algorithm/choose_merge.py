@@ -40,12 +40,15 @@ FEWEST_PER_CLUSTER = 5  # with fewer rows of a cluster, their neighbours tell no
 def normalised_cut(labels: IntArray, neighbours: IntArray) -> float:
     """Return the mean over clusters of the share of neighbours of their rows that are in other clusters.
 
+    In a cluster of fewer rows than there are neighbours, only as many of these count as it has other rows, but two at
+    least. So a small cluster that is far from the others cuts nothing, and a single row is cut off.
+
     Parameters
     ----------
     labels : array of int, shape (n_rows,)
         Cluster of each row.
     neighbours : array of int, shape (n_rows, n_neighbours)
-        Nearest other rows of each row.
+        Nearest other rows of each row, the nearest first.
 
     Examples
     --------
@@ -55,7 +58,9 @@ def normalised_cut(labels: IntArray, neighbours: IntArray) -> float:
     0.5
     """
     _, cluster, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    share_leaving = (cluster[neighbours] != cluster[:, None]).mean(axis=1)
+    leaves = cluster[neighbours] != cluster[:, None]
+    n_counted = np.clip(counts - 1, min(2, neighbours.shape[1]), neighbours.shape[1])[cluster]
+    share_leaving = np.cumsum(leaves, axis=1)[np.arange(len(cluster)), n_counted - 1] / n_counted
     return float((np.bincount(cluster, weights=share_leaving) / counts).mean())
 
 

@@ -141,7 +141,7 @@ class _Merging:
         self.is_used = [False] * len(self.ends)
         self.lightest = 0
         self.parent = list(range(len(mass)))
-        self.mass: list[float] = (mass / mass.max()).tolist()
+        self.mass: list[float] = mass.tolist()
         self.sizes = Sizes(self.mass)
         self.own_edges: list[list[int]] = [[] for _ in self.mass]  # a heap for each cluster; used ones may be in it
         for edge, ends in enumerate(self.ends):

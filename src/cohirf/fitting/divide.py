@@ -48,6 +48,8 @@ class Division:
         Values of the medoids.
     means : array or CSR matrix
         Mean of each group.
+    mass : array of float
+        Mass of each group.
     linkage : array of float
         Merges of the groups up to a single one.
     """
@@ -56,6 +58,7 @@ class Division:
     rows: IntArray
     values: Any
     means: Any
+    mass: FloatArray
     linkage: FloatArray
 
     def label(self, X: Any, n_clusters: int) -> IntArray:
@@ -117,6 +120,7 @@ def divide_by_means(
         candidates.rows[medoids],
         candidates.values[medoids],
         means,
+        mass,
         link_groups(means, mass),
     )
 
@@ -127,7 +131,7 @@ def divide_by_centres(division: Division, candidates: Candidates, n_clusters: in
     A row belongs to the nearest centre first. Returns None if a cluster has no candidate any more.
     """
     values, mass = candidates.values, candidates.mass
-    begin = Groups(values.astype(np.float64), mass).merged(division.label(values, n_clusters), n_clusters).means
+    begin = Groups(division.means, division.mass).merged(cut_linkage(division.linkage, n_clusters), n_clusters).means
     begin = begin.toarray() if sparse.issparse(begin) else begin
     k_means = KMeans(n_clusters, init=begin, n_init=1, max_iter=PASSES)
     moved = k_means.fit(narrow_indices(values) if sparse.issparse(values) else values, sample_weight=mass)
@@ -149,6 +153,7 @@ def divide_by_centres(division: Division, candidates: Candidates, n_clusters: in
         candidates.rows[medoids],
         values[medoids],
         groups.means,
+        groups.mass,
         link_stages(groups, [owner]),
     )
 
@@ -174,12 +179,13 @@ def divide_along_tree(candidates: Candidates, gini_bound: float, n_groups: int) 
     medoids = groups.find_central(label, n_labels)
     pruned = tree.prune(medoids[label])
     order = np.searchsorted(pruned.medoids, medoids)  # of each label among the medoids, which are sorted
-    means = groups.merged(label, n_labels).means[np.argsort(order)]
+    pieces = groups.merged(label, n_labels)
     return Division(
         Cells(candidates.values, order[label]),
         candidates.rows[pruned.medoids],
         candidates.values[pruned.medoids],
-        means,
+        pieces.means[np.argsort(order)],
+        pieces.mass[np.argsort(order)],
         pruned.linkage,
     )
 

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import progress
 from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
+from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.companions import Companions, count_shown
 from cohirf.algorithm.connected import MAX_POINTS
 from cohirf.algorithm.contract_batch import Contraction
@@ -239,7 +240,7 @@ class Fit:
         candidates = leaves_as_candidates(first_level, state, means)
         k = choice.n_clusters
         n_cells = max(self._goal.n_cells, k)
-        rng = self._generator(Draw.CELLS) if state.record.n_batches > 1 else None
+        rng = self._generator(Draw.CELLS) if self._has_several_batches else None
         division = divide_by_means(last.groups, candidates, n_cells, rng)
         division = chooser.refine(division, k)
         choice, bound = chooser.compare(choice, lambda sample: division.label(sample.values, k))
@@ -264,7 +265,7 @@ class Fit:
         """Merge the groups that the levels have left; of several batches, by the merges that fit better."""
         goal, state = self._goal, last.state
         link: Link = link_groups
-        if goal.is_told and (state.record.n_batches > 1 or isinstance(first_level, KnownLeaves)):
+        if goal.is_told and (self._has_several_batches or isinstance(first_level, KnownLeaves)):
             max_linked, k = goal.max_linked(state), choice.n_clusters
 
             def label(sample: Sample, link: Link = link_groups) -> IntArray:
@@ -286,6 +287,10 @@ class Fit:
             return sample.at(np.flatnonzero(~last.is_noise[sample.leaves])) if last.is_noise.any() else sample
 
         return draw
+
+    @property
+    def _has_several_batches(self) -> bool:
+        return count_batches(self.n_rows, self.contraction.batch_size) > 1
 
     def _generator(self, draw: Draw, *place: int) -> np.random.Generator:
         return generator_at(self.contraction.views.entropy, draw, *place)

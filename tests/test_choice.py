@@ -1,0 +1,50 @@
+"""The number of clusters by prediction strength, and the words for what was chosen."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs, make_circles
+
+from cohirf import CoHiRF
+from cohirf.choice import Choice, choose_number, measure_strengths, predict_strength
+
+
+def test_the_strength_is_that_of_the_worst_cluster():
+    assert predict_strength(np.array([0, 0, 1, 1]), np.array([3, 3, 4, 4])) == 1.0
+    assert predict_strength(np.array([0, 0, 1, 1]), np.array([3, 3, 3, 4])) == 0.0
+
+
+def test_a_cluster_of_one_row_has_no_strength():
+    assert predict_strength(np.array([0, 0, 1]), np.array([0, 0, 1])) == 0.0
+
+
+def test_the_largest_of_nearly_equal_numbers_is_chosen():
+    assert choose_number(np.arange(2, 6), np.array([0.9, 0.8, 0.78, 0.3])) == 4
+    assert choose_number(np.arange(0), np.empty(0)) == 1
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, 6])
+def test_clear_clusters_are_counted(n_clusters):
+    centres = 10 * np.stack([np.cos(np.arange(n_clusters)), np.sin(np.arange(n_clusters))], axis=1)
+    X, _ = make_blobs(400, centers=centres, random_state=0)
+    model = CoHiRF(random_state=0).fit(X)
+    assert model.n_clusters_ == n_clusters
+    assert model.choice_.is_clear
+
+
+def test_rings_are_counted_too():
+    X, _ = make_circles(500, factor=0.4, noise=0.03, random_state=0)
+    model = CoHiRF(random_state=0).fit(X)
+    assert (model.n_clusters_, model.choice_.merge) == (2, "connected")
+
+
+def test_one_outlier_is_no_cluster():
+    X = np.r_[make_blobs(400, centers=[[0, 0], [9, 0]], random_state=0)[0], [[500.0, 500.0]]]
+    assert CoHiRF(random_state=0).fit(X).n_clusters_ == 2
+
+
+def test_a_cloud_is_said_to_be_one():
+    cloud = np.random.default_rng(0).normal(size=(800, 5))
+    candidates, strengths = measure_strengths(cloud, np.random.default_rng(0))
+    choice = Choice(choose_number(candidates, strengths), candidates=candidates, strengths=strengths)
+    assert not choice.is_clear
+    assert "no number stands out" in choice.describe()

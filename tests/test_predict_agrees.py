@@ -1,0 +1,48 @@
+"""predict of the rows of a fit returns labels_ in every row, wherever they are, if groups are cells."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
+from sklearn.datasets import make_blobs, make_moons
+
+from cohirf import CoHiRF, load, open_source
+
+TOUCHING = make_blobs(3000, 6, centers=5, center_box=(-2, 2), random_state=0)[0]
+CLOUD = np.random.default_rng(0).normal(size=(12_000, 3))  # more rows than landmarks
+MOONS = make_moons(12_000, noise=0.06, random_state=0)[0]
+
+
+@pytest.mark.parametrize("X", [TOUCHING, CLOUD, MOONS], ids=["touching", "cloud", "moons"])
+@pytest.mark.parametrize("merge", ["compact", "connected"])
+def test_in_memory_for_any_shape(X, merge, tmp_path):
+    model = CoHiRF(n_clusters=3, merge=merge, random_state=0).fit(X)
+    assert model.n_clusters_ == 3
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_array_equal(model.predict(X[::-7]), model.labels_[::-7])  # in other blocks
+    np.testing.assert_array_equal(model.hierarchy_.cut(n_clusters=3), model.labels_)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), model.labels_)
+
+
+@pytest.mark.parametrize("base", [KMeans(4, n_init=1), MiniBatchKMeans(4, n_init=1), BisectingKMeans(4)])
+@pytest.mark.parametrize("opened", [np.asarray, open_source, sparse.csr_array, np.float32])
+def test_in_batches_from_any_kind_of_data(base, opened):
+    X = TOUCHING if opened is open_source else opened(TOUCHING)
+    data = opened(X) if opened is open_source else X
+    model = CoHiRF(base, n_views=2, batch_size=500, random_state=0).fit(data)
+    assert model.n_clusters_ == 4
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_with_weights_of_0_and_missing_rows_of_a_sample():
+    weights = np.random.default_rng(0).integers(0, 3, len(TOUCHING)).astype(float)
+    model = CoHiRF(n_clusters=4, random_state=0).fit(TOUCHING, sample_weight=weights)
+    np.testing.assert_array_equal(model.predict(TOUCHING), model.labels_)
+
+
+def test_a_rare_cluster_is_found_also_if_no_sample_has_it():
+    X, y = make_blobs([40_000, 40_000, 5], centers=[[0, 0], [20, 0], [0, 900]], random_state=0)
+    model = CoHiRF(n_clusters=3, merge="compact", random_state=0).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert len(set(model.labels_[y == 2])) == 1
