@@ -140,10 +140,11 @@ def test_dask_arrays_have_lazy_degrees(model):
     np.testing.assert_allclose(found.compute(scheduler="synchronous"), model.membership(X))
 
 
-def test_an_offset_and_a_scale_change_nothing(model):
-    X, _ = two_normals()
-    far = CoHiRF(n_clusters=2, merge="compact", random_state=0).fit(1e-3 * X + 1e3)
-    np.testing.assert_allclose(far.membership(1e-3 * X + 1e3), model.membership(X), atol=1e-5)
+def test_an_offset_and_a_scale_change_nothing():
+    X, _ = make_blobs(400, centers=[[0, 0], [7, 0]], random_state=0)  # both fits have the same clusters
+    between = np.column_stack([np.linspace(0, 7, 30), np.zeros(30)])
+    near, far = (CoHiRF(n_clusters=2, random_state=0).fit(rows) for rows in (X, 1e-3 * X + 1e3))
+    np.testing.assert_allclose(far.membership(1e-3 * between + 1e3), near.membership(between), atol=1e-5)
 
 
 def test_loaded_models_have_the_same_degrees(model, tmp_path):

@@ -173,7 +173,7 @@ class _Merging:
             return self.lightest
         while True:
             mass, edge, cluster = self.smallest[0]
-            if not self.is_used[edge] and self.mass[cluster] == mass:
+            if self.parent[cluster] == cluster and self.mass[cluster] == mass:
                 return edge
             heapq.heappop(self.smallest)
 
