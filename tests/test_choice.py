@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_blobs, make_circles
 
 from cohirf import CoHiRF
-from cohirf.choice import Choice, choose_number, measure_strengths, predict_strength
+from cohirf.choice import Choice, choose_number, predict_strength
 
 
 def test_the_strength_is_that_of_the_worst_cluster():
@@ -17,9 +17,20 @@ def test_a_cluster_of_one_row_has_no_strength():
     assert predict_strength(np.array([0, 0, 1]), np.array([0, 0, 1])) == 0.0
 
 
-def test_the_largest_of_nearly_equal_numbers_is_chosen():
-    assert choose_number(np.arange(2, 6), np.array([0.9, 0.8, 0.78, 0.3])) == 4
-    assert choose_number(np.arange(0), np.empty(0)) == 1
+def test_the_largest_of_nearly_equally_strong_numbers_is_chosen():
+    silhouettes = np.array([0.1, 0.2, 0.3, 0.4])
+    assert Choice.of_number(np.arange(2, 6), np.array([0.9, 0.8, 0.78, 0.3]), silhouettes).n_clusters == 4
+    assert Choice.of_number(np.arange(0), np.empty(0), np.empty(0)).n_clusters == 1
+
+
+def test_without_a_strong_number_that_of_the_highest_silhouette_is_chosen():
+    silhouettes = np.array([0.1, 0.4, 0.3, 0.2])
+    choice = Choice.of_number(np.arange(2, 6), np.array([0.7, 0.6, 0.7, 0.3]), silhouettes)
+    assert choice.n_clusters == 3
+    assert choice.describe() == (
+        "3 clusters have the highest silhouette (0.40). No number has a high prediction strength (at most 0.70), so "
+        "the clusters overlap."
+    )
 
 
 @pytest.mark.parametrize("n_clusters", [2, 3, 6])
@@ -43,8 +54,6 @@ def test_one_outlier_is_no_cluster():
 
 
 def test_a_cloud_is_said_to_be_one():
-    cloud = np.random.default_rng(0).normal(size=(800, 5))
-    candidates, strengths = measure_strengths(cloud, np.random.default_rng(0))
-    choice = Choice(choose_number(candidates, strengths), candidates=candidates, strengths=strengths)
+    choice = choose_number(np.random.default_rng(0).normal(size=(800, 5)), np.random.default_rng(0))
     assert not choice.is_clear
-    assert "no number stands out" in choice.describe()
+    assert "parts of one cloud rather than clusters" in choice.describe()

@@ -3,7 +3,8 @@
 Cluster two halves of the rows, and carry the clusters of one half over to the other by the nearest row. If there are
 clusters, both agree. The prediction strength of a number of clusters (Tibshirani and Walther, JCGS 14, 2005) is the
 share of pairs of rows of a cluster that stay together, in the worst cluster; a cluster of a single row has 0. Of all
-numbers whose strength is nearly the highest, the largest is chosen.
+numbers whose strength is nearly the highest, the largest is chosen. If even the highest is low, the clusters overlap,
+and the number with the highest silhouette is chosen.
 """
 
 from __future__ import annotations
@@ -15,19 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
+from sklearn.metrics.pairwise import euclidean_distances
 
 from cohirf.algorithm.choose_merge import SampledRows, cut_linkage
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.ward import link_groups
+from cohirf.silhouette import mean_silhouette
 
 FloatArray = NDArray[np.float64]
 MAX_CHOICE = 30  # largest number of clusters to choose
 N_SPLITS = 3
 SAMPLED_ROWS = 1000  # both halves together
-# How far below the highest strength the chosen one may be. On 55 data sets (benchmarks/quality/choice.py), 0.1 to 0.2
-# were about equally good.
-NEARLY = 0.15
-CLEAR, WEAK = 0.8, 0.6  # strengths; a single cloud of points has less than the second
+# How far below the highest strength the chosen one may be, and how low that may be before the silhouette is better. On
+# the 55 sets of benchmarks/quality/ablation.py, 0.1 to 0.2 and 0.8 to 0.9 were about equally good.
+NEARLY, CLEAR = 0.15, 0.85
+WEAK = 0.6  # a single cloud of points has less
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +48,8 @@ class Choice:
         another cluster, on a sample of rows. The lower one was taken. NaN if they were not compared.
     candidates : array of int
         Numbers of clusters that were compared; empty if the number was given.
-    strengths : array of float
-        Prediction strength of each candidate, at most 1.
+    strengths, silhouettes : array of float
+        Prediction strength and mean silhouette of each candidate, at most 1.
     """
 
     n_clusters: int
@@ -55,6 +58,17 @@ class Choice:
     connected_cut: float = np.nan
     candidates: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     strengths: FloatArray = field(default_factory=lambda: np.empty(0))
+    silhouettes: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def of_number(cls, candidates: IntArray, strengths: FloatArray, silhouettes: FloatArray) -> Choice:
+        """Choose one of several numbers of clusters; 1 if there is none."""
+        if len(candidates) == 0:
+            return cls(1)
+        best = int(silhouettes.argmax())
+        if strengths.max() >= CLEAR:
+            best = int(np.flatnonzero(strengths >= strengths.max() - NEARLY)[-1])
+        return cls(int(candidates[best]), candidates=candidates, strengths=strengths, silhouettes=silhouettes)
 
     @property
     def is_given(self) -> bool:
@@ -62,8 +76,13 @@ class Choice:
         return len(self.candidates) == 0 and self.n_clusters > 1
 
     @property
+    def is_strong(self) -> bool:
+        """Whether the number was chosen by prediction strength; if all strengths are low, by the silhouette."""
+        return len(self.candidates) > 0 and bool(self.strengths.max() >= CLEAR)
+
+    @property
     def is_clear(self) -> bool:
-        """Whether there are clusters at all: the prediction strength of the chosen number is not that of one cloud."""
+        """Whether there are clusters at all: some number has a higher prediction strength than parts of one cloud."""
         return len(self.candidates) == 0 or bool(self.strengths.max() >= WEAK)
 
     def describe(self) -> str:
@@ -77,16 +96,16 @@ class Choice:
         """Return why there are so many clusters; nothing if the number was given."""
         if len(self.candidates) == 0:
             return "" if self.is_given else "There is one cluster, and nothing to choose."
+        highest, best = float(self.strengths.max()), int(self.candidates[self.strengths.argmax()])
+        if not self.is_strong:
+            kind = "the clusters overlap" if self.is_clear else "these are parts of one cloud rather than clusters"
+            return (
+                f"{self.n_clusters} clusters have the highest silhouette ({self.silhouettes.max():.2f}). No number has "
+                f"a high prediction strength (at most {highest:.2f}), so {kind}."
+            )
         strength = float(self.strengths[self.candidates == self.n_clusters][0])
         text = f"{self.n_clusters} clusters have a prediction strength of {strength:.2f}"
-        best = int(self.candidates[self.strengths.argmax()])
-        if best != self.n_clusters:
-            text += f", nearly as high as {best} ({self.strengths.max():.2f})"
-        if not self.is_clear:
-            text += ": no number stands out, so these are parts of one cloud rather than clusters"
-        elif strength < CLEAR:
-            text += ": the clusters overlap"
-        return f"{text}."
+        return f"{text}." if best == self.n_clusters else f"{text}, nearly as high as {best} ({highest:.2f})."
 
     def describe_merge(self) -> str:
         """Return why clusters are compact or connected; nothing if these were not compared."""
@@ -134,16 +153,19 @@ def _count_distinct(points: Any) -> int:
     return len(np.unique(points, axis=0))
 
 
-def choose_number(candidates: IntArray, strengths: FloatArray) -> int:
-    """Return the largest number of clusters whose prediction strength is nearly the highest; 1 if there is none."""
+def choose_number(points: Any, rng: np.random.Generator) -> Choice:
+    """Choose the number of clusters of some rows; see ``measure_strengths``."""
+    candidates, strengths = measure_strengths(points, rng)
     if len(candidates) == 0:
-        return 1
-    return int(candidates[np.flatnonzero(strengths >= strengths.max() - NEARLY)[-1]])
+        return Choice(1)
+    whole, distances = Half.of(points), euclidean_distances(points)
+    silhouettes = [mean_silhouette(distances, whole.divide(n_clusters)) for n_clusters in candidates.tolist()]
+    return Choice.of_number(candidates, strengths, np.array(silhouettes))
 
 
 @dataclass(frozen=True)
 class Half:
-    """One half of the rows, and its compact and connected merges."""
+    """Some rows, such as one half of them, and their compact and connected merges."""
 
     points: Any
     sample: SampledRows

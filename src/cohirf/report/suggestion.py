@@ -36,7 +36,8 @@ def suggest_cut(
         chosen = next((number for number in scored if cuts[number].n_clusters == choice.n_clusters), None)
         if chosen is not None:
             text = f"{choice.n_clusters} clusters are suggested. {choice.describe_number()}"
-            return {"cut": chosen, "text": text, "curve": _list_strengths(cuts, choice), "measure": STRENGTH}
+            measure = STRENGTH if choice.is_strong else SILHOUETTE
+            return {"cut": chosen, "text": text, "curve": _list_figures(cuts, choice), "measure": measure}
     if choice is not None and choice.merge == "connected":
         return None  # the silhouette is low for clusters that are long or curved, however clear they are
     best = max(scored, key=lambda number: scored[number])
@@ -63,9 +64,10 @@ def describe_merge(choice: Choice | None) -> str:
     )
 
 
-def _list_strengths(cuts: Sequence[Cut], choice: Choice) -> list[float | None]:
-    strengths = dict(zip(choice.candidates.tolist(), choice.strengths.tolist(), strict=True))
-    return [strengths.get(cut.n_clusters) for cut in cuts]
+def _list_figures(cuts: Sequence[Cut], choice: Choice) -> list[float | None]:
+    figures = choice.strengths if choice.is_strong else choice.silhouettes
+    of_number = dict(zip(choice.candidates.tolist(), figures.tolist(), strict=True))
+    return [of_number.get(cut.n_clusters) for cut in cuts]
 
 
 def _give_reason(cuts: Sequence[Cut], scored: dict[int, float], best: int) -> str:

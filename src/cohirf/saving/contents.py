@@ -141,6 +141,7 @@ def _build_choice(arrays: Arrays) -> Choice | None:
         connected_cut,
         arrays["choice_candidates"],
         arrays["choice_strengths"],
+        arrays["choice_silhouettes"],
     )
 
 
@@ -149,6 +150,7 @@ def _choice_parts(choice: Choice) -> Arrays:
     return {
         "choice_candidates": choice.candidates,
         "choice_strengths": choice.strengths,
+        "choice_silhouettes": choice.silhouettes,
         "choice_merge": np.array(figures, dtype=np.float64),
     }
 

@@ -41,6 +41,7 @@ ARRAYS = {
     "tree_linkage": ArrayLayout(("<f8",), ("merges of the tree", "columns of a linkage")),
     "choice_candidates": ArrayLayout(INTEGERS, ("choices",)),
     "choice_strengths": ArrayLayout(("<f8",), ("choices",)),
+    "choice_silhouettes": ArrayLayout(("<f8",), ("choices",)),
     "choice_merge": ArrayLayout(("<f8",), ("figures of a choice",)),
     "relevant_features": ArrayLayout(INTEGERS, ("relevant features",)),
     "feature_statistics": ArrayLayout(("<f8",), ("features",)),
@@ -109,7 +110,7 @@ SUMMARY = LEAVES | BATCHES | DENSE_SUMMARY | CSR_SUMMARY
 SUMMARY |= {"cell_labels", "leaf_weights", "leaf_stand_ins", "leaf_of", "pending_weights", "pending_lots"}
 NAMES = {"feature_names", "feature_name_lengths"}
 SCREENING = {"relevant_features", "feature_statistics"}
-CHOICE = {"choice_candidates", "choice_strengths", "choice_merge"}
+CHOICE = {"choice_candidates", "choice_strengths", "choice_silhouettes", "choice_merge"}
 ALWAYS = ARRAYS.keys() - DENSE_ALONE - CSR_ALONE - NAMES - SCREENING - CHOICE - SUMMARY
 ALWAYS -= {"column_means", "cluster_numbers"}
 FILE_NAMES = {MANIFEST, MANIFEST_DIGEST, PREPARATION, *(f"{name}.npy" for name in ARRAYS)}
@@ -193,6 +194,7 @@ def value_checks(entries: dict[str, ArrayEntry], scalars: Scalars, n_numbers: in
         "tree_linkage": is_finite,
         "choice_candidates": in_range(1, lengths["rows"], "numbers of clusters"),
         "choice_strengths": is_not_negative,
+        "choice_silhouettes": is_finite,
         "choice_merge": is_finite_or_nan,
         "relevant_features": sorted_in_range(0, scalars.n_features - 1, "features"),
         "feature_statistics": is_finite,

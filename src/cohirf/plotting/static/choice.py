@@ -21,7 +21,7 @@ def plot_choice(model: Any, *, ax: Axes | None = None) -> Axes:
 
     The curve has the prediction strength of each number of clusters: how well clusters of one half of the rows predict
     those of the other half, from 0 to 1. The chosen number is the largest whose strength is nearly the highest: above
-    the dashed line.
+    the dashed line. If all strengths are low, the curve has silhouettes, and the chosen number has the highest.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def plot_choice(model: Any, *, ax: Axes | None = None) -> Axes:
     fitted = check_model(model)
     choice = _check_choice(fitted.choice_)
     ax = make_axes(ax, float(np.clip(2.6 + 0.16 * len(choice.candidates), 4.5, 8)), 4.2)
-    _draw_strengths(ax, choice)
+    _draw_curve(ax, choice)
     return ax
 
 
@@ -73,11 +73,13 @@ def _check_choice(choice: Choice | None) -> Choice:
     return choice
 
 
-def _draw_strengths(ax: Axes, choice: Choice) -> None:
+def _draw_curve(ax: Axes, choice: Choice) -> None:
     ticker = import_optional("matplotlib.ticker", "plotting", "A plot")
-    chosen = choice.strengths[choice.candidates == choice.n_clusters]
-    ax.axhline(float(choice.strengths.max()) - NEARLY, color=FAINT, linewidth=1, linestyle="--")
-    ax.plot(choice.candidates, choice.strengths, color=SECOND_ACCENT, marker="o", markersize=3.5, linewidth=1.5)
+    figures = choice.strengths if choice.is_strong else choice.silhouettes
+    chosen = figures[choice.candidates == choice.n_clusters]
+    if choice.is_strong:
+        ax.axhline(float(figures.max()) - NEARLY, color=FAINT, linewidth=1, linestyle="--")
+    ax.plot(choice.candidates, figures, color=SECOND_ACCENT, marker="o", markersize=3.5, linewidth=1.5)
     ax.plot([choice.n_clusters], chosen, color=ACCENT, marker="o", markersize=8, markeredgecolor=INK)
     ax.annotate(
         f"{choice.n_clusters} clusters",
