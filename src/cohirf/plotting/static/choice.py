@@ -89,8 +89,9 @@ def _draw_curve(ax: Axes, choice: Choice) -> None:
         color=INK,
         fontsize=FONT + 1,
     )
-    ax.set_ylim(0, 1.08)
-    ax.set_ylabel("prediction strength", color=FAINT)
+    if choice.is_strong:
+        ax.set_ylim(0, 1.08)
+    ax.set_ylabel("prediction strength" if choice.is_strong else "silhouette", color=FAINT)
     ax.set_xlabel("number of clusters", color=FAINT)
     ax.set_xlim(choice.candidates[0] - 0.8, choice.candidates[-1] + 0.8)
     ax.xaxis.set_major_locator(ticker.MaxNLocator(15, integer=True, steps=[1, 2, 5, 10]))
