@@ -41,6 +41,13 @@ def test_with_weights_of_0_and_missing_rows_of_a_sample():
     np.testing.assert_array_equal(model.predict(TOUCHING), model.labels_)
 
 
+def test_equal_rows_are_in_one_group():
+    X = np.repeat(MOONS[:40], 3, axis=0)
+    model = CoHiRF(n_clusters=2, merge="connected", random_state=0).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert (model.labels_.reshape(40, 3) == model.labels_[::3, None]).all()
+
+
 def test_a_rare_cluster_is_found_also_if_no_sample_has_it():
     X, y = make_blobs([40_000, 40_000, 5], centers=[[0, 0], [20, 0], [0, 900]], random_state=0)
     model = CoHiRF(n_clusters=3, merge="compact", random_state=0).fit(X)

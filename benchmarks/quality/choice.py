@@ -1,13 +1,13 @@
 """How often does ``n_clusters="auto"`` find the number of classes, beside other ways to choose it?
 
-    python -m benchmarks.quality.choice [--seeds 3] [--sets 18]
+    python -m benchmarks.quality.choice [--seeds 3] [--sets 18] [--ways auto silhouette]
 
 The 14 data sets of answers.py, at most 1,500 rows each, standardised, and four sets of blobs with 3, 6, 12 and 20
 centres. For each way: in how many fits the number is that of the classes, in how many it differs by at most one, the
 mean adjusted Rand index of the clusters with the classes, and processor seconds. Classes are not clusters, so "right"
 is a weak goal.
 
-- auto: CoHiRF(n_clusters="auto"), the prediction strength of 2 to 30 clusters.
+- auto: CoHiRF(n_clusters="auto"), the prediction strength of 2 to 20 clusters, or the silhouette if all are low.
 - silhouette: of separate K-Means fits with 2 to 30 clusters, each with three starts.
 - gap: the gap statistic (Tibshirani, Walther, Hastie 2001) of the same fits, with five uniform reference sets.
 - X-means: 2-means splits that raise the Bayesian information criterion (Pelleg, Moore 2000), from 2 to 30 clusters.
@@ -118,15 +118,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--sets", type=int, default=None)
+    parser.add_argument("--ways", nargs="+", default=[*WAYS], choices=[*WAYS])
     arguments = parse(parser, argv, seeds=1, sets=2)
+    ways = {name: WAYS[name] for name in arguments.ways}
     warnings.simplefilter("ignore")
-    figures: dict[str, list[tuple[bool, bool, float, float]]] = {name: [] for name in WAYS}
-    table = Table({"data": "<18", "classes": ">8", **dict.fromkeys(WAYS, ">12")})
+    figures: dict[str, list[tuple[bool, bool, float, float]]] = {name: [] for name in ways}
+    table = Table({"data": "<18", "classes": ">8", **dict.fromkeys(ways, ">12")})
     with threadpool_limits(1):
         for name, X, y in islice(data_sets(), arguments.sets):
-            k, numbers = len(np.unique(y)), {way: [] for way in WAYS}
+            k, numbers = len(np.unique(y)), {way: [] for way in ways}
             for seed in range(arguments.seeds):
-                for way, choose in WAYS.items():
+                for way, choose in ways.items():
                     started = time.process_time()
                     labels = choose(X, seed)
                     seconds = time.process_time() - started
@@ -134,7 +136,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                     numbers[way].append(number)
                     score = adjusted_rand_score(y, labels)
                     figures[way].append((number == k, abs(number - k) <= 1, score, seconds))
-            table.row(name, str(k), *(" ".join(map(str, numbers[way])) for way in WAYS))
+            table.row(name, str(k), *(" ".join(map(str, numbers[way])) for way in ways))
     summary = Table({"way": "<12", "fits": ">5", "right": ">6", "within one": ">11", "ARI": ">6.3f", "s": ">8.1f"})
     for way, of_way in figures.items():
         right, near, score, seconds = zip(*of_way, strict=True)

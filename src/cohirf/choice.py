@@ -24,7 +24,7 @@ from cohirf.algorithm.ward import link_groups
 from cohirf.silhouette import mean_silhouette
 
 FloatArray = NDArray[np.float64]
-MAX_CHOICE = 30  # largest number of clusters to choose
+MAX_CHOICE = 20  # largest number of clusters to choose
 N_SPLITS = 3
 SAMPLED_ROWS = 1000  # both halves together
 # How far below the highest strength the chosen one may be, and how low that may be before the silhouette is better. On

@@ -55,7 +55,7 @@ class CoHiRF(
     n_clusters : int, "auto", "levels" or None, default=None
         The number of final clusters, before ``min_cluster_size`` is applied. An int gives exactly that many: after the
         levels, clusters are merged. If the base method finds fewer, or there are fewer distinct rows, these are the
-        result, with a ConvergenceWarning. "auto" chooses the number, from 2 to 30, by its prediction strength: how well
+        result, with a ConvergenceWarning. "auto" chooses the number, from 2 to 20, by its prediction strength: how well
         the clusters of one half of the rows predict those of the other half. None means the number of the base method
         (``n_clusters``, or ``n_components`` of a mixture); if it has none, the clusters that it finds; without an
         estimator, "auto". If the number is known, the base method is told a finer one inside the levels where this

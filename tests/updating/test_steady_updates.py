@@ -68,4 +68,4 @@ def test_former_clusters_go_on_in_an_update_with_few_rows():
     model = CoHiRF(n_clusters=5, n_views=2, random_state=0)
     shares = update_in_parts(model, OVERLAPPING[:600], 12)
     assert model._summary.leaves is None  # each update is a fit of all rows
-    assert np.mean(shares[3:]) < 0.02
+    assert np.mean(shares[3:]) < 0.05

@@ -219,12 +219,12 @@ class Fit:
         return ending
 
     def _merge_wanted(self, former: Former | None) -> str:
-        """Return the kind of merges; an update of former clusters does not choose it again."""
+        """Return the kind of merges; in an update, compact clusters stay compact."""
         merge: str = self.model.merge if self._goal.chooses_merge else "compact"
         if merge != "auto" or former is None:
             return merge
         before: Choice | None = getattr(self.model, "choice_", None)
-        return "compact" if before is None else before.merge
+        return "auto" if before is not None and before.merge == "connected" else "compact"
 
     def _end_in_cells(
         self,
