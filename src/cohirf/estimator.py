@@ -51,7 +51,7 @@ class CoHiRF(
         included, gets a new seed. A call that fails because there are few rows is repeated with lower values of
         ``n_components``, ``n_neighbors``, ``min_samples`` and ``min_cluster_size``. If ``n_clusters`` is at least the
         number of rows, only identical rows get the same label. Negative labels are noise.
-        None means a quick K-Means: in each view, at most ten iterations on at most 500 rows for each cluster.
+        None means a quick K-Means: in each view, at most ten iterations on at most 100 rows for each cluster.
     n_clusters : int, "auto", "levels" or None, default=None
         The number of final clusters, before ``min_cluster_size`` is applied. An int gives exactly that many: after the
         levels, clusters are merged. If the base method finds fewer, or there are fewer distinct rows, these are the
