@@ -173,7 +173,7 @@ def divide_along_tree(candidates: Candidates, gini_bound: float, n_groups: int) 
     """Return groups of candidates that merge early along their spanning tree, and the merges that follow."""
     linkage = link_connected(SpanningTree(candidates.values), candidates.mass, gini_bound)
     tree = MergeTree(np.arange(len(candidates.rows)), linkage, 1)
-    n_distinct = 1 + np.count_nonzero(linkage[:, 2] > 0)  # equal rows are in one group
+    n_distinct = 1 + int(np.count_nonzero(linkage[:, 2] > 0))  # equal rows are in one group
     label = tree.cut(min(n_groups, n_distinct))
     groups = Groups(candidates.values.astype(np.float64), candidates.mass)
     n_labels = int(label.max()) + 1
