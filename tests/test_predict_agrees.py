@@ -35,7 +35,7 @@ def test_in_batches_from_any_kind_of_data(base, opened):
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
-def test_with_weights_of_0_and_missing_rows_of_a_sample():
+def test_with_weights_of_0():
     weights = np.random.default_rng(0).integers(0, 3, len(TOUCHING)).astype(float)
     model = CoHiRF(n_clusters=4, random_state=0).fit(TOUCHING, sample_weight=weights)
     np.testing.assert_array_equal(model.predict(TOUCHING), model.labels_)

@@ -23,7 +23,6 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.merge_tree import last_clusters
 
 FloatArray = NDArray[np.float64]
-COMPACT = 0.0  # stands for compact clusters where connected ones have the bound of their Gini index
 # Bounds of the Gini index of the sizes of connected clusters: from nearly even to quite uneven ones. On the 41 sets of
 # benchmarks/quality/clustbench.py and the 14 of answers.py, these four were better than any one or two of them; one
 # more, 0.7, changed nothing.
