@@ -42,7 +42,6 @@ from cohirf.updating import blocks, settings
 
 # What a call may refuse: the messages say what to do instead.
 REFUSALS = (
-    "cannot be reached",
     "rows would be forgotten",
     "All rows that stand for the others would be forgotten",
     "rows all have weight 0",
