@@ -387,11 +387,12 @@ class TestManyGroups:
         assert_equal_models(one, other)
         np.testing.assert_array_equal(one._summary.leaves.rows, other._summary.leaves.rows)
 
-    def test_groups_of_a_fit_are_contracted_too(self):
+    def test_groups_of_a_fit_are_contracted_too(self, monkeypatch):
+        monkeypatch.setattr("cohirf.updating.blocks.MAX_GROUPS", 40)
         model = self.model().fit(BLOBS[:400])
-        assert len(model._summary.leaves) >= 80
+        assert len(model._summary.leaves) >= 40
         model.partial_fit(BLOBS[400:])
-        assert np.bincount(model._summary.leaves.heights).max() < 80
+        assert np.bincount(model._summary.leaves.heights).max() < 40
         assert adjusted_rand_score(model.labels_, CLASSES) == 1.0
         check_hierarchy(model)
 
