@@ -60,7 +60,6 @@ SWITCH = CategoricalDistribution((False, True))
 ALL_OPTIONS: dict[str, Any] = {
     "consensus": CategoricalDistribution(("strict", "relaxed", "majority")),
     "medoid_weights": SWITCH,
-    "feature_screen": SWITCH,
     "scale_views": SWITCH,
 }
 VARIANTS = {

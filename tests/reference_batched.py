@@ -3,8 +3,8 @@
 One level splits the active rows into batches and holds one batch's worth of rows aside. Each batch runs one iteration
 of Algorithm 1 by itself: GetClusters, ChooseMedoids, UpdateParents. The medoids and the held-aside rows are the active
 rows of the next level. What the paper leaves open follows DESIGN: the number of batches, blocks of consecutive rows for
-data that is read in order, the mass of medoids, and when the levels end. Local batches, feature screens and scaled
-views are left out.
+data that is read in order, the mass of medoids, and when the levels end. Local batches and scaled views are
+left out.
 
 Random numbers come from the package's generators by place (level, batch, view), so that results can be compared for
 equality. The consensus of a batch is that of ``reference.py``.

@@ -261,13 +261,6 @@ def test_the_exemplar_is_the_row_nearest_to_the_mean_of_all_rows_of_its_cluster(
     assert (values == IRIS[model.exemplar_indices_]).all()
 
 
-def test_exemplars_have_all_features_also_if_some_are_screened_out():
-    X = np.concatenate([IRIS, np.random.default_rng(0).normal(size=(150, 3))], axis=1)
-    model = CoHiRF(n_clusters=3, feature_screen=True, random_state=0).fit(X)
-    assert len(model.relevant_features_) < 7
-    assert (model.exemplars_ == X[model.exemplar_indices_]).all()
-
-
 # -- the chosen number ---------------------------------------------------------------------------------------------
 
 

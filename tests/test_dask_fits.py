@@ -161,19 +161,6 @@ def test_weights_on_the_cluster_count_as_they_do_on_one_machine(name, client, X,
     assert_same(on_dask, here)
 
 
-def test_screened_features_are_those_of_the_fit_on_one_machine(client, X):
-    noise = np.random.default_rng(1).normal(size=(1500, 20)).astype(np.float32)
-    wide = np.concatenate([noise[:, :10], X, noise[:, 10:]], axis=1)
-    array = da.from_array(wide, chunks=(350, 25))
-    model = CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6, feature_screen=True)
-    on_dask, here = model_of(model).fit(array), fit_here(model_of(model), wide)
-    assert 2 <= len(on_dask.relevant_features_) < 25
-    assert (on_dask.relevant_features_ == here.relevant_features_).all()
-    assert_same(on_dask, here)
-    assert (on_dask.predict(array).compute() == here.predict(wide)).all()
-    np.testing.assert_allclose(on_dask.transform(array).compute(), here.transform(wide), rtol=1e-5)
-
-
 def test_a_checkpoint_of_other_chunks_is_refused(client, X, tmp_path):
     model = model_of(MODELS["k-means"], checkpoint=tmp_path / "fit")
     model.fit(da.from_array(X, chunks=(300, 5)))

@@ -73,9 +73,9 @@ class CoHiRF(
         Number of random feature views at each level (R in the paper). If the base method is deterministic and every
         view has all features, all views are the same, and the method runs only once.
     max_features : int or float, default=1.0
-        Number (int) or fraction (float) of features in each view (q in the paper). With ``feature_screen=True``, the
-        fraction is that of the relevant features. With 1.0, every view has all features, and views differ only by
-        the randomness of the base method. With many features, try fractions from 0.2 to 0.5.
+        Number (int) or fraction (float) of features in each view (q in the paper). With 1.0, every view has all
+        features, and views differ only by the randomness of the base method. With many features, try fractions from
+        0.2 to 0.5; if many of them are noise, try :class:`cohirf.FeatureScreen` in a pipeline.
     consensus : {"auto", "strict", "relaxed", "majority"}, default="auto"
         Which rows fuse. "strict" fuses rows that have the same label in every view. "relaxed" does the same after it
         has dropped views that disagree with the others. "majority" fuses groups of rows that have the same label in
@@ -99,11 +99,6 @@ class CoHiRF(
         is passed to the base method as ``sample_weight``. If the base method does not support sample weights, it
         instead clusters the medoids together with a random sample of the data, so that medoids with a large mass
         have many neighbours. This is not part of the paper.
-    feature_screen : bool, default=False
-        Whether to search for irrelevant features before the first level, on a random sample of at most 2,000 rows.
-        Features that do not depend on any other feature are then left out of views, medoids and distances. If fewer
-        than two features depend on others, all are kept. Sample weights are ignored, except that rows of weight 0 are
-        not sampled. This is not part of the paper.
     scale_views : bool, default=False
         Whether to multiply a view of q of p features by sqrt(p / q). Distances in a view are then about as large as
         distances on all features, so that a radius such as ``eps`` of DBSCAN keeps its meaning. This is not part of
@@ -194,12 +189,6 @@ class CoHiRF(
         The batch size of the fit: ``batch_size``, or with ``"auto"`` the size that was measured.
     diagnostics_ : list of LevelRecord
         Sizes, agreement and times of each level; ``pandas.DataFrame(model.diagnostics_)`` shows them as a table.
-    relevant_features_ : array of int or None
-        Sorted indices of the features that ``feature_screen=True`` kept; None without it.
-    feature_statistics_ : array of float, shape (n_features_in_,), or None
-        How much each feature depends on other features: the largest F statistic of its means across clusters that
-        were found without it, divided by the critical value. Features above 1 are relevant, unless they belong to a
-        block of correlated features that does not depend on other features. None without ``feature_screen=True``.
     stability_ : array of float32, shape (n_samples,)
         Mean over views of the Jaccard index between the row's group and its cluster in that view: the number of rows
         in both, divided by the number of rows in either. It is 1 if all views agree with the group, and is measured
@@ -256,7 +245,6 @@ class CoHiRF(
         medoid: str | Callable[[Any], Any] = "cosine",
         max_candidates: int | float = 1000,
         medoid_weights: bool = True,
-        feature_screen: bool = False,
         scale_views: bool = False,
         batch_size: int | str | None = None,
         memory_limit: int | str | None = None,
@@ -282,7 +270,6 @@ class CoHiRF(
         self.medoid = medoid
         self.max_candidates = max_candidates
         self.medoid_weights = medoid_weights
-        self.feature_screen = feature_screen
         self.scale_views = scale_views
         self.batch_size = batch_size
         self.memory_limit = memory_limit
@@ -364,7 +351,6 @@ class CoHiRF(
         validation.check_base_method(self._base_method())
         self._check_resources()
         fitted = copy(self)  # if the fit fails, or is interrupted, this model stays as it is
-        fitted.relevant_features_ = fitted.feature_statistics_ = None
         with choosing_client(fitted, client, X):
             data = open_training_data(fitted, X, on_cluster=client is not None)
             fitted._column_means = data.column_means
@@ -401,16 +387,11 @@ class CoHiRF(
             or data frame.
         """
         check_is_fitted(self, "n_clusters_")
-        label = partial(
-            label_new_rows,
-            landmarks=self._landmarks,
-            relevant=self.relevant_features_,
-            column_means=self._column_means,
-        )
+        label = partial(label_new_rows, landmarks=self._landmarks, column_means=self._column_means)
         return open_new_data(self, X).map_rows(label, None, self._landmarks.labels.dtype)
 
     def transform(self, X: Any) -> Any:
-        """Return the Euclidean distance of each row to the medoid of each cluster, on the relevant features.
+        """Return the Euclidean distance of each row to the medoid of each cluster.
 
         Parameters
         ----------
@@ -424,12 +405,7 @@ class CoHiRF(
             ``get_feature_names_out`` names; a Dask array if ``X`` is a Dask array or data frame.
         """
         check_is_fitted(self, "n_clusters_")
-        measure = partial(
-            measure_new_rows,
-            medoids=self.medoids_,
-            relevant=self.relevant_features_,
-            column_means=self._column_means,
-        )
+        measure = partial(measure_new_rows, medoids=self.medoids_, column_means=self._column_means)
         data = open_new_data(self, X)
         return data.map_rows(measure, self.n_clusters_, np.result_type(data.dtype, self.medoids_.dtype))
 
@@ -505,9 +481,5 @@ class CoHiRF(
             parse_bytes(self.memory_limit)
 
     def _count_view_features(self) -> int:
-        """Return the number of relevant features in each view."""
-        return validation.count_view_features(self.max_features, self.n_features_in_, self._count_relevant())
-
-    def _count_relevant(self) -> int:
-        """Return the number of relevant features; without a screening, all features are relevant."""
-        return int(self.n_features_in_) if self.relevant_features_ is None else len(self.relevant_features_)
+        """Return the number of features in each view."""
+        return validation.count_view_features(self.max_features, self.n_features_in_)

@@ -24,7 +24,6 @@ CONSTRAINTS: dict[str, Any] = {
     "medoid": [StrOptions({*CENTRALITY, *SIMILARITY}), callable],
     "max_candidates": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
     "medoid_weights": ["boolean"],
-    "feature_screen": ["boolean"],
     "scale_views": ["boolean"],
     "batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
     "memory_limit": [None, str, Interval(Real, 1, None, closed="left")],

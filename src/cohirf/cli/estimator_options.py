@@ -89,8 +89,8 @@ class EstimatorOptions:
         Text,
         option(
             "--max-features",
-            "Number of features of a view, or fraction of all features (q in the paper); with --feature-screen, of the "
-            "relevant features. With 1.0 every view has all features, and views differ only by the randomness of the "
+            "Number of features of a view, or fraction of all features (q in the paper). "
+            "With 1.0 every view has all features, and views differ only by the randomness of the "
             "base method. Fractions of 0.2 to 0.5 are useful for data with many features.",
             CLUSTERING,
             "NUMBER",
@@ -160,18 +160,6 @@ class EstimatorOptions:
             default="true",
         ),
     ] = None
-    feature_screen: Annotated[
-        bool,
-        option(
-            "--feature-screen",
-            "Before the first level, find the features that depend on other features, on a random sample of at most "
-            "2,000 rows, and ignore all other features in views, medoids and distances. If fewer than two features "
-            "depend on others, all are kept. "
-            "This is not part of the paper.",
-            CLUSTERING,
-            "",
-        ),
-    ] = False
     scale_views: Annotated[
         bool,
         option(
@@ -329,4 +317,4 @@ class SearchedEstimatorOptions(EstimatorOptions):
 
 
 FLAGS = {name: flag for name, flag in flags_of(EstimatorOptions).items() if name not in NOT_PARAMETERS}
-SWITCHES = ("feature_screen", "scale_views")  # parameters that are False, unless their option is given
+SWITCHES = ("scale_views",)  # parameters that are False, unless their option is given

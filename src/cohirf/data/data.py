@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,9 +115,6 @@ class Data(Protocol):
 
     def take(self, rows: IntArray) -> Any:
         """Return the given rows (distinct, in any order)."""
-
-    def select(self, features: IntArray) -> Self:
-        """Return the data with the given features only."""
 
     def fingerprint(self) -> str:
         """Return a short text that identifies the values."""

@@ -15,7 +15,6 @@ from sklearn.utils.validation import _check_sample_weight
 from cohirf.algorithm import population
 from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.features import take_features
 from cohirf.algorithm.first_level import FirstLevelHere
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows
@@ -63,11 +62,6 @@ class InMemory:
     def take(self, rows: IntArray) -> Any:
         """Return the given rows."""
         return self.X[rows]
-
-    def select(self, features: IntArray) -> InMemory:
-        """Return the data with the given features only."""
-        means = None if self.column_means is None else self.column_means[features]
-        return replace(self, X=take_features(self.X, features), column_means=means)
 
     def fingerprint(self) -> str:
         """Return a short text that identifies the values."""

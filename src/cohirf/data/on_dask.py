@@ -107,10 +107,6 @@ class OnDask:
         """Return the given rows."""
         return take_in_order(self.rows, rows)
 
-    def select(self, features: IntArray) -> OnDask:
-        """Return the data with the given features only."""
-        return OnDask(LazyDaskSource(self.rows.array[:, features]))
-
     def fingerprint(self) -> str:
         """Return a short text that identifies the values."""
         return self.rows.fingerprint()

@@ -45,7 +45,7 @@ class Settled:
 def make_contraction(
     model: Any, data: Data, settled: Settled, *, weighted: bool, n_batches: int | None = None
 ) -> Contraction:
-    """Return how the fit of a model contracts batches of the data, which has the relevant features only.
+    """Return how the fit of a model contracts batches of the data.
 
     The number of batches follows from their size, unless this is not known yet.
     """
