@@ -136,7 +136,7 @@ PARAMETERS = [
     ({"consensus_threshold": -0.1}, "'consensus_threshold' .* Got -0.1 instead"),
     (
         {"batch_size": 1},
-        r"'batch_size' .* must be None, a str among {'auto'} or an int in the range \[2, inf\). Got 1 instead",
+        r"'batch_size' .* must be None, an instance of 'str' or an int in the range \[2, inf\). Got 1 instead",
     ),
     ({"max_iter": 0}, "'max_iter' .* Got 0 instead"),
     ({"min_cluster_size": 0}, "'min_cluster_size' .* Got 0 instead"),

@@ -447,7 +447,7 @@ def test_a_parameter_that_cannot_be_stored_is_named(model, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("value", [{"n_jobs": 0}, {"memory_limit": "x"}, {"max_features": 3}])
+@pytest.mark.parametrize("value", [{"n_jobs": 0}, {"batch_size": "x"}, {"max_features": 3}])
 def test_a_model_with_a_parameter_that_no_fit_accepts_is_not_saved(value, model, tmp_path):
     with pytest.raises(ValueError, match=next(iter(value))):
         save_model(copy.copy(model).set_params(**value), tmp_path / "model")
@@ -975,7 +975,7 @@ HOSTILE_MANIFESTS = {
     "overlap": ({"model__parameters__overlap": 10**18}, "'overlap' parameter of CoHiRF must be None or a float in"),
     "n_jobs": ({"model__parameters__n_jobs": -(10**9)}, "n_jobs of CoHiRF must be from -10000 to 10000"),
     "no jobs": ({"model__parameters__n_jobs": 0}, "n_jobs=0 is not valid: give 1 or more"),
-    "memory_limit": ({"model__parameters__memory_limit": "x"}, "memory_limit='x' is not valid: give a positive"),
+    "batch_size": ({"model__parameters__batch_size": "x"}, "batch_size='x' is not valid: give a number of rows"),
     "max_features": ({"model__parameters__max_features": 10**30}, "max_features=10+ is above the 2 features"),
     "nested n_views": (
         {"model__parameters__estimator": base_named("CoHiRF", n_views=10**18)},

@@ -20,7 +20,7 @@ from cohirf.degrees.methods import DegreesMixin
 from cohirf.description.methods import DescribedClusters
 from cohirf.fitting import label_new_rows, measure_new_rows
 from cohirf.parameters import CONSTRAINTS
-from cohirf.planning import parse_bytes
+from cohirf.planning import read_memory_limit
 from cohirf.saving import save_model
 from cohirf.scratch import ScratchStorage
 from cohirf.updating import UpdatingMixin, fit_model, gather_summary, replace_results
@@ -103,15 +103,13 @@ class CoHiRF(
         Whether to multiply a view of q of p features by sqrt(p / q). Distances in a view are then about as large as
         distances on all features, so that a radius such as ``eps`` of DBSCAN keeps its meaning. This is not part of
         the paper.
-    batch_size : int or "auto", default=None
+    batch_size : int, "auto" or an amount of memory such as "2GB", default=None
         Approximate number of rows that are clustered together. The base method never sees more than 1.5 times as
         many; the spanning trees of HDBSCAN in local batches have at least 131,072 rows, or fewer with more than 16
-        features. None means all rows in one batch. "auto" measures the base method on small samples and chooses the
-        largest batch size that stays below ``memory_limit`` and takes a reasonable time; ``verbose=1`` prints it.
-    memory_limit : int or str, default=None
-        For ``batch_size="auto"``: the most memory that the process and its workers may use, including what it uses
-        already, as a number of bytes or as text such as "2GB". None means what it uses already, plus half of the
-        memory that is available.
+        features. None means all rows in one batch. Text with a unit is the most memory that the process and its
+        workers may use, including what it uses already: the base method is measured on small samples, and the largest
+        batch size is chosen that stays below it and takes a reasonable time; ``verbose=1`` prints it. "auto" is the
+        same with what the process uses already, plus half of the memory that is available.
     batches : {"auto", "random", "local"}, default="auto"
         Which rows are clustered together, if there are several batches. "random" batches are random rows or, for
         sources, blocks of consecutive rows. "local" batches are neighbouring rows with a halo of rows around them, so
@@ -135,8 +133,8 @@ class CoHiRF(
     checkpoint : str or path, default=None
         Directory in which the fit stores the results of its batches. If the fit is killed, run the same call again: it
         resumes where it stopped, and returns the same labels as without the interruption. A checkpoint of other data,
-        another seed or other parameters raises an error; only ``n_jobs``, ``verbose``, ``memory_limit``,
-        ``min_cluster_size``, ``small_clusters``, ``merge``, ``noise`` and ``max_iter`` may differ.
+        another seed or other parameters raises an error; only ``n_jobs``, ``verbose``, ``min_cluster_size``,
+        ``small_clusters``, ``merge``, ``noise``, ``max_iter`` and an amount of memory in ``batch_size`` may differ.
     n_jobs : int, default=None
         Number of views or runs of batches that are computed at the same time: in processes, if these save at least a
         second, otherwise in this process. A base method that cannot be pickled runs in threads. Each job uses one
@@ -186,7 +184,7 @@ class CoHiRF(
     n_iter_ : int
         Number of levels that were run.
     batch_size_ : int or None
-        The batch size of the fit: ``batch_size``, or with ``"auto"`` the size that was measured.
+        The batch size of the fit: ``batch_size``, or the size that was measured.
     diagnostics_ : list of LevelRecord
         Sizes, agreement and times of each level; ``pandas.DataFrame(model.diagnostics_)`` shows them as a table.
     stability_ : array of float32, shape (n_samples,)
@@ -247,7 +245,6 @@ class CoHiRF(
         medoid_weights: bool = True,
         scale_views: bool = False,
         batch_size: int | str | None = None,
-        memory_limit: int | str | None = None,
         batches: str = "auto",
         overlap: float | None = None,
         noise: str = "label",
@@ -272,7 +269,6 @@ class CoHiRF(
         self.medoid_weights = medoid_weights
         self.scale_views = scale_views
         self.batch_size = batch_size
-        self.memory_limit = memory_limit
         self.batches = batches
         self.overlap = overlap
         self.noise = noise
@@ -475,10 +471,9 @@ class CoHiRF(
         return KMeans() if self.estimator is None else self.estimator
 
     def _check_resources(self) -> None:
-        """Check ``n_jobs`` and ``memory_limit``; loading a model checks them, too."""
+        """Check ``n_jobs`` and ``batch_size``; loading a model checks them, too."""
         validation.check_jobs(self.n_jobs)
-        if self.memory_limit is not None:
-            parse_bytes(self.memory_limit)
+        read_memory_limit(self.batch_size)
 
     def _count_view_features(self) -> int:
         """Return the number of features in each view."""

@@ -25,8 +25,7 @@ CONSTRAINTS: dict[str, Any] = {
     "max_candidates": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
     "medoid_weights": ["boolean"],
     "scale_views": ["boolean"],
-    "batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
-    "memory_limit": [None, str, Interval(Real, 1, None, closed="left")],
+    "batch_size": [None, str, Interval(Integral, 2, None, closed="left")],  # _check_resources reads the text
     "batches": [StrOptions({"auto", "random", "local"})],
     "overlap": [None, Interval(Real, 0, MAX_OVERLAP, closed="right")],
     "noise": [StrOptions({"label", "clusters"})],

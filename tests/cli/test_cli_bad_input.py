@@ -1,5 +1,6 @@
 """Bad input: exit code 2, one line that names the file, column or option and the remedy, and nothing written."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -271,13 +272,13 @@ OPTIONS_REFUSED = {
         "--consensus-threshold 2",
         "--consensus-threshold '2' is not valid: give a number in [0, 1] or none.",
     ),
-    "batch size": ("--batch-size 1", "--batch-size '1' is not valid: give an int >= 2 or none or 'auto'."),
+    "batch size": ("--batch-size 1", "--batch-size '1' is not valid: give an int >= 2 or a text or none."),
     "levels": ("--max-iter 0", "--max-iter '0' is not valid: give an int in [1, 100000]."),
     "jobs": ("--n-jobs 0", "--n-jobs 0 is not valid: give 1 or more, or -1 for all cores."),
     "memory in words": (
-        "--memory-limit lots",
-        '--memory-limit \'lots\' is not valid: give a positive number of bytes, or text such as "500MB", "2GB" or '
-        '"1.5GiB" (units: B, KB, KiB, MB, MiB, GB, GiB, TB, TiB).',
+        "--batch-size lots",
+        "--batch-size 'lots' is not valid: give a number of rows, \"auto\", or the memory that the fit may use, such "
+        'as "500MB", "2GB" or "1.5GiB" (units: B, KB, KiB, MB, MiB, GB, GiB, TB, TiB).',
     ),
     "checkpoint nowhere": (
         "--checkpoint no/ck",
@@ -463,10 +464,10 @@ def test_a_checkpoint_of_another_fit_is_refused(cohirf, folder, apart):
 
 
 def test_a_memory_limit_below_what_python_takes_is_refused(cohirf, folder, apart):
-    outcome = cohirf("fit", "iris.csv", *apart, "--batch-size", "auto", "--memory-limit", "1MB", "--quiet")
+    outcome = cohirf("fit", "iris.csv", *apart, "--batch-size", "1MB", "--quiet")
     assert outcome.code == 2
-    assert outcome.err.startswith("cohirf: --memory-limit 1 MB is too low: this process takes ")
-    assert outcome.err.endswith("Raise --memory-limit.\n")
+    assert outcome.err.startswith("cohirf: 1 MB of memory is too little: this process takes ")
+    assert re.search(r'Allow more, such as --batch-size "[\d.]+ [MG]B"\.\n$', outcome.err)
 
 
 @pytest.mark.parametrize(

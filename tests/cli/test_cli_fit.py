@@ -110,7 +110,7 @@ def test_what_it_chose_can_be_given(cohirf, folder, iris):
 def test_all_options_of_a_fit_work_together(cohirf, folder, iris):
     command = (
         "fit iris.parquet --estimator dbscan --param eps=0.8 --param min_samples=5 --views 5 --max-features 0.5 "
-        "--consensus relaxed --batch-size 100 --memory-limit 4GB --checkpoint ck/ --label-column species "
+        "--consensus relaxed --batch-size 100 --checkpoint ck/ --label-column species "
         "--id-column id --scale standard --out labels.parquet --model model/ --report report.html --n-jobs 2 --seed 0"
     )
     outcome = cohirf(*command.split())

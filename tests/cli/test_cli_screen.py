@@ -95,8 +95,7 @@ def test_options_become_parameters():
         n_views="3",
         max_features="0.5",
         medoid_weights=True,
-        batch_size="auto",
-        memory_limit="2GB",
+        batch_size="2GB",
         max_iter="7",
         random_state="none",
     )
@@ -104,8 +103,7 @@ def test_options_become_parameters():
         "n_views": 3,
         "max_features": 0.5,
         "medoid_weights": True,
-        "batch_size": "auto",
-        "memory_limit": "2GB",
+        "batch_size": "2GB",
         "max_iter": 7,
         "random_state": None,
     }
@@ -255,7 +253,7 @@ def test_many_levels_are_not_all_shown(cohirf, folder, iris):
     [
         (
             MemoryError(),
-            "There is not enough memory: lower --batch-size, or set --memory-limit with --batch-size auto.",
+            "There is not enough memory: lower --batch-size, or set it to the memory to use, such as 2GB.",
         ),
         (
             PermissionError(13, "Permission denied", "a.csv"),

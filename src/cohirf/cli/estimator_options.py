@@ -177,23 +177,12 @@ class EstimatorOptions:
             "--batch-size",
             "Split the rows into batches of about this size; the base method never gets more than 1.5 times as "
             "many rows "
-            'at once. "none" uses a single batch. "auto" runs the base method on small samples and chooses the '
-            "largest batch size that --memory-limit and a reasonable time allow.",
+            'at once. "none" uses a single batch. "2GB" runs the base method on small samples and chooses the largest '
+            "batch size that the whole process has room for in 2 GB of memory, and that takes a reasonable time; "
+            '"auto" does the same with the memory in use now plus half of the available memory.',
             SIZE,
-            "INT|auto",
-            choices=("auto",),
+            "INT|auto|SIZE",
             default=f"auto from {MANY_ROWS:,} rows on, none below",
-        ),
-    ] = None
-    memory_limit: Annotated[
-        Text,
-        option(
-            "--memory-limit",
-            "Largest memory of the whole process with --batch-size auto: a number of bytes, or text such as "
-            '"2GB". "none" means the memory in use now plus half of the available memory.',
-            SIZE,
-            "SIZE",
-            default="none",
         ),
     ] = None
     batches: Annotated[
@@ -263,7 +252,7 @@ class EstimatorOptions:
             "A folder in which the fit stores the result of each batch. If the fit is stopped, run the same "
             "command again: "
             "it resumes, and gives the same labels as without the stop. A checkpoint of other data, another seed or "
-            "other parameters is refused; only --n-jobs, --memory-limit, --min-cluster-size, --small-clusters, "
+            "other parameters is refused; only --n-jobs, --min-cluster-size, --small-clusters, "
             "--noise and --max-iter may change.",
             SIZE,
             "FOLDER",

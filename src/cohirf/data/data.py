@@ -122,7 +122,7 @@ class Data(Protocol):
     def check_weights(self, sample_weight: Any) -> DataWeights:
         """Return valid sample weights."""
 
-    def room(self, memory_limit: Any, n_jobs: int | None) -> dict[str, Any]:
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
         """Return the memory that batches may use, as arguments of ``plan_batches``."""
 
     def later_engine(self, n_jobs: int | None) -> Engine:

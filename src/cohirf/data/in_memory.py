@@ -71,7 +71,7 @@ class InMemory:
         """Return valid sample weights: none is negative, and at least one is positive."""
         return check_array_weights(sample_weight, self.X.shape[0])
 
-    def room(self, memory_limit: Any, n_jobs: int | None) -> dict[str, Any]:
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
         """Return the memory that batches may use: with several jobs, in processes of their own."""
         return room_here(memory_limit, n_jobs)
 
@@ -132,7 +132,7 @@ def check_array_weights(sample_weight: Any, n_rows: int) -> ArrayWeights:
     return ArrayWeights(weights)
 
 
-def room_here(memory_limit: Any, n_jobs: int | None, held_bytes: int | None = None) -> dict[str, Any]:
+def room_here(memory_limit: int | None, n_jobs: int | None, held_bytes: int | None = None) -> dict[str, Any]:
     """Return the memory that batches may use in processes of this machine."""
     n_processes = effective_n_jobs(n_jobs)
     return {

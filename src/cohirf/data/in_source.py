@@ -66,7 +66,7 @@ class InSource:
         """Return valid sample weights: none is negative, and at least one is positive."""
         return check_array_weights(sample_weight, self.source.n_rows)
 
-    def room(self, memory_limit: Any, n_jobs: int | None) -> dict[str, Any]:
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
         """Return the memory that batches may use: arrays that grow with the data are on disk."""
         return room_here(memory_limit, n_jobs, held_bytes=0)
 

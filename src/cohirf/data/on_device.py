@@ -83,7 +83,7 @@ class OnDevice:
         """Return valid sample weights, on the device: none is negative, and at least one is positive."""
         return check_device_weights(sample_weight, self.X)
 
-    def room(self, memory_limit: Any, n_jobs: int | None) -> dict[str, Any]:
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
         """Return the memory that batches may use."""
         return {"memory_limit": resolve_memory_limit(memory_limit)}
 

@@ -21,7 +21,7 @@ from cohirf.data.data import DataWeights
 from cohirf.describe import describe_fit
 from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.locality import are_local, choose_overlap, choose_settings, count_spanned
-from cohirf.planning import Neighbourhood, draw_rows, plan_batches, plan_for_device
+from cohirf.planning import Neighbourhood, draw_rows, plan_batches, plan_for_device, read_memory_limit
 
 WrapEngine = Callable[[Engine], Engine]
 
@@ -74,14 +74,14 @@ def watch_engine(model: Any) -> WrapEngine:
 
 
 def settle(model: Any, data: Data, entropy: Entropy, *, weighted: bool) -> Settled:
-    """Return the entropy and the batch size, which is measured if ``batch_size="auto"``."""
+    """Return the entropy and the batch size, which is measured if ``batch_size`` is "auto" or an amount of memory."""
     if not isinstance(model.batch_size, str):
         return Settled(entropy, None if model.batch_size is None else int(model.batch_size))
     n_rows = data.rows.n_rows
     contraction = make_contraction(model, data, Settled(entropy, None), weighted=weighted, n_batches=2)
     if contraction.device is not None:
         return Settled(entropy, _fit_into_device(model, data, contraction))
-    options = data.room(model.memory_limit, model.n_jobs)
+    options = data.room(read_memory_limit(model.batch_size), model.n_jobs)
     read_sample: Callable[[int], Any] = partial(_draw_sample, data, entropy)
     if are_local(model, contraction.views.method.prototype):
         if choose_settings(data, n_rows, contraction) is not None:  # the base method is not called
@@ -99,7 +99,7 @@ def _fit_into_device(model: Any, data: Data, contraction: Contraction) -> int | 
     """Return how many rows are contracted together on a device; None if there is room for all of them."""
     share = contraction.views.n_features / data.n_features
     row_bytes = data.n_features * np.dtype(data.dtype).itemsize
-    return plan_for_device(contraction.device, row_bytes, share, model.memory_limit, data.rows.n_rows)
+    return plan_for_device(contraction.device, row_bytes, share, read_memory_limit(model.batch_size), data.rows.n_rows)
 
 
 def _draw_sample(data: Data, entropy: Entropy, size: int) -> Any:
