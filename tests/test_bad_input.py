@@ -140,8 +140,6 @@ PARAMETERS = [
     ),
     ({"max_iter": 0}, "'max_iter' .* Got 0 instead"),
     ({"min_cluster_size": 0}, "'min_cluster_size' .* Got 0 instead"),
-    ({"max_candidates": 0}, "'max_candidates' .* Got 0 instead"),
-    ({"max_candidates": 0.0}, "'max_candidates' .* Got 0.0 instead"),
     ({"n_jobs": 0}, r"n_jobs=0 is not valid: give 1 or more, or -1 for all cores\."),
     ({"consensus": "loose"}, "'consensus' parameter of CoHiRF must be a str among .*'relaxed'"),
     ({"medoid": "manhattan"}, "'medoid' parameter of CoHiRF must be a str among .*'laplacian'.* or a callable"),

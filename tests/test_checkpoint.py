@@ -37,7 +37,7 @@ OPTIONS = {
     "strict": {"n_views": 2},
     "relaxed": {"n_views": 3, "consensus": "relaxed", "max_features": 2},
     "medoid weights": {"medoid_weights": True},
-    "rbf": {"medoid": "rbf", "max_candidates": 5},
+    "rbf": {"medoid": "rbf"},
     "one batch": {"batch_size": None},
     "K-Means": {"estimator": StoppedKMeans(4, n_init=1), "max_features": 2, "n_views": 2},
 }
@@ -247,13 +247,10 @@ CHANGES = {
     "consensus": ("relaxed", "'strict'", "'relaxed'"),
     "consensus_threshold": (0.7, "None", "0.7"),
     "medoid": ("euclidean", "'cosine'", "'euclidean'"),
-    "max_candidates": (10, "1000", "10"),
     "medoid_weights": (True, "False", "True"),
     "batch_size": (41, "40", "41"),
     "batches": ("local", "'random'", "'local'"),
-    "overlap": (0.3, "None", "0.3"),
     "device": ("cpu", "None", "'cpu'"),
-    "scale_views": (True, "False", "True"),
     "estimator__width": (0.5, "0.6", "0.5"),
     "estimator__random_state": (1, "None", "1"),
 }

@@ -43,10 +43,10 @@ MODELS = {
     "spanning trees": CoHiRF(HDBSCAN(min_cluster_size=20, copy=True)),
     "k-means": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6),
     "dbscan": CoHiRF.as_published(DBSCAN(eps=1.5), n_views=2),
-    "relaxed": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6, consensus="relaxed", scale_views=True),
+    "relaxed": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6, consensus="relaxed"),
     "majority": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6, consensus="majority"),
     "medoid weights": CoHiRF.as_published(K_MEANS, n_views=2, medoid_weights=True, medoid="euclidean"),
-    "rbf": CoHiRF.as_published(K_MEANS, n_views=2, medoid="rbf", max_candidates=20),
+    "rbf": CoHiRF.as_published(K_MEANS, n_views=2, medoid="rbf"),
     "medoid weights in other words": CoHiRF.as_published(
         AgglomerativeClustering(4), n_views=2, max_features=0.6, medoid_weights=True
     ),

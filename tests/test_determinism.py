@@ -28,7 +28,7 @@ MODELS = {
     "majority, weighted, batched": CoHiRF.as_published(
         KMeans(6), consensus="majority", medoid_weights=True, batch_size=150, **SMALL
     ),
-    "rbf, few candidates": CoHiRF.as_published(KMeans(6), medoid="rbf", max_candidates=20, **SMALL),
+    "rbf": CoHiRF.as_published(KMeans(6), medoid="rbf", **SMALL),
     "batched": CoHiRF.as_published(KMeans(6), batch_size=75, **SMALL),
     "dbscan": CoHiRF.as_published(DBSCAN(eps=8.0), **SMALL),
 }

@@ -21,7 +21,7 @@ MODELS = {
     "strict": {"n_views": 3, "max_features": 0.6},
     "relaxed": {"n_views": 3, "max_features": 0.6, "consensus": "relaxed"},
     "weighted": {"n_views": 2, "medoid_weights": True, "medoid": "euclidean"},
-    "rbf": {"n_views": 2, "medoid": "rbf", "max_candidates": 20},
+    "rbf": {"n_views": 2, "medoid": "rbf"},
 }
 
 

@@ -112,9 +112,9 @@ def make_model(base: Any, options: dict[str, Any] | None, max_features: float, s
         options = options | {"min_cluster_size": 5}
     options = dict(options)
     screened = options.pop("screened", False)
-    model = CoHiRF.as_published(
-        base, max_features=max_features, scale_views=max_features < 1, random_state=seed, **options
-    )
+    if isinstance(base, DBSCAN):  # the distances of a view are smaller
+        base.set_params(eps=base.eps * np.sqrt(max_features))
+    model = CoHiRF.as_published(base, max_features=max_features, random_state=seed, **options)
     return make_pipeline(FeatureScreen(random_state=seed), model) if screened else model
 
 

@@ -90,19 +90,13 @@ class CoHiRF(
         Similarity that defines the medoid of a cluster: the row with the highest sum of similarities to the other
         rows. "cosine" and "euclidean" (negative squared distance) are computed exactly. "rbf" (squared Euclidean
         distance) and "laplacian" (Manhattan distance) decay to 1/e at the mean distance within the cluster. A callable
-        takes a matrix of rows and returns the square matrix of their similarities.
-    max_candidates : int or float, default=1000
-        For "rbf", "laplacian" and callables: the medoid of a cluster is chosen from a random sample of at most this
-        number (int) or this fraction (float, rounded up) of its rows.
+        takes a matrix of rows and returns the square matrix of their similarities. For these, the medoid is chosen
+        from a random sample of at most 1,000 rows of the cluster.
     medoid_weights : bool, default=True
         Whether a medoid counts with its mass, the number (or total weight) of the rows that it represents. The mass
         is passed to the base method as ``sample_weight``. If the base method does not support sample weights, it
         instead clusters the medoids together with a random sample of the data, so that medoids with a large mass
         have many neighbours. This is not part of the paper.
-    scale_views : bool, default=False
-        Whether to multiply a view of q of p features by sqrt(p / q). Distances in a view are then about as large as
-        distances on all features, so that a radius such as ``eps`` of DBSCAN keeps its meaning. This is not part of
-        the paper.
     batch_size : int, "auto" or an amount of memory such as "2GB", default=None
         Approximate number of rows that are clustered together. The base method never sees more than 1.5 times as
         many; the spanning trees of HDBSCAN in local batches have at least 131,072 rows, or fewer with more than 16
@@ -113,13 +107,11 @@ class CoHiRF(
     batches : {"auto", "random", "local"}, default="auto"
         Which rows are clustered together, if there are several batches. "random" batches are random rows or, for
         sources, blocks of consecutive rows. "local" batches are neighbouring rows with a halo of rows around them, so
-        that each has the density of the data; clusters that reach over several batches are fused by the rows that
-        these have in common. If there is room for halos as wide as twice the radius ``eps``, the clusters are those of
-        DBSCAN on all rows. HDBSCAN does not run on batches: their spanning trees are joined to that of all rows. "auto"
-        means "local" for base methods that find the number of clusters themselves.
-    overlap : float, default=None
-        For local batches whose halos do not follow from a radius: number of rows in a halo, as a multiple of the other
-        rows of the batch. None means 0.5 for HDBSCAN, and 1 for other methods.
+        that each has the density of the data; clusters that reach over several batches are fused by the rows that these
+        have in common. If there is room for halos as wide as twice the radius ``eps``, the clusters are those of DBSCAN
+        on all rows; without a radius, a halo has as many rows as the rest of the batch. HDBSCAN does not run on
+        batches: their spanning trees are joined to that of all rows. "auto" means "local" for base methods that find
+        the number of clusters themselves.
     noise : {"label", "clusters"}, default="label"
         What becomes of a row that the base method called noise at the last level that clustered it, and that fused
         with no other row: "label" gives it the label -1, "clusters" makes it a cluster of its own, as in the paper.
@@ -241,12 +233,9 @@ class CoHiRF(
         consensus: str = "auto",
         consensus_threshold: float | None = None,
         medoid: str | Callable[[Any], Any] = "cosine",
-        max_candidates: int | float = 1000,
         medoid_weights: bool = True,
-        scale_views: bool = False,
         batch_size: int | str | None = None,
         batches: str = "auto",
-        overlap: float | None = None,
         noise: str = "label",
         min_cluster_size: int | float = 1,
         small_clusters: str = "noise",
@@ -265,12 +254,9 @@ class CoHiRF(
         self.consensus = consensus
         self.consensus_threshold = consensus_threshold
         self.medoid = medoid
-        self.max_candidates = max_candidates
         self.medoid_weights = medoid_weights
-        self.scale_views = scale_views
         self.batch_size = batch_size
         self.batches = batches
-        self.overlap = overlap
         self.noise = noise
         self.min_cluster_size = min_cluster_size
         self.small_clusters = small_clusters

@@ -252,12 +252,12 @@ def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypat
 
 def test_batches_can_be_local(cohirf, folder, iris):
     options = ("--estimator", "dbscan", "--param", "eps=0.5", "--scale", "none", "--batch-size", 40)
-    local = ("--batches", "local", "--overlap", 0.3)
+    local = ("--batches", "local")
     assert (
         cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species", *options, *local, "--out", "labels.csv").code
         == 0
     )
-    same = expected_labels(iris[FEATURES], DBSCAN(eps=0.5), batch_size=40, batches="local", overlap=0.3)
+    same = expected_labels(iris[FEATURES], DBSCAN(eps=0.5), batch_size=40, batches="local")
     assert (read_labels() == same).all()
 
 

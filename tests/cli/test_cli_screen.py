@@ -61,7 +61,6 @@ def test_the_help_tells_the_defaults_of_the_estimator():
         "n_jobs": "1",
         "batch_size": "auto from 50,000 rows on, none below",
         "n_clusters": "that of the base method, else auto",
-        "overlap": "0.5 for HDBSCAN, 1 for other methods",
     }
     for name, default in CoHiRF().get_params(deep=False).items():
         if name in FLAGS and default is not False:

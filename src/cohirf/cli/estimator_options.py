@@ -136,17 +136,6 @@ class EstimatorOptions:
             default="cosine",
         ),
     ] = None
-    max_candidates: Annotated[
-        Text,
-        option(
-            "--max-candidates",
-            "Choose the medoid of a cluster from a random sample of at most this number, or fraction, of its rows; "
-            'for "rbf" and "laplacian".',
-            CLUSTERING,
-            "NUMBER",
-            default="1000",
-        ),
-    ] = None
     medoid_weights: Annotated[
         Text,
         option(
@@ -160,17 +149,6 @@ class EstimatorOptions:
             default="true",
         ),
     ] = None
-    scale_views: Annotated[
-        bool,
-        option(
-            "--scale-views",
-            "Multiply a view with q of p features by sqrt(p / q). Distances in a view are then comparable with "
-            "distances "
-            "over all features, and a radius, such as eps of DBSCAN, keeps its meaning. This is not part of the paper.",
-            CLUSTERING,
-            "",
-        ),
-    ] = False
     batch_size: Annotated[
         Text,
         option(
@@ -196,16 +174,6 @@ class EstimatorOptions:
             "TEXT",
             choices=("auto", "local", "random"),
             default="auto",
-        ),
-    ] = None
-    overlap: Annotated[
-        Text,
-        option(
-            "--overlap",
-            "Number of rows around a local batch that are clustered with it, as a multiple of its own rows.",
-            CLUSTERING,
-            "FLOAT",
-            default="0.5 for HDBSCAN, 1 for other methods",
         ),
     ] = None
     noise: Annotated[
@@ -306,4 +274,3 @@ class SearchedEstimatorOptions(EstimatorOptions):
 
 
 FLAGS = {name: flag for name, flag in flags_of(EstimatorOptions).items() if name not in NOT_PARAMETERS}
-SWITCHES = ("scale_views",)  # parameters that are False, unless their option is given

@@ -88,7 +88,7 @@ def settle(model: Any, data: Data, entropy: Entropy, *, weighted: bool) -> Settl
             return Settled(entropy, min(n_rows, count_spanned(data)))
         neighbourhood = Neighbourhood(data.rows, data.column_means, entropy)
         read_sample = neighbourhood.take
-        options |= {"overlap": choose_overlap(model, None), "n_readable": neighbourhood.n_rows}
+        options |= {"overlap": choose_overlap(None), "n_readable": neighbourhood.n_rows}
     plan = plan_batches(read_sample, n_rows, contraction, **options)
     if model.verbose:
         progress.say(plan.describe())

@@ -31,6 +31,9 @@ CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 # slowly, and were no better.
 FEW_BATCHES = 50
 THRESHOLDS = {"relaxed": 0.8, "majority": 0.5}
+# Kernels compare pairs of rows, so of a larger cluster a random sample is compared: 1,000 rows take 8 MB, all rows of a
+# large batch would take more than there is.
+MAX_CANDIDATES = 1000
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
 
 
@@ -57,7 +60,7 @@ def make_contraction(
     )
     method = goal.method(model.estimator, several_batches=n_batches > 1, one_view=one_view)
     return Contraction(
-        views=Views(method, model.n_views, n_features, settled.entropy, model.scale_views),
+        views=Views(method, model.n_views, n_features, settled.entropy),
         consensus=_consensus_function(model, goal, n_batches),
         choose_medoids=_medoid_function(model),
         batch_size=settled.batch_size,
@@ -96,5 +99,5 @@ def _medoid_function(model: Any) -> ChooseMedoids:
     return partial(
         choose_sampled_medoids,
         similarity=CallableSimilarity(model.medoid) if callable(model.medoid) else SIMILARITY[model.medoid],
-        max_candidates=model.max_candidates,
+        max_candidates=MAX_CANDIDATES,
     )
