@@ -49,7 +49,7 @@ class Variant:
     all_options: bool = False
 
 
-RELAXED: dict[str, Any] = {"consensus": "relaxed", "consensus_threshold": THRESHOLD}
+RELAXED: dict[str, Any] = {"consensus": THRESHOLD}
 WEIGHTS: dict[str, Any] = {"medoid_weights": True}
 MAJORITY: dict[str, Any] = {"consensus": "majority"}
 FEW_CLUSTERS: dict[str, Any] = {"n_clusters": IntDistribution(2, 5)}

@@ -51,7 +51,6 @@ class BatchedCoHiRF:
     max_features: int | float
     random_state: int
     consensus: str = "strict"
-    consensus_threshold: float = 0.8
     medoid: str = "cosine"
     medoid_weights: bool = False
     min_cluster_size: int = 1
@@ -125,8 +124,8 @@ class BatchedCoHiRF:
     def get_clusters(self, views, mass):
         """Return the consensus of the views: lists of positions in the batch."""
         if self.consensus == "majority":
-            return reference.majority_clusters(views, mass, self.consensus_threshold)
-        return reference.consensus_clusters(views, self.consensus_threshold if self.consensus == "relaxed" else None)
+            return reference.majority_clusters(views, mass, contraction.MAJORITY)
+        return reference.consensus_clusters(views, None if self.consensus == "strict" else self.consensus)
 
     def draw_candidates(self, clusters, views, rng):
         """Return the members of each cluster among which the medoid is chosen; only without a sum form are they few.

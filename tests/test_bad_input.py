@@ -130,10 +130,10 @@ PARAMETERS = [
     ({"max_features": 4}, "max_features=4 is above the 3 features of X: give an int from 1 to 3 or a fraction in"),
     ({"n_views": 0}, r"'n_views' parameter of CoHiRF must be an int in the range \[1, 100000\]. Got 0 instead"),
     (
-        {"consensus_threshold": 1.1},
-        r"'consensus_threshold' .* must be None or a float in the range \[0.0, 1.0\]. Got 1.1",
+        {"consensus": 1.1},
+        r"'consensus' .* or a float in the range \[0.0, 1.0\]. Got 1.1",
     ),
-    ({"consensus_threshold": -0.1}, "'consensus_threshold' .* Got -0.1 instead"),
+    ({"consensus": -0.1}, "'consensus' .* Got -0.1 instead"),
     (
         {"batch_size": 1},
         r"'batch_size' .* must be None, an instance of 'str' or an int in the range \[2, inf\). Got 1 instead",

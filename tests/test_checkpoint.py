@@ -245,7 +245,6 @@ CHANGES = {
     "n_views": (2, "1", "2"),
     "max_features": (2, "1.0", "2"),
     "consensus": ("relaxed", "'strict'", "'relaxed'"),
-    "consensus_threshold": (0.7, "None", "0.7"),
     "medoid": ("euclidean", "'cosine'", "'euclidean'"),
     "medoid_weights": (True, "False", "True"),
     "batch_size": (41, "40", "41"),

@@ -22,7 +22,7 @@ ESTIMATORS = {
     "strict": CoHiRF(KMeans(n_clusters=3), **few_views),
     "relaxed": CoHiRF(KMeans(n_clusters=3), consensus="relaxed", **few_views),
     "weighted": CoHiRF(KMeans(n_clusters=3), medoid_weights=True, **few_views),
-    "majority": CoHiRF(KMeans(n_clusters=3), consensus="majority", **few_views | {"consensus_threshold": 0.95}),
+    "majority": CoHiRF(KMeans(n_clusters=3), consensus="majority", **few_views),
     "batched": CoHiRF(KMeans(n_clusters=3), batch_size=20, **few_views),
     "published": CoHiRF.as_published(KMeans(n_clusters=3), **few_views),
 }

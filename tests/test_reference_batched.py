@@ -93,8 +93,8 @@ BASES = {
 }
 CONSENSUS = {
     "strict": {},
-    "relaxed": {"consensus": "relaxed", "consensus_threshold": 0.7},
-    "majority": {"consensus": "majority", "consensus_threshold": 0.5},
+    "relaxed": {"consensus": 0.7},
+    "majority": {"consensus": "majority"},
 }
 IN_ORDER = pytest.mark.parametrize("in_order", [False, True], ids=["array", "source"])
 

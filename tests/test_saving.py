@@ -115,9 +115,9 @@ CASES = {
         sparse.csr_matrix(rows()),
     ),
     "one row": (CoHiRF.as_published(kmeans(), random_state=0), rows()[:1]),
-    "relaxed": (CoHiRF.as_published(kmeans(), consensus="relaxed", consensus_threshold=0.7, random_state=0), rows()),
+    "relaxed": (CoHiRF.as_published(kmeans(), consensus=0.7, random_state=0), rows()),
     "majority": (
-        CoHiRF.as_published(kmeans(), consensus="majority", consensus_threshold=0.6, random_state=0),
+        CoHiRF.as_published(kmeans(), consensus="majority", random_state=0),
         rows(),
     ),
     "euclidean": (CoHiRF.as_published(kmeans(), medoid="euclidean", random_state=0), rows()),

@@ -22,7 +22,6 @@ FREE_PARAMETERS = {
     "max_iter",
     "min_cluster_size",
     "n_jobs",
-    "noise",
     "random_state",
     "small_clusters",
     "merge",

@@ -62,6 +62,9 @@ class CoHiRF(
         gives better clusters: four times as many for K-Means and in several batches, or eight times in several batches
         with a single view. "levels" is the paper's algorithm: the base method is left as it is, and the clusters of the
         last level are the result, however many.
+        A row that the base method called noise at the last level that clustered it, and that fused with no other row,
+        gets the label -1. With "levels" it is a cluster of its own, as in the paper, unless ``min_cluster_size`` is 2
+        or more.
     merge : {"auto", "compact", "connected"}, default="auto"
         How groups merge after the levels. "compact" is Ward's criterion, which takes their means and sizes, and suits
         round clusters. "connected" merges near groups along a spanning tree and keeps sizes from getting too uneven, as
@@ -76,22 +79,19 @@ class CoHiRF(
         Number (int) or fraction (float) of features in each view (q in the paper). With 1.0, every view has all
         features, and views differ only by the randomness of the base method. With many features, try fractions from
         0.2 to 0.5; if many of them are noise, try :class:`cohirf.FeatureScreen` in a pipeline.
-    consensus : {"auto", "strict", "relaxed", "majority"}, default="auto"
+    consensus : {"auto", "strict", "relaxed", "majority"} or float, default="auto"
         Which rows fuse. "strict" fuses rows that have the same label in every view. "relaxed" does the same after it
-        has dropped views that disagree with the others. "majority" fuses groups of rows that have the same label in
-        most views; it is not part of the paper. "auto" means "strict" for 2 to 50 batches, and "majority" otherwise.
-    consensus_threshold : float, default=None
-        For ``consensus="relaxed"`` (h in the paper; None means 0.8): the view with the lowest agreement is dropped,
-        repeatedly, while that agreement is below this value. The agreement of a view is the adjusted Rand index
-        between the consensus with and without it. For "majority" (None means 0.5): two groups fuse while the share of
-        views in which two of their rows have the same label, averaged over all pairs of rows, is at least this value.
-        "strict" does not use it.
+        has dropped views that disagree with the others: the view with the lowest agreement, repeatedly, while that
+        agreement is below 0.8. A number takes the place of 0.8 (h in the paper). The agreement of a view is the
+        adjusted Rand index between the consensus with and without it. "majority" fuses two groups while the share of
+        views in which two of their rows have the same label, averaged over all pairs of rows, is at least one half; it
+        is not part of the paper. "auto" means "strict" for 2 to 50 batches, and "majority" otherwise.
     medoid : {"cosine", "euclidean", "rbf", "laplacian"} or callable, default="cosine"
         Similarity that defines the medoid of a cluster: the row with the highest sum of similarities to the other
         rows. "cosine" and "euclidean" (negative squared distance) are computed exactly. "rbf" (squared Euclidean
         distance) and "laplacian" (Manhattan distance) decay to 1/e at the mean distance within the cluster. A callable
-        takes a matrix of rows and returns the square matrix of their similarities. For these, the medoid is chosen
-        from a random sample of at most 1,000 rows of the cluster.
+        takes a matrix of rows and returns the square matrix of their similarities. Kernels and callables choose
+        among a random sample of at most 1,000 rows of the cluster.
     medoid_weights : bool, default=True
         Whether a medoid counts with its mass, the number (or total weight) of the rows that it represents. The mass
         is passed to the base method as ``sample_weight``. If the base method does not support sample weights, it
@@ -112,9 +112,6 @@ class CoHiRF(
         on all rows; without a radius, a halo has as many rows as the rest of the batch. HDBSCAN does not run on
         batches: their spanning trees are joined to that of all rows. "auto" means "local" for base methods that find
         the number of clusters themselves.
-    noise : {"label", "clusters"}, default="label"
-        What becomes of a row that the base method called noise at the last level that clustered it, and that fused
-        with no other row: "label" gives it the label -1, "clusters" makes it a cluster of its own, as in the paper.
     min_cluster_size : int or float, default=1
         Smallest size of a final cluster: a number of rows (or sum of ``sample_weight``), or a fraction (float) of all.
     small_clusters : {"noise", "nearest"}, default="noise"
@@ -126,7 +123,7 @@ class CoHiRF(
         Directory in which the fit stores the results of its batches. If the fit is killed, run the same call again: it
         resumes where it stopped, and returns the same labels as without the interruption. A checkpoint of other data,
         another seed or other parameters raises an error; only ``n_jobs``, ``verbose``, ``min_cluster_size``,
-        ``small_clusters``, ``merge``, ``noise``, ``max_iter`` and an amount of memory in ``batch_size`` may differ.
+        ``small_clusters``, ``merge``, ``max_iter`` and an amount of memory in ``batch_size`` may differ.
     n_jobs : int, default=None
         Number of views or runs of batches that are computed at the same time: in processes, if these save at least a
         second, otherwise in this process. A base method that cannot be pickled runs in threads. Each job uses one
@@ -230,13 +227,11 @@ class CoHiRF(
         merge: str = "auto",
         n_views: int = 5,
         max_features: int | float = 1.0,
-        consensus: str = "auto",
-        consensus_threshold: float | None = None,
+        consensus: str | float = "auto",
         medoid: str | Callable[[Any], Any] = "cosine",
         medoid_weights: bool = True,
         batch_size: int | str | None = None,
         batches: str = "auto",
-        noise: str = "label",
         min_cluster_size: int | float = 1,
         small_clusters: str = "noise",
         max_iter: int = 100,
@@ -252,12 +247,10 @@ class CoHiRF(
         self.n_views = n_views
         self.max_features = max_features
         self.consensus = consensus
-        self.consensus_threshold = consensus_threshold
         self.medoid = medoid
         self.medoid_weights = medoid_weights
         self.batch_size = batch_size
         self.batches = batches
-        self.noise = noise
         self.min_cluster_size = min_cluster_size
         self.small_clusters = small_clusters
         self.max_iter = max_iter
@@ -296,8 +289,8 @@ class CoHiRF(
         >>> CoHiRF.as_published(KMeans(3, n_init=1), random_state=0).fit(X).n_clusters_
         3
         """
-        published = {"n_clusters": "levels", "consensus": "strict", "medoid_weights": False, "noise": "clusters"}
-        parameters: dict[str, Any] = published | {"batches": "random"} | changes
+        published = {"n_clusters": "levels", "consensus": "strict", "medoid_weights": False, "batches": "random"}
+        parameters: dict[str, Any] = published | changes
         return cls(estimator, **parameters)
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn has no types

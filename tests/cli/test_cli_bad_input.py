@@ -266,11 +266,11 @@ OPTIONS_REFUSED = {
     ),
     "unknown consensus": (
         "--consensus strikt",
-        "--consensus 'strikt' is not valid: give 'auto' or 'majority' or 'relaxed' or 'strict'.",
+        "--consensus 'strikt' is not valid: give a number in [0, 1] or 'auto' or 'majority' or 'relaxed' or 'strict'.",
     ),
     "threshold": (
-        "--consensus-threshold 2",
-        "--consensus-threshold '2' is not valid: give a number in [0, 1] or none.",
+        "--consensus 2",
+        "--consensus '2' is not valid: give a number in [0, 1] or 'auto' or 'majority' or 'relaxed' or 'strict'.",
     ),
     "batch size": ("--batch-size 1", "--batch-size '1' is not valid: give an int >= 2 or a text or none."),
     "levels": ("--max-iter 0", "--max-iter '0' is not valid: give an int in [1, 100000]."),

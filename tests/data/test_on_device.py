@@ -136,11 +136,11 @@ def test_many_codes_stay_on_the_device(place, X, monkeypatch):
 
 
 @on_every_device
-@pytest.mark.parametrize("noise", ["label", "clusters"])
-def test_noise_is_the_same(place, noise, X):
+@pytest.mark.parametrize("n_clusters", [None, "levels"])
+def test_noise_is_the_same(place, n_clusters, X):
     X = np.concatenate([X, np.random.default_rng(0).uniform(-60, 60, size=(15, 6))])
-    expected, found = fit_both(X, place, NearestSeeds(5, radius=8), noise=noise)
-    assert (expected.labels_ == -1).any() == (noise == "label")
+    expected, found = fit_both(X, place, NearestSeeds(5, radius=8), n_clusters=n_clusters)
+    assert (expected.labels_ == -1).any() == (n_clusters is None)
     assert_same_fit(found, expected, place)
 
 

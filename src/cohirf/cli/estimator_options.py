@@ -69,7 +69,7 @@ class EstimatorOptions:
         option(
             "--as-published",
             "The algorithm of the paper: --clusters levels, --consensus strict, --medoid-weights false, "
-            "--noise clusters and --batches random, unless one of these is given.",
+            "and --batches random, unless one of these is given.",
             CLUSTERING,
             "",
         ),
@@ -101,25 +101,14 @@ class EstimatorOptions:
         Text,
         option(
             "--consensus",
-            '"strict" fuses rows that all views put together. "relaxed" first drops views that disagree with the '
-            'others. "majority" fuses groups of rows that most views put together; it is not part of the paper. '
+            '"strict" fuses rows that all views put together. "relaxed" first drops views whose agreement with the '
+            'others is below 0.8; a number takes the place of 0.8 (h in the paper). "majority" fuses groups of '
+            "rows that most views put together; it is not part of the paper. "
             '"auto" means "strict" for 2 to 50 batches, and "majority" otherwise.',
             CLUSTERING,
             "NAME",
             choices=("auto", "majority", "relaxed", "strict"),
             default="auto",
-        ),
-    ] = None
-    consensus_threshold: Annotated[
-        Text,
-        option(
-            "--consensus-threshold",
-            "Relaxed consensus drops the view with the lowest leave-one-out agreement while that is below this value "
-            "(h in the paper; 0.8 if not given). Majority consensus fuses two groups while the share of views in which "
-            "their rows have the same label, on average over all pairs of rows, is at least this value (0.5).",
-            CLUSTERING,
-            "NUMBER",
-            default="none",
         ),
     ] = None
     medoid: Annotated[
@@ -176,18 +165,6 @@ class EstimatorOptions:
             default="auto",
         ),
     ] = None
-    noise: Annotated[
-        Text,
-        option(
-            "--noise",
-            'What becomes of rows that the base method calls noise, and that fuse with no other row: "label" labels '
-            'them -1, "clusters" makes each a cluster of its own, as in the paper.',
-            CLUSTERING,
-            "NAME",
-            choices=("clusters", "label"),
-            default="label",
-        ),
-    ] = None
     min_cluster_size: Annotated[
         Text,
         option(
@@ -220,8 +197,8 @@ class EstimatorOptions:
             "A folder in which the fit stores the result of each batch. If the fit is stopped, run the same "
             "command again: "
             "it resumes, and gives the same labels as without the stop. A checkpoint of other data, another seed or "
-            "other parameters is refused; only --n-jobs, --min-cluster-size, --small-clusters, "
-            "--noise and --max-iter may change.",
+            "other parameters is refused; only --n-jobs, --min-cluster-size, --small-clusters "
+            "and --max-iter may change.",
             SIZE,
             "FOLDER",
             default="none",

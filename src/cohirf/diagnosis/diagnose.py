@@ -156,7 +156,7 @@ def find_kind(model: Any, n_noise: int) -> str:
     miss edges.
     """
     first, last = model.diagnostics_[0], model.diagnostics_[-1]
-    is_kept = last.rows_out == model.n_clusters_ + n_noise and model.noise == "label"
+    is_kept = last.rows_out == model.n_clusters_ + n_noise and model.n_clusters != "levels"
     misses_edges = first.kind == "spanning" and first.n_batches > 1 and model.n_features_in_ > MAX_AXES
     return "local" if first.kind in WHOLE and (misses_edges or not is_kept) else str(first.kind)
 

@@ -30,7 +30,8 @@ CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 # With few batches, the finer groups of the strict consensus gave better clusters. With many, they are contracted too
 # slowly, and were no better.
 FEW_BATCHES = 50
-THRESHOLDS = {"relaxed": 0.8, "majority": 0.5}
+RELAXED = 0.8  # h of the paper's experiments
+MAJORITY = 0.5
 # Kernels compare pairs of rows, so of a larger cluster a random sample is compared: 1,000 rows take 8 MB, all rows of a
 # large batch would take more than there is.
 MAX_CANDIDATES = 1000
@@ -79,12 +80,11 @@ def _consensus_function(model: Any, goal: Goal, n_batches: int) -> Callable[[Cod
         consensus = "strict" if 1 < n_batches <= FEW_BATCHES else "majority"
     if consensus == "strict":
         return strict_consensus
-    threshold = THRESHOLDS[consensus] if model.consensus_threshold is None else model.consensus_threshold
-    if consensus == "relaxed":
-        return partial(relaxed_consensus, threshold=threshold)
+    if consensus != "majority":
+        return partial(relaxed_consensus, threshold=RELAXED if consensus == "relaxed" else float(consensus))
     if n_batches > 1 or goal.n_clusters is None:
-        return partial(majority_consensus, majority=threshold)
-    return partial(ample_majority, majority=threshold, n_clusters=goal.n_clusters)
+        return partial(majority_consensus, majority=MAJORITY)
+    return partial(ample_majority, majority=MAJORITY, n_clusters=goal.n_clusters)
 
 
 def ample_majority(codes: Codes, majority: float, n_clusters: int) -> Consensus:

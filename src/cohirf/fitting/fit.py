@@ -194,7 +194,7 @@ class Fit:
         Clusters of leaves from before an update, the ``former`` ones, may go on.
         """
         model, goal = self.model, self._goal
-        last = LastLevel.of(first_level.leaves, state, labels_noise=model.noise == "label")
+        last = LastLevel.of(first_level.leaves, state, labels_noise=not goal.as_published)
         draw = self._sampler(first_level, last)
         number = goal.n_clusters
         chooser = Chooser(self._merge_wanted(former), number, draw, self._generator(Draw.CHOICE))

@@ -45,8 +45,8 @@ MAX_HEIGHT = 20  # groups that were contracted so often stay as they are
 def add_rows(model: Any, summary: Summary, data: Data, weights: Mass | None, size: int) -> tuple[Summary, IntArray]:
     """Return the summary with the rows of the data: contracted as far as they fill blocks of a size, or pending.
 
-    The rows that were pending come first. The model must know the means of columns. Also
-    returns where each leaf is now.
+    The rows that were pending come first. The model must know the means of columns. Also returns where
+    each leaf is now.
     """
     n_leaves = summary.n_leaves
     pending, n_new = summary.pending, data.rows.n_rows

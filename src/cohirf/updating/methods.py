@@ -64,8 +64,8 @@ class UpdatingMixin:
         and takes weights, as DBSCAN does. For other data, begin with ``partial_fit`` instead.
 
         Missing cells are filled by what the first rows say, as soon as there are more rows than a ``fit`` of all of
-        them can see. A ``batch_size`` that is measured, is measured on the rows of the first update, if
-        these are more than 10,000; otherwise, it means None. A ``checkpoint`` is not used.
+        them can see. If ``batch_size`` is measured, then on the rows of the first update, if these are more than
+        10,000; otherwise, it means None. A ``checkpoint`` is not used.
 
         Clusters keep their numbers: a cluster after the update has the number of the cluster before it with which it
         shares most rows, if that is not taken by another that shares more. A new cluster has a new number, and a number
