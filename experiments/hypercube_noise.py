@@ -13,9 +13,10 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
-from cohirf import CoHiRF
+from cohirf import CoHiRF, FeatureScreen
 from cohirf.datasets import make_hypercube
 from cohirf.tuning import paper_space
 from experiments.budgets import BUDGETS
@@ -33,7 +34,7 @@ UNTUNED: dict[str, Any] = {
     "K-Means": KMeans(N_CLUSTERS),
     "CoHiRF": CoHiRF.as_published(KMeans(N_CLUSTERS), max_features=FRACTION),
     "R-CoHiRF": CoHiRF.as_published(KMeans(N_CLUSTERS), max_features=FRACTION, **RELAXED),
-    "CoHiRF, screening": CoHiRF.as_published(KMeans(N_CLUSTERS), max_features=FRACTION, feature_screen=True),
+    "CoHiRF, screening": make_pipeline(FeatureScreen(), CoHiRF.as_published(KMeans(N_CLUSTERS), max_features=FRACTION)),
 }
 TUNED: dict[str, Any] = {
     "K-Means, tuned": KMeans(),
@@ -73,7 +74,8 @@ def fit(model: Any, n_noise: int, seed: int) -> dict[str, Any]:
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         started = time.process_time()
-        labels = clone(model).set_params(random_state=seed).fit_predict(X)
+        seeds = [name for name in model.get_params() if name.endswith("random_state") and "estimator__" not in name]
+        labels = clone(model).set_params(**dict.fromkeys(seeds, seed)).fit_predict(X)
     return {"score": adjusted_rand_score(y, labels), "seconds": time.process_time() - started}
 
 

@@ -49,19 +49,16 @@ class Variant:
     all_options: bool = False
 
 
-RELAXED: dict[str, Any] = {"consensus": "relaxed", "consensus_threshold": THRESHOLD}
+RELAXED: dict[str, Any] = {"consensus": THRESHOLD}
 WEIGHTS: dict[str, Any] = {"medoid_weights": True}
 MAJORITY: dict[str, Any] = {"consensus": "majority"}
 FEW_CLUSTERS: dict[str, Any] = {"n_clusters": IntDistribution(2, 5)}
 LARGE_EPS: dict[str, Any] = {"eps": FloatDistribution(0.1, 60.0)}
 SMALL_GAMMA: dict[str, Any] = {"gamma": FloatDistribution(1e-5, 30.0, log=True)}
 NEIGHBORS: dict[str, Any] = {"n_neighbors": IntDistribution(2, 30)}  # of SC-SRGF; the paper does not name it
-SWITCH = CategoricalDistribution((False, True))
 ALL_OPTIONS: dict[str, Any] = {
     "consensus": CategoricalDistribution(("strict", "relaxed", "majority")),
-    "medoid_weights": SWITCH,
-    "feature_screen": SWITCH,
-    "scale_views": SWITCH,
+    "medoid_weights": CategoricalDistribution((False, True)),
 }
 VARIANTS = {
     ALONE: Variant(alone=True),

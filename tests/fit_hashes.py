@@ -36,7 +36,7 @@ class LastBit(ClusterMixin, BaseEstimator):
 
 
 OPTIONS = {"n_views": 2, "max_features": 0.5}
-BATCHED = {"consensus": "relaxed", "medoid_weights": True, "medoid": "rbf", "max_candidates": 20, "batch_size": 300}
+BATCHED = {"consensus": "relaxed", "medoid_weights": True, "medoid": "rbf", "batch_size": 300}
 MODELS = {
     "strict": CoHiRF.as_published(LastBit(), **OPTIONS),
     "relaxed and batched": CoHiRF.as_published(LastBit(), **OPTIONS, **BATCHED),

@@ -3,8 +3,7 @@
 One level splits the active rows into batches and holds one batch's worth of rows aside. Each batch runs one iteration
 of Algorithm 1 by itself: GetClusters, ChooseMedoids, UpdateParents. The medoids and the held-aside rows are the active
 rows of the next level. What the paper leaves open follows DESIGN: the number of batches, blocks of consecutive rows for
-data that is read in order, the mass of medoids, and when the levels end. Local batches, feature screens and scaled
-views are left out.
+data that is read in order, the mass of medoids, and when the levels end. Local batches are left out.
 
 Random numbers come from the package's generators by place (level, batch, view), so that results can be compared for
 equality. The consensus of a batch is that of ``reference.py``.
@@ -22,6 +21,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 import reference
 from cohirf.algorithm.randomness import Draw, generator_at, root_entropy
+from cohirf.fitting import contraction
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,7 @@ class BatchedCoHiRF:
     max_features: int | float
     random_state: int
     consensus: str = "strict"
-    consensus_threshold: float = 0.8
     medoid: str = "cosine"
-    max_candidates: int = 1000
     medoid_weights: bool = False
     min_cluster_size: int = 1
     max_iter: int = 100
@@ -126,8 +124,8 @@ class BatchedCoHiRF:
     def get_clusters(self, views, mass):
         """Return the consensus of the views: lists of positions in the batch."""
         if self.consensus == "majority":
-            return reference.majority_clusters(views, mass, self.consensus_threshold)
-        return reference.consensus_clusters(views, self.consensus_threshold if self.consensus == "relaxed" else None)
+            return reference.majority_clusters(views, mass, contraction.MAJORITY)
+        return reference.consensus_clusters(views, None if self.consensus == "strict" else self.consensus)
 
     def draw_candidates(self, clusters, views, rng):
         """Return the members of each cluster among which the medoid is chosen; only without a sum form are they few.
@@ -135,7 +133,8 @@ class BatchedCoHiRF:
         Each row draws a number, and those with the lowest are the candidates. Rows draw in the order of their codes
         under strict consensus, noise last; the order under another consensus is not transcribed.
         """
-        if self.medoid in ("cosine", "euclidean") or all(len(members) <= self.max_candidates for members in clusters):
+        most = contraction.MAX_CANDIDATES
+        if self.medoid in ("cosine", "euclidean") or all(len(members) <= most for members in clusters):
             return clusters
         assert self.consensus == "strict"
         codes = [[labels[members[0]] for labels in views] for members in clusters]
@@ -145,7 +144,7 @@ class BatchedCoHiRF:
         candidates = dict.fromkeys(numbered)
         for k in numbered:
             drawn = {i: rng.random() for i in clusters[k]}
-            candidates[k] = sorted(clusters[k], key=drawn.get)[: self.max_candidates]
+            candidates[k] = sorted(clusters[k], key=drawn.get)[:most]
         return [candidates[k] for k in range(len(clusters))]
 
     def draw_companions(self, fit, batch, entropy, place):

@@ -167,11 +167,13 @@ def test_a_density_method_in_one_batch_gives_its_own_clusters_and_noise(base, da
     assert model.n_clusters_ == alone.max() + 1
 
 
-def test_noise_is_a_cluster_if_asked_for():
+def test_noise_is_a_cluster_with_levels_unless_clusters_of_one_row_are_too_small():
     alone = DBSCAN(0.5).fit_predict(IRIS)
-    model = CoHiRF(DBSCAN(0.5), noise="clusters").fit(IRIS)
+    model = CoHiRF(DBSCAN(0.5), n_clusters="levels").fit(IRIS)
     assert model.n_clusters_ == alone.max() + 1 + (alone < 0).sum()
     assert np.bincount(model.labels_)[model.labels_[alone < 0]].tolist() == [1] * (alone < 0).sum()
+    model.set_params(min_cluster_size=2).fit(IRIS)
+    assert ((model.labels_ < 0) == (alone < 0)).all()
 
 
 def test_a_row_that_fused_is_not_noise_and_a_row_in_no_cluster_is_not_in_the_tree():
@@ -261,13 +263,6 @@ def test_the_exemplar_is_the_row_nearest_to_the_mean_of_all_rows_of_its_cluster(
     assert (values == IRIS[model.exemplar_indices_]).all()
 
 
-def test_exemplars_have_all_features_also_if_some_are_screened_out():
-    X = np.concatenate([IRIS, np.random.default_rng(0).normal(size=(150, 3))], axis=1)
-    model = CoHiRF(n_clusters=3, feature_screen=True, random_state=0).fit(X)
-    assert len(model.relevant_features_) < 7
-    assert (model.exemplars_ == X[model.exemplar_indices_]).all()
-
-
 # -- the chosen number ---------------------------------------------------------------------------------------------
 
 
@@ -317,10 +312,10 @@ def test_the_defaults_beat_k_means_with_ten_starts_on_digits():
 # -- what once went wrong ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("noise", ["label", "clusters"])
-def test_clusters_that_join_the_nearest_are_a_cut_of_the_tree(noise):
+@pytest.mark.parametrize("n_clusters", [None, "levels"])
+def test_clusters_that_join_the_nearest_are_a_cut_of_the_tree(n_clusters):
     X = make_blobs(300, n_features=4, centers=4, random_state=0)[0]
-    options = {"min_cluster_size": 5, "small_clusters": "nearest", "noise": noise, "random_state": 0}
+    options = {"min_cluster_size": 5, "small_clusters": "nearest", "n_clusters": n_clusters, "random_state": 0}
     model = CoHiRF(DBSCAN(1.0, min_samples=3), **options).fit(X)
     assert (model.hierarchy_.cut(n_clusters=model.n_clusters_) == model.labels_).all()
     assert is_valid_linkage(model.hierarchy_.condense().to_linkage())

@@ -43,10 +43,10 @@ MODELS = {
     "spanning trees": CoHiRF(HDBSCAN(min_cluster_size=20, copy=True)),
     "k-means": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6),
     "dbscan": CoHiRF.as_published(DBSCAN(eps=1.5), n_views=2),
-    "relaxed": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6, consensus="relaxed", scale_views=True),
+    "relaxed": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6, consensus="relaxed"),
     "majority": CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6, consensus="majority"),
     "medoid weights": CoHiRF.as_published(K_MEANS, n_views=2, medoid_weights=True, medoid="euclidean"),
-    "rbf": CoHiRF.as_published(K_MEANS, n_views=2, medoid="rbf", max_candidates=20),
+    "rbf": CoHiRF.as_published(K_MEANS, n_views=2, medoid="rbf"),
     "medoid weights in other words": CoHiRF.as_published(
         AgglomerativeClustering(4), n_views=2, max_features=0.6, medoid_weights=True
     ),
@@ -159,19 +159,6 @@ def test_weights_on_the_cluster_count_as_they_do_on_one_machine(name, client, X,
     on_dask.fit(da.from_array(X, chunks=CHUNKS), sample_weight=da.from_array(weights, chunks=800))
     here = fit_here(model_of(MODELS[name], **options), X, sample_weight=weights)
     assert_same(on_dask, here)
-
-
-def test_screened_features_are_those_of_the_fit_on_one_machine(client, X):
-    noise = np.random.default_rng(1).normal(size=(1500, 20)).astype(np.float32)
-    wide = np.concatenate([noise[:, :10], X, noise[:, 10:]], axis=1)
-    array = da.from_array(wide, chunks=(350, 25))
-    model = CoHiRF.as_published(K_MEANS, n_views=3, max_features=0.6, feature_screen=True)
-    on_dask, here = model_of(model).fit(array), fit_here(model_of(model), wide)
-    assert 2 <= len(on_dask.relevant_features_) < 25
-    assert (on_dask.relevant_features_ == here.relevant_features_).all()
-    assert_same(on_dask, here)
-    assert (on_dask.predict(array).compute() == here.predict(wide)).all()
-    np.testing.assert_allclose(on_dask.transform(array).compute(), here.transform(wide), rtol=1e-5)
 
 
 def test_a_checkpoint_of_other_chunks_is_refused(client, X, tmp_path):

@@ -16,7 +16,6 @@ from sklearn.datasets import make_blobs
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from cohirf import CoHiRF
-from cohirf.algorithm import screening
 from fit_hashes import hash_fits
 
 X = make_blobs(300, 12, centers=6, cluster_std=4.0, random_state=0)[0]
@@ -29,19 +28,10 @@ MODELS = {
     "majority, weighted, batched": CoHiRF.as_published(
         KMeans(6), consensus="majority", medoid_weights=True, batch_size=150, **SMALL
     ),
-    "screened": CoHiRF.as_published(KMeans(6), feature_screen=True, **SMALL | {"n_views": 2}),
-    "rbf, few candidates": CoHiRF.as_published(KMeans(6), medoid="rbf", max_candidates=20, **SMALL),
+    "rbf": CoHiRF.as_published(KMeans(6), medoid="rbf", **SMALL),
     "batched": CoHiRF.as_published(KMeans(6), batch_size=75, **SMALL),
     "dbscan": CoHiRF.as_published(DBSCAN(eps=8.0), **SMALL),
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_views_of_a_screening():
-    """How many views a screening has does not matter here, and it runs in this process alone."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(screening, "N_VIEWS", 4)
-        yield
 
 
 @pytest.fixture(params=MODELS)
@@ -51,8 +41,6 @@ def name(request):
 
 def hash_fit(fitted):
     found = [fitted.labels_, fitted.parents_, fitted.predict(X[::-1])]
-    if fitted.feature_screen:
-        found.append(fitted.feature_statistics_)
     return hashlib.sha256(b"".join(part.tobytes() for part in found)).hexdigest()
 
 

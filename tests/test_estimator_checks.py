@@ -15,18 +15,14 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from cohirf import CoHiRF
-from cohirf.algorithm import screening
+from cohirf import CoHiRF, FeatureScreen, screening
 
 few_views = {"n_views": 3, "max_features": 0.3, "min_cluster_size": 5}
 ESTIMATORS = {
     "strict": CoHiRF(KMeans(n_clusters=3), **few_views),
     "relaxed": CoHiRF(KMeans(n_clusters=3), consensus="relaxed", **few_views),
     "weighted": CoHiRF(KMeans(n_clusters=3), medoid_weights=True, **few_views),
-    "screened": CoHiRF(KMeans(n_clusters=3), feature_screen=True, **few_views),
-    "majority": CoHiRF(
-        KMeans(n_clusters=3), consensus="majority", scale_views=True, **few_views | {"consensus_threshold": 0.95}
-    ),
+    "majority": CoHiRF(KMeans(n_clusters=3), consensus="majority", **few_views),
     "batched": CoHiRF(KMeans(n_clusters=3), batch_size=20, **few_views),
     "published": CoHiRF.as_published(KMeans(n_clusters=3), **few_views),
 }
@@ -57,6 +53,11 @@ def test_ordinary_settings_pass_all_checks_but_those_on_the_numbers_of_clusters(
     expected_failed_checks=lambda estimator: NUMBERED,
 )
 def test_other_settings_pass_all_checks_but_those_on_the_numbers_of_clusters(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks([FeatureScreen()])
+def test_all_checks_pass_with_a_feature_screen(estimator, check):
     check(estimator)
 
 

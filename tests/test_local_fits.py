@@ -246,7 +246,7 @@ def test_a_saved_model_is_the_same(rings, tmp_path):
     rings.save(tmp_path / "model")
     loaded = cohirf.load(tmp_path / "model")
     assert result(loaded) == result(rings)
-    assert (loaded.batches, loaded.overlap) == ("local", None)
+    assert loaded.batches == "local"
     np.testing.assert_array_equal(loaded.predict(RINGS), rings.predict(RINGS))
 
 
@@ -409,18 +409,9 @@ def test_a_single_batch_has_no_halo():
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"batches": "near"}, "'batches' parameter of CoHiRF must be a str among"),
-        ({"overlap": 0}, r"'overlap' parameter of CoHiRF must be None or a float in the range \(0"),
-        ({"overlap": 11}, "'overlap' parameter of CoHiRF must be None or a float in the range"),
-        ({"overlap": "half"}, "'overlap' parameter of CoHiRF must be None or a float in the range"),
-    ],
-)
-def test_other_values_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        CoHiRF(DBSCAN(), **options).fit(BLOBS)
+def test_other_values_are_refused():
+    with pytest.raises(ValueError, match="'batches' parameter of CoHiRF must be a str among"):
+        CoHiRF(DBSCAN(), batches="near").fit(BLOBS)
 
 
 # -- a fit that is stopped -----------------------------------------------------------------------------------------

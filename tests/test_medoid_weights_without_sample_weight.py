@@ -75,10 +75,3 @@ def test_a_resumed_fit_is_the_same(tmp_path):
     model = fit(BLOBS, GaussianMixture(4), batch_size=200, checkpoint=tmp_path / "fit")
     first = model.parents_.copy()
     assert (model.fit(BLOBS).parents_ == first).all()
-
-
-def test_screened_features_are_the_only_ones_that_are_shown():
-    Recorder.seen.clear()
-    noise = 30 * np.random.default_rng(1).standard_normal((1000, 50))
-    model = fit(np.c_[BLOBS, noise], Recorder(4), feature_screen=True, max_features=1.0)
-    assert {rows.shape[1] for rows in Recorder.seen} == {len(model.relevant_features_)}

@@ -52,9 +52,8 @@ def test_data_in_memory_is_fitted(system, labels):
     assert (make_model(batch_size=100).fit(X).labels_ == labels).all()
 
 
-@pytest.mark.parametrize("memory_limit", [None, "1GB"])
-def test_data_in_batches_is_fitted(memory_limit, system, data, labels):
-    assert (make_model(batch_size=100, memory_limit=memory_limit).fit(open_source(data)).labels_ == labels).all()
+def test_data_in_batches_is_fitted(system, data, labels):
+    assert (make_model(batch_size=100).fit(open_source(data)).labels_ == labels).all()
 
 
 def test_a_converted_csv_file_is_kept_where_it_is_asked_for(system, data, labels):

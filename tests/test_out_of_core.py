@@ -21,7 +21,7 @@ MODELS = {
     "strict": {"n_views": 3, "max_features": 0.6},
     "relaxed": {"n_views": 3, "max_features": 0.6, "consensus": "relaxed"},
     "weighted": {"n_views": 2, "medoid_weights": True, "medoid": "euclidean"},
-    "rbf": {"n_views": 2, "medoid": "rbf", "max_candidates": 20},
+    "rbf": {"n_views": 2, "medoid": "rbf"},
 }
 
 
@@ -238,14 +238,14 @@ def test_a_saved_model_does_not_name_the_checkpoint_of_its_fit(blobs, tmp_path):
 
 
 def test_a_memory_limit_that_cannot_be_read_is_refused(blobs):
-    with pytest.raises(ValueError, match="memory_limit='banana' is not valid"):
-        fit(blobs[0], memory_limit="banana")
+    with pytest.raises(ValueError, match="batch_size='banana' is not valid"):
+        fit(blobs[0], batch_size="banana")
 
 
 @pytest.mark.slow
 def test_the_batch_size_can_be_left_to_measurement(blobs, tmp_path, capsys):
     X, y = blobs
-    model = fit(open_source(save_as("npy", X, tmp_path)), batch_size="auto", memory_limit="3GB", verbose=1)
+    model = fit(open_source(save_as("npy", X, tmp_path)), batch_size="3GB", verbose=1)
     assert adjusted_rand_score(y, model.labels_) > 0.95
     assert "[CoHiRF] batch_size=3000: one batch, about " in capsys.readouterr().out
 
@@ -255,5 +255,5 @@ def test_a_fit_that_goes_on_keeps_the_batch_size_it_began_with(blobs, tmp_path, 
     monkeypatch.setattr("cohirf.fitting.begin.plan_batches", lambda *_, **__: SimpleNamespace(batch_size=400))
     first = fit(source, batch_size="auto", checkpoint=tmp_path / "checkpoint")
     monkeypatch.undo()
-    again = fit(source, batch_size="auto", checkpoint=tmp_path / "checkpoint")
+    again = fit(source, batch_size="4GB", checkpoint=tmp_path / "checkpoint")
     assert digest(first) == digest(again) == digest(fit(source, batch_size=400))

@@ -8,6 +8,7 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF
+from cohirf.fitting import contraction
 
 # Random data may fuse nothing, which the fit says.
 pytestmark = pytest.mark.filterwarnings("ignore:Nothing fused:sklearn.exceptions.ConvergenceWarning")
@@ -17,16 +18,14 @@ options = st.fixed_dictionaries(
         "estimator": st.sampled_from([KMeans(3), DBSCAN(eps=1.0, min_samples=2)]),
         "n_views": st.integers(1, 4),
         "max_features": st.sampled_from([1, 0.5, 1.0]),
-        "consensus": st.sampled_from(["strict", "relaxed", "majority"]),
-        "consensus_threshold": st.sampled_from([None, 0.3, 0.5, 1.0]),
+        "consensus": st.sampled_from(["strict", "relaxed", "majority", 0.3, 1.0]),
         "medoid": st.sampled_from(["cosine", "euclidean", "rbf", "laplacian"]),
         "medoid_weights": st.booleans(),
         "batch_size": st.sampled_from([None, 5, 12]),
         "n_clusters": st.sampled_from(["levels", "auto", None, 1]),
-        "noise": st.just("clusters"),
         "random_state": st.integers(0, 99),
     }
-)
+).map(lambda chosen: chosen | ({"n_clusters": "levels"} if isinstance(chosen["estimator"], DBSCAN) else {}))  # no noise
 data = st.integers(0, 10_000).map(
     lambda seed: np.random.default_rng(seed).normal(size=(1 + seed % 40, 1 + seed % 4)).round(1)
 )
@@ -149,12 +148,13 @@ def test_weights_on_another_scale_change_nothing_for_k_means():
 
 
 def test_threshold_zero_is_strict(make):
-    relaxed = make(consensus="relaxed", consensus_threshold=0.0).fit(X).parents_
+    relaxed = make(consensus=0.0).fit(X).parents_
     assert (relaxed == make(consensus="strict").fit(X).parents_).all()
 
 
-def test_a_majority_of_all_views_is_strict(make):
-    majority = make(consensus="majority", consensus_threshold=1.0, max_features=0.5).fit(X).parents_
+def test_a_majority_of_all_views_is_strict(make, monkeypatch):
+    monkeypatch.setattr(contraction, "MAJORITY", 1.0)
+    majority = make(consensus="majority", max_features=0.5).fit(X).parents_
     assert (majority == make(consensus="strict", max_features=0.5).fit(X).parents_).all()
 
 

@@ -13,6 +13,7 @@ from sklearn.metrics.pairwise import linear_kernel
 
 import reference
 from cohirf import CoHiRF
+from cohirf.fitting import contraction
 
 # Random data may fuse nothing, which the fit says.
 pytestmark = pytest.mark.filterwarnings("ignore:Nothing fused:sklearn.exceptions.ConvergenceWarning")
@@ -64,9 +65,9 @@ def test_labels_and_parents_equal_the_literal_algorithm(
     consensus, medoid, X, base, n_views, max_features, threshold, seed
 ):
     common = {"n_views": n_views, "max_features": max_features, "random_state": seed}
-    model = CoHiRF.as_published(base, consensus=consensus, consensus_threshold=threshold, medoid=medoid, **common).fit(
-        X
-    )
+    model = CoHiRF.as_published(
+        base, consensus=threshold if consensus == "relaxed" else consensus, medoid=medoid, **common
+    ).fit(X)
     labels, parents = reference.cohirf(
         X, base, threshold=threshold if consensus == "relaxed" else None, medoid=MEDOIDS[medoid], **common
     )
@@ -96,6 +97,8 @@ def test_majority_consensus_equals_the_literal_algorithm(X, base, n_views, major
         labels, parents = reference.cohirf(X, base, medoid=reference.cosine, majority=majority, **common)
     except reference.TieError:
         reject()
-    model = CoHiRF.as_published(base, consensus="majority", consensus_threshold=majority, **common).fit(X)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(contraction, "MAJORITY", majority)
+        model = CoHiRF.as_published(base, consensus="majority", **common).fit(X)
     assert model.parents_.tolist() == parents
     assert model.labels_.tolist() == labels

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF, ThinBatchesWarning, open_source
 from cohirf.engines import local
+from cohirf.fitting import contraction
 from reference import TieError
 from reference_batched import BatchedCoHiRF
 
@@ -92,8 +93,8 @@ BASES = {
 }
 CONSENSUS = {
     "strict": {},
-    "relaxed": {"consensus": "relaxed", "consensus_threshold": 0.7},
-    "majority": {"consensus": "majority", "consensus_threshold": 0.5},
+    "relaxed": {"consensus": 0.7},
+    "majority": {"consensus": "majority"},
 }
 IN_ORDER = pytest.mark.parametrize("in_order", [False, True], ids=["array", "source"])
 
@@ -159,8 +160,9 @@ def test_medoids_of_batches_equal_the_literal_algorithm(medoid, in_order):
 
 @IN_ORDER
 @pytest.mark.parametrize("max_candidates", [1, 3])
-def test_candidates_of_batches_equal_the_literal_algorithm(max_candidates, in_order):
-    options = {"medoid": "rbf", "max_candidates": max_candidates, "n_views": 2}
+def test_candidates_of_batches_equal_the_literal_algorithm(max_candidates, in_order, monkeypatch):
+    monkeypatch.setattr(contraction, "MAX_CANDIDATES", max_candidates)
+    options = {"medoid": "rbf", "n_views": 2}
     for base in (MassBins(2), DBSCAN(eps=2.0, min_samples=3)):
         assert_same_as_reference(points(60), base, in_order=in_order, batch_size=15, **options)
 

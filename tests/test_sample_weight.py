@@ -12,7 +12,7 @@ from cohirf import CoHiRF
 MODELS = {
     "strict": {},
     "weighted": {"medoid_weights": True},
-    "majority": {"consensus": "majority", "consensus_threshold": 0.7, "medoid_weights": True},
+    "majority": {"consensus": "majority", "medoid_weights": True},
     "euclidean": {"medoid": "euclidean"},
     "rbf": {"medoid": "rbf"},
     "laplacian": {"medoid": "laplacian", "medoid_weights": True},

@@ -50,7 +50,7 @@ PIECES = (
     "feature_agreement_",
     "_landmark_rows",
 )
-OPTIONAL_PIECES = ("relevant_features_", "feature_statistics_", "_column_means")
+OPTIONAL_PIECES = ("_column_means",)
 
 
 class OwnClusterer(ClusterMixin, BaseEstimator):
@@ -79,10 +79,6 @@ def with_missing():
     X = rows()
     X[5, 1] = np.nan
     return X
-
-
-def with_noise():
-    return np.hstack([rows(), np.random.default_rng(1).normal(size=(60, 30))])
 
 
 def weights():
@@ -119,23 +115,14 @@ CASES = {
         sparse.csr_matrix(rows()),
     ),
     "one row": (CoHiRF.as_published(kmeans(), random_state=0), rows()[:1]),
-    "relaxed": (CoHiRF.as_published(kmeans(), consensus="relaxed", consensus_threshold=0.7, random_state=0), rows()),
+    "relaxed": (CoHiRF.as_published(kmeans(), consensus=0.7, random_state=0), rows()),
     "majority": (
-        CoHiRF.as_published(kmeans(), consensus="majority", consensus_threshold=0.6, scale_views=True, random_state=0),
+        CoHiRF.as_published(kmeans(), consensus="majority", random_state=0),
         rows(),
     ),
-    "screened": (CoHiRF.as_published(kmeans(), feature_screen=True, random_state=0), with_noise()),
-    "screened, CSR": (
-        CoHiRF.as_published(kmeans(), feature_screen=True, random_state=0),
-        sparse.csr_array(with_noise()),
-    ),
-    "screened, missing": (
-        CoHiRF.as_published(HDBSCAN(min_cluster_size=5, copy=True), n_views=1, feature_screen=True, random_state=0),
-        np.where(np.arange(60)[:, None] == 5, np.nan, with_noise()),
-    ),
     "euclidean": (CoHiRF.as_published(kmeans(), medoid="euclidean", random_state=0), rows()),
-    "rbf": (CoHiRF.as_published(kmeans(), medoid="rbf", max_candidates=9, random_state=0), rows()),
-    "laplacian": (CoHiRF.as_published(kmeans(), medoid="laplacian", max_candidates=0.5, random_state=0), rows()),
+    "rbf": (CoHiRF.as_published(kmeans(), medoid="rbf", random_state=0), rows()),
+    "laplacian": (CoHiRF.as_published(kmeans(), medoid="laplacian", random_state=0), rows()),
     "batches": (CoHiRF.as_published(kmeans(), batch_size=20, medoid_weights=True, random_state=0), rows()),
     "mixture": (CoHiRF.as_published(GaussianMixture(3, reg_covar=1e-3), random_state=0), rows()),
     "not finite": (CoHiRF.as_published(OPTICS(max_eps=np.inf, min_samples=5), n_views=1, random_state=0), rows()),
@@ -460,7 +447,7 @@ def test_a_parameter_that_cannot_be_stored_is_named(model, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("value", [{"n_jobs": 0}, {"memory_limit": "x"}, {"max_features": 3}])
+@pytest.mark.parametrize("value", [{"n_jobs": 0}, {"batch_size": "x"}, {"max_features": 3}])
 def test_a_model_with_a_parameter_that_no_fit_accepts_is_not_saved(value, model, tmp_path):
     with pytest.raises(ValueError, match=next(iter(value))):
         save_model(copy.copy(model).set_params(**value), tmp_path / "model")
@@ -824,19 +811,9 @@ def test_a_hole_among_the_features_is_refused(path):
             "the model has 13 landmarks, but only 12 rows",
         ),
         (
-            {"relevant_features": (3,), "feature_statistics": (2,), "landmarks": (12, 3)},
-            {},
-            "the model has 3 relevant features, but only 2 features",
-        ),
-        (
             {"landmark_rows": (0,), "landmark_labels": (0,), "landmarks": (0, 2)},
             {},
             "the number of landmarks is 0, but a fitted model has at least one",
-        ),
-        (
-            {"relevant_features": (0,), "feature_statistics": (2,), "landmarks": (12, 0)},
-            {},
-            "the number of relevant features is 0, but a fitted model has at least one",
         ),
         (
             {"feature_agreement": (0,), "medoids": (3, 0), "exemplars": (3, 0), "landmarks": (12, 0)},
@@ -846,35 +823,11 @@ def test_a_hole_among_the_features_is_refused(path):
     ],
 )
 def test_more_or_fewer_clusters_landmarks_or_features_than_there_can_be_are_refused(path, forged, scalars, message):
-    integers = {"medoid_indices", "exemplar_indices", "landmark_rows", "landmark_labels", "relevant_features"}
+    integers = {"medoid_indices", "exemplar_indices", "landmark_rows", "landmark_labels"}
     for name, shape in forged.items():
         forge_array(path, name, np.zeros(shape, ints if name in integers else np.float64))
     forge(path, **{f"scalars__{name}": value for name, value in scalars.items()})
     assert_refused(path, message)
-
-
-@pytest.mark.parametrize(
-    ("relevant", "statistics", "message"),
-    [
-        ([0, 2], [2.0, 2.0], "relevant_features.npy' .* not a sorted list of distinct features from 0 to 1"),
-        ([-1, 1], [2.0, 2.0], "relevant_features.npy' .* not a sorted list of distinct features from 0 to 1"),
-        ([1, 0], [2.0, 2.0], "relevant_features.npy' .* not a sorted list of distinct features"),
-        ([0, 1], [2.0, np.inf], "feature_statistics.npy' .* it has NaN or infinity"),
-        ([0, 1], [2.0], "feature_statistics has 1 features, but n_features says 2"),
-    ],
-)
-def test_a_hostile_screening_is_refused(path, relevant, statistics, message):
-    forge_array(path, "relevant_features", np.array([0, 1], ints))
-    forge_array(path, "feature_statistics", np.array([2.0, 2.0]))
-    assert load_model(path).relevant_features_.tolist() == [0, 1]
-    forge_array(path, "relevant_features", np.array(relevant, ints))
-    forge_array(path, "feature_statistics", np.array(statistics))
-    assert_refused(path, message)
-
-
-def test_one_array_of_a_screening_is_missed_if_the_other_is_there(path):
-    forge_array(path, "relevant_features", np.array([0, 1], ints))
-    assert_refused(path, "the array feature_statistics is missing")
 
 
 @pytest.mark.slow
@@ -1019,10 +972,9 @@ HOSTILE_MANIFESTS = {
     "n_views": ({"model__parameters__n_views": 10**18}, r"'n_views' parameter of CoHiRF must be an int in .* 100000"),
     "max_iter": ({"model__parameters__max_iter": 10**18}, "'max_iter' parameter of CoHiRF must be an int in"),
     "batches": ({"model__parameters__batches": "x"}, "'batches' parameter of CoHiRF must be a str among"),
-    "overlap": ({"model__parameters__overlap": 10**18}, "'overlap' parameter of CoHiRF must be None or a float in"),
     "n_jobs": ({"model__parameters__n_jobs": -(10**9)}, "n_jobs of CoHiRF must be from -10000 to 10000"),
     "no jobs": ({"model__parameters__n_jobs": 0}, "n_jobs=0 is not valid: give 1 or more"),
-    "memory_limit": ({"model__parameters__memory_limit": "x"}, "memory_limit='x' is not valid: give a positive"),
+    "batch_size": ({"model__parameters__batch_size": "x"}, "batch_size='x' is not valid: give a number of rows"),
     "max_features": ({"model__parameters__max_features": 10**30}, "max_features=10+ is above the 2 features"),
     "nested n_views": (
         {"model__parameters__estimator": base_named("CoHiRF", n_views=10**18)},
@@ -1115,7 +1067,7 @@ HOSTILE_ARRAYS = {
         "landmark_labels has 11 landmarks, but landmark_rows says 12",
     ),
     "few medoids": ("medoids", np.zeros((2, 2)), "medoids has 2 clusters, but n_clusters says 3"),
-    "narrow landmarks": ("landmarks", np.zeros((12, 1)), "landmarks has 1 relevant features, but n_features says 2"),
+    "narrow landmarks": ("landmarks", np.zeros((12, 1)), "landmarks has 1 features, but n_features says 2"),
     "one name array": ("feature_names", np.zeros(2, np.uint8), "the array feature_name_lengths is missing"),
     "CSR part": ("medoids_data", np.zeros(2), "the array medoids_data does not belong to a model of dense data"),
 }

@@ -174,12 +174,10 @@ def draw_case(rng: np.random.Generator) -> Case:
         "consensus": str(rng.choice(["auto", "strict", "relaxed", "majority"])),
         "batch_size": [None, None, 30, 60][rng.integers(4)],
         "n_clusters": [None, None, k, "auto", "levels"][rng.integers(5)],
-        "noise": str(rng.choice(["label", "label", "clusters"])),
         "min_cluster_size": [1, 1, 3, 0.05][rng.integers(4)],
         "small_clusters": str(rng.choice(["noise", "nearest"])),
         "medoid_weights": bool(rng.random() < 0.8),
         "medoid": str(rng.choice(["cosine", "euclidean", "rbf"])),
-        "feature_screen": bool(rng.random() < 0.05 and X.shape[1] > 2),
         "random_state": int(rng.integers(1000)),
     }
     weights = None
@@ -337,11 +335,10 @@ def check_clusters(case: Case, state: State) -> None:
         shares = getattr(model, name)
         require(len(shares) == length, f"{name} has a wrong length")
         require(np.isnan(shares) | ((shares > 0) & (shares <= 1 + ROUNDING)), f"{name} is not a share")
-    landmarks, relevant = model._landmark_rows, model.relevant_features_
+    landmarks = model._landmark_rows
     require(np.array_equal(labels[landmarks], model._landmarks.labels), "landmarks have other labels")
     known = ~np.isin(landmarks, unknown)
-    points = X[landmarks] if relevant is None else X[np.ix_(landmarks, relevant)]
-    require(are_close(as_dense(model._landmarks.points)[known], points[known]), "landmarks are not rows")
+    require(are_close(as_dense(model._landmarks.points)[known], X[landmarks[known]]), "landmarks are not rows")
 
 
 def check_hierarchy(model: CoHiRF, rng: np.random.Generator) -> None:

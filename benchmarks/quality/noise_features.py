@@ -33,7 +33,7 @@ from benchmarks._common import (
     standardise,
 )
 from benchmarks.quality.options import MAJORITY
-from cohirf import CoHiRF
+from cohirf import CoHiRF, FeatureScreen
 
 NOISE = (10, 100, 1000, 10_000)
 N_NUISANCE_SETS = 4
@@ -49,15 +49,18 @@ def draw_hypercube(n_noise: int, seed: int, n_rows: int = 1000) -> tuple[np.ndar
     return X, y
 
 
+def screened(base: Any, **options: Any) -> Any:
+    return make_pipeline(FeatureScreen(), CoHiRF.as_published(base, **options))
+
+
 def hypercube(results: Results, n_seeds: int, most_noise: int) -> None:
-    screened = {"feature_screen": True}
     models = {
         "K-Means": KMeans(5, n_init=1),
         "PCA(5) + K-Means": make_pipeline(PCA(5), KMeans(5, n_init=1)),
         "strict": CoHiRF.as_published(KMeans(5, n_init=1), max_features=0.6),
         "relaxed": CoHiRF.as_published(KMeans(5, n_init=1), max_features=0.6, consensus="relaxed"),
-        "strict + screening": CoHiRF.as_published(KMeans(5, n_init=1), max_features=0.6, **screened),
-        "majority + weights + screening": CoHiRF.as_published(KMeans(5, n_init=1), **MAJORITY, **screened),
+        "strict + screening": screened(KMeans(5, n_init=1), max_features=0.6),
+        "majority + weights + screening": screened(KMeans(5, n_init=1), **MAJORITY),
     }
     rows = []
     for n_noise in (noise for noise in NOISE if noise <= most_noise):
@@ -92,9 +95,11 @@ NUISANCE = {
 def score_screening(model: Any, X: np.ndarray, y: np.ndarray, n_real: int) -> dict[str, float]:
     """Return the figures of a fit, and how many features of either kind it kept; -1 for a model without a screen."""
     found = score_fit(model, X, y)
-    kept = getattr(model, "relevant_features_", None)
-    real = -1 if kept is None else int((kept < n_real).sum())
-    return found | {"real": real, "other": -1 if kept is None else len(kept) - real}
+    screen = getattr(model, "named_steps", {}).get("featurescreen")
+    if screen is None:
+        return found | {"real": -1, "other": -1}
+    is_kept = screen.get_support()
+    return found | {"real": int(is_kept[:n_real].sum()), "other": int(is_kept[n_real:].sum())}
 
 
 def nuisance(results: Results, n_seeds: int, n_sets: int) -> None:
@@ -106,7 +111,7 @@ def nuisance(results: Results, n_seeds: int, n_sets: int) -> None:
             "K-Means": KMeans(k, n_init=1),
             "PCA + K-Means": make_pipeline(PCA(min(k, X.shape[1])), KMeans(k, n_init=1)),
             "majority + weights": CoHiRF.as_published(KMeans(k, n_init=1), **MAJORITY),
-            "+ screening": CoHiRF.as_published(KMeans(k, n_init=1), feature_screen=True, **MAJORITY),
+            "+ screening": screened(KMeans(k, n_init=1), **MAJORITY),
         }
         for kind, draw in NUISANCE.items():
             found: dict[str, list[dict[str, float]]] = {method: [] for method in models}

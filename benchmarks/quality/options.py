@@ -25,6 +25,7 @@ import numpy as np
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 from benchmarks._common import (
@@ -36,7 +37,7 @@ from benchmarks._common import (
     print_markdown,
     score_fit,
 )
-from cohirf import CoHiRF
+from cohirf import CoHiRF, FeatureScreen
 from cohirf.algorithm.base_method import find_weight_argument
 
 MAX_ROWS = {"K-Means": 10_000, "GMM": 3000, "DBSCAN": 3000, "Ward": 3000, "spectral": 1000}
@@ -47,7 +48,7 @@ VARIANTS: dict[str, dict[str, Any] | None] = {
     "relaxed": {"consensus": "relaxed"},
     "weights": {"medoid_weights": True},
     "majority + weights": MAJORITY,
-    "+ screening": MAJORITY | {"feature_screen": True},
+    "+ screening": MAJORITY | {"screened": True},
 }
 TIE = 0.01
 
@@ -109,9 +110,12 @@ def make_model(base: Any, options: dict[str, Any] | None, max_features: float, s
         options = {name: value for name, value in options.items() if name != "medoid_weights"}
     if isinstance(base, DBSCAN):
         options = options | {"min_cluster_size": 5}
-    return CoHiRF.as_published(
-        base, max_features=max_features, scale_views=max_features < 1, random_state=seed, **options
-    )
+    options = dict(options)
+    screened = options.pop("screened", False)
+    if isinstance(base, DBSCAN):  # the distances of a view are smaller
+        base.set_params(eps=base.eps * np.sqrt(max_features))
+    model = CoHiRF.as_published(base, max_features=max_features, random_state=seed, **options)
+    return make_pipeline(FeatureScreen(random_state=seed), model) if screened else model
 
 
 def sample(X: np.ndarray, base_name: str, seed: int) -> np.ndarray:

@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks._common import make_parser, parse, timed
 from cohirf import CoHiRF
-from cohirf.algorithm.screening import screen_features
 from cohirf.datasets import make_hypercube
+from cohirf.screening import screen_features
 
 
 def compare_consensus(n_rows: int, repeats: int, levels: int) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cohirf.hierarchy import FusionHierarchy
     from cohirf.saving import ModelFileError
     from cohirf.saving import load_model as load
+    from cohirf.screening import FeatureScreen
     from cohirf.sources import open_source
     from cohirf.summary.numbers import Changes
     from cohirf.updating.merge import merge
@@ -24,6 +25,7 @@ __all__ = [
     "CheckpointWarning",
     "CoHiRF",
     "EpsSuggestion",
+    "FeatureScreen",
     "FusionHierarchy",
     "LevelRecord",
     "ModelFileError",
@@ -45,6 +47,7 @@ __getattr__, __dir__ = lazy_names(
         "CheckpointWarning": "cohirf.checkpoint:CheckpointWarning",
         "CoHiRF": "cohirf.estimator:CoHiRF",
         "EpsSuggestion": "cohirf.eps:EpsSuggestion",
+        "FeatureScreen": "cohirf.screening:FeatureScreen",
         "FusionHierarchy": "cohirf.hierarchy:FusionHierarchy",
         "LevelRecord": "cohirf.algorithm.levels:LevelRecord",
         "ModelFileError": "cohirf.saving:ModelFileError",

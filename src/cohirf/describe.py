@@ -20,10 +20,8 @@ from sklearn.base import BaseEstimator
 FREE_PARAMETERS = {
     "checkpoint",
     "max_iter",
-    "memory_limit",
     "min_cluster_size",
     "n_jobs",
-    "noise",
     "random_state",
     "small_clusters",
     "merge",
@@ -36,6 +34,8 @@ def describe_fit(model: BaseEstimator, **facts: Any) -> dict[str, str]:
     """Describe everything that the result of a fit depends on: versions, ``facts`` and parameters, by name."""
     given = model.get_params()
     parameters = {name: value for name, value in given.items() if name not in FREE_PARAMETERS}
+    if isinstance(parameters.get("batch_size"), str):  # a fit that goes on keeps what it has measured
+        parameters["batch_size"] = "auto"
     return _versions(parameters) | {name: describe(value) for name, value in (facts | parameters).items()}
 
 

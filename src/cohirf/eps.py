@@ -57,7 +57,7 @@ def suggest_eps(X: Any, min_samples: int = 5, *, max_rows: int = 2000, random_st
 
     This is a rule of thumb. With many features it is usually too large, because outliers lift the end of the curve:
     look at the curve with :func:`cohirf.plotting.plot_eps`, and try smaller values. The suggestion is for a fit on all
-    features in one batch; in views with fewer features, use ``scale_views=True``.
+    features; in views with a share of them (``max_features``), distances are smaller by about the root of that share.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from cohirf.degrees.methods import DegreesMixin
 from cohirf.description.methods import DescribedClusters
 from cohirf.fitting import label_new_rows, measure_new_rows
 from cohirf.parameters import CONSTRAINTS
-from cohirf.planning import parse_bytes
+from cohirf.planning import read_memory_limit
 from cohirf.saving import save_model
 from cohirf.scratch import ScratchStorage
 from cohirf.updating import UpdatingMixin, fit_model, gather_summary, replace_results
@@ -62,6 +62,9 @@ class CoHiRF(
         gives better clusters: four times as many for K-Means and in several batches, or eight times in several batches
         with a single view. "levels" is the paper's algorithm: the base method is left as it is, and the clusters of the
         last level are the result, however many.
+        A row that the base method called noise at the last level that clustered it, and that fused with no other row,
+        gets the label -1. With "levels" it is a cluster of its own, as in the paper, unless ``min_cluster_size`` is 2
+        or more.
     merge : {"auto", "compact", "connected"}, default="auto"
         How groups merge after the levels. "compact" is Ward's criterion, which takes their means and sizes, and suits
         round clusters. "connected" merges near groups along a spanning tree and keeps sizes from getting too uneven, as
@@ -73,63 +76,42 @@ class CoHiRF(
         Number of random feature views at each level (R in the paper). If the base method is deterministic and every
         view has all features, all views are the same, and the method runs only once.
     max_features : int or float, default=1.0
-        Number (int) or fraction (float) of features in each view (q in the paper). With ``feature_screen=True``, the
-        fraction is that of the relevant features. With 1.0, every view has all features, and views differ only by
-        the randomness of the base method. With many features, try fractions from 0.2 to 0.5.
-    consensus : {"auto", "strict", "relaxed", "majority"}, default="auto"
+        Number (int) or fraction (float) of features in each view (q in the paper). With 1.0, every view has all
+        features, and views differ only by the randomness of the base method. With many features, try fractions from
+        0.2 to 0.5; if many of them are noise, try :class:`cohirf.FeatureScreen` in a pipeline.
+    consensus : {"auto", "strict", "relaxed", "majority"} or float, default="auto"
         Which rows fuse. "strict" fuses rows that have the same label in every view. "relaxed" does the same after it
-        has dropped views that disagree with the others. "majority" fuses groups of rows that have the same label in
-        most views; it is not part of the paper. "auto" means "strict" for 2 to 50 batches, and "majority" otherwise.
-    consensus_threshold : float, default=None
-        For ``consensus="relaxed"`` (h in the paper; None means 0.8): the view with the lowest agreement is dropped,
-        repeatedly, while that agreement is below this value. The agreement of a view is the adjusted Rand index
-        between the consensus with and without it. For "majority" (None means 0.5): two groups fuse while the share of
-        views in which two of their rows have the same label, averaged over all pairs of rows, is at least this value.
-        "strict" does not use it.
+        has dropped views that disagree with the others: the view with the lowest agreement, repeatedly, while that
+        agreement is below 0.8. A number takes the place of 0.8 (h in the paper). The agreement of a view is the
+        adjusted Rand index between the consensus with and without it. "majority" fuses two groups while the share of
+        views in which two of their rows have the same label, averaged over all pairs of rows, is at least one half; it
+        is not part of the paper. "auto" means "strict" for 2 to 50 batches, and "majority" otherwise.
     medoid : {"cosine", "euclidean", "rbf", "laplacian"} or callable, default="cosine"
         Similarity that defines the medoid of a cluster: the row with the highest sum of similarities to the other
         rows. "cosine" and "euclidean" (negative squared distance) are computed exactly. "rbf" (squared Euclidean
         distance) and "laplacian" (Manhattan distance) decay to 1/e at the mean distance within the cluster. A callable
-        takes a matrix of rows and returns the square matrix of their similarities.
-    max_candidates : int or float, default=1000
-        For "rbf", "laplacian" and callables: the medoid of a cluster is chosen from a random sample of at most this
-        number (int) or this fraction (float, rounded up) of its rows.
+        takes a matrix of rows and returns the square matrix of their similarities. Kernels and callables choose
+        among a random sample of at most 1,000 rows of the cluster.
     medoid_weights : bool, default=True
         Whether a medoid counts with its mass, the number (or total weight) of the rows that it represents. The mass
         is passed to the base method as ``sample_weight``. If the base method does not support sample weights, it
         instead clusters the medoids together with a random sample of the data, so that medoids with a large mass
         have many neighbours. This is not part of the paper.
-    feature_screen : bool, default=False
-        Whether to search for irrelevant features before the first level, on a random sample of at most 2,000 rows.
-        Features that do not depend on any other feature are then left out of views, medoids and distances. If fewer
-        than two features depend on others, all are kept. Sample weights are ignored, except that rows of weight 0 are
-        not sampled. This is not part of the paper.
-    scale_views : bool, default=False
-        Whether to multiply a view of q of p features by sqrt(p / q). Distances in a view are then about as large as
-        distances on all features, so that a radius such as ``eps`` of DBSCAN keeps its meaning. This is not part of
-        the paper.
-    batch_size : int or "auto", default=None
+    batch_size : int, "auto" or an amount of memory such as "2GB", default=None
         Approximate number of rows that are clustered together. The base method never sees more than 1.5 times as
         many; the spanning trees of HDBSCAN in local batches have at least 131,072 rows, or fewer with more than 16
-        features. None means all rows in one batch. "auto" measures the base method on small samples and chooses the
-        largest batch size that stays below ``memory_limit`` and takes a reasonable time; ``verbose=1`` prints it.
-    memory_limit : int or str, default=None
-        For ``batch_size="auto"``: the most memory that the process and its workers may use, including what it uses
-        already, as a number of bytes or as text such as "2GB". None means what it uses already, plus half of the
-        memory that is available.
+        features. None means all rows in one batch. Text with a unit is the most memory that the process and its
+        workers may use, including what it uses already: the base method is measured on small samples, and the largest
+        batch size is chosen that stays below it and takes a reasonable time; ``verbose=1`` prints it. "auto" is the
+        same with what the process uses already, plus half of the memory that is available.
     batches : {"auto", "random", "local"}, default="auto"
         Which rows are clustered together, if there are several batches. "random" batches are random rows or, for
         sources, blocks of consecutive rows. "local" batches are neighbouring rows with a halo of rows around them, so
-        that each has the density of the data; clusters that reach over several batches are fused by the rows that
-        these have in common. If there is room for halos as wide as twice the radius ``eps``, the clusters are those of
-        DBSCAN on all rows. HDBSCAN does not run on batches: their spanning trees are joined to that of all rows. "auto"
-        means "local" for base methods that find the number of clusters themselves.
-    overlap : float, default=None
-        For local batches whose halos do not follow from a radius: number of rows in a halo, as a multiple of the other
-        rows of the batch. None means 0.5 for HDBSCAN, and 1 for other methods.
-    noise : {"label", "clusters"}, default="label"
-        What becomes of a row that the base method called noise at the last level that clustered it, and that fused
-        with no other row: "label" gives it the label -1, "clusters" makes it a cluster of its own, as in the paper.
+        that each has the density of the data; clusters that reach over several batches are fused by the rows that these
+        have in common. If there is room for halos as wide as twice the radius ``eps``, the clusters are those of DBSCAN
+        on all rows; without a radius, a halo has as many rows as the rest of the batch. HDBSCAN does not run on
+        batches: their spanning trees are joined to that of all rows. "auto" means "local" for base methods that find
+        the number of clusters themselves.
     min_cluster_size : int or float, default=1
         Smallest size of a final cluster: a number of rows (or sum of ``sample_weight``), or a fraction (float) of all.
     small_clusters : {"noise", "nearest"}, default="noise"
@@ -140,8 +122,8 @@ class CoHiRF(
     checkpoint : str or path, default=None
         Directory in which the fit stores the results of its batches. If the fit is killed, run the same call again: it
         resumes where it stopped, and returns the same labels as without the interruption. A checkpoint of other data,
-        another seed or other parameters raises an error; only ``n_jobs``, ``verbose``, ``memory_limit``,
-        ``min_cluster_size``, ``small_clusters``, ``merge``, ``noise`` and ``max_iter`` may differ.
+        another seed or other parameters raises an error; only ``n_jobs``, ``verbose``, ``min_cluster_size``,
+        ``small_clusters``, ``merge``, ``max_iter`` and an amount of memory in ``batch_size`` may differ.
     n_jobs : int, default=None
         Number of views or runs of batches that are computed at the same time: in processes, if these save at least a
         second, otherwise in this process. A base method that cannot be pickled runs in threads. Each job uses one
@@ -191,15 +173,9 @@ class CoHiRF(
     n_iter_ : int
         Number of levels that were run.
     batch_size_ : int or None
-        The batch size of the fit: ``batch_size``, or with ``"auto"`` the size that was measured.
+        The batch size of the fit: ``batch_size``, or the size that was measured.
     diagnostics_ : list of LevelRecord
         Sizes, agreement and times of each level; ``pandas.DataFrame(model.diagnostics_)`` shows them as a table.
-    relevant_features_ : array of int or None
-        Sorted indices of the features that ``feature_screen=True`` kept; None without it.
-    feature_statistics_ : array of float, shape (n_features_in_,), or None
-        How much each feature depends on other features: the largest F statistic of its means across clusters that
-        were found without it, divided by the critical value. Features above 1 are relevant, unless they belong to a
-        block of correlated features that does not depend on other features. None without ``feature_screen=True``.
     stability_ : array of float32, shape (n_samples,)
         Mean over views of the Jaccard index between the row's group and its cluster in that view: the number of rows
         in both, divided by the number of rows in either. It is 1 if all views agree with the group, and is measured
@@ -251,18 +227,11 @@ class CoHiRF(
         merge: str = "auto",
         n_views: int = 5,
         max_features: int | float = 1.0,
-        consensus: str = "auto",
-        consensus_threshold: float | None = None,
+        consensus: str | float = "auto",
         medoid: str | Callable[[Any], Any] = "cosine",
-        max_candidates: int | float = 1000,
         medoid_weights: bool = True,
-        feature_screen: bool = False,
-        scale_views: bool = False,
         batch_size: int | str | None = None,
-        memory_limit: int | str | None = None,
         batches: str = "auto",
-        overlap: float | None = None,
-        noise: str = "label",
         min_cluster_size: int | float = 1,
         small_clusters: str = "noise",
         max_iter: int = 100,
@@ -278,17 +247,10 @@ class CoHiRF(
         self.n_views = n_views
         self.max_features = max_features
         self.consensus = consensus
-        self.consensus_threshold = consensus_threshold
         self.medoid = medoid
-        self.max_candidates = max_candidates
         self.medoid_weights = medoid_weights
-        self.feature_screen = feature_screen
-        self.scale_views = scale_views
         self.batch_size = batch_size
-        self.memory_limit = memory_limit
         self.batches = batches
-        self.overlap = overlap
-        self.noise = noise
         self.min_cluster_size = min_cluster_size
         self.small_clusters = small_clusters
         self.max_iter = max_iter
@@ -327,8 +289,8 @@ class CoHiRF(
         >>> CoHiRF.as_published(KMeans(3, n_init=1), random_state=0).fit(X).n_clusters_
         3
         """
-        published = {"n_clusters": "levels", "consensus": "strict", "medoid_weights": False, "noise": "clusters"}
-        parameters: dict[str, Any] = published | {"batches": "random"} | changes
+        published = {"n_clusters": "levels", "consensus": "strict", "medoid_weights": False, "batches": "random"}
+        parameters: dict[str, Any] = published | changes
         return cls(estimator, **parameters)
 
     @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]  # scikit-learn has no types
@@ -364,7 +326,6 @@ class CoHiRF(
         validation.check_base_method(self._base_method())
         self._check_resources()
         fitted = copy(self)  # if the fit fails, or is interrupted, this model stays as it is
-        fitted.relevant_features_ = fitted.feature_statistics_ = None
         with choosing_client(fitted, client, X):
             data = open_training_data(fitted, X, on_cluster=client is not None)
             fitted._column_means = data.column_means
@@ -401,16 +362,11 @@ class CoHiRF(
             or data frame.
         """
         check_is_fitted(self, "n_clusters_")
-        label = partial(
-            label_new_rows,
-            landmarks=self._landmarks,
-            relevant=self.relevant_features_,
-            column_means=self._column_means,
-        )
+        label = partial(label_new_rows, landmarks=self._landmarks, column_means=self._column_means)
         return open_new_data(self, X).map_rows(label, None, self._landmarks.labels.dtype)
 
     def transform(self, X: Any) -> Any:
-        """Return the Euclidean distance of each row to the medoid of each cluster, on the relevant features.
+        """Return the Euclidean distance of each row to the medoid of each cluster.
 
         Parameters
         ----------
@@ -424,12 +380,7 @@ class CoHiRF(
             ``get_feature_names_out`` names; a Dask array if ``X`` is a Dask array or data frame.
         """
         check_is_fitted(self, "n_clusters_")
-        measure = partial(
-            measure_new_rows,
-            medoids=self.medoids_,
-            relevant=self.relevant_features_,
-            column_means=self._column_means,
-        )
+        measure = partial(measure_new_rows, medoids=self.medoids_, column_means=self._column_means)
         data = open_new_data(self, X)
         return data.map_rows(measure, self.n_clusters_, np.result_type(data.dtype, self.medoids_.dtype))
 
@@ -499,15 +450,10 @@ class CoHiRF(
         return KMeans() if self.estimator is None else self.estimator
 
     def _check_resources(self) -> None:
-        """Check ``n_jobs`` and ``memory_limit``; loading a model checks them, too."""
+        """Check ``n_jobs`` and ``batch_size``; loading a model checks them, too."""
         validation.check_jobs(self.n_jobs)
-        if self.memory_limit is not None:
-            parse_bytes(self.memory_limit)
+        read_memory_limit(self.batch_size)
 
     def _count_view_features(self) -> int:
-        """Return the number of relevant features in each view."""
-        return validation.count_view_features(self.max_features, self.n_features_in_, self._count_relevant())
-
-    def _count_relevant(self) -> int:
-        """Return the number of relevant features; without a screening, all features are relevant."""
-        return int(self.n_features_in_) if self.relevant_features_ is None else len(self.relevant_features_)
+        """Return the number of features in each view."""
+        return validation.count_view_features(self.max_features, self.n_features_in_)

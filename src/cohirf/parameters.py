@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from cohirf.fitting.contraction import CENTRALITY, SIMILARITY
 
 # Larger values would run for ever or fill the memory. The limits also apply to models that are loaded from disk.
-MAX_VIEWS, MAX_LEVELS, MAX_OVERLAP = 100_000, 100_000, 10
+MAX_VIEWS, MAX_LEVELS = 100_000, 100_000
 
 CONSTRAINTS: dict[str, Any] = {
     "estimator": "no_validation",  # check_base_method has clearer messages
@@ -19,18 +19,11 @@ CONSTRAINTS: dict[str, Any] = {
     "merge": [StrOptions({"auto", "compact", "connected"})],
     "n_views": [Interval(Integral, 1, MAX_VIEWS, closed="both")],
     "max_features": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
-    "consensus": [StrOptions({"auto", "strict", "relaxed", "majority"})],
-    "consensus_threshold": [None, Interval(Real, 0, 1, closed="both")],
+    "consensus": [StrOptions({"auto", "strict", "relaxed", "majority"}), Interval(Real, 0, 1, closed="both")],
     "medoid": [StrOptions({*CENTRALITY, *SIMILARITY}), callable],
-    "max_candidates": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
     "medoid_weights": ["boolean"],
-    "feature_screen": ["boolean"],
-    "scale_views": ["boolean"],
-    "batch_size": [None, StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
-    "memory_limit": [None, str, Interval(Real, 1, None, closed="left")],
+    "batch_size": [None, str, Interval(Integral, 2, None, closed="left")],  # _check_resources reads the text
     "batches": [StrOptions({"auto", "random", "local"})],
-    "overlap": [None, Interval(Real, 0, MAX_OVERLAP, closed="right")],
-    "noise": [StrOptions({"label", "clusters"})],
     "min_cluster_size": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="neither")],
     "small_clusters": [StrOptions({"noise", "nearest"})],
     "max_iter": [Interval(Integral, 1, MAX_LEVELS, closed="both")],

@@ -153,17 +153,16 @@ def check_jobs(n_jobs: int | None) -> None:
         raise ValueError("n_jobs=0 is not valid: give 1 or more, or -1 for all cores.")
 
 
-def count_view_features(max_features: int | float, n_features: int, n_relevant: int | None = None) -> int:
-    """Return the number of features in a view of data with ``n_features`` features, of which some may be relevant."""
-    n_relevant = n_features if n_relevant is None else n_relevant
+def count_view_features(max_features: int | float, n_features: int) -> int:
+    """Return the number of features in a view of data with ``n_features`` features."""
     if isinstance(max_features, int | np.integer):
         if max_features > n_features:
             raise ValueError(
                 f"max_features={max_features} is above the {n_features} features of X: "
                 f"give an int from 1 to {n_features} or a fraction in (0, 1]."
             )
-        return min(int(max_features), n_relevant)
-    return max(1, round(max_features * n_relevant))
+        return int(max_features)
+    return max(1, round(max_features * n_features))
 
 
 def _supervised_kind(estimator: Any) -> str | None:

@@ -80,7 +80,7 @@ def test_memory_that_libraries_hold_is_freed_first(monkeypatch):
 
 def test_a_batch_that_does_not_fit_is_named_with_a_remedy():
     with (
-        pytest.raises(MemoryError, match=r"A batch of 1,200 rows does not fit .* lower batch_size, .* memory_limit"),
+        pytest.raises(MemoryError, match=r"A batch of 1,200 rows does not fit .* lower batch_size, .* memory to use"),
         naming_full_memory(1200, "cpu"),
     ):
         raise OutOfMemoryError

@@ -1,43 +1,22 @@
-"""Feature views: which columns they hold, and on which scale."""
+"""Feature views: which columns they hold."""
 
-import itertools
 from typing import ClassVar
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
+from sklearn.cluster import DBSCAN, KMeans
 
-from cohirf import CoHiRF
 from cohirf.algorithm import get_clusters
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.consensus import strict_consensus
 from cohirf.algorithm.engine import SerialEngine
 from cohirf.algorithm.features import sample_features
-from cohirf.algorithm.get_clusters import ViewLabels, Views
+from cohirf.algorithm.get_clusters import Views
 from cohirf.algorithm.randomness import Draw, generator_at
 
 X = np.random.default_rng(0).normal(size=(50, 6))
-
-
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
-@pytest.mark.parametrize("max_features", [1, 4, 0.5, 1.0])
-def test_scaled_views_keep_the_meaning_of_a_radius(max_features, container):
-    rng = np.random.default_rng(1)
-    column = np.sort(rng.uniform(0, 30, 120))
-    repeated = np.repeat(column[:, None], 9, axis=1)  # every view has the same distances, but for their size
-    base = DBSCAN(eps=1.0, min_samples=2)
-    alone = base.fit(repeated).labels_
-    assert 1 < len(set(alone.tolist())) < 60
-    model = CoHiRF.as_published(
-        base, n_views=3, max_features=max_features, scale_views=True, max_iter=1, random_state=0
-    )
-    with pytest.warns(match="still merged clusters when max_iter=1"):
-        labels = model.fit(container(repeated)).labels_
-    together = labels[:, None] == labels
-    expected = (alone[:, None] == alone) & (alone >= 0) | np.eye(120, dtype=bool)
-    assert (together == expected).all()
 
 
 class Recorder(ClusterMixin, BaseEstimator):
@@ -99,53 +78,3 @@ def test_views_that_all_have_known_labels_agree():
     assert found.stability.of_view.tolist() == [1, 1, 1]
     assert (found.agreement, found.base_seconds, found.core) == (1.0, 0.0, None)
     assert 0 < found.consensus_seconds < 60
-
-
-def test_scaled_views_are_multiplied_by_the_root_of_the_share_of_features():
-    method = BaseMethod.of(KMeans(2))
-    assert Views(method, 1, 4, (0,), scaled=True).scale(9) == 1.5
-    assert Views(method, 1, 4, (0,)).scale(9) == 1.0
-
-
-@pytest.mark.exact
-def test_each_view_holds_other_features_and_is_labelled_by_itself(seen):
-    found = clusters_of(X, Views(BaseMethod.of(Recorder()), 4, 3, (0,)))
-    columns = [tuple(np.flatnonzero((X[0][:, None] == view[0]).any(axis=1))) for view in seen]
-    assert len(set(columns)) > 1
-    for view, held in zip(seen, columns, strict=True):
-        assert (view == X[:, held]).all()
-    assert found.consensus.n_clusters == 50
-    assert found.stability.of_row.shape == (50,)
-
-
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
-def test_companions_are_seen_by_the_method_and_have_no_label(container):
-    rows, between = container(np.array([[0.0], [2.0], [9.0]])), container(np.array([[1.0]]))
-    views = Views(BaseMethod.of(DBSCAN(eps=1.1, min_samples=1)), 3, 1, (0,))
-    assert clusters_of(rows, views).consensus.labels.tolist() == [0, 1, 2]
-    assert clusters_of(rows, views, companions=between).consensus.labels.tolist() == [0, 0, 1]
-
-
-def test_companions_are_not_shown_to_a_method_that_is_to_find_as_many_clusters_as_there_are_rows():
-    rows, others = np.array([[0.0], [0.1], [9.0]]), np.array([[20.0], [30.0]])
-    three = Views(BaseMethod.of(AgglomerativeClustering(3)), 3, 1, (0,))
-    assert clusters_of(rows, three, companions=others).consensus.n_clusters == 3
-
-
-class Told:
-    """An engine whose views took as long as it says."""
-
-    is_serial = False
-
-    def share(self, rows):
-        return rows
-
-    def run(self, function, tasks, n_tasks):
-        return (ViewLabels(function(*task).labels, 1000.0) for task in tasks)
-
-
-def test_seconds_of_all_views_are_added_up_and_those_of_the_consensus_are_the_rest(monkeypatch):
-    monkeypatch.setattr(get_clusters, "perf_counter", itertools.count().__next__)  # each look at the clock is a second
-    found = clusters_of(X, Views(BaseMethod.of(KMeans(2, n_init=1)), 3, 2, (0,)), engine=Told())
-    assert found.base_seconds == 3000
-    assert found.consensus_seconds == 5  # before the first view, after each of the three, and the consensus

@@ -9,7 +9,6 @@ from cohirf.algorithm.storage import (
     MemoryStorage,
     NumberedRows,
     RowsReadOnce,
-    RowsWithFeatures,
     SomeRows,
     StackedRows,
     is_in_memory,
@@ -53,13 +52,6 @@ def test_rows_that_are_read_once_have_their_own_numbers():
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_rows_may_have_some_of_their_features(container):
-    rows = RowsWithFeatures(ArrayRows(container(X)), np.array([1]))
-    assert rows.n_rows == 6
-    assert dense(rows.take(np.array([0, 4]))).tolist() == [[1], [9]]
-
-
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_rows_may_be_some_of_others_and_are_read_from_them(container):
     some = SomeRows(ArrayRows(container(X)), np.array([0, 2, 5]))
     assert some.n_rows == 3
@@ -79,7 +71,7 @@ def test_rows_are_taken_in_any_order():
 def test_rows_of_rows_in_memory_are_in_memory():
     rows = ArrayRows(X)
     numbers = np.array([0, 1])
-    assert all(map(is_in_memory, (rows, SomeRows(rows, numbers), RowsWithFeatures(rows, numbers))))
+    assert all(map(is_in_memory, (rows, SomeRows(rows, numbers))))
     assert is_in_memory(RowsReadOnce(rows, numbers))
     assert not is_in_memory(NumberedRows(X, np.arange(6)))
 

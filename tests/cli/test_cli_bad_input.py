@@ -1,5 +1,6 @@
 """Bad input: exit code 2, one line that names the file, column or option and the remedy, and nothing written."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -265,19 +266,19 @@ OPTIONS_REFUSED = {
     ),
     "unknown consensus": (
         "--consensus strikt",
-        "--consensus 'strikt' is not valid: give 'auto' or 'majority' or 'relaxed' or 'strict'.",
+        "--consensus 'strikt' is not valid: give a number in [0, 1] or 'auto' or 'majority' or 'relaxed' or 'strict'.",
     ),
     "threshold": (
-        "--consensus-threshold 2",
-        "--consensus-threshold '2' is not valid: give a number in [0, 1] or none.",
+        "--consensus 2",
+        "--consensus '2' is not valid: give a number in [0, 1] or 'auto' or 'majority' or 'relaxed' or 'strict'.",
     ),
-    "batch size": ("--batch-size 1", "--batch-size '1' is not valid: give an int >= 2 or none or 'auto'."),
+    "batch size": ("--batch-size 1", "--batch-size '1' is not valid: give an int >= 2 or a text or none."),
     "levels": ("--max-iter 0", "--max-iter '0' is not valid: give an int in [1, 100000]."),
     "jobs": ("--n-jobs 0", "--n-jobs 0 is not valid: give 1 or more, or -1 for all cores."),
     "memory in words": (
-        "--memory-limit lots",
-        '--memory-limit \'lots\' is not valid: give a positive number of bytes, or text such as "500MB", "2GB" or '
-        '"1.5GiB" (units: B, KB, KiB, MB, MiB, GB, GiB, TB, TiB).',
+        "--batch-size lots",
+        "--batch-size 'lots' is not valid: give a number of rows, \"auto\", or the memory that the fit may use, such "
+        'as "500MB", "2GB" or "1.5GiB" (units: B, KB, KiB, MB, MiB, GB, GiB, TB, TiB).',
     ),
     "checkpoint nowhere": (
         "--checkpoint no/ck",
@@ -317,7 +318,7 @@ OPTIONS_REFUSED = {
     "a delimiter for an array": ("--delimiter ;", "--delimiter is only for CSV files: leave it out."),
     "unknown option": (
         "--vews 3",
-        "No such option: --vews (Possible options: --as, --scale-views, --views). Try cohirf fit --help.",
+        "No such option: --vews (Possible options: --as, --views). Try cohirf fit --help.",
     ),
 }
 
@@ -463,10 +464,10 @@ def test_a_checkpoint_of_another_fit_is_refused(cohirf, folder, apart):
 
 
 def test_a_memory_limit_below_what_python_takes_is_refused(cohirf, folder, apart):
-    outcome = cohirf("fit", "iris.csv", *apart, "--batch-size", "auto", "--memory-limit", "1MB", "--quiet")
+    outcome = cohirf("fit", "iris.csv", *apart, "--batch-size", "1MB", "--quiet")
     assert outcome.code == 2
-    assert outcome.err.startswith("cohirf: --memory-limit 1 MB is too low: this process takes ")
-    assert outcome.err.endswith("Raise --memory-limit.\n")
+    assert outcome.err.startswith("cohirf: 1 MB of memory is too little: this process takes ")
+    assert re.search(r'Allow more, such as --batch-size "[\d.]+ [MG]B"\.\n$', outcome.err)
 
 
 @pytest.mark.parametrize(

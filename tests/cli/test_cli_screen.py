@@ -61,7 +61,6 @@ def test_the_help_tells_the_defaults_of_the_estimator():
         "n_jobs": "1",
         "batch_size": "auto from 50,000 rows on, none below",
         "n_clusters": "that of the base method, else auto",
-        "overlap": "0.5 for HDBSCAN, 1 for other methods",
     }
     for name, default in CoHiRF().get_params(deep=False).items():
         if name in FLAGS and default is not False:
@@ -95,8 +94,7 @@ def test_options_become_parameters():
         n_views="3",
         max_features="0.5",
         medoid_weights=True,
-        batch_size="auto",
-        memory_limit="2GB",
+        batch_size="2GB",
         max_iter="7",
         random_state="none",
     )
@@ -104,8 +102,7 @@ def test_options_become_parameters():
         "n_views": 3,
         "max_features": 0.5,
         "medoid_weights": True,
-        "batch_size": "auto",
-        "memory_limit": "2GB",
+        "batch_size": "2GB",
         "max_iter": 7,
         "random_state": None,
     }
@@ -255,7 +252,7 @@ def test_many_levels_are_not_all_shown(cohirf, folder, iris):
     [
         (
             MemoryError(),
-            "There is not enough memory: lower --batch-size, or set --memory-limit with --batch-size auto.",
+            "There is not enough memory: lower --batch-size, or set it to the memory to use, such as 2GB.",
         ),
         (
             PermissionError(13, "Permission denied", "a.csv"),

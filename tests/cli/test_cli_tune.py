@@ -254,11 +254,12 @@ def test_where_a_fit_could_give_other_clusters_it_is_said(cohirf, folder, monkey
 
 
 def test_data_beyond_memory_is_refused(cohirf, folder):
-    outcome = cohirf("tune", "iris.csv", *SPECIES, "--memory-limit", "1MB", "--quiet")
+    outcome = cohirf("tune", "iris.csv", *SPECIES, "--batch-size", "1MB", "--quiet")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == (
         "cohirf: iris.csv: a search holds all rows in memory, which takes 275 KB, and this process may take another "
-        "0 B: tune on a file with a sample of the rows, and fit this one with what it finds; or raise --memory-limit.\n"
+        "0 B: tune on a file with a sample of the rows, and fit this one with what it finds; or allow "
+        "more with --batch-size, as 8GB.\n"
     )
 
 

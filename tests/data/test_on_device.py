@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs
 
 import cohirf
 from cohirf import CoHiRF
-from cohirf.algorithm import consensus, majority, screening
+from cohirf.algorithm import consensus, majority
 from cohirf.algorithm.arrays import put_beside, to_host
 from places import FAR, PLACES, NearestSeeds
 
@@ -50,12 +50,6 @@ class RoundedSeeds(NearestSeeds):
         return super().fit(X.double(), y, sample_weight)
 
 
-@pytest.fixture(autouse=True)
-def few_views_of_a_screening(monkeypatch):
-    """Features are screened on the host: how many views that takes does not matter here."""
-    monkeypatch.setattr(screening, "N_VIEWS", 4)
-
-
 @pytest.fixture(scope="module", name="X")
 def some_rows():
     rows, _ = make_blobs(400, n_features=6, centers=5, cluster_std=0.8, random_state=0)
@@ -93,16 +87,15 @@ VARIANTS = {
     "defaults": {},
     "strict": {"consensus": "strict", "max_features": 0.5},
     "relaxed": {"consensus": "relaxed", "max_features": 0.5},
-    "majority": {"consensus": "majority", "max_features": 0.5, "scale_views": True},
+    "majority": {"consensus": "majority", "max_features": 0.5},
     "euclidean": {"medoid": "euclidean", "max_features": 0.7},
     "rbf": {"medoid": "rbf"},
-    "sampled": {"medoid": "laplacian", "max_candidates": 20},
+    "laplacian": {"medoid": "laplacian"},
     "without-mass": {"medoid_weights": False},
     "levels": {"n_clusters": "levels"},
     "auto": {"n_clusters": "auto"},
     "batches": {"batch_size": 100},
     "batches-euclidean": {"batch_size": 90, "medoid": "euclidean"},
-    "screen": {"feature_screen": True, "max_features": 0.5},
     "small": {"min_cluster_size": 70},
     "nearest": {"min_cluster_size": 70, "small_clusters": "nearest"},
     "many-jobs": {"n_jobs": 2},
@@ -143,11 +136,11 @@ def test_many_codes_stay_on_the_device(place, X, monkeypatch):
 
 
 @on_every_device
-@pytest.mark.parametrize("noise", ["label", "clusters"])
-def test_noise_is_the_same(place, noise, X):
+@pytest.mark.parametrize("n_clusters", [None, "levels"])
+def test_noise_is_the_same(place, n_clusters, X):
     X = np.concatenate([X, np.random.default_rng(0).uniform(-60, 60, size=(15, 6))])
-    expected, found = fit_both(X, place, NearestSeeds(5, radius=8), noise=noise)
-    assert (expected.labels_ == -1).any() == (noise == "label")
+    expected, found = fit_both(X, place, NearestSeeds(5, radius=8), n_clusters=n_clusters)
+    assert (expected.labels_ == -1).any() == (n_clusters is None)
     assert_same_fit(found, expected, place)
 
 
@@ -166,7 +159,7 @@ def test_sample_weights_are_used(place, medoid, zeros, X):
 @pytest.mark.parametrize("n_clusters", ["levels", "auto"])
 def test_rows_of_weight_0_join_the_nearest_leaf(place, n_clusters, X):
     weights = (np.arange(len(X)) % 3 > 0).astype(float)  # also of the first row
-    expected, found = fit_both(X, place, weights=weights, n_clusters=n_clusters, feature_screen=True)
+    expected, found = fit_both(X, place, weights=weights, n_clusters=n_clusters)
     assert_same_fit(found, expected, place)
 
 
@@ -254,7 +247,7 @@ def test_integers_become_float64(place, dtype, X):
 @on_every_device
 @pytest.mark.parametrize("n_rows", [2, 10, 1500])  # 1500: predict prepares a search on the host
 def test_new_rows_get_the_same_labels_and_distances(place, n_rows, X):
-    expected, found = fit_both(X, place, max_features=0.5, feature_screen=True)
+    expected, found = fit_both(X, place, max_features=0.5)
     new = np.random.default_rng(1).uniform(X.min(), X.max(), size=(n_rows, 6))
     np.testing.assert_array_equal(place.fetch(found.predict(place.put(new))), expected.predict(new))
     np.testing.assert_allclose(place.fetch(found.transform(place.put(new))), expected.transform(new), rtol=1e-12)

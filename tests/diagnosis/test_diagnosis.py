@@ -130,13 +130,6 @@ def test_batches_of_a_density_method_are_not_judged_by_rows_that_are_thinner_tha
     assert "a sample of 1,000 of 12,000 rows is thinner than the data. So are random batches" in diagnosis.line
 
 
-def test_a_screened_model_is_judged_by_its_relevant_features():
-    X, _ = make_blobs(400, 4, centers=4, random_state=0)
-    X = np.c_[X, 30 * np.random.default_rng(0).standard_normal((400, 200))]
-    model = CoHiRF(KMeans(4, n_init=5), feature_screen=True, random_state=0).fit(X)
-    assert model.diagnose().comparison.agreement > 0.9
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of K-Means, about equal rows
 @pytest.mark.parametrize("X", [np.zeros((1, 2)), np.zeros((20, 2)), np.arange(3.0)[:, None]])
 def test_tiny_data_is_diagnosed(X):

@@ -65,17 +65,6 @@ def test_without_data_it_is_made_from_the_rows_that_were_kept(model):
     np.testing.assert_allclose(model.explain(2).to_numpy(), model.explain(2, IRIS).to_numpy())
 
 
-def test_features_that_were_screened_out_have_no_agreement():
-    X, _ = make_blobs(400, 4, centers=4, random_state=0)
-    X = np.c_[X, 30 * np.random.default_rng(0).standard_normal((400, 100))]
-    model = CoHiRF.as_published(KMeans(4, n_init=5), feature_screen=True, random_state=0).fit(X)
-    table = model.explain(0, X)
-    assert np.isnan(table["views_agree"]).sum() == 104 - len(model.relevant_features_) == 100
-    assert (table["statistic"] > 1).sum() == 4
-    assert set(table.index[:2]) <= {f"feature {i}" for i in range(4)}
-    assert len(model.explain(0)) == 4
-
-
 def test_noise_features_are_in_views_that_agree_less():
     X, _ = make_blobs(500, 4, centers=3, cluster_std=1.0, random_state=1)
     X = np.c_[X, 3 * np.random.default_rng(0).standard_normal((500, 4))]

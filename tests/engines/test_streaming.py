@@ -9,7 +9,7 @@ import pytest
 from cohirf import CoHiRF, load, open_source
 from cohirf.algorithm.batches import Run
 from cohirf.algorithm.runs import RunTask
-from cohirf.algorithm.storage import ArrayRows, RowsWithFeatures, read_into
+from cohirf.algorithm.storage import ArrayRows, read_into
 from cohirf.engines import StreamingEngine, streaming
 
 torch = pytest.importorskip("torch")
@@ -52,12 +52,6 @@ def test_rows_of_a_run_need_not_be_consecutive(device, small_pieces):
     task = RunTask(Run.of_rows(numbers), 1, ArrayRows(X))
     (found,) = StreamingEngine(device).run(values_of, [(task,)], 1)
     np.testing.assert_array_equal(found, X[numbers])
-
-
-def test_rows_with_some_features_are_streamed(device, small_pieces):
-    rows = RowsWithFeatures(open_source(X), np.array([4, 1]))
-    found = list(StreamingEngine(device).run(values_of, blocks(rows), 10))
-    np.testing.assert_array_equal(np.concatenate(found), X[:, [4, 1]])
 
 
 def test_few_runs_are_under_way(device):

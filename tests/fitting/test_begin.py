@@ -33,10 +33,10 @@ def area(points):
 
 
 def test_local_batches_are_measured_with_their_density(measured):
-    read_sample, options = measured(CoHiRF(DBSCAN(eps=0.1), batch_size="auto", overlap=0.7))
+    read_sample, options = measured(CoHiRF(DBSCAN(eps=0.1), batch_size="auto"))
     assert len(read_sample(200)) == 200
     assert area(read_sample(200)) < 0.1  # 200 of 5,000 rows around a row
-    assert options["overlap"] == 0.7
+    assert options["overlap"] == 1
     assert options["n_readable"] == 5000
 
 

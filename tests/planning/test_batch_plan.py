@@ -82,7 +82,7 @@ def test_rows_that_fit_in_one_batch_are_not_divided():
 @pytest.mark.parametrize("n_rows", [1, 2, 99, 149])
 def test_few_rows_are_one_batch_and_nothing_is_measured(n_rows, monkeypatch):
     monkeypatch.setattr(plan_module, "fresh_process", lambda: pytest.fail("a process was started to measure"))
-    model = CoHiRF.as_published(KMeans(1, n_init=1), batch_size="auto", memory_limit="1TB", n_views=2).fit(X[:n_rows])
+    model = CoHiRF.as_published(KMeans(1, n_init=1), batch_size="1TB", n_views=2).fit(X[:n_rows])
     assert model.diagnostics_[0].n_batches == 1
     plan = plan_batches(pytest.fail, n_rows, contraction_of(KMeans(200), 4), memory_limit=10**12)
     assert (plan.batch_size, plan.n_batches, plan.probes) == (n_rows, 1, ())
@@ -90,7 +90,7 @@ def test_few_rows_are_one_batch_and_nothing_is_measured(n_rows, monkeypatch):
 
 
 def test_few_rows_need_room_all_the_same():
-    with pytest.raises(ValueError, match=r"memory_limit=.* is too low: this process takes .* already"):
+    with pytest.raises(ValueError, match=r".* of memory is too little: this process takes .* already"):
         plan_batches(pytest.fail, 50, contraction_of(KMeans(2), 4), memory_limit=1000)
 
 
@@ -138,7 +138,8 @@ def test_a_method_that_looks_for_many_clusters_gets_more_rows():
 
 def test_a_limit_below_what_the_process_takes_is_refused_with_both_numbers():
     with pytest.raises(
-        ValueError, match=r"memory_limit=50 MB is too low: this process takes [\d.]+ [MG]B already, .*Raise"
+        ValueError,
+        match=r"50 MB of memory is too little: this process takes [\d.]+ [MG]B already, .*Allow more",
     ):
         plan_for(Hungry(), 0, memory_limit=50 * MB)
 

@@ -1,6 +1,5 @@
 """Amounts of memory as text."""
 
-import numpy as np
 import pytest
 
 from cohirf.planning.byte_sizes import format_bytes, parse_bytes
@@ -15,10 +14,6 @@ from cohirf.planning.byte_sizes import format_bytes, parse_bytes
         (" 0.5 tb ", 5 * 10**11),
         (".5KiB", 512),
         ("7B", 7),
-        ("4096", 4096),
-        (4096, 4096),
-        (np.int64(10), 10),
-        (2e9, 2 * 10**9),
     ],
 )
 def test_a_size_has_one_meaning(size, n_bytes):
@@ -26,16 +21,10 @@ def test_a_size_has_one_meaning(size, n_bytes):
 
 
 @pytest.mark.parametrize(
-    "size", ["", "GB", "2G", "two GB", "-1GB", "1e3MB", "2 GB RAM", "1,5GB", 0, -1, "0GB", True, None, [1], 1j]
+    "size", ["", "GB", "2G", "two GB", "-1GB", "1e3MB", "2 GB RAM", "1,5GB", "0", "4096", "0GB", "inf GB"]
 )
 def test_what_is_no_size_is_shown_with_the_remedy(size):
-    with pytest.raises(ValueError, match=r'memory_limit=.* is not valid: give .* "1.5GiB" \(units: B, KB, KiB, MB'):
-        parse_bytes(size)
-
-
-@pytest.mark.parametrize("size", [float("inf"), float("nan")])
-def test_a_size_is_finite(size):
-    with pytest.raises(ValueError, match=f"memory_limit={size} is not valid"):
+    with pytest.raises(ValueError, match=r'batch_size=.* is not valid: give .* "1.5GiB" \(units: B, KB, KiB, MB'):
         parse_bytes(size)
 
 

@@ -9,7 +9,14 @@ from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF
 from cohirf.planning import memory
-from cohirf.planning.memory import available_bytes, peak_bytes, reset_peak, resident_bytes, resolve_memory_limit
+from cohirf.planning.memory import (
+    available_bytes,
+    peak_bytes,
+    read_memory_limit,
+    reset_peak,
+    resident_bytes,
+    resolve_memory_limit,
+)
 from other_systems import OTHER_SYSTEMS, as_on
 from systems import linux_only
 
@@ -98,7 +105,8 @@ def test_no_limit_is_half_of_what_is_available(monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 10**12)
     monkeypatch.setattr(memory, "resident_bytes", lambda: 10**9)
     assert resolve_memory_limit(None) == 10**9 + 5 * 10**11
-    assert resolve_memory_limit("2GB") == 2 * 10**9
+    assert resolve_memory_limit(read_memory_limit("auto")) == 10**9 + 5 * 10**11
+    assert resolve_memory_limit(read_memory_limit("2GB")) == 2 * 10**9
 
 
 def test_a_fit_with_a_given_batch_size_does_not_ask_how_much_memory_there_is(monkeypatch):
@@ -108,5 +116,5 @@ def test_a_fit_with_a_given_batch_size_does_not_ask_how_much_memory_there_is(mon
     monkeypatch.setattr(psutil, "virtual_memory", fail)
     X = np.random.default_rng(0).normal(size=(40, 2))
     assert CoHiRF.as_published(KMeans(2), n_views=2, batch_size=20, random_state=0).fit(X).labels_.shape == (40,)
-    with pytest.raises(ValueError, match="memory_limit='much' is not valid"):
-        CoHiRF.as_published(KMeans(2), batch_size=20, memory_limit="much").fit(X)
+    with pytest.raises(ValueError, match="batch_size='much' is not valid"):
+        CoHiRF.as_published(KMeans(2), batch_size="much").fit(X)

@@ -63,10 +63,9 @@ def test_it_prepares_the_file_as_the_fit_did(tmp_path, monkeypatch):
 
 def test_a_measured_batch_size_is_written_as_a_number(blobs):
     X, _ = blobs
-    model = CoHiRF(KMeans(4), batch_size="auto", memory_limit="8GB", random_state=0).fit(X)
+    model = CoHiRF(KMeans(4), batch_size="8GB", random_state=0).fit(X)
     script = write_script(model)
     assert f"batch_size={model.batch_size_}" in script
-    assert "memory_limit" not in script
     assert run(script, X=X) == model.labels_.tolist()
 
 

@@ -353,7 +353,7 @@ def test_a_method_that_draws_features_itself_gets_all_of_them():
     assert "max_features" not in paper_space(CoHiRF.as_published(SCSRGF()))
 
 
-@pytest.mark.parametrize(("base", "added"), [(KMeans(), {"consensus"}), (GridDBSCAN(), {"consensus", "scale_views"})])
+@pytest.mark.parametrize(("base", "added"), [(KMeans(), {"consensus"}), (GridDBSCAN(), {"consensus"})])
 def test_the_wide_space_also_has_the_options_that_we_recommend(base, added):
     model = CoHiRF(base)
     assert set(wide_space(model)) - set(paper_space(model)) == added

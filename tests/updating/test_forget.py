@@ -121,8 +121,8 @@ def test_rows_of_a_sample_are_replaced_by_the_nearest(monkeypatch):
 
 
 def test_a_medoid_that_is_not_there_any_more_is_replaced_by_the_mean_if_no_row_is_known():
-    model = blocks(feature_screen=True)
-    gone = model._summary.leaves.rows
+    model = blocks()
+    gone = np.union1d(model._summary.leaves.rows, model._landmark_rows)
     stay = np.setdiff1d(np.arange(500), gone)
     model.forget(gone)
     check(model, stay, CLASSES)
@@ -180,10 +180,9 @@ def test_nothing_that_a_model_has_learnt_of_forgotten_rows_stays():
 
 
 @pytest.mark.parametrize("given", [False, True], ids=["without values", "with values"])
-@pytest.mark.parametrize("screen", [False, True], ids=["all features", "relevant features"])
-def test_medoids_of_sparse_rows_are_replaced(given, screen):
+def test_medoids_of_sparse_rows_are_replaced(given):
     X = sparse.csr_array(BLOBS)
-    model = CoHiRF(n_clusters=3, batch_size=50, feature_screen=screen, random_state=0).fit(X)
+    model = CoHiRF(n_clusters=3, batch_size=50, random_state=0).fit(X)
     model.forget(np.arange(100), X=X[:100] if given else None)
     check(model, np.arange(100, 500), CLASSES)
     assert_gone(model, BLOBS[:100])

@@ -195,16 +195,6 @@ def test_a_source_is_updated_as_an_array_is():
     assert isinstance(model.labels_, np.memmap)
 
 
-def test_blocks_of_screened_features_keep_all_features_of_medoids():
-    rng = np.random.default_rng(0)
-    X = np.column_stack([BLOBS, rng.normal(size=(len(BLOBS), 3))])
-    model = CoHiRF(KMeans(4, n_init=1), batch_size=100, feature_screen=True, random_state=0)
-    in_parts(model, X, 3)
-    assert len(model.relevant_features_) < X.shape[1]
-    np.testing.assert_array_equal(model.medoids_, X[model.medoid_indices_])
-    np.testing.assert_array_equal(model.exemplars_, X[model.exemplar_indices_])
-
-
 def test_medoids_and_exemplars_are_rows_of_their_cluster():
     model = in_parts(CoHiRF(KMeans(4, n_init=1), batch_size=60, random_state=0), BLOBS, 4)
     for name in ("medoid", "exemplar"):

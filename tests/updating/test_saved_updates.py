@@ -25,10 +25,6 @@ CASES = {
     "pending": (CoHiRF(n_clusters=3, n_views=2), BLOBS),
     "blocks": (CoHiRF(KMeans(3, n_init=1), batch_size=60, n_views=2), BLOBS),
     "blocks, CSR": (CoHiRF(KMeans(3, n_init=1), batch_size=60, n_views=2), sparse.csr_array(BLOBS)),
-    "blocks, screened": (
-        CoHiRF(KMeans(3, n_init=1), batch_size=60, n_views=2, feature_screen=True),
-        np.column_stack([BLOBS, np.random.default_rng(0).normal(size=(400, 2))]),
-    ),
     "sample": (CoHiRF(DBSCAN(0.2)), MOONS),
 }
 

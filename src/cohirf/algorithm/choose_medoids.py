@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -161,7 +160,7 @@ def choose_sampled_medoids(
     rng: np.random.Generator,
     *,
     similarity: Similarity,
-    max_candidates: int | float,
+    max_candidates: int,
 ) -> IntArray:
     """Return the medoid of each cluster among a sample of its rows, for any similarity.
 
@@ -282,15 +281,12 @@ def _parts(X: Any, labels: IntArray, n_clusters: int, mass: FloatArray | None) -
 
 
 def _sample_candidates(
-    labels: IntArray, n_clusters: int, rng: np.random.Generator, max_candidates: int | float
+    labels: IntArray, n_clusters: int, rng: np.random.Generator, max_candidates: int
 ) -> tuple[IntArray, IntArray]:
     """Draw the candidates of each cluster without replacement; the result has the format of ``rows_by_label``."""
     starts, rows = rows_by_label(labels, n_clusters)
     sizes = np.diff(starts)
-    if isinstance(max_candidates, Integral):
-        n_candidates = np.minimum(sizes, max_candidates)
-    else:  # a share
-        n_candidates = np.ceil(max_candidates * sizes).astype(sizes.dtype)
+    n_candidates = np.minimum(sizes, max_candidates)
     if (n_candidates == sizes).all():
         return starts, rows
     label_of = np.repeat(np.arange(n_clusters), sizes)

@@ -55,7 +55,7 @@ def naming_full_memory(n_rows: int, device: Any) -> Iterator[None]:
             raise
         raise MemoryError(
             f"A batch of {n_rows:,} rows does not fit into the memory of the device{_say_free(device)}: lower "
-            f'batch_size, or give batch_size="auto" and, if other programs use the device, a memory_limit.'
+            f'batch_size, or give batch_size="auto" or, if other programs use the device, the memory to use ("8GB").'
         ) from error
 
 

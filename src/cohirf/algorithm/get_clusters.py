@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -28,24 +27,16 @@ from cohirf.algorithm.storage import ArrayRows
 
 @dataclass(frozen=True)
 class Views:
-    """The base method, and the number and size of the views that it clusters.
-
-    With ``scaled``, a view of q of p features is multiplied by sqrt(p / q), so that distances keep their size.
-    """
+    """The base method, and the number and size of the views that it clusters."""
 
     method: BaseMethod
     n_views: int
     n_features: int
     entropy: Entropy
-    scaled: bool = False
 
     def n_runs(self, n_features: int) -> int:
         """Return how often the base method runs on rows with ``n_features`` features: once if all views are equal."""
         return 1 if self.method.is_deterministic and self.n_features == n_features else self.n_views
-
-    def scale(self, n_features: int) -> float:
-        """Return the factor by which a view of rows with ``n_features`` features is multiplied."""
-        return math.sqrt(n_features / self.n_features) if self.scaled else 1.0
 
 
 @dataclass(frozen=True)
@@ -137,7 +128,7 @@ def label_view(
     X, sample_weight = shown.rows.X, None if shown.weights is None else shown.weights.X
     rng = generator_at(views.entropy, Draw.VIEW, *place)
     features = sample_features(rng, X.shape[1], views.n_features)
-    view = take_features(X, features, memory, views.scale(X.shape[1]))
+    view = take_features(X, features, memory)
     started = perf_counter()
     try:
         labels, core = views.method.find_core(view, rng, sample_weight, may_overwrite=view is not X)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.algorithm.arrays import is_here, join_rows, take_rows
-from cohirf.algorithm.features import take_features
 from cohirf.algorithm.grouping import IntArray
 
 
@@ -134,33 +133,6 @@ class RunRows:
     """The rows of one run, in its order, perhaps on a device. They are not read by number, but by offset."""
 
     X: Any
-
-
-@dataclass(frozen=True)
-class RowsWithFeatures:
-    """Rows with a subset of the features. Reading loads all features of the requested rows first."""
-
-    rows: Rows
-    features: IntArray
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether the rows are in the memory of this process."""
-        return is_in_memory(self.rows)
-
-    @property
-    def is_streamed(self) -> bool:
-        """Whether the rows are decoded in order."""
-        return is_streamed(self.rows)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.rows.n_rows
-
-    def take(self, rows: IntArray) -> Any:
-        """Return the given rows (sorted, distinct) with the selected features."""
-        return take_features(self.rows.take(rows), self.features)
 
 
 @dataclass(frozen=True)

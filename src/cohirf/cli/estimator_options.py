@@ -69,7 +69,7 @@ class EstimatorOptions:
         option(
             "--as-published",
             "The algorithm of the paper: --clusters levels, --consensus strict, --medoid-weights false, "
-            "--noise clusters and --batches random, unless one of these is given.",
+            "and --batches random, unless one of these is given.",
             CLUSTERING,
             "",
         ),
@@ -89,8 +89,8 @@ class EstimatorOptions:
         Text,
         option(
             "--max-features",
-            "Number of features of a view, or fraction of all features (q in the paper); with --feature-screen, of the "
-            "relevant features. With 1.0 every view has all features, and views differ only by the randomness of the "
+            "Number of features of a view, or fraction of all features (q in the paper). "
+            "With 1.0 every view has all features, and views differ only by the randomness of the "
             "base method. Fractions of 0.2 to 0.5 are useful for data with many features.",
             CLUSTERING,
             "NUMBER",
@@ -101,25 +101,14 @@ class EstimatorOptions:
         Text,
         option(
             "--consensus",
-            '"strict" fuses rows that all views put together. "relaxed" first drops views that disagree with the '
-            'others. "majority" fuses groups of rows that most views put together; it is not part of the paper. '
+            '"strict" fuses rows that all views put together. "relaxed" first drops views whose agreement with the '
+            'others is below 0.8; a number takes the place of 0.8 (h in the paper). "majority" fuses groups of '
+            "rows that most views put together; it is not part of the paper. "
             '"auto" means "strict" for 2 to 50 batches, and "majority" otherwise.',
             CLUSTERING,
             "NAME",
             choices=("auto", "majority", "relaxed", "strict"),
             default="auto",
-        ),
-    ] = None
-    consensus_threshold: Annotated[
-        Text,
-        option(
-            "--consensus-threshold",
-            "Relaxed consensus drops the view with the lowest leave-one-out agreement while that is below this value "
-            "(h in the paper; 0.8 if not given). Majority consensus fuses two groups while the share of views in which "
-            "their rows have the same label, on average over all pairs of rows, is at least this value (0.5).",
-            CLUSTERING,
-            "NUMBER",
-            default="none",
         ),
     ] = None
     medoid: Annotated[
@@ -136,17 +125,6 @@ class EstimatorOptions:
             default="cosine",
         ),
     ] = None
-    max_candidates: Annotated[
-        Text,
-        option(
-            "--max-candidates",
-            "Choose the medoid of a cluster from a random sample of at most this number, or fraction, of its rows; "
-            'for "rbf" and "laplacian".',
-            CLUSTERING,
-            "NUMBER",
-            default="1000",
-        ),
-    ] = None
     medoid_weights: Annotated[
         Text,
         option(
@@ -160,52 +138,18 @@ class EstimatorOptions:
             default="true",
         ),
     ] = None
-    feature_screen: Annotated[
-        bool,
-        option(
-            "--feature-screen",
-            "Before the first level, find the features that depend on other features, on a random sample of at most "
-            "2,000 rows, and ignore all other features in views, medoids and distances. If fewer than two features "
-            "depend on others, all are kept. "
-            "This is not part of the paper.",
-            CLUSTERING,
-            "",
-        ),
-    ] = False
-    scale_views: Annotated[
-        bool,
-        option(
-            "--scale-views",
-            "Multiply a view with q of p features by sqrt(p / q). Distances in a view are then comparable with "
-            "distances "
-            "over all features, and a radius, such as eps of DBSCAN, keeps its meaning. This is not part of the paper.",
-            CLUSTERING,
-            "",
-        ),
-    ] = False
     batch_size: Annotated[
         Text,
         option(
             "--batch-size",
             "Split the rows into batches of about this size; the base method never gets more than 1.5 times as "
             "many rows "
-            'at once. "none" uses a single batch. "auto" runs the base method on small samples and chooses the '
-            "largest batch size that --memory-limit and a reasonable time allow.",
+            'at once. "none" uses a single batch. "2GB" runs the base method on small samples and chooses the largest '
+            "batch size that the whole process has room for in 2 GB of memory, and that takes a reasonable time; "
+            '"auto" does the same with the memory in use now plus half of the available memory.',
             SIZE,
-            "INT|auto",
-            choices=("auto",),
+            "INT|auto|SIZE",
             default=f"auto from {MANY_ROWS:,} rows on, none below",
-        ),
-    ] = None
-    memory_limit: Annotated[
-        Text,
-        option(
-            "--memory-limit",
-            "Largest memory of the whole process with --batch-size auto: a number of bytes, or text such as "
-            '"2GB". "none" means the memory in use now plus half of the available memory.',
-            SIZE,
-            "SIZE",
-            default="none",
         ),
     ] = None
     batches: Annotated[
@@ -219,28 +163,6 @@ class EstimatorOptions:
             "TEXT",
             choices=("auto", "local", "random"),
             default="auto",
-        ),
-    ] = None
-    overlap: Annotated[
-        Text,
-        option(
-            "--overlap",
-            "Number of rows around a local batch that are clustered with it, as a multiple of its own rows.",
-            CLUSTERING,
-            "FLOAT",
-            default="0.5 for HDBSCAN, 1 for other methods",
-        ),
-    ] = None
-    noise: Annotated[
-        Text,
-        option(
-            "--noise",
-            'What becomes of rows that the base method calls noise, and that fuse with no other row: "label" labels '
-            'them -1, "clusters" makes each a cluster of its own, as in the paper.',
-            CLUSTERING,
-            "NAME",
-            choices=("clusters", "label"),
-            default="label",
         ),
     ] = None
     min_cluster_size: Annotated[
@@ -275,8 +197,8 @@ class EstimatorOptions:
             "A folder in which the fit stores the result of each batch. If the fit is stopped, run the same "
             "command again: "
             "it resumes, and gives the same labels as without the stop. A checkpoint of other data, another seed or "
-            "other parameters is refused; only --n-jobs, --memory-limit, --min-cluster-size, --small-clusters, "
-            "--noise and --max-iter may change.",
+            "other parameters is refused; only --n-jobs, --min-cluster-size, --small-clusters "
+            "and --max-iter may change.",
             SIZE,
             "FOLDER",
             default="none",
@@ -329,4 +251,3 @@ class SearchedEstimatorOptions(EstimatorOptions):
 
 
 FLAGS = {name: flag for name, flag in flags_of(EstimatorOptions).items() if name not in NOT_PARAMETERS}
-SWITCHES = ("feature_screen", "scale_views")  # parameters that are False, unless their option is given

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cohirf.cli.errors import BadInputError
-from cohirf.cli.estimator_options import BASE_METHOD, FLAGS, MANY_ROWS, SEED, SWITCHES
+from cohirf.cli.estimator_options import BASE_METHOD, FLAGS, MANY_ROWS, SEED
 from cohirf.clusterers.names import make_base_method, text_parameters
 from cohirf.clusterers.short_names import NAMES
 from cohirf.estimator import CoHiRF
@@ -55,8 +55,6 @@ def to_arguments(parameters: Mapping[str, Any]) -> list[str]:
     for name, value in parameters.items():
         if not isinstance(value, bool):
             arguments += [FLAGS[name], to_text(value)]
-        elif name in SWITCHES:
-            arguments += [FLAGS[name]] if value else []
         else:
             arguments += [FLAGS[name], str(value).lower()]
     return arguments

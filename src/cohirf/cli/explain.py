@@ -54,7 +54,7 @@ IN_WORDS_OF_OPTIONS = (
     (r"Repair the file, or give its delimiter=\.", "Repair the file, or give its --delimiter."),
     (r"give the delimiter of the file with delimiter= if", "give the delimiter of the file with --delimiter if"),
     (r"Or is the delimiter not (.+)\?", r"Or is the delimiter not \1? Give --delimiter."),
-    (r"Raise memory_limit, or fit from a file with cohirf\.open_source", "Raise memory_limit"),
+    (r", or fit from a file with cohirf\.open_source", ""),
     (r", or choose others with columns=\[\.\.\.\]", ", or leave some out with --drop"),
     (r"overwrite=True", "--force"),
     (r"exemplars_only=True", "--exemplars-only"),
@@ -71,7 +71,7 @@ def explain(error: BaseException) -> str:
     if isinstance(error, BadInputError):
         return one_line(str(error))
     if isinstance(error, MemoryError) and not str(error):
-        return "There is not enough memory: lower --batch-size, or set --memory-limit with --batch-size auto."
+        return "There is not enough memory: lower --batch-size, or set it to the memory to use, such as 2GB."
     if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
         return one_line(_explain_system(error))
     lines = getattr(error, "lines", None) or [str(error)]  # cells that cannot be read are told in one line each

@@ -31,7 +31,7 @@ from cohirf.cli.writing import check_file, check_parent, refuse_data
 from cohirf.durable.temporary import replacing
 from cohirf.estimator import CoHiRF
 from cohirf.planning.byte_sizes import format_bytes
-from cohirf.planning.memory import peak_bytes, resident_bytes, resolve_memory_limit
+from cohirf.planning.memory import peak_bytes, read_memory_limit, resident_bytes, resolve_memory_limit
 from cohirf.preparation import Classes, Prepared
 from cohirf.preparation.preparation import IN_MEMORY_BYTES
 from cohirf.saving import Origin
@@ -160,12 +160,12 @@ def _refuse_too_large(data: Prepared, metric: str, search: Search) -> None:
     """Refuse data that does not fit into memory: scores need all rows in memory."""
     n_scored = min(data.source.n_rows, SILHOUETTE_ROWS) if metric == "silhouette" else 0
     needed = data.n_bytes + DISTANCE_BYTES * n_scored**2
-    room = resolve_memory_limit(search.parameters.get("memory_limit")) - resident_bytes()
+    room = resolve_memory_limit(read_memory_limit(search.parameters.get("batch_size"))) - resident_bytes()
     if needed > room:
         raise BadInputError(
             f"{data.data.name}: a search holds all rows in memory, which takes {format_bytes(needed)}, and this "
             f"process may take another {format_bytes(max(0, room))}: tune on a file with a sample of the rows, and "
-            f"fit this one with what it finds{'' if search.alone else '; or raise --memory-limit'}."
+            f"fit this one with what it finds{'' if search.alone else '; or allow more with --batch-size, as 8GB'}."
         )
 
 
@@ -219,7 +219,7 @@ def _say_how_to_fit(
             f"It reads data above {IN_MEMORY_BYTES // 2**20} MiB batch by batch, in order: its clusters can be others "
             f"than those of the search."
         )
-    elif settled.get("batch_size") == "auto":
+    elif isinstance(settled.get("batch_size"), str):
         lines.append("It measures the batch size anew, on which clusters depend: give --batch-size a number to fix it.")
     return [*lines, ""]
 

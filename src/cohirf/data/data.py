@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,16 +116,13 @@ class Data(Protocol):
     def take(self, rows: IntArray) -> Any:
         """Return the given rows (distinct, in any order)."""
 
-    def select(self, features: IntArray) -> Self:
-        """Return the data with the given features only."""
-
     def fingerprint(self) -> str:
         """Return a short text that identifies the values."""
 
     def check_weights(self, sample_weight: Any) -> DataWeights:
         """Return valid sample weights."""
 
-    def room(self, memory_limit: Any, n_jobs: int | None) -> dict[str, Any]:
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
         """Return the memory that batches may use, as arguments of ``plan_batches``."""
 
     def later_engine(self, n_jobs: int | None) -> Engine:

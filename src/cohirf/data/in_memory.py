@@ -15,7 +15,6 @@ from sklearn.utils.validation import _check_sample_weight
 from cohirf.algorithm import population
 from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.features import take_features
 from cohirf.algorithm.first_level import FirstLevelHere
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.levels import ActiveRows
@@ -64,11 +63,6 @@ class InMemory:
         """Return the given rows."""
         return self.X[rows]
 
-    def select(self, features: IntArray) -> InMemory:
-        """Return the data with the given features only."""
-        means = None if self.column_means is None else self.column_means[features]
-        return replace(self, X=take_features(self.X, features), column_means=means)
-
     def fingerprint(self) -> str:
         """Return a short text that identifies the values."""
         return ArraySource(self.X).fingerprint()
@@ -77,7 +71,7 @@ class InMemory:
         """Return valid sample weights: none is negative, and at least one is positive."""
         return check_array_weights(sample_weight, self.X.shape[0])
 
-    def room(self, memory_limit: Any, n_jobs: int | None) -> dict[str, Any]:
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
         """Return the memory that batches may use: with several jobs, in processes of their own."""
         return room_here(memory_limit, n_jobs)
 
@@ -138,7 +132,7 @@ def check_array_weights(sample_weight: Any, n_rows: int) -> ArrayWeights:
     return ArrayWeights(weights)
 
 
-def room_here(memory_limit: Any, n_jobs: int | None, held_bytes: int | None = None) -> dict[str, Any]:
+def room_here(memory_limit: int | None, n_jobs: int | None, held_bytes: int | None = None) -> dict[str, Any]:
     """Return the memory that batches may use in processes of this machine."""
     n_processes = effective_n_jobs(n_jobs)
     return {

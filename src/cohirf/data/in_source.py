@@ -13,7 +13,7 @@ from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.first_level import FirstLevelHere
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.algorithm.local_batches import sort_by_batch
-from cohirf.algorithm.storage import ArrayRows, Rows, RowsWithFeatures, StackedRows, take_in_order
+from cohirf.algorithm.storage import ArrayRows, Rows, StackedRows, take_in_order
 from cohirf.data.data import Setup
 from cohirf.data.in_memory import (
     ArrayWeights,
@@ -34,7 +34,6 @@ class InSource:
     """A source. Batches are blocks of consecutive rows, and arrays that grow with the data are kept on disk."""
 
     source: Source
-    features: IntArray | None = None
 
     reading: ClassVar[str] = "in order"
     column_means: ClassVar[None] = None  # sources have no missing cells
@@ -43,12 +42,12 @@ class InSource:
     @property
     def rows(self) -> Rows:
         """The rows, by number."""
-        return self.source if self.features is None else RowsWithFeatures(self.source, self.features)
+        return self.source
 
     @property
     def n_features(self) -> int:
         """Number of features."""
-        return int(self.source.n_features if self.features is None else len(self.features))
+        return int(self.source.n_features)
 
     @property
     def dtype(self) -> Any:
@@ -59,10 +58,6 @@ class InSource:
         """Return the given rows."""
         return take_in_order(self.rows, rows)
 
-    def select(self, features: IntArray) -> InSource:
-        """Return the data with the given features only."""
-        return InSource(self.source, features)
-
     def fingerprint(self) -> str:
         """Return a short text that identifies the values."""
         return self.source.fingerprint()
@@ -71,7 +66,7 @@ class InSource:
         """Return valid sample weights: none is negative, and at least one is positive."""
         return check_array_weights(sample_weight, self.source.n_rows)
 
-    def room(self, memory_limit: Any, n_jobs: int | None) -> dict[str, Any]:
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
         """Return the memory that batches may use: arrays that grow with the data are on disk."""
         return room_here(memory_limit, n_jobs, held_bytes=0)
 

@@ -107,10 +107,6 @@ class OnDask:
         """Return the given rows."""
         return take_in_order(self.rows, rows)
 
-    def select(self, features: IntArray) -> OnDask:
-        """Return the data with the given features only."""
-        return OnDask(LazyDaskSource(self.rows.array[:, features]))
-
     def fingerprint(self) -> str:
         """Return a short text that identifies the values."""
         return self.rows.fingerprint()
@@ -135,13 +131,13 @@ class OnDask:
         check_range(lowest, total)
         return DaskWeights(LazyDaskSource(weights[:, None]))
 
-    def room(self, memory_limit: Any, n_jobs: int | None) -> dict[str, Any]:
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
         """Return the memory that batches may use on the worker with the least memory."""
         worker = find_fullest_worker()
         if worker is None:
             return {"memory_limit": resolve_memory_limit(memory_limit), "n_jobs": 1, "held_bytes": 0}
         return {
-            "memory_limit": worker.usable_bytes if memory_limit is None else resolve_memory_limit(memory_limit),
+            "memory_limit": worker.usable_bytes if memory_limit is None else memory_limit,
             "n_jobs": worker.n_threads,
             "held_bytes": 2 * worker.n_threads * self.rows.chunk_bytes,  # one is read while another is contracted
             "taken_bytes": worker.taken_bytes,

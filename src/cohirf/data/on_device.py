@@ -20,7 +20,6 @@ from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.choose_medoids import cluster_means
 from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.engine import Engine, SerialEngine
-from cohirf.algorithm.features import take_features
 from cohirf.algorithm.first_level import Assigned, FirstLevel, FirstLevelHere, RowResults, Tree, tree_of_leaves
 from cohirf.algorithm.grouping import (
     FIXED_POINT_BITS,
@@ -73,10 +72,6 @@ class OnDevice:
         """Return the given rows as an array of NumPy."""
         return fetch_rows(self.X, rows)
 
-    def select(self, features: IntArray) -> OnDevice:
-        """Return the data with the given features only."""
-        return OnDevice(take_features(self.X, features))
-
     def fingerprint(self) -> str:
         """Raise: a fit on a device is not resumed."""
         raise ValueError(
@@ -88,7 +83,7 @@ class OnDevice:
         """Return valid sample weights, on the device: none is negative, and at least one is positive."""
         return check_device_weights(sample_weight, self.X)
 
-    def room(self, memory_limit: Any, n_jobs: int | None) -> dict[str, Any]:
+    def room(self, memory_limit: int | None, n_jobs: int | None) -> dict[str, Any]:
         """Return the memory that batches may use."""
         return {"memory_limit": resolve_memory_limit(memory_limit)}
 

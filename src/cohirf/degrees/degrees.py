@@ -17,7 +17,6 @@ from cohirf.degrees.membership import Membership
 from cohirf.degrees.outliers import OutlierScores
 from cohirf.degrees.pieces import Floats
 from cohirf.engines.dask import dask_array
-from cohirf.fitting.new_rows import select_relevant
 from cohirf.landmarks import Landmarks
 from cohirf.summary.numbers import positions_of
 
@@ -96,13 +95,15 @@ def find_membership(model: Any, X: Any) -> Any:
         return data.map_rows(_no_columns, 0, np.float64)
     membership = degrees.membership
     is_sparse = len(degrees.masses) > MANY_CLUSTERS and not is_dask(X)
-    rate = partial(_apply, function=membership.rate_sparse if is_sparse else membership.rate, **_reading(model))
+    rate = partial(
+        _apply, function=membership.rate_sparse if is_sparse else membership.rate, column_means=model._column_means
+    )
     return data.map_rows(rate, len(degrees.masses), np.float64)
 
 
 def score_rows(model: Any, X: Any) -> Any:
     """Return the outlier score of each row."""
-    score = partial(_apply, function=degrees_of(model).outliers.learn().score, **_reading(model))
+    score = partial(_apply, function=degrees_of(model).outliers.learn().score, column_means=model._column_means)
     return open_new_data(model, _bring_here(X)).map_rows(score, None, np.float64)
 
 
@@ -119,22 +120,13 @@ def score_own_rows(model: Any) -> Floats:
     return degrees_of(model).outliers.of_landmarks
 
 
-def apply_to_relevant(model: Any, X: Any) -> Any:
-    """Return the relevant features of rows, with missing cells filled."""
-    return select_relevant(fill_missing(X, model._column_means), model.relevant_features_)
-
-
 def _bring_here(X: Any) -> Any:
     """Return rows that are on a device as an array of NumPy."""
     return to_host(X) if is_on_device(X) else X
 
 
-def _reading(model: Any) -> dict[str, Any]:
-    return {"relevant": model.relevant_features_, "column_means": model._column_means}
-
-
-def _apply(X: Any, *, function: Any, relevant: IntArray | None, column_means: Any) -> Any:
-    return function(select_relevant(fill_missing(X, column_means), relevant))
+def _apply(X: Any, *, function: Any, column_means: Any) -> Any:
+    return function(fill_missing(X, column_means))
 
 
 def _no_columns(X: Any) -> Floats:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.grouping import IntArray, count_with_noise, row_blocks
 from cohirf.data.dask_arrays import is_dask
 from cohirf.data.open_data import open_new_data
-from cohirf.degrees.degrees import Degrees, apply_to_relevant, degrees_of
+from cohirf.degrees.degrees import Degrees, degrees_of
 from cohirf.degrees.feature_drift import FeatureBaseline, FeatureDrift
 from cohirf.degrees.pieces import Floats
 from cohirf.description.headline import percent
@@ -76,7 +77,7 @@ class Drift:
     clusters : list of ClusterDrift
         Share of each cluster before and now, in the order of ``cluster_numbers_``; at last of noise, if there is any.
     features : list of FeatureDrift
-        Each relevant feature, the one that differs most first.
+        Each feature, the one that differs most first.
     """
 
     n_rows: int
@@ -146,11 +147,11 @@ def find_drift(model: Any, X: Any) -> Drift:
 
 
 def _read_blocks(model: Any, X: Any) -> Iterator[Any]:
-    """Yield the relevant features of new rows, block by block."""
+    """Yield new rows with missing cells filled, block by block."""
     data: Any = open_new_data(model, X)
     n_rows = data.rows.n_rows
     for block in row_blocks(n_rows, BLOCK_CELLS // model.n_features_in_ + 1):
-        yield apply_to_relevant(model, data.take(np.arange(block.start, block.stop)))
+        yield fill_missing(data.take(np.arange(block.start, block.stop)), model._column_means)
 
 
 def _find_limit(degrees: Degrees) -> float:
@@ -181,9 +182,7 @@ def _standard_error(share: float, n_before: int, n_now: int) -> float:
 
 def _feature_names(model: Any) -> list[str]:
     names = getattr(model, "feature_names_in_", None)
-    every = [f"feature {number}" for number in range(model.n_features_in_)] if names is None else list(map(str, names))
-    relevant = model.relevant_features_
-    return every if relevant is None else [every[number] for number in relevant]
+    return [f"feature {number}" for number in range(model.n_features_in_)] if names is None else list(map(str, names))
 
 
 def _change(part: ClusterDrift) -> float:

@@ -89,7 +89,7 @@ class DescribedClusters:
             The label of the cluster.
         X : array, table, CSR matrix or source, shape (n_samples, n_features), optional
             The data of the fit, which is read completely, block by block. Without it, the table is computed from at
-            most 2,000 of the landmarks that the fit kept for ``predict``, and lacks features that were screened out.
+            most 2,000 of the landmarks that the fit kept for ``predict``.
 
         Returns
         -------
@@ -97,8 +97,7 @@ class DescribedClusters:
             One row for each feature, with its name as the index. ``mean`` is the mean in the cluster,
             ``mean_elsewhere`` the mean of all other rows, and ``effect`` their difference in standard deviations of
             all rows. ``views_agree`` is ``feature_agreement_``: how well the views that contained the feature agreed
-            with the fusions. With ``feature_screen=True``, ``statistic`` is ``feature_statistics_``: how much the
-            feature depends on others.
+            with the fusions.
         """
         require_labels_here(self)
         return explain_cluster(self, cluster, X)

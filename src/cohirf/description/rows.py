@@ -111,7 +111,7 @@ def find_badly_fitting(model: Any, n_loose: int = 3, n_border: int = 50) -> Badl
     """
     labels = model._landmarks.labels
     clustered = np.flatnonzero(labels >= 0)
-    n_drawn = min(MAX_ROWS, max(MIN_ROWS, MAX_CELLS // max(model._count_relevant(), 1)))
+    n_drawn = min(MAX_ROWS, max(MIN_ROWS, MAX_CELLS // model.n_features_in_))
     if len(clustered) > n_drawn:
         clustered = np.sort(np.random.default_rng(SEED).choice(clustered, n_drawn, replace=False))
     if len(clustered) == 0:

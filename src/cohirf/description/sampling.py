@@ -66,14 +66,12 @@ def sample_table(
     The sample has at least 30 rows of each of ``clusters``, if they have so many; by default, of all clusters. A
     ``preparation`` turns the stored rows back into original units.
     """
-    if X is None and preparation is not None and model.relevant_features_ is None:
+    if X is None and preparation is not None:
         some = _draw(len(model._landmark_rows), model.n_features_in_, np.random.default_rng(SEED))
         table = read_prepared(preparation, model._landmarks.points[some], model._landmark_rows[some])
         labels = model._landmarks.labels[some]
     elif X is None:
         names = name_features(model, None, feature_names)
-        if model.relevant_features_ is not None:
-            names = [names[feature] for feature in model.relevant_features_.tolist()]
         some = _draw(len(model._landmark_rows), len(names), np.random.default_rng(SEED))
         stored = read_table(model._landmarks.points, some, names)
         table, labels = replace(stored, rows=model._landmark_rows[some]), model._landmarks.labels[some]

@@ -144,7 +144,7 @@ def is_one_run(model: Any, n_noise: int) -> bool:
     """Return whether the fit is one run of a deterministic base method on all rows, of which nothing was merged."""
     first, *later = model.diagnostics_
     is_whole = first.n_batches == 1 and first.rows_held_aside == 0 and not later
-    views_differ = model._count_view_features() < model._count_relevant()
+    views_differ = model._count_view_features() < model.n_features_in_
     is_deterministic = BaseMethod.of(model._base_method()).is_deterministic
     return bool(is_whole and is_deterministic and not views_differ and first.rows_out == model.n_clusters_ + n_noise)
 
@@ -156,8 +156,8 @@ def find_kind(model: Any, n_noise: int) -> str:
     miss edges.
     """
     first, last = model.diagnostics_[0], model.diagnostics_[-1]
-    is_kept = last.rows_out == model.n_clusters_ + n_noise and model.noise == "label"
-    misses_edges = first.kind == "spanning" and first.n_batches > 1 and model._count_relevant() > MAX_AXES
+    is_kept = last.rows_out == model.n_clusters_ + n_noise and model.n_clusters != "levels"
+    misses_edges = first.kind == "spanning" and first.n_batches > 1 and model.n_features_in_ > MAX_AXES
     return "local" if first.kind in WHOLE and (misses_edges or not is_kept) else str(first.kind)
 
 

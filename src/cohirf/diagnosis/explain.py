@@ -31,7 +31,7 @@ def explain_cluster(model: Any, cluster: Any, X: Any = None) -> Any:
         Number of the cluster, as in ``labels_``.
     X : array, table, sparse matrix or source, optional
         The data of the fit. By default, the table is computed from the landmarks that the model stores for
-        ``predict``; it then lacks features that were screened out.
+        ``predict``.
 
     Returns
     -------
@@ -48,19 +48,13 @@ def explain_cluster(model: Any, cluster: Any, X: Any = None) -> Any:
     contrast = Contrast()
     for features, labels in blocks:
         contrast.add(features, labels == cluster)
-    shown = np.arange(model.n_features_in_)
-    if X is None and model.relevant_features_ is not None:
-        shown = model.relevant_features_
-    names = name_features(model, X)
     columns = {
-        "feature": [names[feature] for feature in shown.tolist()],
+        "feature": name_features(model, X),
         "effect": contrast.effect(),
         "mean": contrast.mean_inside(),
         "mean_elsewhere": contrast.mean_outside(),
-        "views_agree": model.feature_agreement_[shown],
+        "views_agree": model.feature_agreement_,
     }
-    if model.feature_statistics_ is not None:
-        columns["statistic"] = model.feature_statistics_[shown]
     strongest = np.argsort(-np.abs(contrast.effect()), kind="stable")
     return to_frame(columns, index="feature").iloc[strongest]
 

@@ -51,8 +51,8 @@ def find_problem(model: Any, sizes: IntArray, n_noise: int) -> Problem | None:
 
 
 def _keeps_noise_apart(model: Any) -> bool:
-    """Return whether noise rows of the base method are clusters of one row because the user wants them to be."""
-    return model.noise == "clusters" and BaseMethod.of(model._base_method()).told is None
+    """Return whether noise rows of the base method are clusters of one row as in the paper."""
+    return model.n_clusters == "levels" and BaseMethod.of(model._base_method()).told is None
 
 
 def ways_to_less_noise(model: Any) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
-from cohirf.algorithm.features import take_features
 from cohirf.algorithm.grouping import IntArray, count_with_noise
 from cohirf.summary.numbers import cluster_positions, positions_of
 
@@ -54,7 +53,7 @@ def draw_sample(model: Any, *, keeps_density: bool = False) -> DiagnosisSample:
     """
     rng = np.random.default_rng(SEED)
     n_kept, n_rows = len(model._landmark_rows), len(model.labels_)
-    n_drawn = count_sampled(model._count_relevant())
+    n_drawn = count_sampled(model.n_features_in_)
     if not keeps_enough(model):
         return _take(model, np.arange(n_kept), is_part=True, has_density=False)
     if n_rows <= n_drawn and n_kept == n_rows:
@@ -71,7 +70,7 @@ def draw_sample(model: Any, *, keeps_density: bool = False) -> DiagnosisSample:
 
 def keeps_enough(model: Any) -> bool:
     """Return whether a model keeps enough rows for a sample; one that was reduced to exemplars does not."""
-    n_kept, n_needed = len(model._landmark_rows), count_sampled(model._count_relevant())
+    n_kept, n_needed = len(model._landmark_rows), count_sampled(model.n_features_in_)
     # rows of weight 0 are not kept either, but most others are
     return 2 * n_kept > len(model.labels_) or n_kept >= min(n_needed, ROWS_PER_CLUSTER * model.n_clusters_)
 
@@ -79,11 +78,6 @@ def keeps_enough(model: Any) -> bool:
 def count_sampled(n_features: int) -> int:
     """Return the largest number of rows to look at, given the number of features."""
     return min(MAX_ROWS, max(MIN_ROWS, MAX_CELLS // n_features))
-
-
-def relevant_part(model: Any, features: Any) -> Any:
-    """Return the features that a model uses for distances: all, or those that its screen found relevant."""
-    return features if model.relevant_features_ is None else take_features(features, model.relevant_features_)
 
 
 def _take(

@@ -1,4 +1,4 @@
-"""Begin a fit: screen features, choose the batch size, open the checkpoint."""
+"""Begin a fit: choose the batch size, open the checkpoint."""
 
 from __future__ import annotations
 
@@ -6,27 +6,22 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial, reduce
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from cohirf import progress
 from cohirf.algorithm.base_method import find_weight_argument
-from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
-from cohirf.algorithm.population import Population
-from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
-from cohirf.algorithm.screening import sample_size, screen_features
+from cohirf.algorithm.randomness import Entropy, root_entropy
 from cohirf.checkpoint import ResumableEngine, open_checkpoint
 from cohirf.data import Data
 from cohirf.data.data import DataWeights
 from cohirf.describe import describe_fit
-from cohirf.engines.local import one_thread
 from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.locality import are_local, choose_overlap, choose_settings, count_spanned
-from cohirf.planning import Neighbourhood, draw_rows, plan_batches, plan_for_device
+from cohirf.planning import Neighbourhood, draw_rows, plan_batches, plan_for_device, read_memory_limit
 
 WrapEngine = Callable[[Engine], Engine]
 
@@ -44,34 +39,7 @@ def check_weights(model: Any, data: Data, sample_weight: Any) -> DataWeights | N
     return data.check_weights(sample_weight)
 
 
-class Screen:
-    """Searches for the relevant features when it is called for the first time, if ``feature_screen=True``."""
-
-    def __init__(self, model: Any, data: Data, weights: DataWeights | None) -> None:
-        self._model, self._data, self._weights = model, data, weights
-        self._screened: Data | None = None
-
-    def __call__(self, entropy: Entropy) -> Data:
-        """Return the data with the relevant features only, and tell the model which these are."""
-        if self._screened is None:
-            self._screened = self._screen(entropy) if self._model.feature_screen else self._data
-        return self._screened
-
-    def _screen(self, entropy: Entropy) -> Data:
-        model, data = self._model, self._data
-        population = Population(data.rows, self._weights)  # rows of weight 0 are not sampled
-        batch_size = int(model.batch_size) if isinstance(model.batch_size, Integral) else None
-        size = sample_size(population.n_rows, batch_size)
-        rows = np.sort(population.draw(size, generator_at(entropy, Draw.SCREEN)))
-        with one_thread():
-            found = screen_features(fill_missing(data.take(rows), data.column_means), entropy)
-        model.relevant_features_, model.feature_statistics_ = found.relevant, found.statistics
-        return data if len(found.relevant) == data.n_features else data.select(found.relevant)
-
-
-def begin(
-    model: Any, data: Data, weights: DataWeights | None, screen: Screen, stack: ExitStack
-) -> tuple[Settled, WrapEngine]:
+def begin(model: Any, data: Data, weights: DataWeights | None, stack: ExitStack) -> tuple[Settled, WrapEngine]:
     """Resolve settings that the parameters leave open, or restore them from a checkpoint.
 
     Also returns a function that wraps an engine, so that it records runs in the checkpoint and shows progress.
@@ -79,7 +47,7 @@ def begin(
     weighted = weights is not None or model.medoid_weights
     make_contraction(model, data, Settled((), None), weighted=False)  # invalid options raise before a checkpoint exists
     entropy = root_entropy(model.random_state)
-    settling = partial(settle, model, screen, entropy, weighted=weighted)
+    settling = partial(settle, model, data, entropy, weighted=weighted)
     wrappers: list[WrapEngine] = []
     if model.checkpoint is None:
         settled = settling()
@@ -95,8 +63,7 @@ def begin(
         )
         checkpoint = stack.enter_context(open_checkpoint(model.checkpoint, fit, lambda: asdict(settling())))
         settled = Settled(tuple(checkpoint.settled["entropy"]), checkpoint.settled["batch_size"])
-        # features are counted when an engine is wrapped, which happens after the screening
-        wrappers.append(lambda engine: ResumableEngine(engine, checkpoint.journal, model._count_relevant()))
+        wrappers.append(lambda engine: ResumableEngine(engine, checkpoint.journal, data.n_features))
     wrappers.append(watch_engine(model))
     return settled, lambda engine: reduce(lambda inner, wrap: wrap(inner), wrappers, engine)
 
@@ -106,23 +73,22 @@ def watch_engine(model: Any) -> WrapEngine:
     return progress.WatchedEngine if model.verbose else lambda engine: engine
 
 
-def settle(model: Any, screen: Screen, entropy: Entropy, *, weighted: bool) -> Settled:
-    """Return the entropy and the batch size, which is measured if ``batch_size="auto"``."""
+def settle(model: Any, data: Data, entropy: Entropy, *, weighted: bool) -> Settled:
+    """Return the entropy and the batch size, which is measured if ``batch_size`` is "auto" or an amount of memory."""
     if not isinstance(model.batch_size, str):
         return Settled(entropy, None if model.batch_size is None else int(model.batch_size))
-    data = screen(entropy)
     n_rows = data.rows.n_rows
     contraction = make_contraction(model, data, Settled(entropy, None), weighted=weighted, n_batches=2)
     if contraction.device is not None:
         return Settled(entropy, _fit_into_device(model, data, contraction))
-    options = data.room(model.memory_limit, model.n_jobs)
+    options = data.room(read_memory_limit(model.batch_size), model.n_jobs)
     read_sample: Callable[[int], Any] = partial(_draw_sample, data, entropy)
     if are_local(model, contraction.views.method.prototype):
         if choose_settings(data, n_rows, contraction) is not None:  # the base method is not called
             return Settled(entropy, min(n_rows, count_spanned(data)))
         neighbourhood = Neighbourhood(data.rows, data.column_means, entropy)
         read_sample = neighbourhood.take
-        options |= {"overlap": choose_overlap(model, None), "n_readable": neighbourhood.n_rows}
+        options |= {"overlap": choose_overlap(None), "n_readable": neighbourhood.n_rows}
     plan = plan_batches(read_sample, n_rows, contraction, **options)
     if model.verbose:
         progress.say(plan.describe())
@@ -133,7 +99,7 @@ def _fit_into_device(model: Any, data: Data, contraction: Contraction) -> int | 
     """Return how many rows are contracted together on a device; None if there is room for all of them."""
     share = contraction.views.n_features / data.n_features
     row_bytes = data.n_features * np.dtype(data.dtype).itemsize
-    return plan_for_device(contraction.device, row_bytes, share, model.memory_limit, data.rows.n_rows)
+    return plan_for_device(contraction.device, row_bytes, share, read_memory_limit(model.batch_size), data.rows.n_rows)
 
 
 def _draw_sample(data: Data, entropy: Entropy, size: int) -> Any:

@@ -30,7 +30,11 @@ CENTRALITY = {"cosine": cosine_centrality, "euclidean": euclidean_centrality}
 # With few batches, the finer groups of the strict consensus gave better clusters. With many, they are contracted too
 # slowly, and were no better.
 FEW_BATCHES = 50
-THRESHOLDS = {"relaxed": 0.8, "majority": 0.5}
+RELAXED = 0.8  # h of the paper's experiments
+MAJORITY = 0.5
+# Kernels compare pairs of rows, so of a larger cluster a random sample is compared: 1,000 rows take 8 MB, all rows of a
+# large batch would take more than there is.
+MAX_CANDIDATES = 1000
 SIMILARITY = {"rbf": rbf_similarity, "laplacian": laplacian_similarity}
 
 
@@ -45,7 +49,7 @@ class Settled:
 def make_contraction(
     model: Any, data: Data, settled: Settled, *, weighted: bool, n_batches: int | None = None
 ) -> Contraction:
-    """Return how the fit of a model contracts batches of the data, which has the relevant features only.
+    """Return how the fit of a model contracts batches of the data.
 
     The number of batches follows from their size, unless this is not known yet.
     """
@@ -57,7 +61,7 @@ def make_contraction(
     )
     method = goal.method(model.estimator, several_batches=n_batches > 1, one_view=one_view)
     return Contraction(
-        views=Views(method, model.n_views, n_features, settled.entropy, model.scale_views),
+        views=Views(method, model.n_views, n_features, settled.entropy),
         consensus=_consensus_function(model, goal, n_batches),
         choose_medoids=_medoid_function(model),
         batch_size=settled.batch_size,
@@ -76,12 +80,11 @@ def _consensus_function(model: Any, goal: Goal, n_batches: int) -> Callable[[Cod
         consensus = "strict" if 1 < n_batches <= FEW_BATCHES else "majority"
     if consensus == "strict":
         return strict_consensus
-    threshold = THRESHOLDS[consensus] if model.consensus_threshold is None else model.consensus_threshold
-    if consensus == "relaxed":
-        return partial(relaxed_consensus, threshold=threshold)
+    if consensus != "majority":
+        return partial(relaxed_consensus, threshold=RELAXED if consensus == "relaxed" else float(consensus))
     if n_batches > 1 or goal.n_clusters is None:
-        return partial(majority_consensus, majority=threshold)
-    return partial(ample_majority, majority=threshold, n_clusters=goal.n_clusters)
+        return partial(majority_consensus, majority=MAJORITY)
+    return partial(ample_majority, majority=MAJORITY, n_clusters=goal.n_clusters)
 
 
 def ample_majority(codes: Codes, majority: float, n_clusters: int) -> Consensus:
@@ -96,5 +99,5 @@ def _medoid_function(model: Any) -> ChooseMedoids:
     return partial(
         choose_sampled_medoids,
         similarity=CallableSimilarity(model.medoid) if callable(model.medoid) else SIMILARITY[model.medoid],
-        max_candidates=model.max_candidates,
+        max_candidates=MAX_CANDIDATES,
     )

@@ -41,7 +41,7 @@ from cohirf.data.data import DataWeights, Setup
 from cohirf.diagnosis.problems import find_problem, ways_to_less_noise
 from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
-from cohirf.fitting.begin import Screen, WrapEngine, begin, check_weights, watch_engine
+from cohirf.fitting.begin import WrapEngine, begin, check_weights, watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.divide import Division, divide_along_tree, divide_by_means, share_out
 from cohirf.fitting.ending import Ending, LastLevel, Merges, end_fit
@@ -49,7 +49,7 @@ from cohirf.fitting.former import Former, split_groups
 from cohirf.fitting.goal import Goal
 from cohirf.fitting.locality import choose_locality
 from cohirf.fitting.merging import Chooser, Sample, leaves_as_candidates, link_along_tree
-from cohirf.fitting.results import collect_results, spread_out
+from cohirf.fitting.results import collect_results
 from cohirf.landmarks import Cells
 from cohirf.scratch import ScratchStorage
 
@@ -91,36 +91,29 @@ def fit_data(
     """
     with ExitStack() as stack:
         weights = check_weights(model, data, sample_weight)
-        screen = Screen(model, data, weights)
         if known is None:
-            settled, wrap_engine = begin(model, data, weights, screen, stack)
+            settled, wrap_engine = begin(model, data, weights, stack)
         else:
             settled, wrap_engine = known, watch_engine(model)
-        relevant = screen(settled.entropy)
-        if model.feature_screen and model.verbose:
-            progress.say(f"{relevant.n_features:,} of {data.n_features:,} features are relevant")
-        contraction = make_contraction(model, relevant, settled, weighted=weights is not None or model.medoid_weights)
+        contraction = make_contraction(model, data, settled, weighted=weights is not None or model.medoid_weights)
         if former is not None:
             former = former if weights is None else former.at(weights.positive)
-            contraction = _divide_groups(contraction, former, relevant.rows.n_rows, weights)
+            contraction = _divide_groups(contraction, former, data.rows.n_rows, weights)
         stack.enter_context(one_thread())
         stack.enter_context(showing_warnings_once())
-        tally = FeatureTally(contraction.views, relevant.n_features)
-        n_rows = Population(relevant.rows, weights).n_rows
-        fit = Fit(model, relevant, weights, n_rows, contraction, wrap_engine, tally)
+        tally = FeatureTally(contraction.views, data.n_features)
+        n_rows = Population(data.rows, weights).n_rows
+        fit = Fit(model, data, weights, n_rows, contraction, wrap_engine, tally)
         first_level, locality = fit.contract_rows()
         tally.add_level(1, first_level.leaves)
         of_first_level = tally.sums()
         state, records = fit.climb(first_level, locality)
         ending = fit.end(first_level, state, None if former is None else former.moved(first_level.find_leaves))
-        attributes, clusters = collect_results(model, relevant, weights, ending, contraction)
+        attributes, clusters = collect_results(model, data, weights, ending, contraction)
         fit.warn_of_problem(clusters.sizes)
         attributes["diagnostics_"] = records
         attributes["n_iter_"] = state.level
-        attributes["feature_agreement_"] = spread_out(tally.mean(), model.relevant_features_, data.n_features)
-        if relevant is not data:  # these have all features, but the levels saw only the relevant ones
-            attributes["medoids_"] = data.take(attributes["medoid_indices_"])
-            attributes["exemplars_"] = data.take(attributes["exemplar_indices_"])
+        attributes["feature_agreement_"] = tally.mean()
         return Fitted(attributes, ending.first_level, clusters.labels, settled, weights, of_first_level)
 
 
@@ -141,7 +134,7 @@ class Fit:
     model : CoHiRF
         Parameters.
     data : Data
-        The data, with the relevant features only.
+        The data.
     weights : DataWeights or None
         Sample weights.
     n_rows : int
@@ -201,7 +194,7 @@ class Fit:
         Clusters of leaves from before an update, the ``former`` ones, may go on.
         """
         model, goal = self.model, self._goal
-        last = LastLevel.of(first_level.leaves, state, labels_noise=model.noise == "label")
+        last = LastLevel.of(first_level.leaves, state, labels_noise=not goal.as_published)
         number, draw = goal.n_clusters, self._sampler(first_level, last)
         chooser = Chooser(self._merge_wanted(former), number, draw, self._generator(Draw.CHOICE))
         choice = chooser.choose_number() if number is not None or goal.is_chosen else None

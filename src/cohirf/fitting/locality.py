@@ -22,6 +22,8 @@ from cohirf.spanning.settings import Settings, settings_of
 # A spanning tree takes about 300 bytes per row, and the larger a batch, the fewer edges of the tree of all rows leave
 # it. So its batches have at least so many rows. With more features than this, a tree takes longer, and they have fewer.
 SPANNED_ROWS, SPANNED_FEATURES = 2**17, 16
+# Rows of a halo that does not follow from a radius, in multiples of the rows of its cell. With 1, each row is clustered
+# about twice; wider halos cost as much more. Spanning trees need less: edges that no batch has are found afterwards.
 OVERLAP, SPANNED_OVERLAP = 1.0, 0.5
 SPARSE_FEATURES = 256  # sparse rows with more features are not made dense for spanning trees
 MAX_SPANNED = 2**30 - 1  # the nodes of the tree of merges are numbered by 32-bit integers
@@ -46,7 +48,7 @@ def choose_locality(
     if settings is not None:
         batch_size = max(batch_size, count_spanned(data))
     reach = find_reach(views.method.prototype) if _sees_everything(data, contraction) else None
-    found = Locality(batch_size, choose_overlap(model, settings), reach, views.entropy)
+    found = Locality(batch_size, choose_overlap(settings), reach, views.entropy)
     may_miss_values = data.column_means is not None
     return found, None if settings is None else SpanningLabels(settings, found, may_miss_values)
 
@@ -56,10 +58,8 @@ def are_local(model: Any, method: Any) -> bool:
     return model.batches == "local" or (model.batches == "auto" and finds_number(method))
 
 
-def choose_overlap(model: Any, settings: Settings | None) -> float:
+def choose_overlap(settings: Settings | None) -> float:
     """Return the number of rows in a halo, in multiples of the rows of its cell."""
-    if model.overlap is not None:
-        return float(model.overlap)
     return OVERLAP if settings is None else SPANNED_OVERLAP
 
 

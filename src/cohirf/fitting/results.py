@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cohirf.algorithm.arrays import join_rows, take_rows, to_host
 from cohirf.algorithm.choose_medoids import fill_missing
@@ -154,15 +153,6 @@ def find_central_rows(
     filled = readable if data.column_means is None else FilledRows(readable, data.column_means)
     rows = find_exemplars(filled, labels, means)
     return rows, data.take(rows)
-
-
-def spread_out(of_relevant: NDArray[np.float64], relevant: IntArray | None, n_features: int) -> NDArray[np.float64]:
-    """Return the values of the relevant features at their indices, with NaN for all other features."""
-    if relevant is None:
-        return of_relevant
-    of_all = np.full(n_features, np.nan)
-    of_all[relevant] = of_relevant
-    return of_all
 
 
 def describe_clusters(

@@ -1,8 +1,7 @@
-"""Choice of the batch size by measuring the base method, as ``batch_size="auto"`` does it."""
+"""Choice of the batch size by measuring the base method, as ``batch_size="auto"`` and ``"2GB"`` do it."""
 
-from cohirf.planning.byte_sizes import parse_bytes
 from cohirf.planning.device import plan_for_device
-from cohirf.planning.memory import resolve_memory_limit
+from cohirf.planning.memory import read_memory_limit, resolve_memory_limit
 from cohirf.planning.neighbourhood import Neighbourhood
 from cohirf.planning.plan import BatchPlan, plan_batches
 from cohirf.planning.probe import Probe, draw_rows
@@ -12,8 +11,8 @@ __all__ = [
     "Neighbourhood",
     "Probe",
     "draw_rows",
-    "parse_bytes",
     "plan_batches",
     "plan_for_device",
+    "read_memory_limit",
     "resolve_memory_limit",
 ]

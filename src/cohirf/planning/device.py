@@ -12,7 +12,6 @@ from cohirf.algorithm.arrays import torch_with
 from cohirf.array_kinds import is_cupy, is_torch
 from cohirf.engines.streaming import RUNS_AHEAD
 from cohirf.optional import import_optional
-from cohirf.planning.byte_sizes import parse_bytes
 from cohirf.planning.memory import available_bytes
 
 USABLE = 0.5  # of the free memory; the rest is for temporary arrays of the base method
@@ -20,14 +19,16 @@ ROW_BYTES = 64  # for each row: codes, labels, mass, stability and scores
 LARGEST_BATCH = 1.5  # in units of batch_size; see count_batches
 
 
-def plan_for_device(device: Any, row_bytes: int, view_share: float, memory_limit: Any, n_rows: int) -> int | None:
+def plan_for_device(
+    device: Any, row_bytes: int, view_share: float, memory_limit: int | None, n_rows: int
+) -> int | None:
     """Return the batch size for ``n_rows`` rows on a device: a name that torch knows, or an array that is there.
 
     A batch needs memory for its rows, of ``row_bytes`` bytes, unless they are there already, and for a view of them,
     which has a share of their features. If all rows fit, the result is None: they are one batch. Of several
     batches, some are on the device before they are needed, and one is there with and without its held-aside rows.
     """
-    free = free_bytes(device) if memory_limit is None else parse_bytes(memory_limit)
+    free = free_bytes(device) if memory_limit is None else memory_limit
     copies = view_share + isinstance(device, str)
     if n_rows * (row_bytes * copies + ROW_BYTES) <= USABLE * free:
         return None

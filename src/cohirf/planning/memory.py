@@ -15,9 +15,14 @@ from cohirf.planning.byte_sizes import parse_bytes
 STATUS = Path("/proc/self/status")
 
 
-def resolve_memory_limit(memory_limit: Any) -> int:
+def read_memory_limit(batch_size: Any) -> int | None:
+    """Return the memory in bytes that a ``batch_size`` such as "2GB" allows; None if it does not say."""
+    return parse_bytes(batch_size) if isinstance(batch_size, str) and batch_size != "auto" else None
+
+
+def resolve_memory_limit(memory_limit: int | None) -> int:
     """Return the limit in bytes; None means the resident memory of this process plus half of the available memory."""
-    return resident_bytes() + available_bytes() // 2 if memory_limit is None else parse_bytes(memory_limit)
+    return resident_bytes() + available_bytes() // 2 if memory_limit is None else memory_limit
 
 
 def resident_bytes() -> int:

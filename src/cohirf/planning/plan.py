@@ -327,19 +327,19 @@ def _say_no_room(room: Room, held: int, *, on_worker: bool) -> str:
     with_data = "" if on_worker else "the data included if it is in memory, "
     remedy = "start workers with more memory" if on_worker else "fit from a file with cohirf.open_source"
     return (
-        f"memory_limit={format_bytes(room.memory_limit)} is too low: {whose} takes {format_bytes(room.taken - held)} "
+        f"{format_bytes(room.memory_limit)} of memory is too little: {whose} takes {format_bytes(room.taken - held)} "
         f"already, {with_data}and the fit takes another {format_bytes(held)} apart from its batches. "
-        f"Raise memory_limit, or {remedy}."
+        f'Allow more, such as batch_size="{format_bytes(2 * room.taken)}", or {remedy}.'
     )
 
 
 def _say_too_little(task: Task, smallest: Candidate) -> str:
     room = task.room
     return (
-        f"memory_limit={format_bytes(room.memory_limit)} is too low for batches of {smallest.batch_size} rows, the "
+        f"{format_bytes(room.memory_limit)} of memory is too little for batches of {smallest.batch_size} rows, the "
         f"smallest that are useful for this base method: they need {format_bytes(smallest.needed)} with "
-        f"n_jobs={task.n_jobs}, of which {format_bytes(room.taken)} is used before the first batch. Raise "
-        f"memory_limit, lower n_jobs, or choose a base method that needs less memory."
+        f"n_jobs={task.n_jobs}, of which {format_bytes(room.taken)} is used before the first batch. Allow more, such "
+        f'as batch_size="{format_bytes(2 * smallest.needed)}", lower n_jobs, or choose a base method that needs less.'
     )
 
 

@@ -119,7 +119,7 @@ def _call_there(executor: Any, function: Call, *arguments: Any) -> Any:
     except BrokenProcessPool as error:
         raise RuntimeError(
             'The process in which batch_size="auto" measured the base method crashed, perhaps because memory ran out: '
-            "set batch_size to a number, or lower memory_limit, so that smaller batches are measured."
+            'set batch_size to a number of rows, or to less memory ("2GB"), so that smaller batches are measured.'
         ) from error
 
 

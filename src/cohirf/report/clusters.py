@@ -14,7 +14,6 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.description.cluster_names import name_clusters
 from cohirf.description.traits import Trait, find_traits
 from cohirf.diagnosis.effects import measure_spread
-from cohirf.diagnosis.sample import relevant_part
 from cohirf.report.classes import ClassCounts
 from cohirf.report.columns import Columns
 from cohirf.report.cuts import Cut
@@ -157,7 +156,7 @@ def _find_exemplars(study: Study, sample: Sample, cut: Cut, chosen: IntArray, me
     """Return the exemplars of the model, or the most central of the sampled rows; if there are none, the medoid."""
     if cut.is_final:
         return np.asarray(study.model.exemplar_indices_[chosen])
-    features = relevant_part(study.model, sample.features)
+    features = sample.features
     return np.array(
         [
             sample.rows[rows[most_central(features[rows])]] if len(rows) else cut.medoid[cluster]

@@ -13,7 +13,6 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.diagnosis.base_alone import K_MEANS, rival_of
-from cohirf.diagnosis.sample import relevant_part
 from cohirf.estimator import CoHiRF
 from cohirf.report.cuts import MANY, Cut
 from cohirf.report.packing import pack
@@ -47,7 +46,7 @@ def show_other_merge(
     plotted = sample.features[sample.points]
     hierarchy = fit_other(study.model, fitted, choice.n_clusters, other).hierarchy_
     finest = hierarchy.cut(n_clusters=min(MANY, hierarchy.tree.n_leaves))
-    part = finest[pairwise_distances_argmin(*(relevant_part(study.model, some) for some in (plotted, fitted)))]
+    part = finest[pairwise_distances_argmin(plotted, fitted)]
     _, first = np.unique(finest, return_index=True)
     coloured: list[list[int] | None] = [None] * len(cuts)
     moved: list[float | None] = [None] * len(cuts)

@@ -12,7 +12,7 @@ from scipy import sparse
 from cohirf.algorithm.grouping import IntArray, count_with_noise
 from cohirf.description.table import Table
 from cohirf.diagnosis.reading import read_rows
-from cohirf.diagnosis.sample import SEED, relevant_part
+from cohirf.diagnosis.sample import SEED
 from cohirf.diagnosis.scores import SampleDistances
 from cohirf.estimator import CoHiRF
 from cohirf.plotting.projection import draw_rows
@@ -86,7 +86,7 @@ def draw_sample(study: Study, max_points: int, wanted: IntArray = NO_ROWS) -> Sa
         drawn=among,
         points=among[_draw(len(drawn), max_points)],
         scored=scored,
-        distances=SampleDistances.of(relevant_part(study.model, features[scored])),
+        distances=SampleDistances.of(features[scored]),
     )
 
 

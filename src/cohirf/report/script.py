@@ -69,7 +69,7 @@ def write_script(model: CoHiRF, origin: Origin | None = None, pipeline: Any = No
 def _settle(model: CoHiRF) -> CoHiRF:
     """Return the model with the batch size that its fit has measured, and without what does not change labels."""
     settled = copy.copy(model)
-    settled.checkpoint = settled.memory_limit = None
+    settled.checkpoint = None
     settled.verbose = 0
     if isinstance(model.batch_size, str):
         settled.batch_size = model.batch_size_

@@ -47,8 +47,6 @@ def collect_arrays(model: Any) -> Arrays:
         **_matrix_parts("exemplars", model.exemplars_),
         **_matrix_parts("landmarks", model._landmarks.points),
     }
-    if model.relevant_features_ is not None:
-        arrays |= {"relevant_features": model.relevant_features_, "feature_statistics": model.feature_statistics_}
     if model.choice_ is not None:
         arrays |= _choice_parts(model.choice_)
     cells = model._landmarks.cells
@@ -70,9 +68,7 @@ def fitted_attributes(manifest: Manifest, arrays: Arrays) -> dict[str, Any]:
     hierarchy = FusionHierarchy(arrays["parents"], arrays["absorbed_at"], tree=tree)
     numbers = arrays.get("cluster_numbers", np.arange(scalars.n_clusters))
     _check_labels(arrays, numbers)
-    relevant = arrays.get("relevant_features")
-    n_relevant = scalars.n_features if relevant is None else len(relevant)
-    landmarks = _build_matrix("landmarks", arrays, (len(arrays["landmark_labels"]), n_relevant), scalars)
+    landmarks = _build_matrix("landmarks", arrays, (len(arrays["landmark_labels"]), scalars.n_features), scalars)
     return {
         "n_features_in_": scalars.n_features,
         "diagnostics_": manifest.diagnostics,
@@ -89,10 +85,10 @@ def fitted_attributes(manifest: Manifest, arrays: Arrays) -> dict[str, Any]:
         "n_iter_": scalars.n_iter,
         "stability_": arrays["stability"],
         "feature_agreement_": arrays["feature_agreement"],
-        "relevant_features_": relevant,
-        "feature_statistics_": arrays.get("feature_statistics"),
         "_column_means": arrays.get("column_means"),
-        "_landmarks": Landmarks(landmarks, arrays["landmark_labels"], _build_cells(arrays, n_relevant, scalars)),
+        "_landmarks": Landmarks(
+            landmarks, arrays["landmark_labels"], _build_cells(arrays, scalars.n_features, scalars)
+        ),
         "_landmark_rows": arrays["landmark_rows"],
         "cluster_numbers_": numbers,
         "changes_": manifest.changes,

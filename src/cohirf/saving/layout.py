@@ -43,8 +43,6 @@ ARRAYS = {
     "choice_strengths": ArrayLayout(("<f8",), ("choices",)),
     "choice_silhouettes": ArrayLayout(("<f8",), ("choices",)),
     "choice_merge": ArrayLayout(("<f8",), ("figures of a choice",)),
-    "relevant_features": ArrayLayout(INTEGERS, ("relevant features",)),
-    "feature_statistics": ArrayLayout(("<f8",), ("features",)),
     "column_means": ArrayLayout(FLOATS, ("features",)),
     "absorbed_at": ArrayLayout(LEVELS, ("rows",)),
     "parents": ArrayLayout(INTEGERS, ("rows",)),
@@ -52,7 +50,7 @@ ARRAYS = {
     "landmark_labels": ArrayLayout(INTEGERS, ("landmarks",)),
     "medoids": ArrayLayout(FLOATS, ("clusters", "features")),
     "exemplars": ArrayLayout(FLOATS, ("clusters", "features")),
-    "landmarks": ArrayLayout(FLOATS, ("landmarks", "relevant features")),
+    "landmarks": ArrayLayout(FLOATS, ("landmarks", "features")),
     "medoids_data": ArrayLayout(FLOATS, ("cells of medoids",)),
     "medoids_indices": ArrayLayout(INTEGERS, ("cells of medoids",)),
     "medoids_indptr": ArrayLayout(INTEGERS, ("starts of medoids",)),
@@ -63,7 +61,7 @@ ARRAYS = {
     "landmarks_indices": ArrayLayout(INTEGERS, ("cells of landmarks",)),
     "landmarks_indptr": ArrayLayout(INTEGERS, ("starts of landmarks",)),
     "cell_labels": ArrayLayout(INTEGERS, ("points",)),
-    "cell_points": ArrayLayout(FLOATS, ("points", "relevant features")),
+    "cell_points": ArrayLayout(FLOATS, ("points", "features")),
     "cell_points_data": ArrayLayout(FLOATS, ("cells of points",)),
     "cell_points_indices": ArrayLayout(INTEGERS, ("cells of points",)),
     "cell_points_indptr": ArrayLayout(INTEGERS, ("starts of points",)),
@@ -82,11 +80,11 @@ ARRAYS = {
     "leaf_of": ArrayLayout(INTEGERS, ("rows",)),
     "batch_sizes": ArrayLayout(INTEGERS, ("batches",)),
     "batch_costs": ArrayLayout(("<f8",), ("batches", "figures of a batch")),
-    "batch_tally": ArrayLayout(("<f8",), ("sums of a tally", "relevant features")),
+    "batch_tally": ArrayLayout(("<f8",), ("sums of a tally", "features")),
     "pending_weights": ArrayLayout(("<f8",), ("pending rows",)),
     "pending_lots": ArrayLayout(("<f8",), ("pending rows",)),
     "leaf_values": ArrayLayout(FLOATS, ("leaves", "features")),
-    "leaf_means": ArrayLayout(FLOATS, ("leaves", "relevant features")),
+    "leaf_means": ArrayLayout(FLOATS, ("leaves", "features")),
     "pending_values": ArrayLayout(FLOATS, ("pending rows", "features")),
     "leaf_values_data": ArrayLayout(FLOATS, ("cells of leaves",)),
     "leaf_values_indices": ArrayLayout(INTEGERS, ("cells of leaves",)),
@@ -109,9 +107,8 @@ BATCHES = {"batch_sizes", "batch_costs", "batch_tally"}
 SUMMARY = LEAVES | BATCHES | DENSE_SUMMARY | CSR_SUMMARY
 SUMMARY |= {"cell_labels", "leaf_weights", "leaf_stand_ins", "leaf_of", "pending_weights", "pending_lots"}
 NAMES = {"feature_names", "feature_name_lengths"}
-SCREENING = {"relevant_features", "feature_statistics"}
 CHOICE = {"choice_candidates", "choice_strengths", "choice_silhouettes", "choice_merge"}
-ALWAYS = ARRAYS.keys() - DENSE_ALONE - CSR_ALONE - NAMES - SCREENING - CHOICE - SUMMARY
+ALWAYS = ARRAYS.keys() - DENSE_ALONE - CSR_ALONE - NAMES - CHOICE - SUMMARY
 ALWAYS -= {"column_means", "cluster_numbers"}
 FILE_NAMES = {MANIFEST, MANIFEST_DIGEST, PREPARATION, *(f"{name}.npy" for name in ARRAYS)}
 
@@ -133,7 +130,7 @@ def check_presence(names: set[str], container: str) -> None:
     needed, other = (DENSE_ALONE, CSR_ALONE) if container == DENSE else (CSR_ALONE, DENSE_ALONE | {"column_means"})
     other = other | (CSR_SUMMARY if container == DENSE else DENSE_SUMMARY)
     matrices = [{f"{matrix}_{part}" for part in CSR_PARTS} for matrix in sorted(DENSE_SUMMARY)]
-    together = (group for group in (NAMES, SCREENING, CHOICE, LEAVES, BATCHES, *matrices) if names & group)
+    together = (group for group in (NAMES, CHOICE, LEAVES, BATCHES, *matrices) if names & group)
     needed = needed.union(ALWAYS, *together)
     for name in sorted(needed - names):
         raise ValueError(f"the array {name} is missing")
@@ -151,10 +148,8 @@ def axis_lengths(entries: dict[str, ArrayEntry], scalars: Scalars) -> dict[str, 
         "clusters": (scalars.n_clusters, "n_clusters"),
         "columns of a linkage": (4, "a linkage"),
     }
-    if "relevant_features" not in entries:
-        known["relevant features"] = known["features"]
     lengths = match_axes({name: entry.shape for name, entry in entries.items()}, ARRAYS, known)
-    for axis in ("rows", "landmarks", "features", "relevant features"):
+    for axis in ("rows", "landmarks", "features"):
         if lengths[axis] == 0:
             raise ValueError(f"the number of {axis} is 0, but a fitted model has at least one")
     if lengths["merges of the tree"] != max(lengths["leaves of the tree"] - 1, 0):
@@ -168,7 +163,6 @@ def axis_lengths(entries: dict[str, ArrayEntry], scalars: Scalars) -> dict[str, 
         ("points", "rows"),
         ("leaves", "rows"),
         ("pending rows", "rows"),
-        ("relevant features", "features"),
     ):
         if lengths.get(axis, 0) > lengths[of]:
             raise ValueError(f"the model has {lengths[axis]} {axis}, but only {lengths[of]} {of}")
@@ -196,8 +190,6 @@ def value_checks(entries: dict[str, ArrayEntry], scalars: Scalars, n_numbers: in
         "choice_strengths": is_not_negative,
         "choice_silhouettes": is_finite,
         "choice_merge": is_finite_or_nan,
-        "relevant_features": sorted_in_range(0, scalars.n_features - 1, "features"),
-        "feature_statistics": is_finite,
         "column_means": is_finite,
         "absorbed_at": in_range(0, scalars.n_iter + 1, "levels"),
         "parents": row_numbers,
@@ -212,13 +204,13 @@ def value_checks(entries: dict[str, ArrayEntry], scalars: Scalars, n_numbers: in
         "medoids_indices": in_range(0, scalars.n_features - 1, "column numbers"),
         "exemplars_indices": in_range(0, scalars.n_features - 1, "column numbers"),
         "exemplars_indptr": in_range(0, lengths.get("cells of exemplars", 0), "starts of rows"),
-        "landmarks_indices": in_range(0, lengths["relevant features"] - 1, "column numbers"),
+        "landmarks_indices": in_range(0, scalars.n_features - 1, "column numbers"),
         "medoids_indptr": in_range(0, lengths.get("cells of medoids", 0), "starts of rows"),
         "landmarks_indptr": in_range(0, lengths.get("cells of landmarks", 0), "starts of rows"),
         "cell_labels": labels,
         "cell_points": is_finite,
         "cell_points_data": is_finite,
-        "cell_points_indices": in_range(0, lengths["relevant features"] - 1, "column numbers"),
+        "cell_points_indices": in_range(0, scalars.n_features - 1, "column numbers"),
         "cell_points_indptr": in_range(0, lengths.get("cells of points", 0), "starts of rows"),
         "feature_names": accept,
         "feature_name_lengths": in_range(0, lengths.get("bytes of names", 0), "lengths"),
@@ -245,7 +237,7 @@ def value_checks(entries: dict[str, ArrayEntry], scalars: Scalars, n_numbers: in
         "leaf_means_data": is_finite,
         "pending_values_data": is_finite,
         "leaf_values_indices": in_range(0, scalars.n_features - 1, "column numbers"),
-        "leaf_means_indices": in_range(0, lengths["relevant features"] - 1, "column numbers"),
+        "leaf_means_indices": in_range(0, scalars.n_features - 1, "column numbers"),
         "pending_values_indices": in_range(0, scalars.n_features - 1, "column numbers"),
         "leaf_values_indptr": in_range(0, lengths.get("cells of leaves", 0), "starts of rows"),
         "leaf_means_indptr": in_range(0, lengths.get("cells of means", 0), "starts of rows"),

@@ -209,7 +209,7 @@ def build_summary(
         raise ValueError(f"the summary has {n_contracted} contracted rows and updates of {sum(entry.update_rows)} rows")
     leaves, row_map = None, RowMap()
     if n_contracted:
-        leaves = _build_leaves(arrays, n_features, landmarks.shape[1], build)
+        leaves = _build_leaves(arrays, n_features, build)
         build_part = _build_kept_part if "leaf_of" in arrays else _build_part
         row_map = RowMap((build_part(arrays, hierarchy, leaves, n_contracted),))
     pending = Pending()
@@ -235,7 +235,7 @@ def build_summary(
     )
 
 
-def _build_leaves(arrays: Arrays, n_features: int, n_relevant: int, build: BuildMatrix) -> Leaves:
+def _build_leaves(arrays: Arrays, n_features: int, build: BuildMatrix) -> Leaves:
     missing = {f"leaf_{name}" for name in OF_LEAVES} - arrays.keys()
     if missing:
         raise ValueError(f"the array {min(missing)} is missing")
@@ -244,7 +244,7 @@ def _build_leaves(arrays: Arrays, n_features: int, n_relevant: int, build: Build
     return Leaves(
         **{name: arrays[f"leaf_{name}"] for name in OF_LEAVES},
         values=build("leaf_values", n_leaves, n_features),
-        means=build("leaf_means", n_leaves, n_relevant) if has_means else None,
+        means=build("leaf_means", n_leaves, n_features) if has_means else None,
         weights=arrays.get("leaf_weights"),
         is_noise=arrays["leaf_noise"].astype(bool),
         is_stand_in=arrays.get("leaf_stand_ins", np.zeros(n_leaves)).astype(bool),

@@ -28,7 +28,7 @@ class Leaves:
     values : array or CSR matrix
         Values of that row, with all features.
     means : array, CSR matrix or None
-        Mean of the rows of each group, with the relevant features; None if a sample of rows is kept, and not medoids.
+        Mean of the rows of each group; None if a sample of rows is kept, and not medoids.
     sizes, first_rows : array of int
         Number of rows in each group, without those of weight 0, and the smallest of their numbers.
     weights : array of float or None

@@ -186,7 +186,7 @@ def wide_space(estimator: CoHiRF) -> SearchSpace:
     Returns
     -------
     space : dict of str to optuna distribution
-        The space of :func:`paper_space`, and ``consensus``; for methods with a radius, also ``scale_views``.
+        The space of :func:`paper_space`, and ``consensus``.
 
     See Also
     --------
@@ -203,9 +203,7 @@ def wide_space(estimator: CoHiRF) -> SearchSpace:
     ['consensus', 'estimator__n_clusters', 'n_views']
     """
     choose = _distributions().CategoricalDistribution
-    space = paper_space(estimator) | {"consensus": choose(("auto", "strict", "majority"))}
-    has_radius = "estimator__eps" in space
-    return space | ({"scale_views": choose((False, True))} if has_radius and "max_features" in space else {})
+    return paper_space(estimator) | {"consensus": choose(("auto", "strict", "majority"))}
 
 
 def _inner_space(base: Any, without: tuple[str, ...] = ()) -> SearchSpace:

@@ -32,12 +32,11 @@ from cohirf.fitting import Fit
 from cohirf.fitting.begin import watch_engine
 from cohirf.fitting.contraction import FEW_BATCHES, Settled, make_contraction
 from cohirf.fitting.goal import MAX_GROUPS
-from cohirf.fitting.new_rows import select_relevant
 from cohirf.scratch import ScratchStorage
 from cohirf.summary.leaves import Leaves, stack
 from cohirf.summary.row_map import LOOKED_UP, Part
 from cohirf.summary.summary import Batches, Pending, Summary
-from cohirf.updating.climb import relevant_means, upper_mass
+from cohirf.updating.climb import upper_mass
 from cohirf.updating.settings import stack_weights
 
 MAX_HEIGHT = 20  # groups that were contracted so often stay as they are
@@ -46,8 +45,8 @@ MAX_HEIGHT = 20  # groups that were contracted so often stay as they are
 def add_rows(model: Any, summary: Summary, data: Data, weights: Mass | None, size: int) -> tuple[Summary, IntArray]:
     """Return the summary with the rows of the data: contracted as far as they fill blocks of a size, or pending.
 
-    The rows that were pending come first. The model must know the relevant features and the means of columns. Also
-    returns where each leaf is now.
+    The rows that were pending come first. The model must know the means of columns. Also returns where
+    each leaf is now.
     """
     n_leaves = summary.n_leaves
     pending, n_new = summary.pending, data.rows.n_rows
@@ -90,7 +89,7 @@ def _contract_groups(
     batches, own = summary.batches, leaves.take(some)
     n_again = (*batches.n_again, *(0,) * (height - len(batches.n_again)))
     blocks = EqualBlocks(len(some) // size, size, n_again[height - 1])
-    data = InMemory(select_relevant(own.values, model.relevant_features_), relevant_means(model))
+    data = InMemory(own.values, model._column_means)
     weighted = own.weights is not None or model.medoid_weights
     settled = Settled(summary.entropy, size)
     contraction = make_contraction(model, data, settled, weighted=weighted, n_batches=FEW_BATCHES + 1)
@@ -133,24 +132,22 @@ def _contract(
     """Return the summary with the leaves of some blocks: rows from ``start`` on of those before, and of the data."""
     n_batches = len(summary.batches.sizes)
     blocks = replace(blocks, first_number=n_batches)
-    relevant = data if model.relevant_features_ is None else data.select(model.relevant_features_)
     weighted = mass is not None or model.medoid_weights
     # What the method is told, and the consensus, depend on the number of the block only.
     several = 2 if n_batches < FEW_BATCHES else FEW_BATCHES + 1
     settled = Settled(summary.entropy, blocks.size)
-    contraction = make_contraction(model, relevant, settled, weighted=weighted, n_batches=several)
-    tally = FeatureTally(contraction.views, relevant.n_features)
+    contraction = make_contraction(model, data, settled, weighted=weighted, n_batches=several)
+    tally = FeatureTally(contraction.views, data.n_features)
     n_rows = blocks.n_batches * blocks.size  # without rows of weight 0
-    fit = Fit(model, relevant, None, n_rows, contraction, watch_engine(model), tally)
-    own = select_relevant(before, model.relevant_features_)
-    first_level = relevant.contract_blocks(own, start, mass, blocks, fit.set_up())
+    fit = Fit(model, data, None, n_rows, contraction, watch_engine(model), tally)
+    first_level = data.contract_blocks(before, start, mass, blocks, fit.set_up())
     if mass is not None and (mass == 0).any():
-        _join_left_out(first_level, relevant, own, start, mass, blocks.size)
+        _join_left_out(first_level, data, before, start, mass, blocks.size)
     survivors = first_level.leaves
     tally.add_level(1, survivors, n_batches)
     if n_batches:
         tally.add_sums(summary.batches.tally)
-    values = _take_survivors(first_level, data, before, start)
+    values = survivors.values.take(np.arange(len(survivors.rows)))
     leaves = Leaves.of_survivors(survivors, values, summary.row_map.n_rows, np.zeros(len(survivors.rows)))
     position = summary.n_leaves + np.arange(len(leaves))
     part = Part(_find_leaf(first_level), first_level.fusions.stability, position)
@@ -192,14 +189,3 @@ def _find_leaf(first_level: FirstLevelHere) -> IntArray:
         found[block] = np.searchsorted(leaf_rows, parents[block])
     storage.release()
     return found
-
-
-def _take_survivors(first_level: FirstLevelHere, data: Data, before: Any, start: int) -> Any:
-    """Return the values of the survivors, with all features."""
-    rows = first_level.leaves.rows
-    carried = first_level.leaves.values.take(np.arange(len(rows)))
-    if carried.shape[1] == before.shape[1]:
-        return carried
-    numbers = rows + start
-    cut = int(np.searchsorted(numbers, before.shape[0]))
-    return stack([before[numbers[:cut]], data.take(numbers[cut:] - before.shape[0])])

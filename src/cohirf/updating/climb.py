@@ -21,8 +21,7 @@ from cohirf.fitting import Fit
 from cohirf.fitting.begin import watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.former import Former
-from cohirf.fitting.new_rows import select_relevant
-from cohirf.fitting.results import Clusters, KeptRows, describe_clusters, spread_out
+from cohirf.fitting.results import Clusters, KeptRows, describe_clusters
 from cohirf.landmarks import Landmarks, sample_landmarks
 from cohirf.summary.leaves import Leaves, stack
 from cohirf.summary.summary import LeafResults, Summary
@@ -48,7 +47,7 @@ def climb(model: Any, summary: Summary, size: int, former: Former | None) -> Cli
         stack_.enter_context(one_thread())
         stack_.enter_context(showing_warnings_once())
         groups = all_groups(model, summary)
-        data = InMemory(select_relevant(groups.values, model.relevant_features_), relevant_means(model))
+        data = InMemory(groups.values, model._column_means)
         weighted = groups.weights is not None or model.medoid_weights
         settled = Settled(summary.entropy, size)
         n_batches = len(summary.batches.sizes) + 1
@@ -72,12 +71,8 @@ def climb(model: Any, summary: Summary, size: int, former: Former | None) -> Cli
             "diagnostics_": records,
             "n_iter_": state.level,
             "batch_size_": summary.batch_size,
-            "feature_agreement_": spread_out(tally.mean(), model.relevant_features_, model.n_features_in_),
+            "feature_agreement_": tally.mean(),
         }
-        if model.relevant_features_ is not None:  # these have all features
-            for name in ("medoid", "exemplar"):
-                position = np.searchsorted(groups.rows, attributes[f"{name}_indices_"])
-                attributes[f"{name}s_"] = groups.values[position]
         fusions = ending.state.fusions
         results = LeafResults(
             np.array(fusions.parents), np.array(fusions.absorbed_at), np.array(fusions.stability), ending.tree
@@ -90,8 +85,7 @@ def all_groups(model: Any, summary: Summary) -> Leaves:
     pending = summary.pending
     parts = [] if summary.leaves is None else [summary.leaves]
     if pending.n_rows:
-        own = select_relevant(pending.values, model.relevant_features_)
-        means = fill_missing(own, relevant_means(model)).astype(np.float64)
+        means = fill_missing(pending.values, model._column_means).astype(np.float64)
         weights = pending.weights
         if weights is not None and (weights == 0).any():  # these join other groups, and count next to nothing there
             weights = np.where(weights == 0, NEXT_TO_NOTHING * weights[weights > 0].min(initial=1.0), weights)
@@ -107,12 +101,6 @@ def upper_mass(groups: Leaves, *, sum_mass: bool) -> Mass:
     return groups.mass if sum_mass else np.where(np.isnan(groups.stability), groups.mass, 1.0)
 
 
-def relevant_means(model: Any) -> Any:
-    """Return the fill value of each relevant feature; None if no cell can be missing."""
-    means = model._column_means
-    return means if means is None or model.relevant_features_ is None else means[model.relevant_features_]
-
-
 def keep_rows(model: Any, summary: Summary, data: InMemory, clusters: Clusters) -> KeptRows:
     """Choose rows to keep for ``predict``: among the leaves, the pending rows and the rows that were kept before."""
     own = clusters.first_level.leaves.rows
@@ -120,7 +108,7 @@ def keep_rows(model: Any, summary: Summary, data: InMemory, clusters: Clusters) 
     points = fill_missing(data.X, data.column_means)
     before = getattr(model, "_landmark_rows", np.empty(0, dtype=np.int64))
     is_new = ~np.isin(before, own)
-    if is_new.any() and model.relevant_features_ is None:  # otherwise these lack features that exemplars have
+    if is_new.any():
         rows = np.concatenate([own, before[is_new]])
         leaves = np.concatenate([leaves, find_groups(summary, before[is_new])])
         points = stack([points, model._landmarks.points[is_new]])

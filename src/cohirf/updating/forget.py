@@ -16,12 +16,11 @@ from scipy import sparse
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
 from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.grouping import IntArray, sum_by_label
-from cohirf.fitting.new_rows import select_relevant
 from cohirf.landmarks import Landmarks
 from cohirf.summary.leaves import Leaves, stack
 from cohirf.summary.row_map import RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
-from cohirf.updating.climb import find_groups, relevant_means
+from cohirf.updating.climb import find_groups
 from cohirf.updating.rerun import Transition, rerun
 from cohirf.updating.settings import known_landmarks
 from cohirf.updating.thinning import Nearest, cell_centres, weigh
@@ -195,10 +194,10 @@ def _shrink(model: Any, leaves: Leaves, row_map: RowMap, position: IntArray, gon
     shrunk = replace(leaves, sizes=sizes, weights=weights)
     if gone.values is None or leaves.means is None or not counts.any():
         return shrunk
-    own = select_relevant(gone.values[counts], model.relevant_features_)
+    own = fill_missing(gone.values[counts], model._column_means)
     touched, number = np.unique(position[counts], return_inverse=True)
     of_rows = None if gone.weights is None else gone.weights[counts]
-    lost_means = cluster_means(fill_missing(own, relevant_means(model)), number, len(touched), of_rows)
+    lost_means = cluster_means(own, number, len(touched), of_rows)
     some = share[touched] > 0
     touched, left = touched[some], share[touched[some]]
     of_left = sparse.diags_array(1 / left) @ (leaves.means[touched] - sparse.diags_array(1 - left) @ lost_means[some])
@@ -288,7 +287,7 @@ def _choose_medoids(
     rows, values, are_stand_ins = first_rows.tolist(), [], []
     for number, (leaf, (start, stop)) in enumerate(zip(orphans.tolist(), bounds.tolist(), strict=True)):
         own = by_leaf[start:stop]
-        if len(own) and model.relevant_features_ is None:
+        if len(own):
             difference = model._landmarks.points[own] - leaves.means[np.full(len(own), leaf)]
             squares = difference.multiply(difference) if sparse.issparse(difference) else difference**2
             own = own[[int(np.asarray(squares.sum(axis=1)).argmin())]]
@@ -297,18 +296,8 @@ def _choose_medoids(
             are_stand_ins.append(model._column_means is not None)  # missing cells of landmarks are filled
         else:
             are_stand_ins.append(True)
-            values.append(_fill_features(model, leaves, leaves.means[[leaf]]))
+            values.append(leaves.means[[leaf]])
     return rows, stack(values), are_stand_ins
-
-
-def _fill_features(model: Any, leaves: Leaves, mean: Any) -> Any:
-    """Return the mean of a group with all features: those that no distance depends on have their mean of all groups."""
-    relevant = model.relevant_features_
-    if relevant is None:
-        return mean
-    values = np.asarray(leaves.values.mean(axis=0)).reshape(1, -1)
-    values[:, relevant] = mean.toarray() if sparse.issparse(mean) else mean
-    return sparse.csr_array(values) if sparse.issparse(leaves.values) else values
 
 
 def _leave_pending(pending: Pending, stays: NDArray[np.bool_]) -> Pending:

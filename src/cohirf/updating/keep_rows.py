@@ -119,8 +119,7 @@ def fit_sample(model: Any, summary: Summary) -> tuple[dict[str, Any], IntArray, 
     data = open_values(inner, leaves.values)
     inner._column_means = data.column_means
     attributes = dict(fit_data(inner, data, weights, settled_of(summary)).attributes)
-    for name in ("relevant_features_", "feature_statistics_", "_column_means"):
-        setattr(model, name, getattr(inner, name))
+    model._column_means = data.column_means
     hierarchy, labels = attributes.pop("hierarchy_"), attributes.pop("labels_")
     levels = hierarchy.absorbed_at.astype(np.int64)
     results = LeafResults(

@@ -123,10 +123,6 @@ def check_models(models: list[Any], *, exemplars_only: bool) -> None:
             raise ValueError(
                 f"Model {number} has other features than the first one: fit all models to the same features."
             )
-        if not np.array_equal(model.relevant_features_, first.relevant_features_):
-            raise ValueError(
-                f"Model {number} has screened other features than the first one: use feature_screen=False."
-            )
         if exemplars_only and not Kind.of(model, None).is_told:
             name = type(model._base_method()).__name__
             raise ValueError(f"exemplars_only=True does not work with {name}, which goes by the density of rows.")
@@ -180,9 +176,8 @@ def reduce_to_clusters(model: Any) -> Summary:
 
 
 def _one_batch(model: Any, n_rows: int) -> Batches:
-    n_relevant = model._count_relevant()
     costs = np.array([[model.n_views, np.nan, 1.0, 0.0, 0.0, 0.0]])
-    return Batches(np.array([n_rows]), costs, np.zeros((2, n_relevant)))
+    return Batches(np.array([n_rows]), costs, np.zeros((2, model.n_features_in_)))
 
 
 def map_all(summary: Summary) -> RowMap:

@@ -63,9 +63,9 @@ class UpdatingMixin:
         number themselves, only fits of arrays do: with at most 32,768 rows, or with 262,144 if the method has a radius
         and takes weights, as DBSCAN does. For other data, begin with ``partial_fit`` instead.
 
-        Features are screened and missing cells are filled by what the first rows say, as soon as there are more rows
-        than a ``fit`` of all of them can see. ``batch_size="auto"`` is measured on the rows of the first update, if
-        these are more than 10,000; otherwise, it means None. A ``checkpoint`` is not used.
+        Missing cells are filled by what the first rows say, as soon as there are more rows than a ``fit`` of all of
+        them can see. If ``batch_size`` is measured, then on the rows of the first update, if these are more than
+        10,000; otherwise, it means None. A ``checkpoint`` is not used.
 
         Clusters keep their numbers: a cluster after the update has the number of the cluster before it with which it
         shares most rows, if that is not taken by another that shares more. A new cluster has a new number, and a number
@@ -112,8 +112,6 @@ class UpdatingMixin:
         X = bring_here(updated, X)
         validation.check_base_method(updated._base_method())
         updated._check_resources()
-        if is_first:
-            updated.relevant_features_ = updated.feature_statistics_ = None
         with choosing_client(updated, client, X):
             data = open_training_data(updated, X, on_cluster=client is not None, is_first=is_first)
             attributes = update_model(updated, data, sample_weight)

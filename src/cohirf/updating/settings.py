@@ -13,7 +13,7 @@ from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.randomness import root_entropy
 from cohirf.data import Data
-from cohirf.fitting.begin import Screen, check_weights, settle
+from cohirf.fitting.begin import check_weights, settle
 from cohirf.fitting.contraction import Settled
 from cohirf.landmarks import MAX_LANDMARKS, Landmarks
 from cohirf.summary.row_map import RowMap
@@ -65,7 +65,7 @@ def begin_summary(model: Any, data: Data, sample_weight: Any) -> Summary:
     if isinstance(model.batch_size, str) and data.rows.n_rows <= MAX_LANDMARKS:
         settled = Settled(entropy, None)
     else:
-        settled = settle(model, Screen(model, data, weights), entropy, weighted=weighted)
+        settled = settle(model, data, entropy, weighted=weighted)
     return Summary(
         entropy=settled.entropy,
         batch_size=settled.batch_size,

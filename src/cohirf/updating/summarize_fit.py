@@ -36,7 +36,7 @@ def summarize_fit(model: Any, data: Data, fitted: Fitted) -> Summary | None:
     if _keeps_all(kind, data, fitted):
         return _keep_all(data, fitted)
     if kind.is_told:
-        return _keep_groups(model, data, fitted)
+        return _keep_groups(data, fitted)
     if _is_here(data) and find_largest_side(model, data.take(np.arange(0))) > 0:
         return _keep_some(model, data, fitted, kind.max_kept)
     return None
@@ -91,10 +91,10 @@ def _keep_some(model: Any, data: Data, fitted: Fitted, max_kept: int) -> Summary
     return replace(kept, labels=fitted.attributes["labels_"][kept.leaves.rows].astype(np.int64))
 
 
-def _keep_groups(model: Any, data: Data, fitted: Fitted) -> Summary:
+def _keep_groups(data: Data, fitted: Fitted) -> Summary:
     """Return a summary with the groups of the first level, for a method that is told the number of clusters."""
     attributes, first = fitted.attributes, fitted.first_level.leaves
-    values = _take_leaves(model, data, first)
+    values = _take_leaves(data, first)
     if isinstance(values, np.memmap):  # what grows with the data is on disk
         first = replace(first, means=ScratchStorage().store(first.means))
     leaves = Leaves.of_survivors(first, values, 0, np.zeros(len(first.rows)))
@@ -123,14 +123,14 @@ def _take_mass(data: Data, fitted: Fitted) -> Any:
 def _take_all(data: Data, attributes: dict[str, Any]) -> Any:
     """Return the values of all rows: those of the landmarks, if these are the same."""
     points = attributes["_landmarks"].points
-    if points.shape[0] == data.rows.n_rows and data.column_means is None and points.shape[1] == data.n_features:
+    if points.shape[0] == data.rows.n_rows and data.column_means is None:
         return points
     return data.take(np.arange(data.rows.n_rows))
 
 
-def _take_leaves(model: Any, data: Data, leaves: Survivors) -> Any:
-    """Return the values of the leaves, with all features."""
+def _take_leaves(data: Data, leaves: Survivors) -> Any:
+    """Return the values of the leaves."""
     carried: Rows | None = leaves.values
-    if carried is None or model.relevant_features_ is not None:
+    if carried is None:
         return data.take(leaves.rows)
     return carried.take(np.arange(len(leaves.rows)))

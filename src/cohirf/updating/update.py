@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.grouping import IntArray
 from cohirf.data import Data, InMemory
-from cohirf.data.in_memory import ArrayWeights
-from cohirf.fitting.begin import Screen
 from cohirf.summary.summary import Summary
 from cohirf.updating.blocks import add_rows
 from cohirf.updating.climb import find_groups
@@ -32,7 +29,8 @@ def update_model(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
     elif kind.is_told:
         if before.n_rows:
             model._landmark_rows, model._landmarks = known_landmarks(model)
-        settle_features(model, data, weights, before)
+        if not hasattr(model, "n_clusters_"):  # what the first rows say holds for all
+            model._column_means = data.column_means
         if isinstance(data, InMemory):
             data = replace(data, column_means=model._column_means)
         after, now = add_rows(model, before, data, weights, kind.block_size)
@@ -65,10 +63,3 @@ def refuse_update(model: Any) -> None:
         f"This model cannot be updated: {name} finds the number of clusters by the density of rows, and a fit keeps "
         f"these only of small arrays. Fit a model with partial_fit from the beginning."
     )
-
-
-def settle_features(model: Any, data: Data, weights: Mass | None, before: Summary) -> None:
-    """Choose the relevant features and the means of columns on the first rows of a model; later they stay the same."""
-    if not hasattr(model, "n_clusters_"):
-        model._column_means = data.column_means
-        Screen(model, data, None if weights is None else ArrayWeights(weights))(before.entropy)

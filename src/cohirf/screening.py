@@ -1,4 +1,4 @@
-"""Feature screening: which features depend on others, and which are noise (not part of the paper).
+"""FeatureScreen: which features depend on others, and which are noise (not part of the paper).
 
 Features that separate clusters depend on each other, through the clusters. So rows are clustered on a few features (a
 view), and each feature *outside of the view* is tested: do its means differ between these clusters by more than chance
@@ -16,17 +16,23 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.features import take_features
 from cohirf.algorithm.grouping import IntArray, compress, row_blocks, sum_by_label
-from cohirf.algorithm.randomness import Draw, Entropy, generator_at
+from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
+from cohirf.engines.local import one_thread
+from cohirf.validation import column_means
 
 FloatArray = NDArray[np.float64]
 
@@ -47,37 +53,102 @@ MIN_VARIANCE = 1e-9  # of softened values: smaller variances are rounding errors
 BLOCK_CELLS = 2**17
 
 
-@dataclass(frozen=True)
-class Screening:
-    """The result of a screening.
+class FeatureScreen(SelectorMixin, BaseEstimator):
+    """Keep the features that depend on other features, and drop those that do not: noise hides clusters.
+
+    Features that separate clusters depend on each other, through the clusters. The search looks at a random sample of
+    at most 2,000 rows. A block of correlated features that does not depend on other features is dropped, too, unless
+    its values form two groups. If fewer than two features depend on others, all are kept.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None, default=None
+        Seed of the sample and of the search. Pass an int to get the same features in every call.
 
     Attributes
     ----------
-    relevant : array of int
-        Sorted indices of the features that depend on others; all features if fewer than two do.
-    statistics : (n_features,) array
-        The largest F statistic of each feature over the views without it, divided by the critical value. Only
-        features above 1 can be relevant.
+    statistics_ : array of float, shape (n_features_in_,)
+        How much each feature depends on others: the largest F statistic of its means across clusters that were found
+        without it, divided by the critical value. Only features above 1 can be kept, unless all are.
+    n_features_in_ : int
+        Number of features seen by ``fit``.
+    feature_names_in_ : array of str, shape (n_features_in_,)
+        Names of the features. Only set if all column names of ``X`` are strings.
+
+    Notes
+    -----
+    For data that does not fit into memory, fit the screen to a sample of rows, and pass the names or numbers of the
+    features to :func:`cohirf.open_source` as ``columns``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from cohirf import CoHiRF, FeatureScreen
+    >>> X, y = make_blobs(400, n_features=3, centers=4, random_state=0)
+    >>> X = np.c_[X, 30 * np.random.default_rng(0).normal(size=(400, 50))]
+    >>> model = make_pipeline(FeatureScreen(random_state=0), CoHiRF(n_clusters=4, random_state=0)).fit(X)
+    >>> model["featurescreen"].get_support(indices=True)
+    array([0, 1, 2])
     """
 
-    relevant: IntArray
-    statistics: FloatArray
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"random_state": ["random_state"]}
+
+    def __init__(self, *, random_state: Any = None) -> None:
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the features that depend on others.
+
+        Parameters
+        ----------
+        X : array, table or CSR matrix, shape (n_samples, n_features)
+            The data. Missing values count as the mean of their feature.
+        y : ignored
+            Not used; present for scikit-learn's conventions.
+
+        Returns
+        -------
+        self : FeatureScreen
+            The fitted transformer.
+        """
+        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite="allow-nan")
+        entropy, n_rows = root_entropy(self.random_state), X.shape[0]
+        rows = generator_at(entropy, Draw.SCREEN).choice(n_rows, min(n_rows, MAX_ROWS), replace=False)
+        sample = X[np.sort(rows)]
+        with one_thread():
+            kept, self.statistics_ = screen_features(
+                sample if sparse.issparse(sample) else fill_missing(sample, column_means(sample)), entropy
+            )
+        self._is_kept = np.isin(np.arange(X.shape[1]), kept)
+        return self
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        return self._is_kept
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: sparse and missing values are allowed."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
 
-def sample_size(n_rows: int, batch_size: int | None) -> int:
-    """Return the number of rows to screen features on: at most a batch."""
-    return min(n_rows, MAX_ROWS, batch_size or n_rows)
+def screen_features(X: Any, entropy: Entropy) -> tuple[IntArray, FloatArray]:
+    """Find the features of ``X``, an array or CSR matrix, that depend on other features; all if fewer than two do.
 
-
-def screen_features(X: Any, entropy: Entropy) -> Screening:
-    """Find the features of ``X``, an array or CSR matrix, that depend on other features."""
+    Also returns the statistic of each feature.
+    """
     sample = Sample.of(X)
     statistics = measure_dependence(sample, entropy, stage=0, odds=_odds(two_means_share(sample)))
     relevant = np.flatnonzero(statistics > 1)
     if 2 < len(relevant) <= MAX_BLOCK_FEATURES:
         kept = keep_blocks(sample.take(relevant), entropy)
         relevant = relevant[kept] if len(kept) > 1 else relevant
-    return Screening(relevant if len(relevant) > 1 else np.arange(X.shape[1]), statistics)
+    return relevant if len(relevant) > 1 else np.arange(X.shape[1]), statistics
 
 
 @dataclass(frozen=True)
