@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.cluster import DBSCAN, KMeans
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_moons
 
 from cohirf import CoHiRF
 from cohirf.report import downloads, write_report
@@ -469,3 +469,19 @@ def test_clusters_of_an_updated_model_keep_their_numbers(open_report, tmp_path):
     page = open_report(tmp_path / "report.html")
     assert set(page.locator("#cards .badge").all_inner_texts()) == {"0", "2"}
     assert set(page.locator("#tree .number").all_text_contents()) == {"0", "2"}
+
+
+def test_the_map_shows_the_other_merge_too(open_report, tmp_path):
+    X, _ = make_moons(300, noise=0.03, random_state=0)
+    write_report(CoHiRF(n_clusters=2, random_state=0).fit(X), X, tmp_path / "report.html")
+    page = open_report(tmp_path / "report.html")
+    fitted = drawn(page)
+    page.get_by_role("button", name="Other: compact").click()
+    assert drawn(page) != fitted
+    assert re.search(r"Coloured by compact clusters: \d+% of these rows change", page.inner_text("#map-note"))
+    choose_cut(page, 2)
+    assert "Coloured by compact clusters" in page.inner_text("#map-note")
+    choose_cut(page, 1)
+    page.get_by_role("button", name="As fitted: connected").click()
+    assert drawn(page) == fitted
+    assert 'fit with merge="compact"' in page.inner_text("#why-merge")

@@ -3,10 +3,9 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from cohirf.choice import Choice
-from cohirf.report.suggestion import describe_merge, suggest_cut
+from cohirf.report.suggestion import suggest_cut
 
 CUTS = [SimpleNamespace(n_clusters=n) for n in (1, 2, 3, 4, 5)]
 
@@ -41,17 +40,6 @@ def test_silhouettes_suggest_another_number_than_a_given_one():
 
 def test_silhouettes_suggest_nothing_for_connected_clusters():
     assert suggest_cut(CUTS, [None, 0.5, 0.55, 0.4, 0.1], Choice(2, "connected", 0.2, 0.1)) is None
-
-
-def test_a_page_says_what_the_other_merge_separates_and_how_to_get_it():
-    text = describe_merge(Choice(2, "compact", 0.1, 0.2))
-    assert text.startswith("The clusters are compact: 10.0% of near neighbours are in another cluster, with connected ")
-    assert text.endswith('fit with merge="connected", or on the command line with --merge connected.')
-
-
-@pytest.mark.parametrize("choice", [None, Choice(2)])
-def test_merges_that_were_not_compared_are_not_told(choice):
-    assert describe_merge(choice) == ""
 
 
 def test_numbers_that_are_about_as_good_are_told():

@@ -50,6 +50,7 @@ FOR_SCRIPT = (
     "cuts",
     "final",
     "numbers",
+    "merge",
     "points",
     "merges",
     "heatmap",

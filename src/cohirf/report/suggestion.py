@@ -45,25 +45,6 @@ def suggest_cut(
     return {"cut": best, "text": text, "curve": list(silhouettes), "measure": SILHOUETTE}
 
 
-def describe_merge(choice: Choice | None) -> str:
-    """Return why clusters are compact or connected, and how to get the others; nothing if these were not compared.
-
-    Examples
-    --------
-    >>> from cohirf.choice import Choice
-    >>> from cohirf.report.suggestion import describe_merge
-    >>> describe_merge(Choice(2, "connected", compact_cut=0.12, connected_cut=0.001)).partition(" To see ")[2]
-    'compact clusters, fit with merge="compact", or on the command line with --merge compact.'
-    """
-    if choice is None or not choice.describe_merge():
-        return ""
-    other = "compact" if choice.merge == "connected" else "connected"
-    return (
-        f'{choice.describe_merge()} To see {other} clusters, fit with merge="{other}", or on the command line with '
-        f"--merge {other}."
-    )
-
-
 def _list_figures(cuts: Sequence[Cut], choice: Choice) -> list[float | None]:
     figures = choice.strengths if choice.is_strong else choice.silhouettes
     of_number = dict(zip(choice.candidates.tolist(), figures.tolist(), strict=True))

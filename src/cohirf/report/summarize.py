@@ -23,12 +23,13 @@ from cohirf.report.heatmap import make_heatmap
 from cohirf.report.history import describe_history
 from cohirf.report.merges import describe_merges
 from cohirf.report.odd_rows import describe_odd_rows, rows_of
+from cohirf.report.other_merge import show_other_merge
 from cohirf.report.pictures import Pictures
 from cohirf.report.points import place_points
 from cohirf.report.run import describe_run
 from cohirf.report.sample import Sample, draw_sample
 from cohirf.report.study import Study
-from cohirf.report.suggestion import describe_merge, suggest_cut
+from cohirf.report.suggestion import suggest_cut
 from cohirf.saving.origin import Origin
 from cohirf.summary.numbers import cluster_positions
 
@@ -82,7 +83,7 @@ def summarize(study: Study, options: Options) -> dict[str, Any]:
         "run": describe_run(study, options.data_name, options.origin, options.pipeline),
         "preparation": study.preparation,
         "suggestion": suggest_cut(cuts, [cut["silhouette"] for cut in with_figures], study.model.choice_),
-        "merge": describe_merge(study.model.choice_),
+        "merge": show_other_merge(study, sample, cuts, colours),
         "clusters": listing.clusters,
         "cuts": with_figures,
         "final": final,

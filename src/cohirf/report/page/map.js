@@ -39,17 +39,20 @@ function drawMap() {
   const rank = (label) => 2 * !isFaded(label) + (label >= 0); // points with a lower rank are below the others
   const order = [...pointLabels.keys()].sort((a, b) => rank(pointLabels[a]) - rank(pointLabels[b]));
   const fade = style("--fade");
+  const others = otherColours();
   const paint = new Map();
   for (const i of order) {
     const label = pointLabels[i];
-    if (!paint.has(label)) paint.set(label, isFaded(label) ? fade : colourOf(colourAt(label)));
-    context.globalAlpha = isFaded(label) ? 0.5 : label < 0 ? 0.6 : 0.8;
-    context.fillStyle = paint.get(label);
+    const colour = isFaded(label) ? null : others ? others[points.part[i]] : colourAt(label);
+    if (!paint.has(colour)) paint.set(colour, colour === null ? fade : colourOf(colour));
+    context.globalAlpha = colour === null ? 0.5 : colour < 0 ? 0.6 : 0.8;
+    context.fillStyle = paint.get(colour);
     context.beginPath();
     context.arc(placed.x[i], placed.y[i], radius, 0, 2 * Math.PI);
     context.fill();
   }
   context.globalAlpha = 1;
+  if (others) return; // exemplars are those of the fit
   for (const cluster of [...clusters].reverse()) if (!isFaded(cluster.number)) drawExemplar(context, cluster, n);
 }
 
@@ -80,7 +83,7 @@ function nearestPoint(event) {
     const distance = (placed.x[i] - x) ** 2 + (placed.y[i] - y) ** 2;
     if (distance < least) [best, least] = [i, distance];
   }
-  for (const cluster of clusters) { // the disc of an exemplar is above the points
+  for (const cluster of otherColours() ? [] : clusters) { // the disc of an exemplar is above the points
     const place = points.row.length + exemplarPlace.get(cluster.exemplar);
     const distance = (placed.x[place] - x) ** 2 + (placed.y[place] - y) ** 2;
     if (distance < 100) return { label: cluster.number, called: `most typical: ${cluster.called}`, class: "" };
@@ -99,14 +102,19 @@ function describeMap() {
     UMAP: "Rows that are alike are near each other. Distances between clusters, and their sizes, mean little.",
     Features: `Across: ${one.axes[0]}. Up: ${one.axes[1]}.`,
   }[one.name];
-  find("map-note").textContent = `${drawn} ${how} A disc with a rim is the most typical row of its cluster.`;
+  const others = otherColours();
+  const coloured = state.other && !others ? `There are too many clusters to show as ${data.merge.other} ones.` : others
+    ? `Coloured by ${data.merge.other} clusters: ${percent(data.merge.moved[state.cut])} of these rows change their cluster.`
+    : "A disc with a rim is the most typical row of its cluster.";
+  find("map-note").textContent = `${drawn} ${how} ${coloured}`;
+  find("map").setAttribute("aria-label", `Map of rows, coloured by ${others ? `${data.merge.other} clusters` : "cluster"}`);
 }
 
 find("map").addEventListener("pointermove", (event) => {
   const found = nearestPoint(event);
   hover(found && new Set([found.label]));
   if (!found) { hideTip(); return; }
-  const name = element("b", {}, found.label < 0 ? "noise" : nameOfLabel(found.label));
+  const name = element("b", {}, found.label < 0 ? "noise" : `${otherColours() ? "as fitted: " : ""}${nameOfLabel(found.label)}`);
   showTip(event, name, ...[found.called, found.class].filter(Boolean));
 });
 find("map").addEventListener("pointerleave", () => { hover(null); hideTip(); });
@@ -114,17 +122,20 @@ find("map").addEventListener("click", (event) => {
   const found = nearestPoint(event);
   select(found && new Set([found.label]));
 });
-if (maps.length > 1) {
-  find("map-kinds").replaceChildren(...maps.map((one, i) => {
-    const button = element("button", { type: "button", "aria-pressed": String(i === 0) }, one.name);
+
+function offer(id, names, choose) { // buttons, of which one is pressed
+  find(id).replaceChildren(...names.map((name, i) => {
+    const button = element("button", { type: "button", "aria-pressed": String(i === 0) }, name);
     button.addEventListener("click", () => {
-      mapShown = i;
-      for (const other of find("map-kinds").children) other.setAttribute("aria-pressed", String(other === button));
+      for (const other of find(id).children) other.setAttribute("aria-pressed", String(other === button));
+      choose(i);
       placePoints();
       drawMap();
       describeMap();
     });
     return button;
   }));
-  find("map-kinds").hidden = false;
+  find(id).hidden = false;
 }
+if (maps.length > 1) offer("map-kinds", maps.map((one) => one.name), (i) => { mapShown = i; });
+if (data.merge) offer("merge-kinds", [`As fitted: ${data.merge.merge}`, `Other: ${data.merge.other}`], (i) => { state.other = i === 1; });

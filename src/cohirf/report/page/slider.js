@@ -68,6 +68,7 @@ function showCut() {
   drawing = requestAnimationFrame(() => {
     drawCurve();
     drawMap();
+    describeMap();
     drawTree();
     showStrip();
     showCards();

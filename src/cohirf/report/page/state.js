@@ -1,11 +1,12 @@
 /* What the reader has chosen: a cut, clusters of it, a search and names; and what follows from it.
  * A cut is made from a finer one by the label of each of its clusters; points have the labels of the finest cut. */
 
-const state = { cut: data.final, hovered: null, selected: null, query: "", page: 0, sort: "size", names: new Map() };
+const state = { cut: data.final, hovered: null, selected: null, query: "", page: 0, sort: "size", names: new Map(), other: false };
 
 const points = { row: await unpack(data.points.row), label: await unpack(data.points.label) };
 points.class = data.points.class && (await unpack(data.points.class.number));
 points.leaf = data.merges && (await unpack(data.merges.leaf));
+points.part = data.merge && (await unpack(data.merge.part));
 const parts = await Promise.all(data.cuts.map((cut) => cut.parts && unpack(cut.parts)));
 const colours = await Promise.all(data.cuts.map((cut) => unpack(cut.colour)));
 const exemplarPlace = new Map([...(await unpack(data.points.exemplar))].map((row, place) => [row, place]));
@@ -15,6 +16,8 @@ const isFinal = () => state.cut === data.final;
 // The clusters of the fit have numbers that last, which may have gaps; those of other cuts are counted.
 const numberAt = (cut, label) => (cut === data.final && label >= 0 ? data.numbers?.[label] ?? label : label);
 const numberOf = (label) => numberAt(state.cut, label);
+// The colours of the other merge, compact or connected, by part of it; null as long as the merge of the fit is shown.
+const otherColours = () => (state.other ? data.merge.colours[state.cut] : null);
 const colourAt = (label) => (label < 0 ? -1 : colours[state.cut][label]);
 
 function labelsAt(cut, base, labels) { // labels of rows at a cut, given those at a finer one
