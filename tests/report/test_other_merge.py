@@ -1,4 +1,4 @@
-"""The other merge on the map: what a page shows of connected clusters if those of the fit are compact, and vice versa."""
+"""The other merge on the map: connected clusters if those of the fit are compact, and vice versa."""
 
 import numpy as np
 import pytest

@@ -81,7 +81,8 @@ def fit_other(model: CoHiRF, rows: Any, n_clusters: int, merge: str) -> CoHiRF:
         other.set_params(estimator=None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # this fit is only a comparison
-        return other.fit(rows)
+        other.fit(rows)
+    return other
 
 
 def match_clusters(ours: IntArray, others: IntArray, n_clusters: int) -> tuple[IntArray, float]:
