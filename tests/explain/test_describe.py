@@ -118,7 +118,7 @@ def test_rows_between_clusters_and_far_from_all_are_found():
 
 
 def test_a_cloud_that_is_cut_has_many_rows_between_clusters():
-    X = np.random.default_rng(0).normal(size=(1000, 10))
+    X = np.random.default_rng(0).normal(size=(300, 10))
     assert find_badly_fitting(CoHiRF(n_clusters=4, random_state=0).fit(X)).share_between > 0.5
 
 
@@ -135,13 +135,14 @@ def test_only_the_largest_of_many_clusters_are_named(monkeypatch):
     assert (table.loc[~table["name"].str.startswith("cluster "), "size"] >= largest).all()
 
 
-def test_as_many_clusters_as_rows_are_described():
-    X = np.random.default_rng(0).normal(size=(1500, 3))
+def test_as_many_clusters_as_rows_are_described(monkeypatch):
+    monkeypatch.setattr("cohirf.explain.describe.MAX_DESCRIBED", 200)
+    X = np.random.default_rng(0).normal(size=(300, 3))
     with pytest.warns(ConvergenceWarning, match="Nothing fused"):
         model = CoHiRF(DBSCAN(eps=1e-9, min_samples=1)).fit(X)
     description = describe_clusters(model, X)
-    assert (len(description.sizes), len(description.clusters)) == (1500, 1000)
-    assert description.badly_fitting.n_compared == 1500
+    assert (len(description.sizes), len(description.clusters)) == (300, 200)
+    assert description.badly_fitting.n_compared == 300
     assert len(write_tree(name_tree(model))) <= 2 * 30
 
 
@@ -209,7 +210,7 @@ def test_noise_and_a_single_cluster_are_counted():
 
 
 def test_a_cloud_that_is_cut_is_not_good_news():
-    X = np.random.default_rng(0).normal(size=(500, 20))
+    X = np.random.default_rng(0).normal(size=(300, 20))
     headline = headline_of(CoHiRF(n_clusters=4, random_state=0).fit(X), X)
     assert "one cloud of rows" in headline.separation
     assert headline.tone != "good"

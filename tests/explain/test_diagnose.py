@@ -146,7 +146,7 @@ def test_each_row_of_noise_gets_a_label_of_its_own():
 
 
 def test_k_means_has_ten_starts_and_the_number_of_clusters_of_the_model(blobs):
-    X, _ = blobs
+    X = blobs[0][:100]
     told = rival_of(CoHiRF(KMeans(4, n_init=1), random_state=0).fit(X))
     assert (told.n_told, told.clusterer.n_init) == (4, STARTS)
     asked = rival_of(CoHiRF(make_pipeline(PCA(2), KMeans(7, n_init=20)), n_clusters=4, random_state=0).fit(X))
@@ -308,9 +308,9 @@ def test_tiny_data_is_diagnosed(X):
 
 
 def test_sparse_data_and_sources_are_diagnosed():
-    X = sparse.csr_array(np.where(DIGITS[:300] > 8, DIGITS[:300], 0))
-    assert CoHiRF(KMeans(4, n_init=1), random_state=0).fit(X).diagnose().comparison.n_rows == 300
-    source = CoHiRF(KMeans(4, n_init=1), batch_size=100, random_state=0).fit(open_source(DIGITS[:300]))
+    X = sparse.csr_array(np.where(DIGITS[:120] > 8, DIGITS[:120], 0))
+    assert CoHiRF(KMeans(4, n_init=1), random_state=0).fit(X).diagnose().comparison.n_rows == 120
+    source = CoHiRF(KMeans(4, n_init=1), batch_size=50, random_state=0).fit(open_source(DIGITS[:120]))
     assert str(source.diagnose())
 
 
@@ -322,7 +322,7 @@ def test_everything_in_noise_is_diagnosed():
 
 
 def test_a_small_fit_with_rows_of_weight_0_is_compared_with_its_base_method():
-    X, _ = make_blobs(300, centers=4, random_state=0)
-    weights = np.ones(300)
+    X, _ = make_blobs(100, centers=4, random_state=0)
+    weights = np.ones(100)
     weights[::10] = 0
     assert "Not measured" not in str(CoHiRF(random_state=0).fit(X, sample_weight=weights).diagnose())

@@ -195,11 +195,13 @@ def test_the_verdict_is_that_of_diagnose_whatever_the_classes_are(iris, summary)
     assert without["scores"]["comparison"]["ari"] == [None, None]
 
 
-def test_both_sides_have_their_scores_on_the_same_rows():
-    X, y = make_blobs(1100, 3, centers=5, cluster_std=3, random_state=0)
+def test_both_sides_have_their_scores_on_the_same_rows(monkeypatch):
+    monkeypatch.setattr(sampling, "DIAGNOSED", Size(100, 100, 10**6))
+    X, y = make_blobs(150, 3, centers=5, cluster_std=3, random_state=0)
     model = CoHiRF(KMeans(5, n_init=1), random_state=0).fit(X)
     found = summarize(check_study(model, X, y, None), Options("Blobs"))["scores"]
     rows = draw_diagnosed(model).rows
+    assert len(rows) == 100
     assert found["comparison"]["ari"][0] == adjusted_rand_score(y[rows], model.labels_[rows])
     assert found["comparison"]["silhouette"][0] == pytest.approx(silhouette_score(X[rows], model.labels_[rows]))
 
@@ -212,22 +214,22 @@ def test_a_single_view_has_no_agreement(noisy):
 
 def test_of_large_data_a_part_is_read_and_drawn(blobs, monkeypatch, unpack):
     X, _ = blobs
-    monkeypatch.setattr(sampling, "DESCRIBED", Size(20_000, 50, 1000))
-    monkeypatch.setattr(studying, "SCORED_ROWS", 60)
+    monkeypatch.setattr(sampling, "DESCRIBED", Size(20_000, 10, 400))
+    monkeypatch.setattr(studying, "SCORED_ROWS", 30)
     monkeypatch.setattr(sampling, "FEWEST_ROWS", 0)
     model = CoHiRF.as_published(KMeans(4), random_state=0).fit(X)
-    summary = summarize(check_study(model, X, None, None), Options("Blobs", max_points=30))
-    assert 100 <= summary["figures"]["n_sampled"] < 140  # with exemplars and rows that fit badly
-    assert summary["points"]["n"] == 30
-    assert summary["scores"]["n_scored"] == 60
+    summary = summarize(check_study(model, X, None, None), Options("Blobs", max_points=20))
+    assert 40 <= summary["figures"]["n_sampled"] < 80  # with exemplars and rows that fit badly
+    assert summary["points"]["n"] == 20
+    assert summary["scores"]["n_scored"] == 30
     rows = unpack(summary["points"]["row"])
     labels = labels_at(summary, summary["final"], unpack(summary["points"]["label"]), unpack)
     assert labels.tolist() == model.labels_[rows].tolist()
-    assert sum(summary["columns"][0]["counts"]) == pytest.approx(300, abs=12)  # sampled rows stand for all rows
+    assert sum(summary["columns"][0]["counts"]) == pytest.approx(100, abs=12)  # sampled rows stand for all rows
 
 
 def test_medoids_are_images_where_a_shape_is_given():
-    X, y = load_digits(return_X_y=True)
+    X, y = (part[:150] for part in load_digits(return_X_y=True))
     model = CoHiRF.as_published(KMeans(10, n_init=1), n_views=1, random_state=0).fit(X)
     study = check_study(model, X, y, None)
     pictured = summarize(study, Options("Digits", image_shape=(8, 8)))["clusters"]
@@ -244,6 +246,12 @@ class Cells(ClusterMixin, BaseEstimator):
         side = 500 if len(X) > 300_000 else 60 if len(X) > 10_000 else 3
         cells = np.floor(side * np.asarray(X)).astype(np.int64)
         return cells[:, 0] * side + cells[:, 1]
+
+
+@pytest.fixture(scope="module")
+def blobs(blobs):
+    """Few rows: a page is soon written."""
+    return blobs[0][:100], blobs[1][:100]
 
 
 @pytest.fixture(scope="module")

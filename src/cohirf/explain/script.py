@@ -20,6 +20,7 @@ from cohirf.saving.origin import Origin
 PACKAGES = ("cohirf", "numpy", "scipy", "scikit-learn")
 MAX_VALUE = 400  # characters
 MAX_CODE = 100_000
+NOT_REPEATED = {"checkpoint": None, "memory_limit": None, "verbose": 0}  # what does not change labels
 WIDTH = 100
 
 
@@ -92,10 +93,10 @@ def write_script(model: CoHiRF, origin: Origin | None = None, pipeline: Any = No
 
 
 def _settle(model: CoHiRF) -> CoHiRF:
-    """Return the model with the batch size that its fit has measured, and without what does not change labels."""
+    """Return the model with the batch size that its fit has measured, and without checkpoint and the like."""
     settled = copy.copy(model)
-    settled.checkpoint = settled.memory_limit = None
-    settled.verbose = 0
+    for name, default in NOT_REPEATED.items():
+        setattr(settled, name, default)
     if isinstance(model.batch_size, str):
         settled.batch_size = model.batch_size_
     return settled
