@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cohirf import CoHiRF, open_source
-from cohirf.explain.study import TransformedRows, check_study, find_given
+from cohirf.explain.study import TransformedRows, check_study, find_data, find_row_names
 from cohirf.explain.table import read_rows
 from cohirf.preparation import prepare
 from cohirf.report import write_report
@@ -128,7 +128,7 @@ def test_only_the_rows_that_are_needed_are_transformed(people):
 
     numbers = people[["age", "pay"]]
     scaler = Counting().fit(numbers)
-    rows = TransformedRows(scaler, numbers)
+    rows = TransformedRows(scaler.transform, numbers)
     found = rows.take(np.array([3, 5]))
     assert (rows.n_rows, seen) == (60, [2])
     assert found == pytest.approx(StandardScaler().fit_transform(numbers)[[3, 5]])
@@ -159,12 +159,12 @@ def test_ids_must_be_as_many_as_rows(people, tmp_path):
 
 
 def test_a_series_of_ids_gives_them_its_name(people):
-    assert find_given(people, None, people["name"]).row_names.column == "name"
+    assert find_row_names(people, people["name"]).column == "name"
 
 
 def test_what_cannot_transform_is_refused(people):
     with pytest.raises(TypeError, match=r"pipeline=KMeans\(\) cannot transform|pipeline='x' cannot transform rows"):
-        find_given(people, "x", None)
+        find_data(people, "x")
 
 
 def test_a_pipeline_that_made_other_data_is_refused(people, tmp_path):

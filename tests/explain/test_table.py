@@ -9,7 +9,7 @@ from scipy import sparse
 
 from cohirf import open_source
 from cohirf.description import read_table
-from cohirf.explain.study import OriginalNumbers, find_units, tell_columns
+from cohirf.explain.study import find_units, original_numbers, tell_columns
 from cohirf.explain.table import read_cells, read_prepared
 from cohirf.preparation import prepare
 
@@ -115,7 +115,7 @@ def test_numbers_have_their_own_unit_again(prepared):
 def test_pixels_that_are_constant_are_part_of_an_image():
     pixels = np.random.default_rng(0).integers(0, 255, (40, 4)).astype(float)
     pixels[:, 2] = 255
-    numbers = OriginalNumbers(prepare(pd.DataFrame(pixels, columns=list("abcd"))))
+    numbers = original_numbers(prepare(pd.DataFrame(pixels, columns=list("abcd"))))
     assert (numbers.n_rows, numbers.n_features) == (40, 4)
     assert numbers.take(np.array([5, 7])) == pytest.approx(pixels[[5, 7]])
 

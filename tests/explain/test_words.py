@@ -2,14 +2,24 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
-from cohirf.description import find_traits, name_clusters, read_table
-from cohirf.explain.words import MAX_TEXT as MAX_NAME
-from cohirf.explain.words import clean, shorten
+from cohirf.description import Feature, find_traits, name_clusters, read_table
+from cohirf.explain.words import (
+    MAX_TEXT,
+    clean,
+    count_of,
+    percent,
+    plain_name,
+    say_level,
+    say_number,
+    say_value,
+    shorten,
+)
 
 
 def test_text_of_any_length_fits_a_line():
-    assert len(shorten("name " * 10_000)) <= MAX_NAME
+    assert len(shorten("name " * 10_000)) <= MAX_TEXT
     assert shorten("a\n b\t c") == "a b c"
 
 
@@ -19,6 +29,39 @@ def test_short_text_stays_as_it_is():
 
 def test_halves_of_characters_can_be_written():
     assert clean("a\ud800b").encode() == b"a?b"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (say_number(Feature("age"), is_high=True), "older"),
+        (say_number(Feature("petal length (cm)"), is_high=False), "short petal"),
+        (say_number(Feature("tenure"), is_high=True), "long tenure"),
+        (say_number(Feature("tenure_years"), is_high=True), "high tenure years"),
+        (say_number(Feature("signup", "date"), is_high=False), "early signup"),
+        (say_level(Feature("region", "level", "north"), 0.9, 0.2), "region: north"),
+        (say_level(Feature("region", "level", "north"), 0.4, 0.2), "region: often north"),
+        (say_level(Feature("region", "level", "north"), 0.02, 0.5), "region: not north"),
+        (say_level(Feature("region", "level", "north"), 0.2, 0.5), "region: rarely north"),
+        (say_level(Feature("member", "level", "yes"), 0.2, 0.5), "member: no"),
+        (plain_name("flipper_length_mm"), "flipper length"),
+        (plain_name("m"), "m"),
+        (say_value(0.012345), "0.0123"),
+        (say_value(45123.4), "45,123"),
+        (say_value(1e8), "1e+08"),
+        (say_value(0.25, "level"), "25%"),
+        (say_value(19000, "date"), "2022-01-08"),
+        (percent(0.001), "less than 1%"),
+        (percent(0.253), "25%"),
+        (percent(0.9999), "more than 99%"),
+        (percent(1), "100%"),
+        (count_of(1, "row"), "1 row"),
+        (count_of(2000, "row"), "2,000 rows"),
+        (shorten("a name over two\nlines", 12), "a name over\N{HORIZONTAL ELLIPSIS}"),
+    ],
+)
+def test_phrases_values_and_counts(said, expected):
+    assert said == expected
 
 
 def test_what_is_no_text_is_written_as_such():

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cohirf import FusionHierarchy, LevelRecord
+from cohirf import FusionHierarchy
 from cohirf.description import read_table
 from cohirf.plotting import layout
-from cohirf.plotting.curves import level_curves, limits_with_room, needs_log_scale
-from cohirf.plotting.exemplars import arrange_heatmap, count_columns, image_grid
+from cohirf.plotting.curves import limits_with_room, needs_log_scale
+from cohirf.plotting.exemplars import arrange_heatmap
 from cohirf.plotting.layout import Subject, find_subject
 from hierarchy.strategies import hierarchies
 
@@ -171,17 +171,6 @@ def test_the_level_of_single_rows_is_left_out_unless_there_is_no_other():
     assert layout.icicle(top_of(FusionHierarchy([0, 1], [0, 0]))).level.tolist() == [0, 0]
 
 
-def test_level_curves_start_with_all_rows_and_share_the_views():
-    records = [
-        LevelRecord(1, 1, 100, 0, 7, 4.0, 0.8, 0.9, 0, 0, 0),
-        LevelRecord(2, 1, 7, 0, 7, 5.0, np.nan, 1.0, 0, 0, 0),
-    ]
-    curves = level_curves(records, n_views=5)
-    assert curves.rows.tolist() == [100, 7, 7]
-    assert curves.kept.tolist() == [0.8, 1.0]
-    assert np.isnan(curves.agreement).tolist() == [False, True]
-
-
 @pytest.mark.parametrize("log", [True, False])
 @pytest.mark.parametrize("share", [0.3, 0.9])
 def test_values_take_the_wanted_share_of_an_axis(log, share):
@@ -204,19 +193,6 @@ def test_chosen_labels_are_apart_and_every_other_one_meets_one_of_them(places, g
     assert (np.diff(np.sort(places[chosen])) >= gap).all()
     for i in np.setdiff1d(np.arange(len(places)), chosen):
         assert np.abs(places[chosen] - places[i]).min() < gap
-
-
-@given(st.integers(1, 60), st.floats(0.3, 3), st.floats(0.3, 3))
-def test_images_of_a_grid_lie_within_it_and_apart(n_images, shape, aspect):
-    n_columns = count_columns(n_images, shape, aspect)
-    grid = image_grid(n_images, n_columns, height=8.0, width=6.0, caption=3.0)
-    assert grid.left.min() == 0
-    assert grid.left.max() + 6 <= grid.width + 1e-9
-    assert grid.bottom.min() == pytest.approx(3)
-    assert grid.bottom.max() + 8 == pytest.approx(grid.height)
-    corners = np.column_stack([grid.left / 6, grid.bottom / 11])
-    distances = np.abs(corners[:, None] - corners).max(axis=2) + 9 * np.eye(n_images)
-    assert n_images == 1 or distances.min() >= 1 - 1e-9
 
 
 def test_the_largest_clusters_keep_the_order_of_their_numbers():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -40,21 +40,6 @@ SCORED_ROWS = 2000  # rows whose pairwise distances are computed
 NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
 
 
-class OriginalNumbers:
-    """The numbers of the original data, also those of constant columns; missing cells are filled."""
-
-    def __init__(self, prepared: Prepared) -> None:
-        self._prepared = prepared
-        self.n_rows = prepared.source.n_rows
-        names, _ = prepared.preparation.to_original_numbers(np.empty((0, prepared.source.n_features)))
-        self.n_features = len(names)
-
-    def take(self, rows: IntArray) -> Floats:
-        """Return rows."""
-        _, numbers = self._prepared.preparation.to_original_numbers(self._prepared.source.take(rows))
-        return numbers
-
-
 def find_units(prepared: Prepared) -> dict[str, str]:
     """Return the unit of each column of numbers that has one."""
     named = {SHARE, DATE, ""}
@@ -70,17 +55,6 @@ def tell_columns(prepared: Prepared) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Given:
-    """The data that a report is about."""
-
-    fitted: Any  # the rows that the model was fitted to
-    original: Any  # the same rows in their original units
-    names: Sequence[str] | None = None  # the names of the columns of ``original``, if it does not know them
-    row_names: RowNames | None = None  # the names of the rows
-    prepared: Prepared | None = None  # the prepared rows, if a preparation made them
-
-
-@dataclass(frozen=True)
 class RowNames:
     """The names of all rows, and the name of the column that has them."""
 
@@ -88,49 +62,58 @@ class RowNames:
     names: list[str]
 
 
+@dataclass(frozen=True)
 class TransformedRows:
-    """Rows of a table after a pipeline: only those that are asked for are transformed."""
+    """Rows of some data after a transformation: only those that are asked for are transformed."""
 
-    def __init__(self, pipeline: Any, X: Any) -> None:
-        self._pipeline, self._X = pipeline, X
-        self.n_rows = count_rows(X)
+    transform: Callable[[Any], Any]
+    data: Any
+    n_features: int | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return count_rows(self.data)
 
     def take(self, rows: IntArray) -> Any:
         """Return transformed rows."""
-        return self._pipeline.transform(take_rows(self._X, np.asarray(rows)))
+        return self.transform(take_rows(self.data, np.asarray(rows)))
 
 
-def find_given(X: Any, pipeline: Any, ids: Any) -> Given:
-    """Return the rows of a fit before and after a pipeline."""
+def original_numbers(prepared: Prepared) -> TransformedRows:
+    """Return the numbers of the original data, also those of constant columns; missing cells are filled."""
+    to_original = prepared.preparation.to_original_numbers
+    names, _ = to_original(np.empty((0, prepared.source.n_features)))
+    return TransformedRows(lambda values: to_original(values)[1], prepared.source, len(names))
+
+
+def find_data(X: Any, pipeline: Any) -> tuple[Any, Any]:
+    """Return the rows of a fit, and the same before a pipeline; what was prepared is returned as it is."""
     if isinstance(pipeline, Preparation):
         X = pipeline.apply(X)
     elif isinstance(pipeline, Pipeline) and isinstance(pipeline.steps[-1][1], CoHiRF):
         pipeline = pipeline[:-1]
     if isinstance(X, Prepared):
-        names = _names_of(ids) if ids is not None else _read_names(X)
-        return Given(X.source, OriginalNumbers(X), X.feature_names, names, X)
-    names = None if ids is None else _names_of(ids)
+        return X.source, X
     if pipeline is None:
-        return Given(X, X, None, names)
+        return X, X
     if not hasattr(pipeline, "transform"):
         raise TypeError(
             f"pipeline={pipeline!r} cannot transform rows: give the fitted transformer or Pipeline, or the "
             f"Preparation, that made the data of the fit."
         )
-    return Given(TransformedRows(pipeline, X), X, None, names)
+    return TransformedRows(pipeline.transform, X), X
 
 
-def _read_names(prepared: Prepared) -> RowNames | None:
-    parts = prepared.ids()
+def find_row_names(original: Any, ids: Any) -> RowNames | None:
+    """Return the names of rows that are given, or those that a preparation has found."""
+    if ids is not None:
+        return RowNames(shorten(getattr(ids, "name", None) or "id"), [str(name) for name in np.asarray(ids).tolist()])
+    parts = original.ids() if isinstance(original, Prepared) else None
     if parts is None:
         return None
     names = [name for part in parts for name in part.cast("string").to_pylist()]
-    return RowNames(shorten(prepared.preparation.id_column), ["" if name is None else name for name in names])
-
-
-def _names_of(ids: Any) -> RowNames:
-    names = [str(name) for name in np.asarray(ids).tolist()]
-    return RowNames(shorten(getattr(ids, "name", None) or "id"), names)
+    return RowNames(shorten(original.preparation.id_column), ["" if name is None else name for name in names])
 
 
 @dataclass(frozen=True)
@@ -215,24 +198,26 @@ def check_study(
     if not isinstance(model, CoHiRF):
         raise TypeError(f"{reprlib.repr(model)} of type {type(model).__name__} is not a CoHiRF: pass a fitted CoHiRF.")
     require_labels_here(model)
-    given = find_given(X, pipeline, ids)
-    is_same = given.fitted is given.original
-    data = as_data(given.fitted)
+    fitted, original = find_data(X, pipeline)
+    prepared = original if isinstance(original, Prepared) else None
+    is_same = fitted is original
+    data = as_data(fitted)
     names = name_features(model, data, feature_names if is_same else None)
     check_rows(model, data)
-    column_names = names if is_same else given.names
-    if not is_same and feature_names is not None:
-        column_names = list(feature_names)
-    n_rows = len(model.labels_)
-    if count_rows(given.original) != n_rows:
-        raise ValueError(f"The data has {count_rows(given.original):,} rows, but the fit had {n_rows:,}.")
-    if given.row_names is not None and len(given.row_names.names) != n_rows:
+    n_rows, n_given = len(model.labels_), count_rows(fitted if prepared else original)
+    if n_given != n_rows:
+        raise ValueError(f"The data has {n_given:,} rows, but the fit had {n_rows:,}.")
+    row_names = find_row_names(original, ids)
+    if row_names is not None and len(row_names.names) != n_rows:
         raise ValueError(
-            f"ids has {len(given.row_names.names):,} names, but the data has {n_rows:,} rows: pass one for each row."
+            f"ids has {len(row_names.names):,} names, but the data has {n_rows:,} rows: pass one for each row."
         )
+    column_names = list(feature_names) if feature_names is not None else prepared.feature_names if prepared else None
     classes = None if y is None else _name_classes(y, n_rows)
-    original = data if is_same else given.original
-    return Study(model, data, names, original, column_names, classes, given.row_names, given.prepared)
+    if prepared is not None:
+        original = original_numbers(prepared)
+    column_names = names if is_same else column_names
+    return Study(model, data, names, data if is_same else original, column_names, classes, row_names, prepared)
 
 
 def _name_classes(y: Any, n_rows: int) -> Classes:

@@ -1,4 +1,7 @@
-"""Plots of a fit and its hierarchy, with matplotlib; layout (plain numbers) is separate from drawing."""
+"""Plots of a fit and its hierarchy; layout (plain numbers) is separate from drawing.
+
+They need matplotlib; without it, they raise an ImportError that names the extra.
+"""
 
 from cohirf.plotting.curves import plot_choice, plot_eps, plot_levels
 from cohirf.plotting.exemplars import plot_exemplars, plot_heatmap

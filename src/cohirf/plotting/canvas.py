@@ -105,11 +105,6 @@ def number_clusters(
         )
 
 
-def count_of(count: int, noun: str) -> str:
-    """Return a count with its noun in the singular or plural."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def add_lines(ax: Axes, x: Floats, y: Floats, colours: Colours) -> None:
     """Draw one line per row of ``x`` and ``y``, which hold its two ends; thinner if the x axis is dense."""
     collections = import_optional("matplotlib.collections", "plotting", "A plot")

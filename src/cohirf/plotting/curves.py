@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,8 +46,6 @@ def plot_levels(model: Any, *, ax: Axes | None = None) -> Axes:
     ------
     TypeError
         If ``model`` is not a CoHiRF.
-    ImportError
-        If matplotlib is not installed.
 
     See Also
     --------
@@ -66,14 +63,15 @@ def plot_levels(model: Any, *, ax: Axes | None = None) -> Axes:
     'active rows'
     """
     fitted = check_model(model)
-    curves = level_curves(fitted.diagnostics_, fitted.n_views)
-    has_agreement = bool(np.isfinite(curves.agreement).any())
-    ax = make_axes(ax, float(np.clip(2.6 + 0.45 * len(curves.rows), 5, 9)), 4.2)
-    ax.set_xlim(-0.5, len(curves.level) + 0.5)
-    _draw_rows(ax, curves.rows, ROWS_SHARE if has_agreement else 0.9)
-    _frame_levels(ax)
+    records = fitted.diagnostics_
+    rows = np.array([records[0].rows_in, *(record.rows_out for record in records)])
+    has_agreement = any(np.isfinite(record.agreement) for record in records)  # there is none of a single view
+    ax = make_axes(ax, float(np.clip(2.6 + 0.45 * len(rows), 5, 9)), 4.2)
+    ax.set_xlim(-0.5, len(records) + 0.5)
+    _draw_rows(ax, rows, ROWS_SHARE if has_agreement else 0.9)
+    _frame_numbers(ax, "level")
     if has_agreement:
-        _draw_agreement(ax.inset_axes((0, 0.65, 1, 0.26), sharex=ax), curves)
+        _draw_agreement(ax.inset_axes((0, 0.65, 1, 0.26), sharex=ax), records, fitted.n_views)
     return ax
 
 
@@ -98,15 +96,16 @@ def _draw_rows(ax: Axes, rows: IntArray, share: float) -> None:
     ax.set_ylabel("active rows", y=share / 2, ha="center")
 
 
-def _draw_agreement(panel: Axes, curves: LevelCurves) -> None:
-    panel.bar(curves.level, curves.kept, width=0.5, color=NOISE, alpha=0.45, label="share of the views kept")
-    panel.plot(
-        curves.level, curves.agreement, color=SECOND_ACCENT, marker="o", markersize=5, label="agreement of the views"
-    )
-    measured = np.flatnonzero(np.isfinite(curves.agreement))
-    texts = [f"{value:.2f}" for value in curves.agreement[measured].tolist()]
-    _write_values(panel, curves.level[measured], curves.agreement[measured], texts, SECOND_ACCENT)
-    lowest = float(np.nanmin(curves.agreement))
+def _draw_agreement(panel: Axes, records: Sequence[LevelRecord], n_views: int) -> None:
+    levels = np.array([record.level for record in records])
+    agreement = np.array([record.agreement for record in records], dtype=np.float64)
+    kept = [record.views_kept / n_views for record in records]
+    panel.bar(levels, kept, width=0.5, color=NOISE, alpha=0.45, label="share of the views kept")
+    panel.plot(levels, agreement, color=SECOND_ACCENT, marker="o", markersize=5, label="agreement of the views")
+    measured = np.flatnonzero(np.isfinite(agreement))
+    texts = [f"{value:.2f}" for value in agreement[measured].tolist()]
+    _write_values(panel, levels[measured], agreement[measured], texts, SECOND_ACCENT)
+    lowest = float(np.nanmin(agreement))
     panel.set_ylim(0 if lowest >= 0 else lowest - 0.1, 1.25)
     panel.set_yticks([0, 0.5, 1])
     panel.tick_params(labelbottom=False, bottom=False, labelsize=FONT + 1)
@@ -134,32 +133,13 @@ def _write_values(ax: Axes, x: IntArray, y: Floats, texts: list[str], colour: st
         )
 
 
-def _frame_levels(ax: Axes) -> None:
+def _frame_numbers(ax: Axes, name: str) -> None:
+    """Frame axes whose x axis has whole numbers."""
     ticker = import_optional("matplotlib.ticker", "plotting", "A plot")
     ax.xaxis.set_major_locator(ticker.MaxNLocator(15, integer=True, steps=[1, 2, 5, 10]))
     ax.tick_params(labelsize=FONT + 1)
-    ax.set_xlabel("level", color=FAINT)
+    ax.set_xlabel(name, color=FAINT)
     hide_spines(ax, "top", "right")
-
-
-@dataclass(frozen=True)
-class LevelCurves:
-    """The curves of ``plot_levels``."""
-
-    rows: IntArray  # number of active rows before the first level, and after each level
-    level: IntArray  # number of each level, from 1
-    agreement: Floats  # mean adjusted Rand index between pairs of views at each level; NaN with a single view
-    kept: Floats  # share of the views that took part in the consensus
-
-
-def level_curves(records: Sequence[LevelRecord], n_views: int) -> LevelCurves:
-    """Return the curves to plot from the level records of a fit."""
-    return LevelCurves(
-        rows=np.array([records[0].rows_in, *(record.rows_out for record in records)]),
-        level=np.array([record.level for record in records]),
-        agreement=np.array([record.agreement for record in records], dtype=np.float64),
-        kept=np.array([record.views_kept for record in records], dtype=np.float64) / n_views,
-    )
 
 
 def limits_with_room(values: IntArray, share: float, *, log: bool) -> tuple[float, float]:
@@ -198,8 +178,6 @@ def plot_choice(model: Any, *, ax: Axes | None = None) -> Axes:
         If ``model`` is not a CoHiRF.
     ValueError
         If the number of clusters was not chosen, or there was nothing to choose from.
-    ImportError
-        If matplotlib is not installed.
 
     See Also
     --------
@@ -231,7 +209,6 @@ def _check_choice(choice: Choice | None) -> Choice:
 
 
 def _draw_curve(ax: Axes, choice: Choice) -> None:
-    ticker = import_optional("matplotlib.ticker", "plotting", "A plot")
     figures = choice.strengths if choice.is_strong else choice.silhouettes
     chosen = figures[choice.candidates == choice.n_clusters]
     if choice.is_strong:
@@ -249,11 +226,8 @@ def _draw_curve(ax: Axes, choice: Choice) -> None:
     if choice.is_strong:
         ax.set_ylim(0, 1.08)
     ax.set_ylabel("prediction strength" if choice.is_strong else "silhouette", color=FAINT)
-    ax.set_xlabel("number of clusters", color=FAINT)
     ax.set_xlim(choice.candidates[0] - 0.8, choice.candidates[-1] + 0.8)
-    ax.xaxis.set_major_locator(ticker.MaxNLocator(15, integer=True, steps=[1, 2, 5, 10]))
-    ax.tick_params(labelsize=FONT + 1)
-    hide_spines(ax, "top", "right")
+    _frame_numbers(ax, "number of clusters")
 
 
 def plot_eps(suggestion: EpsSuggestion, *, ax: Axes | None = None) -> Axes:
@@ -278,8 +252,6 @@ def plot_eps(suggestion: EpsSuggestion, *, ax: Axes | None = None) -> Axes:
     ------
     TypeError
         If ``suggestion`` is not an EpsSuggestion.
-    ImportError
-        If matplotlib is not installed.
 
     Examples
     --------

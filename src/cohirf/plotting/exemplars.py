@@ -16,8 +16,8 @@ from cohirf.estimator import CoHiRF
 from cohirf.explain.describe import describe_clusters
 from cohirf.explain.effects import measure_effects, measure_spread
 from cohirf.explain.sample import sample_table
-from cohirf.explain.table import Feature, Table
-from cohirf.explain.words import shorten
+from cohirf.explain.table import Feature, Table, name_features
+from cohirf.explain.words import count_of, shorten
 from cohirf.optional import import_optional
 from cohirf.plotting import layout
 from cohirf.plotting.canvas import FONT, hide_spines, inches, label_x, line_height, make_axes, settle, text_width
@@ -37,34 +37,11 @@ CELL_HEIGHT, CELL_WIDTH = 0.28, 0.36  # inches
 MAX_NAME = 60  # characters
 
 
-@dataclass(frozen=True)
-class Grid:
-    """A grid of images: the lower left corner of each image, and the size of the grid."""
-
-    left: Floats
-    bottom: Floats
-    width: float
-    height: float
-
-
 def count_columns(n_images: int, shape: float, aspect: float) -> int:
     """Return the number of columns for a grid of images whose width is about ``aspect`` times its height."""
     n_columns = min(max(round(float(np.sqrt(aspect * n_images / shape))), 1), n_images)
     n_lines = -(-n_images // n_columns)
     return -(-n_images // n_lines)
-
-
-def image_grid(n_images: int, n_columns: int, *, height: float, width: float, caption: float) -> Grid:
-    """Place images of equal size in a grid, the first at the upper left, with room for captions below."""
-    line, column = np.divmod(np.arange(n_images), n_columns)
-    step_x, step_y = IMAGE_STEP * width, height + caption
-    n_lines = int(line[-1]) + 1
-    return Grid(
-        left=column * step_x,
-        bottom=(n_lines - line) * step_y - height,
-        width=n_columns * step_x - (step_x - width),
-        height=n_lines * step_y,
-    )
 
 
 @dataclass(frozen=True)
@@ -115,8 +92,6 @@ def plot_exemplars(
     ValueError
         If ``max_clusters`` is below 1, ``image_shape`` or ``feature_names`` do not fit the number of features, or all
         rows are noise.
-    ImportError
-        If matplotlib is not installed.
 
     See Also
     --------
@@ -137,7 +112,8 @@ def plot_exemplars(
     exemplars = _largest_exemplars(check_model(model), max_clusters)
     if image_shape is not None:
         return _draw_images(ax, exemplars, image_shape)
-    names = _feature_names(model, feature_names)
+    seen = getattr(model, "feature_names_in_", range(model.n_features_in_))
+    names = [str(name) for name in seen] if feature_names is None else name_features(model, None, feature_names)
     draw = _draw_lines if len(exemplars.cluster) <= MAX_LINES else _draw_heat_map
     return draw(ax, exemplars, names)
 
@@ -155,16 +131,6 @@ def _largest_exemplars(model: CoHiRF, max_clusters: int) -> Exemplars:
     return Exemplars(
         model.cluster_numbers_[chosen], sizes[chosen], np.asarray(features, dtype=np.float64), model.n_clusters_
     )
-
-
-def _feature_names(model: CoHiRF, given: Sequence[str] | None) -> list[str]:
-    n_features = model.n_features_in_
-    if given is not None and len(given) != n_features:
-        raise ValueError(
-            f"feature_names has {len(given)} names, but there are {n_features} features: pass one for each."
-        )
-    names = getattr(model, "feature_names_in_", range(n_features)) if given is None else given
-    return [str(name) for name in names]
 
 
 def _draw_lines(ax: Axes | None, exemplars: Exemplars, names: list[str]) -> Axes:
@@ -229,14 +195,10 @@ def _label_clusters(ax: Axes, exemplars: Exemplars) -> None:
     chosen = layout.choose_apart(places, -np.arange(n_clusters), gap)
     ax.set_yticks(chosen, [f"cluster {exemplars.cluster[i]} ({exemplars.size[i]:,})" for i in chosen], fontsize=FONT)
     ax.tick_params(axis="y", length=0, pad=12)
-    beside = ax.get_yaxis_transform() + _shift(ax, -0.08)
-    colours = to_hex(cluster_colours(exemplars.cluster))
-    ax.vlines(0 * places, places - 0.42, places + 0.42, colours, linewidth=6, transform=beside, clip_on=False)
-
-
-def _shift(ax: Axes, x: float) -> Any:
     transforms = import_optional("matplotlib.transforms", "plotting", "A plot")
-    return transforms.ScaledTranslation(x, 0, ax.figure.dpi_scale_trans)
+    left = ax.get_yaxis_transform() + transforms.ScaledTranslation(-0.08, 0, ax.figure.dpi_scale_trans)
+    colours = to_hex(cluster_colours(exemplars.cluster))
+    ax.vlines(0 * places, places - 0.42, places + 0.42, colours, linewidth=6, transform=left, clip_on=False)
 
 
 def _label_features(ax: Axes, names: list[str]) -> None:
@@ -252,16 +214,19 @@ def _draw_images(ax: Axes | None, exemplars: Exemplars, shape: tuple[int, ...]) 
     room = inches(ax)[0] / n_columns
     captions = _captions(exemplars, room)
     caption = (captions[0].count("\n") + 1.6) * line_height() / room * IMAGE_STEP * width
-    grid = image_grid(n_images, n_columns, height=height, width=width, caption=caption)
+    line, column = np.divmod(np.arange(n_images), n_columns)  # the first image is at the upper left
+    step_x, step_y, n_lines = IMAGE_STEP * width, height + caption, int(line[-1]) + 1
+    lefts, bottoms = (column * step_x).tolist(), ((n_lines - line) * step_y - height).tolist()
+    full_width = n_columns * step_x - (step_x - width)
     low, high = float(np.nanmin(images)), float(np.nanmax(images))
     colours = cluster_colours(exemplars.cluster)
-    for image, left, bottom, text, colour in zip(images, grid.left, grid.bottom, captions, colours, strict=True):
+    for image, left, bottom, text, colour in zip(images, lefts, bottoms, captions, colours, strict=True):
         extent = (left, left + width, bottom, bottom + height)
         ax.imshow(image, cmap="gray_r", extent=extent, interpolation="nearest", vmin=low, vmax=high)
         ax.plot([left, left + width], [bottom - 0.1 * caption] * 2, color=colour, linewidth=2, solid_capstyle="butt")
         ax.text(left + width / 2, bottom - 0.22 * caption, text, fontsize=FONT, ha="center", va="top")
-    ax.set_xlim(-0.01 * grid.width, 1.01 * grid.width)
-    ax.set_ylim(0, grid.height)
+    ax.set_xlim(-0.01 * full_width, 1.01 * full_width)
+    ax.set_ylim(0, n_lines * step_y)
     ax.set_axis_off()
     _say_how_many(ax, exemplars)
     return ax
@@ -295,10 +260,7 @@ def _as_images(exemplars: Exemplars, shape: tuple[int, ...]) -> Floats:
 def _captions(exemplars: Exemplars, room: float) -> list[str]:
     """Return the longest captions that fit below the images."""
     clusters, sizes = exemplars.cluster.tolist(), exemplars.size.tolist()
-    both = [
-        f"cluster {cluster}\n{size:,} row{'' if size == 1 else 's'}"
-        for cluster, size in zip(clusters, sizes, strict=True)
-    ]
+    both = [f"cluster {cluster}\n{count_of(size, 'row')}" for cluster, size in zip(clusters, sizes, strict=True)]
     short = [f"{cluster} ({size:,})" for cluster, size in zip(clusters, sizes, strict=True)]
     numbers = [f"{cluster}" for cluster in clusters]
     fitting = (texts for texts in (both, short, numbers) if text_width(texts) < 0.95 * room)
@@ -352,8 +314,6 @@ def plot_heatmap(
         If ``model`` is not a CoHiRF.
     ValueError
         If ``X`` does not have as many rows as the data of the fit, or if the clusters do not differ in any feature.
-    ImportError
-        If matplotlib is not installed.
 
     See Also
     --------

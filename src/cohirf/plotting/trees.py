@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cohirf.algorithm.grouping import IntArray
+from cohirf.explain.words import count_of
 from cohirf.plotting import layout
 from cohirf.plotting.canvas import (
     FONT,
     add_lines,
     add_polygons,
-    count_of,
     hide_spines,
     inches,
     label_x,
@@ -81,8 +81,6 @@ def plot_dendrogram(
     ------
     ValueError
         If ``max_clusters`` is below 1, or ``leaf_labels`` is a sequence with fewer names than the data has rows.
-    ImportError
-        If matplotlib is not installed.
 
     See Also
     --------
@@ -199,8 +197,6 @@ def plot_icicle(hierarchy_or_model: Any, *, max_clusters: int = 5000, ax: Axes |
     ------
     ValueError
         If ``max_clusters`` is below 1.
-    ImportError
-        If matplotlib is not installed.
 
     See Also
     --------
