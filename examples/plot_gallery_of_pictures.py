@@ -94,4 +94,4 @@ plot_heatmap(model, X, feature_names=[f"pixel {i // 8}:{i % 8}" for i in range(6
 plt.show()
 
 # %%
-# Another plot, :func:`~cohirf.plotting.plot_sunburst`, is interactive: see :doc:`/understand/plotting`.
+# For an interactive map and tree, write a report: see :doc:`/understand/report`.

@@ -107,7 +107,7 @@ def test_every_storage_has_tests_that_are_not_slow(storage):
 
 @pytest.mark.parametrize(
     ("file", "words"),
-    [("test_dask_fits.py", {"client", "assert_same"}), ("report/test_report_browser.py", {"browser", "open_report"})],
+    [("test_dask_fits.py", {"client", "assert_same"}), ("explain/test_report_browser.py", {"browser", "open_report"})],
 )
 def test_a_fit_on_dask_and_a_report_in_a_browser_are_not_slow(file, words):
     assert any(words <= of_test for of_test in fast_tests(file))

@@ -52,11 +52,16 @@ from cohirf import CoHiRF
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.local_batches import LARGEST_BATCH
 from cohirf.datasets import make_shapes
-from cohirf.diagnosis.base_alone import finds_number, rival_of, separate_noise
-from cohirf.diagnosis.diagnose import diagnose_model, is_one_run
-from cohirf.diagnosis.sample import DiagnosisSample, draw_sample
-from cohirf.diagnosis.scores import calinski_harabasz
-from cohirf.diagnosis.verdict import ALONE, EITHER, LOST, SAME, UNKNOWN, WHOLE, WORSE_SILHOUETTE, is_lost
+from cohirf.explain.diagnose import (
+    calinski_harabasz,
+    diagnose_model,
+    finds_number,
+    is_one_run,
+    rival_of,
+    separate_noise,
+)
+from cohirf.explain.sample import DiagnosisSample, draw_diagnosed
+from cohirf.explain.verdict import ALONE, EITHER, LOST, SAME, UNKNOWN, WHOLE, WORSE_SILHOUETTE, is_lost
 
 # At most so many rows of a data set. With more than 1,000, diagnose() looks at some of them.
 MAX_ROWS = {"K-Means": 1500, "GMM": 700, "Ward": 1500, "spectral": 700, "DBSCAN": 1500, "HDBSCAN": 700}
@@ -89,7 +94,7 @@ def judge(model: CoHiRF, X: np.ndarray, y: np.ndarray) -> Figures:
     if is_one_run(model, int((model.labels_ < 0).sum())):
         return {"said": ONE_RUN}
     found, rival = diagnosis.comparison, rival_of(model)
-    sample = draw_sample(model, keeps_density=finds_number(rival))
+    sample = draw_diagnosed(model, keeps_density=finds_number(rival))
     rows, runs = run_alone(rival, sample, X)
     ours = model.labels_[rows]
     dispersions = [calinski_harabasz(X[rows], labels) for labels in (ours, runs[0])]

@@ -5,9 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cohirf import FusionHierarchy, LevelRecord
+from cohirf import FusionHierarchy
+from cohirf.description import read_table
 from cohirf.plotting import layout
-from cohirf.plotting.subject import Subject, find_subject
+from cohirf.plotting.curves import limits_with_room, needs_log_scale
+from cohirf.plotting.exemplars import arrange_heatmap
+from cohirf.plotting.layout import Subject, find_subject
 from hierarchy.strategies import hierarchies
 
 
@@ -21,11 +24,6 @@ def children(tree, node):
 
 def is_in_runs(labels):
     return 1 + np.count_nonzero(np.diff(labels)) == len(np.unique(labels))
-
-
-def lines_of(top, tree):
-    places = layout.leaf_places(layout.final_nodes(tree)[: tree.n_leaves])
-    return layout.dendrogram(tree, places, layout.top_of_levels(top.first_level, top.last_level))
 
 
 @given(hierarchies(), st.integers(1, 30))
@@ -88,9 +86,8 @@ def test_the_tree_has_one_node_per_leaf_and_per_fusion(hierarchy, max_clusters):
     assert len(tree.parent) == top.hierarchy.n_rows + len(merges)
     for i, merge in enumerate(merges):
         parts = children(tree, tree.n_leaves + i)
-        assert sorted(tree.medoid[parts]) == sorted([merge.medoid, *merge.absorbed.tolist()])
         assert tree.size[parts].sum() == tree.size[tree.n_leaves + i] == merge.size
-        assert (tree.level[parts] < tree.level[tree.n_leaves + i]).all()
+        assert (tree.height[parts] < tree.height[tree.n_leaves + i]).all()
         assert (tree.cluster[parts] == tree.cluster[tree.n_leaves + i]).all()
     assert np.count_nonzero(tree.parent < 0) == top.n_final
 
@@ -98,7 +95,7 @@ def test_the_tree_has_one_node_per_leaf_and_per_fusion(hierarchy, max_clusters):
 def test_a_fusion_of_many_clusters_is_one_bar():
     hierarchy = FusionHierarchy([0, 0, 0, 0, 0, 5], [0, 1, 1, 1, 1, 0])
     top = top_of(hierarchy)
-    lines = lines_of(top, layout.fusion_tree(top))
+    lines = layout.dendrogram(layout.fusion_tree(top))
     assert (lines.bar_start.tolist(), lines.bar_end.tolist(), lines.bar_height.tolist()) == ([0], [4], [1])
 
 
@@ -106,40 +103,31 @@ def test_a_fusion_of_many_clusters_is_one_bar():
 def test_a_bar_reaches_exactly_over_its_parts(hierarchy, max_clusters):
     top = top_of(hierarchy, max_clusters)
     tree = layout.fusion_tree(top)
-    lines = lines_of(top, tree)
+    lines = layout.dendrogram(tree)
     for i in range(len(lines.bar_start)):
         parts = children(tree, tree.n_leaves + i)
         assert (lines.x[parts].min(), lines.x[parts].max()) == (lines.bar_start[i], lines.bar_end[i])
         assert (lines.stem_end[parts] == lines.bar_height[i]).all()
         assert lines.bar_start[i] < lines.x[tree.n_leaves + i] < lines.bar_end[i]
     assert (lines.stem_end > lines.stem_start).all()
-    assert (lines.stem_end[tree.parent < 0] == lines.top).all()
+    assert (lines.stem_end[tree.parent < 0] == tree.top).all()
 
 
 @given(hierarchies(), st.integers(1, 30))
 def test_bars_of_one_level_do_not_overlap(hierarchy, max_clusters):
     top = top_of(hierarchy, max_clusters)
-    lines = lines_of(top, layout.fusion_tree(top))
+    lines = layout.dendrogram(layout.fusion_tree(top))
     for height in np.unique(lines.bar_height):
         here = np.flatnonzero(lines.bar_height == height)
         here = here[np.argsort(lines.bar_start[here])]
         assert (lines.bar_end[here][:-1] < lines.bar_start[here][1:]).all()
 
 
-@given(hierarchies(), st.integers(1, 30))
-def test_leaves_stand_apart_and_final_clusters_further(hierarchy, max_clusters):
-    top = top_of(hierarchy, max_clusters)
-    tree = layout.fusion_tree(top)
-    steps = np.diff(lines_of(top, tree).x[: tree.n_leaves])
-    is_new = np.diff(layout.final_nodes(tree)[: tree.n_leaves]) != 0
-    assert np.allclose(steps, np.where(is_new, 1 + layout.GAP, 1))
-
-
 @given(hierarchies(), st.integers(1, 10))
 def test_wedges_stand_below_leaves_of_several_rows(hierarchy, max_clusters):
     top = top_of(hierarchy, max_clusters)
     tree = layout.fusion_tree(top)
-    lines = lines_of(top, tree)
+    lines = layout.dendrogram(tree)
     wedges = layout.leaf_wedges(tree, lines)
     assert wedges.leaf.tolist() == np.flatnonzero(tree.size[: tree.n_leaves] > 1).tolist()
     assert (wedges.corners[:, 0, 0] == lines.x[wedges.leaf]).all()
@@ -183,50 +171,19 @@ def test_the_level_of_single_rows_is_left_out_unless_there_is_no_other():
     assert layout.icicle(top_of(FusionHierarchy([0, 1], [0, 0]))).level.tolist() == [0, 0]
 
 
-@given(hierarchies(), st.integers(1, 30))
-def test_preorder_puts_each_node_before_its_parts(hierarchy, max_clusters):
-    tree = layout.fusion_tree(top_of(hierarchy, max_clusters))
-    order = layout.preorder(tree)
-    place = np.argsort(order)
-    assert sorted(order) == list(range(len(tree.parent)))
-    parts = np.flatnonzero(tree.parent >= 0)
-    assert (place[tree.parent[parts]] < place[parts]).all()
-    assert order[np.isin(order, np.arange(tree.n_leaves))].tolist() == list(range(tree.n_leaves))
-
-
-@given(hierarchies())
-def test_rings_count_the_fusions_above_a_node(hierarchy):
-    tree = layout.fusion_tree(top_of(hierarchy))
-    rings = layout.rings(tree)
-    assert (rings[tree.parent < 0] == 0).all()
-    parts = tree.parent >= 0
-    assert (rings[parts] == rings[tree.parent[parts]] + 1).all()
-
-
-def test_level_curves_start_with_all_rows_and_share_the_views():
-    records = [
-        LevelRecord(1, 1, 100, 0, 7, 4.0, 0.8, 0.9, 0, 0, 0),
-        LevelRecord(2, 1, 7, 0, 7, 5.0, np.nan, 1.0, 0, 0, 0),
-    ]
-    curves = layout.level_curves(records, n_views=5)
-    assert curves.rows.tolist() == [100, 7, 7]
-    assert curves.kept.tolist() == [0.8, 1.0]
-    assert np.isnan(curves.agreement).tolist() == [False, True]
-
-
 @pytest.mark.parametrize("log", [True, False])
 @pytest.mark.parametrize("share", [0.3, 0.9])
 def test_values_take_the_wanted_share_of_an_axis(log, share):
     values = np.array([3, 40, 5000])
-    low, high = layout.limits_with_room(values, share, log=log)
+    low, high = limits_with_room(values, share, log=log)
     place = np.log(values / low) / np.log(high / low) if log else (values - low) / (high - low)
     assert place.max() == pytest.approx(share)
     assert place.min() >= 0
 
 
 def test_a_log_scale_is_for_values_that_span_much():
-    assert layout.needs_log_scale(np.array([1000, 3]))
-    assert not layout.needs_log_scale(np.array([10, 3]))
+    assert needs_log_scale(np.array([1000, 3]))
+    assert not needs_log_scale(np.array([10, 3]))
 
 
 @given(st.lists(st.floats(0, 100), max_size=40), st.floats(0.1, 20))
@@ -238,18 +195,33 @@ def test_chosen_labels_are_apart_and_every_other_one_meets_one_of_them(places, g
         assert np.abs(places[chosen] - places[i]).min() < gap
 
 
-@given(st.integers(1, 60), st.floats(0.3, 3), st.floats(0.3, 3))
-def test_images_of_a_grid_lie_within_it_and_apart(n_images, shape, aspect):
-    n_columns = layout.count_columns(n_images, shape, aspect)
-    grid = layout.image_grid(n_images, n_columns, height=8.0, width=6.0, caption=3.0)
-    assert grid.left.min() == 0
-    assert grid.left.max() + 6 <= grid.width + 1e-9
-    assert grid.bottom.min() == pytest.approx(3)
-    assert grid.bottom.max() + 8 == pytest.approx(grid.height)
-    corners = np.column_stack([grid.left / 6, grid.bottom / 11])
-    distances = np.abs(corners[:, None] - corners).max(axis=2) + 9 * np.eye(n_images)
-    assert n_images == 1 or distances.min() >= 1 - 1e-9
-
-
 def test_the_largest_clusters_keep_the_order_of_their_numbers():
     assert layout.largest_clusters(np.array([3, 9, 1, 5]), 2).tolist() == [1, 3]
+
+
+def test_similar_clusters_and_similar_features_are_neighbours():
+    rng = np.random.default_rng(0)
+    centres = np.array([[9, 9, 0, 0], [0, 0, 9, 9], [9, 8, 0, 1], [0, 1, 9, 8]])[:, [0, 2, 1, 3]]
+    labels = np.repeat(np.arange(4), 50)
+    X = centres[labels] + rng.normal(size=(200, 4)) * 0.1
+    heatmap = arrange_heatmap(read_table(X, np.arange(200)), labels, np.arange(4))
+    assert {frozenset(heatmap.clusters[:2].tolist()), frozenset(heatmap.clusters[2:].tolist())} == {
+        frozenset({0, 2}),
+        frozenset({1, 3}),
+    }
+    names = [feature.name for feature in heatmap.features]
+    assert {frozenset(names[:2]), frozenset(names[2:])} == {
+        frozenset({"feature 0", "feature 2"}),
+        frozenset({"feature 1", "feature 3"}),
+    }
+
+
+def test_features_without_effect_are_left_out():
+    X = np.column_stack([np.repeat([0.0, 1.5], 5), np.full(10, 7.0)])
+    heatmap = arrange_heatmap(read_table(X, np.arange(10)), np.repeat([0, 1], 5), np.array([0, 1]))
+    assert [feature.name for feature in heatmap.features] == ["feature 0"]
+
+
+def test_nothing_is_arranged_without_clusters():
+    heatmap = arrange_heatmap(read_table(np.ones((3, 2)), np.arange(3)), np.full(3, -1), np.empty(0, dtype=int))
+    assert heatmap.features == []

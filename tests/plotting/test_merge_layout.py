@@ -6,8 +6,8 @@ from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, FusionHierarchy
-from cohirf.plotting.merge_layout import MIXED, has_merges, merged_tree
-from cohirf.plotting.subject import find_subject
+from cohirf.plotting.layout import MIXED, find_subject
+from cohirf.plotting.merge_layout import has_merges, merged_tree
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.utils import _safe_indexing
 
-from cohirf.plotting.projection import draw_rows, project
+from cohirf.plotting.map import draw_rows, project_rows
 
 ROWS = np.arange(30)
+
+
+def project(X, rows, *given):
+    return project_rows(_safe_indexing(X, rows), rows, *given)
 
 
 @pytest.fixture

@@ -26,10 +26,14 @@ from cohirf.plotting import (
     plot_map,
 )
 from cohirf.plotting.colours import cluster_colours
-from cohirf.plotting.subject import find_subject
+from cohirf.plotting.layout import find_subject
 
 OF_HIERARCHIES = [plot_dendrogram, plot_icicle]
+
+
 OF_MODELS = [plot_levels, plot_exemplars]
+
+
 SIZES = [1, 30, *(pytest.param(size, marks=pytest.mark.slow) for size in (3, 300))]
 
 

@@ -19,7 +19,7 @@ from cohirf.cli.summary import MOST_SIZES, shown_sizes
 from cohirf.cli.targets import save_labels
 from cohirf.cli.values import read_count
 from cohirf.cli.writing import TABLES, check_file, check_ids
-from cohirf.diagnosis.problems import ways_to_less_noise
+from cohirf.explain.verdict import ways_to_less_noise
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.preparation import Data
 from cohirf.preparation.kinds import Name

@@ -16,8 +16,7 @@ from cohirf.cli.grids import Grid
 from cohirf.cli.models import is_model, open_model
 from cohirf.cli.options import CsvOptions, Screen
 from cohirf.cli.summary import cluster_grid, describe_model, level_grid, model_grid
-from cohirf.description import describe_clusters
-from cohirf.diagnosis import Diagnosis
+from cohirf.description import Diagnosis, describe_clusters
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Boolean, Category, Column, Data, LeftOut, Number, Preparation
 from cohirf.preparation.decide import best_tally, decide, uses_comma

@@ -13,8 +13,8 @@ from sklearn.metrics import adjusted_rand_score
 from cohirf.algorithm.grouping import count_with_noise
 from cohirf.algorithm.levels import LevelRecord
 from cohirf.cli.grids import Grid
-from cohirf.description.headline import percent
 from cohirf.estimator import CoHiRF
+from cohirf.explain.words import percent
 from cohirf.planning.byte_sizes import format_bytes
 from cohirf.preparation import Classes
 from cohirf.summary.numbers import cluster_positions

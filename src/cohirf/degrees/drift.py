@@ -18,7 +18,7 @@ from cohirf.data.open_data import open_new_data
 from cohirf.degrees.degrees import Degrees, degrees_of
 from cohirf.degrees.feature_drift import FeatureBaseline, FeatureDrift
 from cohirf.degrees.pieces import Floats
-from cohirf.description.headline import percent
+from cohirf.explain.words import percent
 from cohirf.summary.numbers import positions_of
 
 OUTSIDE = 0.99  # rows are outside if they score above this quantile of the rows of the model

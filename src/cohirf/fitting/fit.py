@@ -38,9 +38,9 @@ from cohirf.callers import warn_caller
 from cohirf.choice import Choice
 from cohirf.data import Data
 from cohirf.data.data import DataWeights, Setup
-from cohirf.diagnosis.problems import find_problem, ways_to_less_noise
 from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
+from cohirf.explain.verdict import find_problem, ways_to_less_noise
 from cohirf.fitting.begin import WrapEngine, begin, check_weights, watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.divide import Division, divide_along_tree, divide_by_means, share_out

@@ -1,16 +1,12 @@
-"""Plots of a fit and its hierarchy: static ones with matplotlib, interactive ones with plotly."""
+"""Plots of a fit and its hierarchy; layout (plain numbers) is separate from drawing.
 
-from cohirf.plotting.interactive import plot_sunburst
-from cohirf.plotting.static import (
-    plot_choice,
-    plot_dendrogram,
-    plot_eps,
-    plot_exemplars,
-    plot_heatmap,
-    plot_icicle,
-    plot_levels,
-    plot_map,
-)
+They need matplotlib; without it, they raise an ImportError that names the extra.
+"""
+
+from cohirf.plotting.curves import plot_choice, plot_eps, plot_levels
+from cohirf.plotting.exemplars import plot_exemplars, plot_heatmap
+from cohirf.plotting.map import plot_map
+from cohirf.plotting.trees import plot_dendrogram, plot_icicle
 
 __all__ = [
     "plot_choice",
@@ -21,5 +17,4 @@ __all__ = [
     "plot_icicle",
     "plot_levels",
     "plot_map",
-    "plot_sunburst",
 ]

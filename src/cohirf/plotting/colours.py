@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Colours = NDArray[np.float64]
-
 # Consecutive hues remain distinguishable with any type of colour blindness.
 HUES = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#332288", "#56B4E9", "#999933")
 # Share of black (negative) or white (positive) that is mixed into the hues in each round through them.
 ROUNDS = (0.0, -0.35, 0.4, -0.2, 0.2)
-
 NOISE = "#B3B3B3"
 INK = "#333333"
 FAINT = "#767676"

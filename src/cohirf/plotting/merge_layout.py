@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,60 +10,7 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.algorithm.parents import find_roots, find_roots_of
 from cohirf.hierarchy import FusionHierarchy
-from cohirf.plotting.layout import Floats, leaf_numbers
-from cohirf.plotting.subject import Subject
-
-MIXED = -2  # the cluster of a node above the final clusters
-
-
-@dataclass(frozen=True)
-class MergedTree:
-    """Clusters as nodes of a binary tree: leaves from left to right, then one node per merge, in order of height.
-
-    Attributes
-    ----------
-    parent : array of int
-        The node that each node merges into; -1 for the last node.
-    height : array of float
-        Height of each merge; 0 for leaves.
-    medoid : array of int
-        Medoid of each leaf. If it is the union of several clusters of a level, the one that the fit absorbed last.
-    size : array of int
-        Number of rows of each node.
-    cluster : array of int
-        The final cluster of each node; -1 for noise, and ``MIXED`` for nodes with rows of several final clusters.
-    n_leaves : int
-        Number of leaves; they are the first nodes.
-    cut_height : float or None
-        A height between the merges within final clusters and those above; None if no height separates them.
-    level : int
-        The level whose clusters are the leaves, or are merged into the leaves.
-    n_merged : int
-        Number of clusters of this level.
-    n_hidden : int
-        Number of final clusters that are left out, because there are too many.
-    n_noise : int
-        Number of noise rows, which are not in the tree.
-    """
-
-    parent: IntArray
-    height: Floats
-    medoid: IntArray
-    size: IntArray
-    cluster: IntArray
-    n_leaves: int
-    cut_height: float | None
-    level: int
-    n_merged: int
-    n_hidden: int
-    n_noise: int
-
-    @property
-    def final(self) -> IntArray:
-        """The nodes of final clusters: those whose parent has rows of other final clusters."""
-        has_parent = self.parent >= 0
-        is_top = ~has_parent | (self.cluster[self.parent] != self.cluster)
-        return np.flatnonzero(is_top & (self.cluster != MIXED))
+from cohirf.plotting.layout import MIXED, Floats, Subject, Tree, leaf_numbers
 
 
 def has_merges(hierarchy: FusionHierarchy) -> bool:
@@ -71,7 +18,7 @@ def has_merges(hierarchy: FusionHierarchy) -> bool:
     return hierarchy.tree is not None and hierarchy.tree.n_leaves > 0
 
 
-def merged_tree(subject: Subject, max_clusters: int) -> MergedTree:
+def merged_tree(subject: Subject, max_clusters: int) -> Tree:
     """Return the top of the tree of a hierarchy, with at most ``max_clusters`` leaves.
 
     If there are more final clusters, the leaves are the largest of them.
@@ -93,13 +40,14 @@ def merged_tree(subject: Subject, max_clusters: int) -> MergedTree:
     parent, height = _join(tree, place[group])
     medoid = _last_absorbed(hierarchy, leaves, tree.medoids, sizes, group)
     cluster = _shared_cluster(subject.labels[leaves].astype(np.int64), group)
-    made = MergedTree(
+    made = Tree(
         parent=parent,
         height=height,
         medoid=medoid[largest],
         size=size[largest],
         cluster=cluster[largest],
         n_leaves=len(largest),
+        top=1.08 * (float(height.max()) or 1.0),
         cut_height=_cut_height(tree, final, n_final),
         level=_level_of(hierarchy, tree),
         n_merged=tree.n_leaves,
@@ -127,7 +75,7 @@ def _join(tree: MergeTree, place: IntArray) -> tuple[IntArray, Floats]:
     return np.array(parent), np.array(height)
 
 
-def _with_merges(tree: MergedTree) -> MergedTree:
+def _with_merges(tree: Tree) -> Tree:
     """Return the tree with sizes and clusters of its merges, which follow from those of the leaves."""
     n_more = len(tree.parent) - tree.n_leaves
     size = np.concatenate([tree.size, np.zeros(n_more, dtype=np.int64)])
@@ -138,10 +86,10 @@ def _with_merges(tree: MergedTree) -> MergedTree:
             size[parent] += size[node]
             cluster[parent] = cluster[node] if not is_known[parent] or cluster[parent] == cluster[node] else MIXED
             is_known[parent] = True
-    return MergedTree(**{**vars(tree), "size": size, "cluster": cluster})
+    return replace(tree, size=size, cluster=cluster)
 
 
-def _in_order(tree: MergedTree) -> MergedTree:
+def _in_order(tree: Tree) -> Tree:
     """Return the tree with its leaves from left to right.
 
     Of the two parts of a merge, the one with the lowest final cluster is on the left; within a final cluster, the
@@ -165,11 +113,11 @@ def _in_order(tree: MergedTree) -> MergedTree:
     number = np.concatenate([start[:n_leaves], np.arange(n_leaves, n_nodes)])
     moved = np.concatenate([order, np.arange(n_leaves, n_nodes)])
     parent = np.where(tree.parent < 0, -1, number[tree.parent])[moved]
-    changed = {"parent": parent, "medoid": tree.medoid[order], "size": tree.size[moved], "cluster": tree.cluster[moved]}
-    return MergedTree(**{**vars(tree), **changed})
+    medoid, size, cluster = tree.medoid[order], tree.size[moved], tree.cluster[moved]
+    return replace(tree, parent=parent, medoid=medoid, size=size, cluster=cluster)
 
 
-def _count_leaves(tree: MergedTree) -> IntArray:
+def _count_leaves(tree: Tree) -> IntArray:
     count = (np.arange(len(tree.parent)) < tree.n_leaves).astype(np.int64)
     for node, parent in enumerate(tree.parent.tolist()):
         if parent >= 0:

@@ -1,0 +1,50 @@
+"""What the clusters of a fit are, in words and in the units of the user's data, and whether to trust them.
+
+:func:`describe_clusters` describes the final clusters of a model: name, size, share, stability, exemplar with its
+values, the features that set each cluster apart, and the rows that fit their cluster badly. ``CoHiRF.summary`` shows
+it as a table.
+
+The parts can be used for any other partition, such as a cut of the tree::
+
+    table = read_table(frame, rows)                    # any columns: numbers, categories, dates, truth values
+    traits = find_traits(table, labels, clusters)      # what sets each cluster apart, the strongest first
+    names = name_clusters(traits)                      # "older, long tenure, low spend"
+    traits[0][0].phrase, traits[0][0].values           # "older", "age 61 (others 38)"
+
+:func:`find_badly_fitting` returns the least typical rows and the rows between two clusters. :func:`make_headline` says
+in a few sentences how many clusters there are, how large, how far apart, and whether to trust them.
+:func:`name_tree` names the branches of the tree. ``CoHiRF.diagnose`` returns a :class:`Diagnosis`.
+"""
+
+from cohirf.explain.describe import ClusterDescription, Description, Headline, describe_clusters, make_headline
+from cohirf.explain.diagnose import Diagnosis
+from cohirf.explain.effects import Trait, find_traits
+from cohirf.explain.rows import BadlyFitting, BorderRow, LooseRow, find_badly_fitting
+from cohirf.explain.table import Feature, Table, read_table
+from cohirf.explain.tree import NamedTree, name_tree, write_tree
+from cohirf.explain.verdict import Comparison, Finding
+from cohirf.explain.words import name_clusters
+
+__all__ = [
+    "BadlyFitting",
+    "BorderRow",
+    "ClusterDescription",
+    "Comparison",
+    "Description",
+    "Diagnosis",
+    "Feature",
+    "Finding",
+    "Headline",
+    "LooseRow",
+    "NamedTree",
+    "Table",
+    "Trait",
+    "describe_clusters",
+    "find_badly_fitting",
+    "find_traits",
+    "make_headline",
+    "name_clusters",
+    "name_tree",
+    "read_table",
+    "write_tree",
+]

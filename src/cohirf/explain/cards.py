@@ -1,0 +1,357 @@
+"""What a page tells of each cut: cards of its clusters, a heat map of them, and rows to check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.extmath import row_norms
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.explain.columns import Columns, Floats, group_features, round_number
+from cohirf.explain.cuts import ClassCounts, Cut, find_finer, measure_silhouettes
+from cohirf.explain.effects import Trait, find_traits, measure_effects, measure_spread
+from cohirf.explain.page import pack
+from cohirf.explain.pictures import MAX_IMAGES, Pictures
+from cohirf.explain.rows import BadlyFitting
+from cohirf.explain.study import ReportSample, Study
+from cohirf.explain.table import as_dense
+from cohirf.explain.words import name_clusters
+from cohirf.summary.numbers import cluster_positions
+
+MAX_LISTED = 300  # clusters of a cut that are described
+N_TRAITS = 5  # of each cluster
+MAX_VALUES = 12  # columns of an exemplar
+MAX_FEATURES = 14  # of the heat map
+MIN_EFFECT = 0.3  # standard deviations: in each feature shown, some cluster differs by this from the other rows
+PRECISION = 100  # differences are stored in hundredths of a standard deviation
+LARGEST = 30_000  # hundredths
+UNKNOWN = -32_768  # a cluster without sampled rows
+MAX_EACH = 12  # least typical rows, and rows between two clusters
+N_VALUES = 3  # columns shown of each row
+WEAK = 0.5  # standard deviations: smaller differences are not shown
+RARE = 0.1  # share of the rows of a cluster with a level, from which on it is not unusual
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The clusters of all cuts."""
+
+    clusters: list[dict[str, Any]]  # the descriptions of the clusters
+    places: list[list[int]]  # for each cut, the places in ``clusters`` of its largest clusters, the largest first
+    names: list[list[str]]  # for each cut, the names of these clusters: unique within the cut
+
+
+def list_clusters(
+    study: Study,
+    sample: ReportSample,
+    columns: Columns,
+    cuts: Sequence[Cut],
+    colours: Sequence[IntArray],
+    pictures: Pictures | None = None,
+) -> Listing:
+    """Describe the largest clusters of each cut.
+
+    Cuts are nested, so that a cluster is known by its medoid and its size. The exemplar of a final cluster is that of
+    the model; of another cluster, it is the most central of the sampled rows.
+    """
+    place_of: dict[tuple[int, int], int] = {}
+    clusters: list[dict[str, Any]] = []
+    traits: list[list[Trait]] = []
+    class_counts = None if study.classes is None else ClassCounts.of(study.classes, cuts[0])
+    members: list[IntArray] = []
+    places: list[list[int]] = [[] for _ in cuts]
+    for number in sorted(range(len(cuts)), key=lambda number: not cuts[number].is_final):
+        cut = cuts[number]
+        chosen = cut.largest(MAX_LISTED)
+        keys = list(zip(cut.medoid[chosen].tolist(), cut.size[chosen].tolist(), strict=True))
+        new = chosen[[key not in place_of for key in keys]] if keys else chosen
+        place_of |= {key: len(clusters) + i for i, key in enumerate(key for key in keys if key not in place_of)}
+        labels = cut.labels_of(sample.rows)
+        some = _members(labels, new)
+        found = find_traits(sample.table, labels, new, sample.weights, sample.spread)
+        clusters += _describe(study, sample, cut, colours[number], new, some, found, columns, class_counts)
+        traits += found if pictures is None else pictures.find_traits(some)
+        members += some
+        places[number] = [place_of[key] for key in keys]
+    if pictures is not None:
+        pictures.add_to(clusters, members, _choose_pictured(places))
+    names = [name_clusters([traits[place] for place in of_cut]) if of_cut else [] for of_cut in places]
+    return Listing(clusters, places, names)
+
+
+def _describe(
+    study: Study,
+    sample: ReportSample,
+    cut: Cut,
+    colour: IntArray,
+    chosen: IntArray,
+    members: list[IntArray],
+    traits: Sequence[Sequence[Trait]],
+    columns: Columns,
+    class_counts: ClassCounts | None,
+) -> list[dict[str, Any]]:
+    if len(chosen) == 0:
+        return []
+    exemplars = _find_exemplars(study, sample, cut, chosen, members)
+    classes = [None] * len(chosen) if class_counts is None else class_counts.find_main(cut, chosen)
+    positions = np.minimum(np.searchsorted(sample.rows, exemplars), len(sample.rows) - 1)
+    return [
+        {
+            "size": int(cut.size[cluster]),
+            "colour": int(colour[cluster]),
+            "exemplar": int(exemplars[i]),
+            "called": study.name_row(int(exemplars[i])),
+            "n_sampled": len(members[i]),
+            "traits": [_describe_trait(trait, members[i], columns) for trait in traits[i][:N_TRAITS]],
+            "values": _exemplar_values(sample, int(exemplars[i]), int(positions[i]), traits[i], columns),
+            "image": None,
+            "average": None,
+            "class": classes[i],
+        }
+        for i, cluster in enumerate(chosen.tolist())
+    ]
+
+
+def _members(labels: IntArray, clusters: IntArray) -> list[IntArray]:
+    """Return the positions of the rows of each cluster."""
+    order = np.argsort(labels, kind="stable")
+    starts, ends = (np.searchsorted(labels[order], clusters, side=side) for side in ("left", "right"))
+    return [order[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+
+def _describe_trait(trait: Trait, members: IntArray, columns: Columns) -> dict[str, Any]:
+    place = columns.place(trait.feature.name)
+    found = columns.find(trait.feature.name)
+    level = None if found.levels is None else found.levels.index(trait.feature.level)
+    inside, outside = (float(f"{value:.4g}") for value in (trait.inside, trait.outside))
+    return {"column": place, "level": level, "inside": inside, "outside": outside, "counts": found.count(members)}
+
+
+def _exemplar_values(
+    sample: ReportSample, row: int, position: int, traits: Sequence[Trait], columns: Columns
+) -> list[list[Any]]:
+    """Return the columns and values of an exemplar, those of the strongest traits first."""
+    if sample.rows[position] != row:  # none of the rows of its cluster was sampled
+        return []
+    strongest = [trait.feature.name for trait in traits]
+    others = columns.names if len(columns.names) <= MAX_VALUES else strongest
+    names = list(dict.fromkeys([*strongest, *others]))[:MAX_VALUES]
+    return [[columns.place(name), columns.value(name, position)] for name in names]
+
+
+def most_central(features: Any) -> int:
+    """Return the row of an array or CSR matrix that is nearest to the mean of all rows."""
+    mean = np.asarray(features.mean(axis=0)).ravel()
+    if sparse.issparse(features):  # the difference to the mean would not be sparse
+        return int((row_norms(features, squared=True) - 2 * (features @ mean)).argmin())
+    return int(((features - mean) ** 2).sum(axis=1).argmin())
+
+
+def _find_exemplars(
+    study: Study, sample: ReportSample, cut: Cut, chosen: IntArray, members: list[IntArray]
+) -> IntArray:
+    """Return the exemplars of the model, or the most central of the sampled rows; if there are none, the medoid."""
+    if cut.is_final:
+        return np.asarray(study.model.exemplar_indices_[chosen])
+    features = sample.features
+    return np.array(
+        [
+            sample.rows[rows[most_central(features[rows])]] if len(rows) else cut.medoid[cluster]
+            for cluster, rows in zip(chosen.tolist(), members, strict=True)
+        ]
+    )
+
+
+def _choose_pictured(places: list[list[int]]) -> list[int]:
+    """Return the places of the clusters with pictures: all, or the largest of each cut if there are very many."""
+    chosen: set[int] = set()
+    for n_each in (MAX_LISTED, 60, 30, 12):
+        chosen = {place for of_cut in places for place in of_cut[:n_each]}
+        if len(chosen) <= MAX_IMAGES:
+            break
+    return sorted(chosen)
+
+
+def describe_cuts(
+    study: Study, sample: ReportSample, cuts: Sequence[Cut], colours: Sequence[IntArray], listing: Listing
+) -> list[dict[str, Any]]:
+    """Return the figures of each cut, its clusters, and how it follows from a finer cut.
+
+    Returns
+    -------
+    described : list of dict
+        ``clusters`` are the places of the largest clusters in the listing, ``numbers`` their labels, ``names`` their
+        names; ``colour`` has an entry for each label. ``finer`` is the number of a finer cut, and ``parts`` has the
+        label here of each of its clusters; both are None for the finest cut.
+    """
+    finer = [find_finer(cuts, number) for number in range(len(cuts))]
+    silhouette = measure_silhouettes(sample, cuts)
+    class_counts = None if study.classes is None else ClassCounts.of(study.classes, cuts[0])
+    return [
+        {
+            "n_clusters": cut.n_clusters,
+            "n_noise": study.n_rows - int(cut.size.sum()),
+            "is_final": cut.is_final,
+            "levels": list(cut.levels),
+            "silhouette": silhouette[number],
+            "ari": None if class_counts is None else class_counts.agreement(cut),
+            "clusters": listing.places[number],
+            "names": listing.names[number],
+            "numbers": cut.largest(MAX_LISTED).tolist(),
+            "colour": pack(colours[number]),
+            "finer": finer[number],
+            "parts": None if (part := finer[number]) is None else pack(cut.parts_of(cuts[part])),
+        }
+        for number, cut in enumerate(cuts)
+    ]
+
+
+def make_heatmap(study: Study, sample: ReportSample, cuts: Sequence[Cut], listing: Listing) -> dict[str, Any] | None:
+    """Return means of features, and how far those of each cluster are from them; None if there is nothing to compare.
+
+    Returns
+    -------
+    heatmap : dict or None
+        ``features`` with name, level, mean and standard deviation of each; and ``values``, for each cluster of the
+        listing and each feature the difference to the mean, in hundredths of a standard deviation.
+    """
+    compared = _cut_to_compare(cuts)
+    if compared is None or not sample.table.features:
+        return None
+    chosen = choose_features(sample, compared)
+    if len(chosen) == 0:
+        return None
+    values = as_dense(sample.table.values[:, chosen])
+    spread = measure_spread(values, sample.weights)
+    differences = np.full((len(listing.clusters), len(chosen)), UNKNOWN, dtype=np.int64)
+    for cut, places in zip(cuts, listing.places, strict=True):
+        new = [i for i, place in enumerate(places) if differences[place, 0] == UNKNOWN]
+        if not new:
+            continue
+        clusters = cut.largest(MAX_LISTED)[new]
+        effects = measure_effects(values, spread, cut.labels_of(sample.rows), clusters, sample.weights)
+        away = (effects.mean - spread.mean) / spread.deviation
+        away = np.clip(np.rint(PRECISION * away), -LARGEST, LARGEST)
+        differences[np.array(places)[new]] = np.where(effects.n_rows[:, None] > 0, away, UNKNOWN)
+    features = [sample.table.features[feature] for feature in chosen]
+    described = [
+        {
+            "name": feature.name,
+            "kind": feature.kind,
+            "level": feature.level or None,
+            "unit": study.units.get(feature.name, ""),
+            "mean": round_number(float(spread.mean[i])),
+            "deviation": round_number(float(spread.deviation[i])),
+        }
+        for i, feature in enumerate(features)
+    ]
+    return {"features": described, "values": pack(differences.ravel())}
+
+
+def choose_features(sample: ReportSample, cut: Cut) -> list[int]:
+    """Return the features that differ most between clusters of a cut; of a category with two levels, one of these."""
+    largest = cut.largest(MAX_LISTED)
+    effects = measure_effects(sample.table.values, sample.spread, cut.labels_of(sample.rows), largest, sample.weights)
+    weights: Floats = cut.size[largest] / cut.size[largest].sum()
+    strength = weights @ np.square(effects.effect)
+    for levels in group_features(sample.table.features).values():
+        if len(levels) == 2:
+            strength[levels[0]] = 0  # it is one minus the other
+    order = np.argsort(-strength, kind="stable")[:MAX_FEATURES]
+    return [feature for feature in order.tolist() if np.abs(effects.effect[:, feature]).max() >= MIN_EFFECT]
+
+
+def _cut_to_compare(cuts: Sequence[Cut]) -> Cut | None:
+    """Return the final cut or, if it has one cluster, the next that has more; None if there is none."""
+    final = next(cut for cut in cuts if cut.is_final)
+    return next((cut for cut in (final, *cuts) if cut.n_clusters > 1), None)
+
+
+def rows_of(found: BadlyFitting) -> IntArray:
+    """Return the numbers of the rows that are shown."""
+    shown = [*(row.row for row in found.loose[:MAX_EACH]), *(row.row for row in found.border[:MAX_EACH])]
+    return np.array(shown, dtype=np.int64)
+
+
+def describe_odd_rows(
+    study: Study, sample: ReportSample, found: BadlyFitting, columns: Columns, pictures: Pictures | None = None
+) -> dict[str, Any]:
+    """Return the rows that fit their cluster badly.
+
+    Returns
+    -------
+    odd : dict
+        ``loose`` and ``border`` are lists of rows with their name, their cluster, and the values that tell most: for a
+        loose row, those that are farthest from its cluster; for a row between two clusters, those in which the two
+        clusters differ most. Each value is a list of column, value, and what is typical for each of the clusters.
+        Images have no values: ``image`` shows the row.
+    """
+    teller = Teller(study, sample, columns)
+    place = {number: position for position, number in enumerate(study.model.cluster_numbers_.tolist())}
+    odd: dict[str, Any] = {
+        "n_compared": found.n_compared,
+        "loose": [
+            teller.describe(row.row, [place[row.cluster]]) | {"distance": round(row.distance, 1)}
+            for row in found.loose[:MAX_EACH]
+        ],
+        "border": [
+            teller.describe(row.row, [place[row.cluster], place[row.other]])
+            | {"other": place[row.other], "closeness": round(row.closeness, 2)}
+            for row in found.border[:MAX_EACH]
+        ],
+    }
+    if pictures is not None:
+        shown = [*odd["loose"], *odd["border"]]
+        for row, image in zip(shown, pictures.show(rows_of(found).tolist()), strict=True):
+            row |= {"image": image, "values": []}
+    return odd
+
+
+class Teller:
+    """Finds the values of a row that tell why it fits badly."""
+
+    def __init__(self, study: Study, sample: ReportSample, columns: Columns) -> None:
+        self._study, self._sample, self._columns = study, sample, columns
+        table, clusters = sample.table, np.arange(study.model.n_clusters_)
+        labels = cluster_positions(study.model)[sample.rows]
+        self._mean = measure_effects(table.values, sample.spread, labels, clusters, sample.weights).mean
+        self._is_level = np.array([feature.kind == "level" for feature in table.features], dtype=bool)
+
+    def describe(self, row: int, clusters: list[int]) -> dict[str, Any]:
+        """Return a row of one cluster, or between two, with the columns that tell most."""
+        position = int(np.searchsorted(self._sample.rows, row))
+        difference = self._strangeness(position, clusters[0]) if len(clusters) == 1 else self._contrast(*clusters)
+        deviation = self._sample.spread.deviation
+        strength = np.abs(difference) / np.where(deviation > 0, deviation, np.inf)
+        names: dict[str, None] = {}
+        for feature in np.argsort(-strength, kind="stable").tolist():
+            if len(names) == N_VALUES or strength[feature] < WEAK:
+                break
+            names.setdefault(self._sample.table.features[feature].name)
+        return {
+            "called": self._study.name_row(row),
+            "cluster": clusters[0],
+            "values": [self._compare(position, name, clusters) for name in names],
+            "image": None,
+        }
+
+    def _strangeness(self, position: int, cluster: int) -> Floats:
+        """Return how far a row is from its cluster in each feature; of levels, if it has them and they are rare."""
+        row = as_dense(self._sample.table.values[[position]])[0]
+        is_usual = self._is_level & ((row < 1) | (self._mean[cluster] > RARE))
+        return np.where(is_usual, 0, row - self._mean[cluster])
+
+    def _contrast(self, one: int, other: int) -> Floats:
+        """Return how far two clusters are from each other in each feature."""
+        return np.asarray(self._mean[one] - self._mean[other])
+
+    def _compare(self, position: int, name: str, clusters: list[int]) -> list[Any]:
+        """Return column and value, and for each cluster its mean, or the share of its rows with the same level."""
+        found = self._columns.find(name)
+        feature = found.features[max(int(found.code[position]), 0)] if found.levels else found.features[0]
+        typical = [round_number(float(self._mean[cluster, feature])) for cluster in clusters]
+        return [self._columns.place(name), self._columns.value(name, position), *typical]

@@ -1,0 +1,304 @@
+"""The cuts that a reader can choose from: their clusters, colours and figures, and which one is suggested."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.algorithm.merge_tree import MergeTree
+from cohirf.algorithm.parents import find_roots_of
+from cohirf.choice import Choice
+from cohirf.estimator import CoHiRF
+from cohirf.explain.study import Classes, ReportSample
+from cohirf.hierarchy import FusionHierarchy
+from cohirf.silhouette import silhouettes
+from cohirf.summary.numbers import cluster_positions
+
+# Every number of clusters up to MANY can be chosen; above it, numbers of equal ratio up to MOST, and those of levels.
+MANY, MOST, RATIO = 60, 500, 1.2
+MAX_LEVELS = 30
+CLOSE = 0.02  # silhouettes that differ by less are equally good
+N_OTHERS = 3
+STRENGTH = "the prediction strength, how well the clusters of one half of the rows predict those of the other half"
+SILHOUETTE = "the silhouette, how clearly clusters are apart"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A partition of the rows: the tree of merges cut at a number of clusters, or the labels of the model."""
+
+    leaf_of_row: IntArray  # leaf of the tree that each row belongs to; -1 for noise
+    label_of_leaf: IntArray  # cluster of each leaf; -1 for noise
+    medoid: IntArray  # a medoid of each cluster
+    size: IntArray  # number of rows of each cluster
+    n_merged: int  # number of clusters of the tree that this is; more than ``n_clusters`` if small ones are noise
+    levels: tuple[int, ...] = ()  # the levels of the hierarchy with these clusters
+    is_final: bool = False  # whether these are the labels of the model
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters, not counting noise."""
+        return len(self.medoid)
+
+    @property
+    def labels(self) -> IntArray:
+        """Cluster of each row; -1 for noise."""
+        return self.labels_of(np.arange(len(self.leaf_of_row)))
+
+    def labels_of(self, rows: IntArray) -> IntArray:
+        """Return the cluster of each of the given rows; -1 for noise."""
+        return np.append(self.label_of_leaf, -1)[self.leaf_of_row[rows]]  # leaf -1 selects the last entry
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has all clusters, and hides none because it is small."""
+        return self.n_clusters == self.n_merged
+
+    def largest(self, n_clusters: int) -> IntArray:
+        """Return the numbers of the largest clusters, the largest first."""
+        return np.argsort(-self.size, kind="stable")[:n_clusters]
+
+    def parts_of(self, finer: Cut) -> IntArray:
+        """Return, for each cluster of a finer cut, the cluster that it is a part of."""
+        _, leaf = np.unique(finer.label_of_leaf, return_index=True)
+        return self.label_of_leaf[leaf[-finer.n_clusters :]]  # without noise, which is first
+
+
+def find_cuts(model: CoHiRF) -> list[Cut]:
+    """Return the cuts to choose from, sorted by their number of clusters; one of them is final."""
+    hierarchy, tree = model.hierarchy_, model.hierarchy_.tree
+    if tree is None or tree.n_leaves == 0:
+        nothing = np.empty(0, dtype=np.int64)
+        return [Cut(np.full(len(model.labels_), -1), nothing, nothing, nothing, 0, is_final=True)]
+    leaves = Leaves.of(hierarchy, tree)
+    levels = leaves.count_levels(hierarchy)
+    numbers = sorted({*_numbers_to_choose(tree.n_leaves), *levels.values()})
+    cuts = [leaves.cut(n, tuple(level for level in levels if levels[level] == n)) for n in numbers]
+    final = leaves.final_cut(model)
+    if final.is_whole:  # no cluster is too small: the labels of the model are a cut of the tree
+        return [replace(cut, is_final=cut.n_clusters == final.n_clusters) for cut in cuts]
+    return sorted([*cuts, final], key=lambda cut: (cut.n_clusters, cut.n_merged))
+
+
+def _numbers_to_choose(n_leaves: int) -> list[int]:
+    n_steps = int(np.log(MOST / MANY) / np.log(RATIO))
+    many = [round(MANY * RATIO**step) for step in range(1, n_steps + 1)]
+    return [number for number in (*range(1, MANY + 1), *many, min(n_leaves, MOST)) if number <= n_leaves]
+
+
+def colour_clusters(cuts: Sequence[Cut]) -> list[IntArray]:
+    """Return the colour number of each cluster of each cut.
+
+    The colour number of a final cluster is its label. In other cuts, a cluster has the colour of its medoid. A medoid
+    that is not that of a final cluster gets a new colour in the coarsest cut that has it, the largest cluster first.
+    """
+    colour_of: dict[int, int] = {}
+    final = next(cut for cut in cuts if cut.is_final)
+    for cut in [final, *cuts]:
+        order = np.arange(cut.n_clusters) if cut.is_final else cut.largest(cut.n_clusters)
+        for medoid in cut.medoid[order].tolist():
+            colour_of.setdefault(medoid, len(colour_of))
+    return [np.array([colour_of[medoid] for medoid in cut.medoid.tolist()], dtype=np.int64) for cut in cuts]
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """The leaves of a tree of merges, numbered by their first row."""
+
+    tree: MergeTree  # the tree
+    of_row: IntArray  # leaf of each row; -1 for noise
+    number: IntArray  # number of each leaf of the tree
+    medoid: IntArray  # medoid of each leaf, by number
+    size: IntArray  # number of rows of each leaf, by number
+    rank: IntArray  # the medoid of a cluster is that of its leaf with the highest rank
+    top: MergeTree  # the tree above its last ``MOST`` clusters: cutting it is quick
+    of_leaf: IntArray  # the leaf of ``top`` that each leaf of the tree belongs to
+
+    @classmethod
+    def of(cls, hierarchy: FusionHierarchy, tree: MergeTree) -> Leaves:
+        """Return the leaves of the tree of a hierarchy.
+
+        A leaf has a higher rank if its medoid was absorbed later, or is the medoid of a larger final cluster.
+        """
+        of_row = hierarchy.cut(n_clusters=tree.n_leaves)
+        number = of_row[tree.medoids]
+        medoid = np.empty_like(tree.medoids)
+        medoid[number] = tree.medoids
+        size = np.bincount(of_row[of_row >= 0], minlength=tree.n_leaves)
+        absorbed_at, last = hierarchy.absorbed_at[medoid], hierarchy.n_levels
+        until = np.where(absorbed_at == 0, last + 1, absorbed_at)
+        _, final = np.unique(find_roots_of(medoid, hierarchy.parents, hierarchy.absorbed_at, last), return_inverse=True)
+        order = np.lexsort((size, np.bincount(final, weights=size)[final], until))
+        rank = np.empty(tree.n_leaves, dtype=np.int64)
+        rank[order] = np.arange(tree.n_leaves)
+        of_leaf = tree.cut(min(tree.n_leaves, MOST))
+        _, first = np.unique(of_leaf, return_index=True)
+        return cls(tree, of_row, number, medoid, size, rank, tree.prune(first[of_leaf]), of_leaf)
+
+    def count_levels(self, hierarchy: FusionHierarchy) -> dict[int, int]:
+        """Return the number of clusters, without noise, of each level that is a cut of the tree."""
+        last = hierarchy.n_levels
+        first = max(min(self.tree.level, last), last + 1 - MAX_LEVELS)
+        return {level: self._count_survivors(hierarchy, level) for level in range(first, last + 1)}
+
+    def _count_survivors(self, hierarchy: FusionHierarchy, level: int) -> int:
+        return len(np.unique(find_roots_of(self.medoid, hierarchy.parents, hierarchy.absorbed_at, level)))
+
+    def cut(self, n_clusters: int, levels: tuple[int, ...]) -> Cut:
+        """Return the cut at a number of clusters, which are numbered by their first row."""
+        group = np.empty_like(self.number)
+        is_coarse = n_clusters <= self.top.n_leaves
+        group[self.number] = self.top.cut(n_clusters)[self.of_leaf] if is_coarse else self.tree.cut(n_clusters)
+        _, first, label = np.unique(group, return_index=True, return_inverse=True)
+        label = np.argsort(np.argsort(first))[label]
+        by_rank = np.lexsort((-self.rank, label))
+        medoid = self.medoid[by_rank[np.searchsorted(label[by_rank], np.arange(n_clusters))]]
+        size = np.bincount(label, weights=self.size).astype(np.int64)
+        return Cut(self.of_row, label, medoid, size, n_clusters, levels)
+
+    def final_cut(self, model: CoHiRF) -> Cut:
+        """Return the labels of the model as a cut."""
+        label, n_clusters = cluster_positions(model)[self.medoid].astype(np.int64), model.n_clusters_
+        size = np.bincount(label[label >= 0], weights=self.size[label >= 0], minlength=n_clusters).astype(np.int64)
+        hierarchy = model.hierarchy_
+        n_merged = self._count_survivors(hierarchy, hierarchy.n_levels)
+        return Cut(self.of_row, label, model.medoid_indices_, size, n_merged, (), is_final=True)
+
+
+@dataclass(frozen=True)
+class ClassCounts:
+    """Numbers of rows by leaf of the tree and class, from which those of all cuts follow."""
+
+    names: list[str]  # names of the classes
+    counts: Any  # number of rows of each leaf in each class; the last line counts noise
+
+    @classmethod
+    def of(cls, classes: Classes, cut: Cut) -> ClassCounts:
+        """Count the rows of each leaf, which all cuts share."""
+        n_leaves = len(cut.label_of_leaf)
+        leaf = np.where(cut.leaf_of_row < 0, n_leaves, cut.leaf_of_row)
+        ones = np.ones(len(leaf), dtype=np.int64)
+        counts = sparse.csr_array((ones, (leaf, classes.code)), shape=(n_leaves + 1, len(classes.names)))
+        return cls(classes.names, counts)
+
+    def at(self, cut: Cut) -> Any:
+        """Return a CSR matrix with the number of rows of each cluster, and of noise, in each class."""
+        label = np.append(cut.label_of_leaf, -1)
+        line = np.where(label < 0, cut.n_clusters, label)
+        return _indicator(line, cut.n_clusters + 1) @ self.counts
+
+    def find_main(self, cut: Cut, chosen: IntArray) -> list[dict[str, Any]]:
+        """Return the most frequent class of each of some clusters, and its share."""
+        counts = self.at(cut)[chosen]
+        main = np.asarray(counts.argmax(axis=1)).ravel()
+        largest = np.asarray(counts.max(axis=1).todense()).ravel()
+        total = np.maximum(np.asarray(counts.sum(axis=1)).ravel(), 1)
+        return [
+            {"name": self.names[number], "share": float(share)}
+            for number, share in zip(main.tolist(), (largest / total).tolist(), strict=True)
+        ]
+
+    def agreement(self, cut: Cut) -> float:
+        """Return the adjusted Rand index of a cut; noise counts as one cluster."""
+        counts = self.at(cut)
+        pairs = _count_pairs(counts.data)
+        by_cluster, by_class = (_count_pairs(np.asarray(counts.sum(axis=axis)).ravel()) for axis in (1, 0))
+        expected = by_cluster * by_class / max(_count_pairs(np.array([counts.sum()])), 1.0)
+        highest = (by_cluster + by_class) / 2
+        return 1.0 if highest == expected else float((pairs - expected) / (highest - expected))
+
+
+def _indicator(labels: IntArray, n_labels: int) -> Any:
+    """Return a sparse matrix that sums up rows by their label."""
+    return sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(n_labels, len(labels)))
+
+
+def _count_pairs(counts: Any) -> float:
+    return float((counts * (counts - 1) / 2).sum())
+
+
+def find_finer(cuts: Sequence[Cut], number: int) -> int | None:
+    """Return the coarsest cut of the whole tree that all clusters of a cut are made of; None for the finest cut."""
+    cut = cuts[number]
+    n_parts = cut.n_merged + cut.is_whole
+    return next((i for i, other in enumerate(cuts) if other.is_whole and other.n_merged >= n_parts), None)
+
+
+def measure_silhouettes(sample: ReportSample, cuts: Sequence[Cut]) -> list[float | None]:
+    """Return the mean silhouette of each cut; None if it is undefined.
+
+    Distances are summed once, by clusters of the finest cut. Those to other clusters are sums of these.
+    """
+    labels = cuts[-1].labels_of(sample.scored_rows)
+    kept = np.flatnonzero(labels >= 0)
+    present, part = np.unique(labels[kept], return_inverse=True)
+    sums = _indicator(part, len(present)) @ sample.distances.distances[np.ix_(kept, kept)]
+    found: list[float | None] = []
+    for cut in cuts:
+        if not cut.is_whole:
+            found.append(sample.distances.silhouette(cut.labels_of(sample.scored_rows)))
+            continue
+        whole = cut.parts_of(cuts[-1])[present]
+        clusters, whole = np.unique(whole, return_inverse=True)
+        own = whole[part]
+        is_defined = 1 < len(clusters) < len(kept)
+        of_rows = silhouettes(_indicator(whole, len(clusters)) @ sums, np.bincount(own), own) if is_defined else None
+        found.append(None if of_rows is None else float(of_rows.mean()))
+    return found
+
+
+def suggest_cut(
+    cuts: Sequence[Cut], silhouettes: Sequence[float | None], choice: Choice | None
+) -> dict[str, Any] | None:
+    """Return the suggested cut and the reason; None if nothing tells which cut is good.
+
+    Returns
+    -------
+    suggestion : dict or None
+        ``cut`` is the number of the cut, ``text`` says why, ``curve`` has a figure for each cut, or None, and
+        ``measure`` says which figure.
+    """
+    scored = {
+        number: value
+        for number, value in enumerate(silhouettes)
+        if value is not None and 2 <= cuts[number].n_clusters <= MOST
+    }
+    if not scored:
+        return None
+    if choice is not None and not choice.is_given:
+        chosen = next((number for number in scored if cuts[number].n_clusters == choice.n_clusters), None)
+        if chosen is not None:
+            text = f"{choice.n_clusters} clusters are suggested. {choice.describe_number()}"
+            measure = STRENGTH if choice.is_strong else SILHOUETTE
+            return {"cut": chosen, "text": text, "curve": _list_figures(cuts, choice), "measure": measure}
+    if choice is not None and choice.merge == "connected":
+        return None  # the silhouette is low for clusters that are long or curved, however clear they are
+    best = max(scored, key=lambda number: scored[number])
+    text = _give_reason(cuts, scored, best)
+    return {"cut": best, "text": text, "curve": list(silhouettes), "measure": SILHOUETTE}
+
+
+def _list_figures(cuts: Sequence[Cut], choice: Choice) -> list[float | None]:
+    figures = choice.strengths if choice.is_strong else choice.silhouettes
+    of_number = dict(zip(choice.candidates.tolist(), figures.tolist(), strict=True))
+    return [of_number.get(cut.n_clusters) for cut in cuts]
+
+
+def _give_reason(cuts: Sequence[Cut], scored: dict[int, float], best: int) -> str:
+    text = (
+        f"{cuts[best].n_clusters} clusters are suggested: there, rows are closest to their own cluster compared with "
+        f"the next one (silhouette {scored[best]:.2f}, where 1 is clearly apart and 0 is touching)."
+    )
+    near = [number for number in scored if number != best and scored[number] > scored[best] - CLOSE]
+    numbers = [str(cuts[number].n_clusters) for number in near]
+    if not numbers:
+        return text
+    if len(numbers) > N_OTHERS:
+        return f"{text} Other numbers are about as good, such as {numbers[0]} or {numbers[-1]}."
+    *first, last = numbers
+    return f"{text} {' and '.join([', '.join(first), last] if first else [last])} clusters are about as good."

@@ -1,0 +1,308 @@
+"""Diagnosis of a fit: the base method runs alone on a sample of rows, and its labels are compared."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
+from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, euclidean_distances
+
+from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.cells import MAX_AXES
+from cohirf.algorithm.grouping import IntArray, count_with_noise
+from cohirf.clusterers.torch_k_means import TorchKMeans
+from cohirf.engines.local import one_thread
+from cohirf.explain.sample import DiagnosisSample, draw_diagnosed, keeps_enough
+from cohirf.explain.verdict import (
+    STARTS,
+    WHOLE,
+    Comparison,
+    Facts,
+    Finding,
+    advise,
+    find_problem,
+    in_one_line,
+    recommend,
+    say_too_few,
+    verdict,
+    why_not_comparable,
+)
+from cohirf.explain.words import shorten
+from cohirf.silhouette import mean_silhouette
+from cohirf.summary.numbers import cluster_positions
+
+N_RUNS = 3
+LEFT_OUT = 0.2  # share of the sample that every run except the first leaves out
+K_MEANS = (KMeans, MiniBatchKMeans, BisectingKMeans, TorchKMeans)
+WIDTH = 100
+
+
+@dataclass(frozen=True)
+class SampleDistances:
+    """A sample of rows with its pairwise distances, to score partitions."""
+
+    features: Any
+    distances: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, features: Any) -> SampleDistances:
+        """Compute the pairwise distances of the rows of an array or CSR matrix."""
+        return cls(features, euclidean_distances(features))
+
+    def silhouette(self, labels: IntArray) -> float | None:
+        """Return the mean silhouette of the rows that are not noise, or None if it is undefined."""
+        kept = np.flatnonzero(labels >= 0)
+        if not 1 < len(np.unique(labels[kept])) < len(kept):
+            return None
+        return mean_silhouette(self.distances[np.ix_(kept, kept)], labels[kept])
+
+    def neighbours_together(self, labels: IntArray) -> float | None:
+        """Return the share of rows whose nearest neighbour in the sample is in the same cluster, without noise rows.
+
+        If a row has several nearest neighbours, as duplicated rows have, one in the same cluster is enough.
+        """
+        kept = np.flatnonzero(labels >= 0)
+        if len(kept) < 2:
+            return None
+        distances = self.distances[np.ix_(kept, kept)].copy()
+        np.fill_diagonal(distances, np.inf)
+        is_nearest = distances <= distances.min(axis=1, keepdims=True)
+        together = labels[kept][:, None] == labels[kept]
+        return float((is_nearest & together).any(axis=1).mean())
+
+
+def agreement_with_classes(labels: IntArray, classes: IntArray | None) -> float | None:
+    """Return the adjusted Rand index with the known classes, or None without classes; noise counts as one cluster."""
+    return None if classes is None else float(adjusted_rand_score(classes, labels))
+
+
+def calinski_harabasz(features: Any, labels: IntArray) -> float | None:
+    """Return the Calinski-Harabasz score of the rows that are not noise, or None if undefined or if data is sparse."""
+    kept = np.flatnonzero(labels >= 0)
+    if sparse.issparse(features) or not 1 < len(np.unique(labels[kept])) < len(kept):
+        return None
+    return float(calinski_harabasz_score(features[kept], labels[kept]))
+
+
+@dataclass(frozen=True)
+class BaseRun:
+    """One run of the base method: labels of the sampled rows at ``positions``; noise is -1."""
+
+    positions: IntArray
+    labels: IntArray
+
+    def agreement(self, labels: IntArray, among: IntArray) -> float:
+        """Return the adjusted Rand index with labels of the whole sample, over rows at the positions ``among``."""
+        common, here, _ = np.intersect1d(self.positions, among, assume_unique=True, return_indices=True)
+        return float(adjusted_rand_score(separate_noise(labels[common]), separate_noise(self.labels[here])))
+
+
+def rival_of(model: Any) -> BaseMethod:
+    """Return the method that a model is compared with: its base method, told the number of clusters of the model.
+
+    K-Means has at least ten starts. A model as published is compared with what the user wrote.
+    """
+    estimator = model._base_method()
+    method = BaseMethod.of(estimator)
+    changes: dict[str, Any] = {}
+    is_told_otherwise = model.n_clusters is not None or model.estimator is None
+    if method.told is not None and is_told_otherwise and model.n_clusters != "levels":
+        changes[method.told] = max(int(model.n_clusters_), 1)
+    if type(method.clusterer) is KMeans:  # subclasses may not have the parameter
+        step = (method.told or "").removesuffix("n_clusters")
+        given = method.clusterer.n_init
+        changes[f"{step}n_init"] = max(given, STARTS) if isinstance(given, int) else STARTS
+    return BaseMethod.of(clone(estimator).set_params(**changes)) if changes else method
+
+
+def finds_number(method: BaseMethod) -> bool:
+    """Return whether a method finds the number of clusters itself, by the density of the rows or by a threshold."""
+    return method.told is None
+
+
+def compare_with_base(
+    rival: BaseMethod,
+    sample: DiagnosisSample,
+    distances: SampleDistances,
+    labels: IntArray,
+    classes: IntArray | None = None,
+) -> Comparison:
+    """Run the base method on the sample, and compare its labels with those of the model."""
+    name = shorten(type(rival.clusterer).__name__)
+    try:
+        with warnings.catch_warnings(), one_thread():
+            warnings.simplefilter("ignore")  # this run is only a comparison
+            first, *others = _run(rival, sample.features)
+    except Exception as error:  # third-party base methods can raise anything
+        return Comparison(name, reason=f"{name} failed when it ran alone: {shorten(error, 300)}")
+    among = sample.compared
+    ours, alone = labels[among], first.labels[among]
+    known = None if classes is None else classes[among]
+    return Comparison(
+        base=name,
+        n_rows=len(among),
+        n_clusters=(_count_clusters(ours), _count_clusters(alone)),
+        noise=(float(np.mean(ours < 0)), float(np.mean(alone < 0))),
+        silhouette=(distances.silhouette(ours), distances.silhouette(alone)),
+        ari=(agreement_with_classes(ours, known), agreement_with_classes(alone, known)),
+        same=first.agreement(labels, among),
+        agreement=float(np.mean([run.agreement(labels, among) for run in others])),
+        reproducibility=float(np.mean([run.agreement(first.labels, among) for run in others])),
+    )
+
+
+def separate_noise(labels: IntArray) -> IntArray:
+    """Return labels in which each noise row is a cluster of its own."""
+    separate: IntArray = labels.astype(np.int64)
+    noise = np.flatnonzero(labels < 0)
+    separate[noise] = max(int(labels.max(initial=0)), 0) + 1 + np.arange(len(noise))
+    return separate
+
+
+def _run(method: BaseMethod, features: Any) -> list[BaseRun]:
+    """Run the method on all rows, and again without some of them.
+
+    A model saw other rows than the sample, or its batches and views saw only some of them. So it can only be expected
+    to find clusters that do not depend on the choice of rows.
+    """
+    everything: IntArray = np.arange(features.shape[0])
+    runs = [BaseRun(everything, method.label_rows(features, np.random.default_rng(0)))]
+    for seed in range(1, N_RUNS):
+        rng = np.random.default_rng(seed)
+        n_left = math.ceil((1 - LEFT_OUT) * len(everything))
+        positions = np.sort(rng.choice(everything, n_left, replace=False))
+        runs.append(BaseRun(positions, method.label_rows(features[positions], rng)))
+    return runs
+
+
+def _count_clusters(labels: IntArray) -> int:
+    return len(np.unique(labels[labels >= 0]))
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Diagnosis of a fit, as returned by ``CoHiRF.diagnose``. ``print`` shows it in words.
+
+    Attributes
+    ----------
+    recommendation : {"use the base method alone", "either", "unknown"}
+        Which of the two to use, if the base method can run on all rows. "either" if both find the same clusters,
+        "unknown" if they differ and nothing tells which is better, or if they could not be compared.
+    line : str
+        Whether to trust the clusters, in one line.
+    findings : list of Finding
+        Questions about the fit, each with a short answer and the reason for it.
+    advice : list of str
+        Options to try, the most promising first; empty if the fit gives no reason to change anything.
+    comparison : Comparison
+        The model compared with the base method alone.
+    n_rows : int
+        Number of sampled rows that the diagnosis is based on.
+
+    See Also
+    --------
+    cohirf.CoHiRF.diagnose : Makes a diagnosis.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import AgglomerativeClustering
+    >>> from sklearn.datasets import load_iris
+    >>> from cohirf import CoHiRF
+    >>> X = load_iris().data
+    >>> diagnosis = CoHiRF(AgglomerativeClustering(3)).fit(X).diagnose()
+    >>> diagnosis.recommendation
+    'either'
+    >>> print(diagnosis.line)
+    Trust these clusters as you would trust AgglomerativeClustering: the fit is one run of
+    AgglomerativeClustering on all rows, and has its clusters.
+    """
+
+    recommendation: str
+    line: str
+    findings: list[Finding]
+    advice: list[str]
+    comparison: Comparison
+    n_rows: int
+
+    def __str__(self) -> str:
+        """Return the diagnosis in words."""
+        parts = [_indent(self.line, "")]
+        parts += [f"{finding.question} {finding.answer}\n{_indent(finding.reason)}" for finding in self.findings]
+        parts += ["What to try:\n" + "\n".join(_indent(tip, "  - ") for tip in self.advice)] if self.advice else []
+        return "\n".join(parts)
+
+
+def diagnose_model(model: Any, classes: IntArray | None = None) -> Diagnosis:
+    """Diagnose a fitted model from rows that it stores."""
+    rival = rival_of(model)
+    sample = draw_diagnosed(model, keeps_density=finds_number(rival))
+    distances = SampleDistances.of(sample.features[sample.compared])
+    of_rows = cluster_positions(model)
+    labels = of_rows[sample.rows]
+    n_noise, *sizes = count_with_noise(of_rows, model.n_clusters_).tolist()
+    facts = Facts(
+        comparison=_compare(model, rival, sample, distances, None if classes is None else classes[sample.rows]),
+        finds_number=finds_number(rival),
+        is_k_means=isinstance(rival.clusterer, K_MEANS),
+        ran_once=is_one_run(model, n_noise),
+        neighbours_together=(distances.neighbours_together(labels[sample.compared]) if keeps_enough(model) else None),
+        problem=find_problem(model, np.array(sizes, dtype=np.int64), n_noise),
+        as_published=model.n_clusters == "levels",
+        n_batches=model.diagnostics_[0].n_batches,
+        kind=find_kind(model, n_noise),
+        is_part=sample.is_part,
+    )
+    return Diagnosis(
+        recommendation=recommend(facts),
+        line=in_one_line(facts),
+        findings=verdict(facts),
+        advice=advise(facts),
+        comparison=facts.comparison,
+        n_rows=len(sample.compared),
+    )
+
+
+def _compare(
+    model: Any, rival: BaseMethod, sample: DiagnosisSample, distances: SampleDistances, classes: IntArray | None
+) -> Comparison:
+    if not keeps_enough(model):
+        reason = say_too_few(rival, len(sample.rows), len(model.labels_))
+        return Comparison(type(rival.clusterer).__name__, reason=reason)
+    if finds_number(rival) and not sample.has_density:
+        first = model.diagnostics_[0]
+        reason = why_not_comparable(rival, len(sample.rows), len(model.labels_), first.n_batches, first.kind)
+        return Comparison(type(rival.clusterer).__name__, reason=reason)
+    return compare_with_base(rival, sample, distances, cluster_positions(model)[sample.rows], classes)
+
+
+def is_one_run(model: Any, n_noise: int) -> bool:
+    """Return whether the fit is one run of a deterministic base method on all rows, of which nothing was merged."""
+    first, *later = model.diagnostics_
+    is_whole = first.n_batches == 1 and first.rows_held_aside == 0 and not later
+    views_differ = model._count_view_features() < model.n_features_in_
+    is_deterministic = BaseMethod.of(model._base_method()).is_deterministic
+    return bool(is_whole and is_deterministic and not views_differ and first.rows_out == model.n_clusters_ + n_noise)
+
+
+def find_kind(model: Any, n_noise: int) -> str:
+    """Return the kind of the first level; "local" if it is not certain that the clusters are those of all rows.
+
+    Clusters may have been merged or left out afterwards. And with many features, spanning trees of several batches can
+    miss edges.
+    """
+    first, last = model.diagnostics_[0], model.diagnostics_[-1]
+    is_kept = last.rows_out == model.n_clusters_ + n_noise and model.n_clusters != "levels"
+    misses_edges = first.kind == "spanning" and first.n_batches > 1 and model.n_features_in_ > MAX_AXES
+    return "local" if first.kind in WHOLE and (misses_edges or not is_kept) else str(first.kind)
+
+
+def _indent(text: str, first: str = "  ") -> str:
+    return textwrap.fill(text, WIDTH, initial_indent=first, subsequent_indent=" " * len(first))

@@ -1,0 +1,194 @@
+"""The map and the tree of a page: rows as points, how clusters merge, and what the other merge finds."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+from sklearn.base import clone
+from sklearn.metrics import pairwise_distances_argmin
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.estimator import CoHiRF
+from cohirf.explain.cuts import MANY, Cut
+from cohirf.explain.diagnose import K_MEANS, rival_of
+from cohirf.explain.page import pack
+from cohirf.explain.study import Classes, ReportSample, Study
+from cohirf.explain.table import read_rows
+from cohirf.plotting.layout import Tree, find_subject
+from cohirf.plotting.map import Projection, project_rows
+from cohirf.plotting.merge_layout import has_merges, merged_tree
+
+GRID = 4000  # coordinates are rounded to this many steps, less than a pixel
+PCA, FEATURES, UMAP = "Principal components", "Features", "UMAP"
+MAX_LEAVES = 240  # of the tree
+
+
+def place_points(study: Study, sample: ReportSample, finest: Cut, exemplars: IntArray) -> dict[str, Any]:
+    """Return the plotted rows and some exemplars in the plane, and the cluster of each row at the finest cut.
+
+    Returns
+    -------
+    points : dict
+        ``maps`` has one or two projections, each with the coordinates of the rows and then of the exemplars.
+    """
+    rows = sample.point_rows
+    parts = [sample.features[sample.points], read_rows(study.data, exemplars)]
+    features = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
+    projection = project_rows(features, np.concatenate([rows, exemplars]), 2, study.feature_names)
+    is_projected = study.model.n_features_in_ > 2
+    maps = [_describe_map(PCA if is_projected else FEATURES, projection, same_unit=is_projected)]
+    if is_projected and find_spec("umap") is not None:
+        placed = project_rows(features, rows, 2, None, method="umap")
+        maps.append(_describe_map(UMAP, placed, same_unit=True))
+    return {
+        "n": len(rows),
+        "row": pack(rows),
+        "label": pack(finest.labels_of(rows)),
+        "exemplar": pack(exemplars),
+        "maps": maps,
+        "called": None if study.row_names is None else [study.name_row(row) for row in rows.tolist()],
+        "class": None if study.classes is None else _pack_classes(study.classes, rows),
+    }
+
+
+def _describe_map(name: str, projection: Projection, *, same_unit: bool) -> dict[str, Any]:
+    """Return coordinates from 0 to ``GRID``; if both axes have one unit, by the same scale."""
+    low, high = projection.points.min(axis=0), projection.points.max(axis=0)
+    width = high - low
+    scale = np.where(width > 0, width, 1.0)
+    if same_unit:
+        scale = np.full(2, max(float(scale.max()) if width.max() > 0 else 1.0, np.finfo(np.float64).tiny))
+    placed: NDArray[np.int64] = np.rint(GRID * (projection.points - low) / scale).astype(np.int64)
+    return {
+        "name": name,
+        "axes": projection.names,
+        "width": max(int(placed[:, 0].max()), 1),
+        "height": max(int(placed[:, 1].max()), 1),
+        "same_unit": same_unit,
+        "x": pack(placed[:, 0]),
+        "y": pack(placed[:, 1]),
+    }
+
+
+def _pack_classes(classes: Classes, rows: IntArray) -> dict[str, Any]:
+    """Return the names of the classes that occur in ``rows``, and the class number of each row."""
+    used, number = np.unique(classes.code[rows], return_inverse=True)
+    return {"names": [classes.names[code] for code in used.tolist()], "number": pack(number)}
+
+
+def describe_merges(study: Study, cuts: Sequence[Cut], rows: IntArray) -> dict[str, Any] | None:
+    """Return the tree of merges as nodes, leaves first, from top to bottom; None if the hierarchy has no tree.
+
+    Returns
+    -------
+    merges : dict or None
+        ``parent``, ``height`` and ``size`` have one entry per node. ``labels`` has the cluster of each leaf at each
+        cut; None for cuts with clusters that are smaller than a leaf. ``leaf`` is the leaf of each row on the map, or
+        -1 for noise and hidden clusters.
+    """
+    subject = find_subject(study.model)
+    if subject.hierarchy.tree is None or not has_merges(subject.hierarchy):
+        return None
+    tree = merged_tree(subject, max(cut.n_clusters for cut in cuts if cut.is_whole and cut.n_clusters <= MAX_LEAVES))
+    return {
+        "parent": tree.parent.tolist(),
+        "height": [float(f"{height:.5g}") for height in tree.height.tolist()],
+        "size": tree.size.tolist(),
+        "n_leaves": tree.n_leaves,
+        "n_hidden": tree.n_hidden,
+        "labels": [cut.labels_of(tree.medoid).tolist() if _is_shown(tree, cut) else None for cut in cuts],
+        "leaf": pack(_leaves_of(tree, cuts, rows)),
+    }
+
+
+def _is_shown(tree: Tree, cut: Cut) -> bool:
+    """Return whether each leaf of the tree is in one cluster of a cut."""
+    return cut.n_merged <= tree.n_leaves + tree.n_hidden
+
+
+def _leaves_of(tree: Tree, cuts: Sequence[Cut], rows: IntArray) -> IntArray:
+    """Return the leaf of the drawn tree that each row belongs to; leaves are the clusters of the finest cut shown."""
+    finest = [cut for cut in cuts if cut.is_whole and _is_shown(tree, cut)][-1]
+    leaf_of_label = np.full(finest.n_clusters + 1, -1)
+    leaf_of_label[finest.labels_of(tree.medoid)] = np.arange(tree.n_leaves)
+    return leaf_of_label[finest.labels_of(rows)]
+
+
+def show_other_merge(
+    study: Study, sample: ReportSample, cuts: Sequence[Cut], colours: Sequence[IntArray]
+) -> dict[str, Any] | None:
+    """Return the plotted rows as the other merge divides them; None if the fit has not compared merges.
+
+    The scored rows of the sample are fitted with the other merge, and each plotted row joins the nearest of these.
+
+    Returns
+    -------
+    other : dict or None
+        ``merge`` and ``other`` name the merge of the fit and the other one; ``why`` compares them, and ``n_fitted`` is
+        the number of rows that were fitted. ``part`` is the part of each plotted row in the finest division. For each
+        cut, ``colours`` has the colour of each part, that of the cluster which shares most rows with it, and ``moved``
+        the share of plotted rows in other clusters than those with their colour; both have None for cuts of too many
+        clusters.
+    """
+    choice = study.model.choice_
+    if choice is None or not choice.describe_merge():
+        return None
+    fitted = sample.features[sample.scored]
+    if choice.n_clusters >= fitted.shape[0]:
+        return None
+    other = "compact" if choice.merge == "connected" else "connected"
+    plotted = sample.features[sample.points]
+    hierarchy = fit_other(study.model, fitted, choice.n_clusters, other).hierarchy_
+    finest = hierarchy.cut(n_clusters=min(MANY, hierarchy.tree.n_leaves))
+    part = finest[pairwise_distances_argmin(plotted, fitted)]
+    _, first = np.unique(finest, return_index=True)
+    coloured: list[list[int] | None] = [None] * len(cuts)
+    moved: list[float | None] = [None] * len(cuts)
+    for number, cut in enumerate(cuts):
+        if 1 <= cut.n_clusters <= len(first):
+            label_of_part = hierarchy.cut(n_clusters=cut.n_clusters)[first]
+            ours = cut.labels_of(sample.point_rows)
+            likest, moved[number] = match_clusters(ours, label_of_part[part], cut.n_clusters)
+            coloured[number] = colours[number][likest[label_of_part]].tolist()
+    return {
+        "merge": choice.merge,
+        "other": other,
+        "why": choice.describe_merge(),
+        "n_fitted": len(finest),
+        "part": pack(part),
+        "colours": coloured,
+        "moved": moved,
+    }
+
+
+def fit_other(model: CoHiRF, rows: Any, n_clusters: int, merge: str) -> CoHiRF:
+    """Return the model refitted to some rows with another merge.
+
+    Other methods than K-Means give way to it: to those that go by density, a sample is thinner than the data, and those
+    that find the given number of clusters in a single batch would not merge anything.
+    """
+    other: CoHiRF = clone(model).set_params(
+        n_clusters=n_clusters, merge=merge, batch_size=None, checkpoint=None, min_cluster_size=1, verbose=0
+    )
+    if not isinstance(rival_of(model).clusterer, K_MEANS):
+        other.set_params(estimator=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # this fit is only a comparison
+        other.fit(rows)
+    return other
+
+
+def match_clusters(ours: IntArray, others: IntArray, n_clusters: int) -> tuple[IntArray, float]:
+    """Return, for each of the other clusters, one of ours so that most rows agree; and the share that does not."""
+    kept = np.flatnonzero(ours >= 0)
+    shared = np.zeros((n_clusters, n_clusters), dtype=np.int64)
+    np.add.at(shared, (others[kept], ours[kept]), 1)
+    rows, likest = linear_sum_assignment(shared, maximize=True)
+    return likest, 1 - float(shared[rows, likest].sum()) / max(len(kept), 1)

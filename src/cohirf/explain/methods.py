@@ -1,0 +1,155 @@
+"""Methods of a fitted model that describe its clusters: summary, explain, diagnose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.grouping import row_blocks
+from cohirf.data.dask_arrays import require_labels_here
+from cohirf.explain.describe import describe_clusters
+from cohirf.explain.diagnose import Diagnosis, diagnose_model
+from cohirf.explain.effects import Parts, Spread, compare, measure_parts, measure_spread
+from cohirf.explain.sample import draw_diagnosed
+from cohirf.explain.table import as_data, check_rows, name_features, read_rows
+from cohirf.explain.tree import draw_model
+from cohirf.hierarchy.export import to_frame
+
+BLOCK_CELLS = 2**22  # of the data that are read at a time
+
+
+class DescribedClusters:
+    """Adds the methods that describe clusters to an estimator."""
+
+    def summary(self, X: Any = None, *, feature_names: Sequence[str] | None = None) -> Any:
+        """Return a table of the clusters: what each of them is, how large it is, and what sets it apart.
+
+        Parameters
+        ----------
+        X : array, table, CSR matrix, source or Prepared, shape (n_samples, any), optional
+            The data of the fit, or the table that it was made from, with the same rows in the same order. Its columns
+            may be numbers, categories, text, dates or truth values. Names and values are then in its units. At most
+            20,000 rows are read. By default, the clusters are described by the rows that the fit stored for
+            ``predict``.
+        feature_names : sequence of str, optional
+            Names of the columns, if ``X`` has none.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            One row for each cluster, with its label as the index; -1 is noise. ``name`` says what sets it apart,
+            ``size`` is its number of rows, ``share`` the share of all rows, ``stability`` the mean of ``stability_``
+            over its rows, ``exemplar`` the row number of its most central row, and ``features`` has the three features
+            that set it apart most, with their means in the cluster and elsewhere.
+
+        See Also
+        --------
+        explain : All features of one cluster.
+        cohirf.description.describe_clusters : The same as objects, with more features and rows that fit badly.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from cohirf import CoHiRF
+        >>> X = load_iris(as_frame=True).data
+        >>> model = CoHiRF(n_clusters=3, random_state=0).fit(X)
+        >>> table = model.summary(X)
+        >>> print(table.loc[0, "name"])
+        short petal, narrow petal, short sepal
+        >>> print(table.loc[0, "features"])
+        petal length (cm) 1.46 (others 4.91); petal width (cm) 0.246 (others 1.68); sepal length (cm) 5.01 (others 6.26)
+        """
+        require_labels_here(self)
+        return describe_clusters(self, X, feature_names).to_frame()
+
+    def _html_repr(self) -> str:
+        """Return HTML for notebooks: scikit-learn's display of the parameters and, after a fit, the tree."""
+        parameters: str = super()._html_repr()  # type: ignore[misc]  # of scikit-learn's BaseEstimator
+        is_here = hasattr(self, "hierarchy_") and isinstance(self.labels_, np.ndarray)  # type: ignore[attr-defined]  # of CoHiRF
+        return parameters + (draw_model(self) if is_here else "")
+
+    def diagnose(self) -> Diagnosis:
+        """Say whether to trust the clusters: whether they are usable, and whether the base method alone does better.
+
+        The base method runs alone, three times, on at most 1,000 of the rows that the fit stored for ``predict``,
+        without sample weights, and on the features that the fit used. K-Means has ten starts. A base method that finds
+        the number of clusters itself needs rows that are as dense as the data: all rows or, if the fit stored them all
+        (up to 10,000), those of a region.
+
+        Returns
+        -------
+        diagnosis : Diagnosis
+            Findings and figures; ``print`` shows them in words.
+        """
+        require_labels_here(self)
+        return diagnose_model(self)
+
+    def explain(self, cluster: int, X: Any = None) -> Any:
+        """Return the features that distinguish a final cluster from the others, strongest first.
+
+        Parameters
+        ----------
+        cluster : int
+            The label of the cluster.
+        X : array, table, CSR matrix or source, shape (n_samples, n_features), optional
+            The data of the fit, which is read completely, block by block. Without it, the table is computed from at
+            most 2,000 of the landmarks that the fit kept for ``predict``.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            One row for each feature, with its name as the index. ``mean`` is the mean in the cluster,
+            ``mean_elsewhere`` the mean of all other rows, and ``effect`` their difference in standard deviations of
+            all rows. ``views_agree`` is ``feature_agreement_``: how well the views that contained the feature agreed
+            with the fusions.
+        """
+        require_labels_here(self)
+        return explain_cluster(self, cluster, X)
+
+
+def explain_cluster(model: Any, cluster: Any, X: Any = None) -> Any:
+    """Return a pandas table of the features that distinguish a final cluster, the strongest first."""
+    _check_cluster(cluster, model.cluster_numbers_)
+    sums: tuple[Spread, Parts] | None = None
+    for features, labels in _stored_rows(model) if X is None else _all_rows(model, as_data(X)):
+        spread = measure_spread(features, origin=None if sums is None else sums[0].origin)
+        parts = measure_parts(features, spread, labels, np.array([cluster]))
+        sums = (spread, parts) if sums is None else (sums[0] + spread, sums[1] + parts)
+    assert sums is not None  # there are rows
+    effects = compare(*sums)
+    columns = {
+        "feature": name_features(model, X),
+        "effect": effects.effect[0],
+        "mean": effects.mean[0],
+        "mean_elsewhere": effects.mean_elsewhere[0],
+        "views_agree": model.feature_agreement_,
+    }
+    strongest = np.argsort(-np.abs(effects.effect[0]), kind="stable")
+    return to_frame(columns, index="feature").iloc[strongest]
+
+
+def _all_rows(model: Any, data: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
+    """Yield blocks of rows of the data with their labels."""
+    check_rows(model, data)
+    for block in row_blocks(len(model.labels_), BLOCK_CELLS // model.n_features_in_ + 1):
+        yield read_rows(data, np.arange(block.start, block.stop)), model.labels_[block]
+
+
+def _stored_rows(model: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
+    sample = draw_diagnosed(model)
+    yield sample.features, model.labels_[sample.rows]
+
+
+def _check_cluster(cluster: Any, numbers: NDArray[Any]) -> None:
+    if isinstance(cluster, int | np.integer) and cluster in numbers:
+        return
+    if len(numbers) == 0:
+        raise ValueError(
+            f"cluster={cluster!r} is not a cluster of this model: it has none, because every row is noise."
+        )
+    has_gaps = numbers[-1] >= len(numbers)
+    which = "a number from cluster_numbers_" if has_gaps else f"an int from 0 to {len(numbers) - 1}"
+    raise ValueError(f"cluster={cluster!r} is not a cluster of this model: pass {which}.")

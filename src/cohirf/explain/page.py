@@ -1,0 +1,204 @@
+"""Turn the dict of ``summarize`` into one HTML page that contains its style, script and data.
+
+The summary contains text from users, which must not be executed: Jinja escapes text in the page, the data of the script
+is compressed to base64, and the script adds text as text nodes. Even if some text were not escaped, the page's content
+security policy allows only the script whose hash it names, and no network access.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.explain.words import count_of, percent, say_value
+from cohirf.optional import import_optional
+from cohirf.plotting.colours import HUES, NOISE, ROUNDS, cluster_colours, for_dark_page, readable_on, to_hex, to_rgb
+
+if TYPE_CHECKING:
+    from cohirf.explain.cuts import Cut
+    from cohirf.explain.study import RowNames
+
+MAX_ROWS = 5_000_000  # a browser could not write a CSV file with more lines
+MAX_CHARACTERS = 1_200_000  # of the page, for labels; and as many for names
+DENSEST = 6  # names are hardly ever compressed to less than a sixth: longer ones need not be tried
+HTML = Path(__file__).parent / "html"
+# The script is these files, one after the other, in one function: each answers one question.
+SCRIPTS = """
+    unpack text dom theme state address map tree slider strip distributions cards heatmap odd_rows script downloads
+    levels main
+"""
+# Parts of the summary that the script needs.
+FOR_SCRIPT = """
+    figures suggestion columns clusters cuts final numbers merge points merges heatmap odd labels row_names contraction
+"""
+N_COLOURS = len(HUES) * len(ROUNDS)  # with more clusters, colours repeat
+MINUS = "\N{MINUS SIGN}"
+
+
+def pack(values: NDArray[Any]) -> dict[str, str]:
+    """Return an array of numbers as text that the script of the page can unpack.
+
+    Integers are stored in the smallest type that holds them. All first bytes of the numbers are stored before all
+    second bytes, and so on, because this compresses better.
+
+    Returns
+    -------
+    packed : dict
+        ``type``, the JavaScript type of the numbers such as "Int8"; and ``data``, the compressed bytes as base64.
+    """
+    narrow = _narrow(values)
+    planes = narrow.reshape(-1, 1).view(np.uint8).T
+    kind = {"u": "Uint", "i": "Int", "f": "Float"}[narrow.dtype.kind]
+    return {"type": f"{kind}{8 * narrow.dtype.itemsize}", "data": compress_to_text(planes.tobytes())}
+
+
+def compress_to_text(content: bytes) -> str:
+    """Return bytes as base64 text, compressed with zlib, which browsers can decompress."""
+    return base64.b64encode(zlib.compress(content)).decode("ascii")
+
+
+def _narrow(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the numbers in the smallest little-endian type that holds them; floats become float32."""
+    if values.dtype.kind == "f":
+        return np.ascontiguousarray(values, dtype="<f4")
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
+    dtypes = ("<i1", "<i2", "<i4") if low < 0 else ("<u1", "<u2", "<u4")
+    fitting = (dtype for dtype in dtypes if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max)
+    return np.ascontiguousarray(values, dtype=next(fitting))
+
+
+def pack_labels(cuts: Sequence[Cut], max_characters: int = MAX_CHARACTERS) -> dict[str, Any] | None:
+    """Return the labels of all rows at the finest cut whose labels fit into the page.
+
+    Returns
+    -------
+    packed : dict or None
+        ``cut`` is the number of the cut, and ``labels`` are the labels of all rows. None if those of no cut fit.
+    """
+    if len(cuts[0].leaf_of_row) > MAX_ROWS:
+        return None
+    for number in range(len(cuts) - 1, -1, -1):
+        if cuts[number].is_whole:
+            labels = pack(cuts[number].labels)
+            if len(labels["data"]) <= max_characters:
+                return {"cut": number, "labels": labels}
+    return None
+
+
+def pack_names(row_names: RowNames | None, max_characters: int = MAX_CHARACTERS) -> dict[str, Any] | None:
+    """Return the names of all rows, one per line, and that of their column; ``names`` is None if they do not fit."""
+    if row_names is None:
+        return None
+    lines = "\n".join(" ".join(name.split()) for name in row_names.names)
+    can_fit = len(lines) <= DENSEST * max_characters
+    packed = compress_to_text(lines.encode("utf-8", "replace")) if can_fit else None
+    fits = packed is not None and len(packed) <= max_characters
+    return {"column": row_names.column, "names": packed if fits else None}
+
+
+def render(summary: dict[str, Any]) -> str:
+    """Return a page that shows a summary."""
+    trusted = import_optional("markupsafe", "report", "A report").Markup
+    palette = make_palette()
+    script = read_script()
+    content = {name: summary[name] for name in FOR_SCRIPT.split()}
+    content |= {"palette": palette, "run": {"script": summary["run"]["script"]}}
+    page: str = _template().render(
+        summary,
+        policy=_policy(_hash(script)),
+        style=trusted((HTML / "style.css").read_text(encoding="utf-8") + _colour_rules(palette)),
+        script=trusted(script),
+        data=trusted(compress_json(content)),
+    )
+    return page
+
+
+def compress_json(content: Any) -> str:
+    """Return JSON that is compressed to base64, which has no characters with a meaning in HTML."""
+    text = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    return compress_to_text(text.encode("utf-8"))
+
+
+@cache
+def read_script() -> str:
+    """Return the script of the page."""
+    parts = [(HTML / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS.split()]
+    return "\n".join(['"use strict";', "(async () => {", *parts, "})();"])
+
+
+def make_palette() -> dict[str, list[str]]:
+    """Return the colours of clusters in light and in dark mode; the last colour is that of noise."""
+    light = np.vstack([cluster_colours(np.arange(N_COLOURS)), to_rgb(NOISE)])
+    return {"light": to_hex(light), "dark": to_hex(for_dark_page(light))}
+
+
+def decimal(value: float | None, digits: int = 2) -> str:
+    """Return a number with ``digits`` decimals, or a dash for None."""
+    return "\N{EN DASH}" if value is None else f"{value:.{digits}f}".replace("-", MINUS)
+
+
+FILTERS = {
+    "thousands": "{:,}".format,
+    "percent": percent,
+    "decimal": decimal,
+    "significant": lambda value: say_value(value).replace("-", MINUS),
+    "plural": count_of,
+}
+
+
+def render_update(content: dict[str, Any]) -> str:
+    """Return a page about the updates of a model, which needs no script."""
+    trusted = import_optional("markupsafe", "report", "A report").Markup
+    style = trusted((HTML / "style.css").read_text(encoding="utf-8") + _colour_rules(make_palette()))
+    page: str = _template("update.html").render(content, policy=_policy("none"), style=style)
+    return page
+
+
+@cache
+def _template(name: str = "template.html") -> Any:
+    jinja2 = import_optional("jinja2", "report", "A report")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HTML),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= FILTERS
+    return environment.get_template(name)
+
+
+def _policy(*script_hashes: str) -> str:
+    scripts = " ".join(f"'{script_hash}'" for script_hash in script_hashes)
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:; "
+        f"base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(script: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+
+
+def _colour_rules(palette: dict[str, list[str]]) -> str:
+    """Return one CSS rule for the colour of each cluster, and one for noise."""
+    names = [*map(str, range(N_COLOURS)), "noise"]
+    rules = zip(names, palette["light"], palette["dark"], strict=True)
+    return "".join(
+        f".c-{name}{{--on-light:{light};--ink-on-light:{ink_on(light)};--on-dark:{dark};--ink-on-dark:{ink_on(dark)}}}\n"
+        for name, light, dark in rules
+    )
+
+
+def ink_on(colour: str) -> str:
+    """Return black or white, whichever is easier to read on a colour."""
+    return readable_on(to_rgb(colour)[None])[0]

@@ -1,0 +1,91 @@
+"""Clusters of images: pictures of exemplars, averages and rows, and names from where a cluster is dark or light."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cohirf.algorithm.grouping import IntArray
+from cohirf.explain.effects import Trait
+from cohirf.explain.study import ReportSample, Study
+from cohirf.explain.table import Feature, as_dense, take_rows
+from cohirf.optional import import_optional
+
+MAX_SIDE = 160  # pixels; larger images are scaled down
+MAX_IMAGES = 600  # clusters with pictures, if there are many cuts
+REGIONS = ("top left", "top", "top right", "left", "centre", "right", "bottom left", "bottom", "bottom right")
+WEAK = 0.15  # standard deviations of all pixels: smaller differences have no words
+Floats = NDArray[np.float64]
+
+
+def make_images(features: NDArray[np.float64], shape: tuple[int, ...]) -> list[str]:
+    """Return each row as an image in a data URL. All images share one scale; in grey images, large values are dark."""
+    if len(features) == 0:
+        return []
+    low, high = np.nanmin(features), np.nanmax(features)
+    shares = np.nan_to_num((features - low) / max(high - low, np.finfo(np.float64).tiny))
+    pixels = np.rint(255 * (1 - shares if len(shape) == 2 else shares)).astype(np.uint8)
+    return [_to_url(image) for image in pixels.reshape(-1, *shape)]
+
+
+def _to_url(pixels: NDArray[np.uint8]) -> str:
+    image = import_optional("PIL.Image", "report", "A report with images").fromarray(pixels)
+    image.thumbnail((MAX_SIDE, MAX_SIDE))
+    file = BytesIO()
+    image.save(file, "PNG", optimize=True)
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
+
+
+class Pictures:
+    """The rows of a sample as images."""
+
+    def __init__(self, study: Study, sample: ReportSample, shape: tuple[int, ...]) -> None:
+        self._pixels = as_dense(take_rows(study.original, sample.rows))
+        self._rows, self._shape = sample.rows, shape
+        self._mean = np.average(self._pixels, axis=0, weights=sample.weights)
+        self._deviation = float(self._pixels.std()) or 1.0
+
+    def find_traits(self, members: Sequence[IntArray]) -> list[list[Trait]]:
+        """Return where the rows of each cluster are darker or lighter than all rows, the strongest first."""
+        return [self._compare(self._average(some)) for some in members]
+
+    def add_to(self, clusters: list[dict[str, Any]], members: Sequence[IntArray], places: Sequence[int]) -> None:
+        """Add pictures of the exemplar and of the average row to some clusters."""
+        exemplars = [self._find(clusters[place]["exemplar"]) for place in places]
+        averages = [self._average(members[place]) for place in places]
+        images = make_images(np.vstack([self._pixels[exemplars], *averages]), self._shape) if places else []
+        for i, place in enumerate(places):
+            clusters[place]["image"], clusters[place]["average"] = images[i], images[len(places) + i]
+
+    def show(self, rows: Sequence[int]) -> list[str]:
+        """Return images of some rows of the sample."""
+        return make_images(self._pixels[[self._find(row) for row in rows]], self._shape)
+
+    def _find(self, row: int) -> int:
+        return int(np.searchsorted(self._rows, row))
+
+    def _average(self, members: IntArray) -> Floats:
+        mean: Floats = self._pixels[members].mean(axis=0) if len(members) else self._mean
+        return mean
+
+    def _compare(self, average: Floats) -> list[Trait]:
+        difference = ((average - self._mean) / self._deviation).reshape(*self._shape[:2], -1).mean(axis=2)
+        in_grey = len(self._shape) == 2  # there, high values are drawn dark
+        found = []
+        for name, region in zip(REGIONS, _split(difference), strict=True):
+            strength = float(region.mean()) if region.size else 0.0
+            word = "dark" if (strength > 0) == in_grey else "light"
+            if abs(strength) >= WEAK:
+                found.append(Trait(Feature(f"{word} {name}", "term"), abs(strength), abs(strength), 0.0, abs(strength)))
+        return sorted(found, key=lambda trait: -trait.strength)
+
+
+def _split(image: Floats) -> list[Floats]:
+    """Return the nine parts of an image, line by line."""
+    lines = np.array_split(image, 3, axis=0)
+    return [part for line in lines for part in np.array_split(line, 3, axis=1)]

@@ -1,0 +1,176 @@
+"""Rows that fit their cluster badly: the least typical ones, and those between two clusters.
+
+Distances are measured between rows that the model stores for ``predict``, on the features that it was fitted to. So
+these rows are the same whether clusters are described in the units of the fit or in those of an original table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics.pairwise import euclidean_distances
+
+from cohirf.algorithm.grouping import IntArray, rows_by_label
+from cohirf.explain.sample import COMPARED, draw, weigh
+from cohirf.summary.numbers import positions_of
+
+NEIGHBOURS = 5
+CLOSE = 0.8  # a row is between two clusters if the other one is at most 1 / CLOSE times as far away
+FAR = 2.0  # a row is not typical if it is this many times as far from its cluster as the median row
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LooseRow:
+    """A row that is farther from its cluster than the others are.
+
+    Attributes
+    ----------
+    row : int
+        Row number.
+    cluster : int
+        Its cluster.
+    distance : float
+        Mean distance to its five nearest neighbours in the cluster, as a multiple of the median over the cluster.
+    """
+
+    row: int
+    cluster: int
+    distance: float
+
+
+@dataclass(frozen=True)
+class BorderRow:
+    """A row between two clusters.
+
+    Attributes
+    ----------
+    row : int
+        Row number.
+    cluster, other : int
+        Its cluster, and the nearest other cluster.
+    closeness : float
+        Mean distance to its five nearest neighbours in its own cluster, divided by that in the other cluster: about 1
+        for a row in the middle, and above 1 for a row that is nearer to the other cluster.
+    """
+
+    row: int
+    cluster: int
+    other: int
+    closeness: float
+
+
+@dataclass(frozen=True)
+class BadlyFitting:
+    """Rows that fit their cluster badly, and the number of rows that were looked at.
+
+    Attributes
+    ----------
+    loose : list of LooseRow
+        The least typical rows of each cluster, the least typical of all first.
+    border : list of BorderRow
+        The rows between two clusters, the most ambiguous first.
+    share_between : float
+        Share of the rows that are between two clusters; of all rows that are not noise, as estimated from the sample.
+    n_compared : int
+        Number of rows that were compared: all rows that are not noise, or a sample.
+    """
+
+    loose: list[LooseRow]
+    border: list[BorderRow]
+    share_between: float
+    n_compared: int
+
+
+def find_badly_fitting(model: Any, n_loose: int = 3, n_border: int = 50) -> BadlyFitting:
+    """Return the rows that fit their cluster badly, of at most 2,000 rows that a model stores.
+
+    Parameters
+    ----------
+    model : CoHiRF
+        The fitted model.
+    n_loose : int
+        Largest number of least typical rows of each cluster.
+    n_border : int
+        Largest number of rows between two clusters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf import CoHiRF
+    >>> from cohirf.description import find_badly_fitting
+    >>> X = np.concatenate([np.linspace(0, 1, 50), np.linspace(9, 10, 50), [4.9]]).reshape(-1, 1)
+    >>> found = find_badly_fitting(CoHiRF(n_clusters=2, random_state=0).fit(X))
+    >>> [(row.row, round(row.closeness, 2)) for row in found.border]
+    [(100, 0.95)]
+    """
+    labels = model._landmarks.labels
+    clustered = np.flatnonzero(labels >= 0)
+    clustered = clustered[draw(len(clustered), COMPARED.count(model.n_features_in_))]
+    if len(clustered) == 0:
+        return BadlyFitting([], [], 0.0, 0)
+    own = labels[clustered].astype(np.int64)
+    rows = model._landmark_rows[clustered]
+    present, place = np.unique(own, return_inverse=True)
+    nearest = _distances_to_clusters(model._landmarks.points[clustered], place, len(present))
+    other, closeness = _find_others(place, nearest)
+    weights = weigh(model, positions_of(own, model.cluster_numbers_))
+    between = np.flatnonzero((closeness >= CLOSE) & np.isfinite(closeness))
+    return BadlyFitting(
+        loose=_find_loose(rows, own, nearest[np.arange(len(place)), place], n_loose),
+        border=[
+            BorderRow(int(rows[at]), int(own[at]), int(present[other[at]]), float(closeness[at]))
+            for at in between[np.argsort(-closeness[between], kind="stable")[:n_border]].tolist()
+        ],
+        share_between=float(weights[between].sum() / weights.sum()),
+        n_compared=len(rows),
+    )
+
+
+def _distances_to_clusters(points: Any, labels: IntArray, n_clusters: int) -> Floats:
+    """Return the mean distance of each row to its nearest neighbours in each cluster; NaN if the cluster has none."""
+    distances = euclidean_distances(points)
+    np.fill_diagonal(distances, np.inf)  # a row is not its own neighbour
+    starts, members = rows_by_label(labels, n_clusters)
+    found = np.full((len(labels), n_clusters), np.nan)
+    for cluster in range(n_clusters):
+        some = members[starts[cluster] : starts[cluster + 1]]
+        n_near = min(NEIGHBOURS, len(some))
+        if n_near:
+            near = np.partition(distances[:, some], n_near - 1, axis=1)[:, :n_near]
+            is_other = np.isfinite(near)
+            n_others = is_other.sum(axis=1)
+            totals = np.where(is_other, near, 0).sum(axis=1)
+            found[:, cluster] = np.where(n_others > 0, totals / np.maximum(n_others, 1), np.nan)
+    return found
+
+
+def _find_loose(rows: IntArray, labels: IntArray, distance: Floats, n_loose: int) -> list[LooseRow]:
+    """Return the rows that are farthest from their own cluster, given their distance to it."""
+    found = []
+    for cluster in np.unique(labels[~np.isnan(distance)]).tolist():
+        members = np.flatnonzero((labels == cluster) & ~np.isnan(distance))
+        typical = float(np.median(distance[members]))
+        if typical == 0:
+            continue
+        farthest = members[np.argsort(-distance[members], kind="stable")[:n_loose]]
+        ratios = distance[farthest] / typical
+        found += [
+            LooseRow(int(rows[member]), cluster, float(ratio))
+            for member, ratio in zip(farthest.tolist(), ratios.tolist(), strict=True)
+            if ratio >= FAR
+        ]
+    return sorted(found, key=lambda row: -row.distance)
+
+
+def _find_others(labels: IntArray, nearest: Floats) -> tuple[IntArray, Floats]:
+    """Return the nearest other cluster of each row, and how close it is; NaN or 0 if there is none."""
+    at = np.arange(len(labels)), labels
+    elsewhere = np.where(np.isnan(nearest), np.inf, nearest)
+    elsewhere[at] = np.inf
+    with np.errstate(divide="ignore", invalid="ignore"):
+        closeness = nearest[at] / elsewhere.min(axis=1)
+    return elsewhere.argmin(axis=1), closeness

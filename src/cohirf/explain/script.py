@@ -1,0 +1,140 @@
+"""How the model was fitted: parameters, versions, the command, and a script that repeats the fit."""
+
+from __future__ import annotations
+
+import copy
+import platform
+from importlib import metadata
+from inspect import Parameter, signature
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from cohirf.estimator import CoHiRF
+from cohirf.explain.study import Study
+from cohirf.explain.words import clean, shorten
+from cohirf.saving.origin import Origin
+
+PACKAGES = ("cohirf", "numpy", "scipy", "scikit-learn")
+MAX_VALUE = 400  # characters
+MAX_CODE = 100_000
+NOT_REPEATED = {"checkpoint": None, "verbose": 0}  # what does not change labels
+WIDTH = 100
+
+
+def describe_run(
+    study: Study, data_name: str | None, origin: Origin | None = None, pipeline: Any = None
+) -> dict[str, Any]:
+    """Return how the model was fitted, as text: data, parameters, seed, versions, command and script."""
+    model = study.model
+    base = study.base_method
+    return {
+        "data_name": None if data_name is None else shorten(data_name, MAX_VALUE),
+        "base": shorten(type(base).__name__),
+        "parameters": _parameters(model, skip="estimator"),
+        "base_parameters": _parameters(base),
+        "seed": None if model.random_state is None else shorten(repr(model.random_state)),
+        "versions": {"Python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}},
+        "command": clean(origin.command) if origin is not None and origin.command else None,
+        "script": clean(write_script(model, origin, pipeline)),
+        "is_repeatable": isinstance(model.random_state, Integral),
+    }
+
+
+def _parameters(estimator: Any, skip: str | None = None) -> list[dict[str, Any]]:
+    """Return name and value of each parameter, and whether it differs from the default."""
+    if not hasattr(estimator, "get_params"):
+        return []
+    defaults = {
+        name: parameter.default
+        for name, parameter in signature(type(estimator).__init__).parameters.items()
+        if parameter.default is not Parameter.empty
+    }
+    values = estimator.get_params(deep=False)
+    return [
+        {
+            "name": shorten(name),
+            "value": shorten(repr(value), MAX_VALUE),
+            "changed": name not in defaults or not _is_same(value, defaults[name]),
+        }
+        for name, value in sorted(values.items())
+        if name != skip
+    ]
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    if value is default:
+        return True
+    if isinstance(value, np.ndarray) or isinstance(default, np.ndarray):
+        return False
+    return bool(type(value) is type(default) and repr(value) == repr(default))
+
+
+def write_script(model: CoHiRF, origin: Origin | None = None, pipeline: Any = None) -> str:
+    """Return a script that fits a model with the same parameters, so that ``labels`` are its labels."""
+    settled = _settle(model)
+    parts = [settled, *_nested(settled), *([] if pipeline is None else [pipeline, *_nested(pipeline)])]
+    imports = {f"from {_public_module(part)} import {type(part).__name__}" for part in parts}
+    lines = [_assign("model", settled)]
+    if origin is not None:
+        imports.add("from cohirf.preparation import prepare")
+        lines = [_prepare_call(origin), *lines, "labels = model.fit(prepared.rows()).labels_"]
+    elif pipeline is not None:
+        lines = [_assign("pipeline", pipeline), *lines, "labels = model.fit(pipeline.fit_transform(X)).labels_"]
+    else:
+        lines = [*lines, "labels = model.fit(X).labels_"]
+    if getattr(model, "changes_", None) is not None:
+        lines.insert(
+            0, "# The model was updated after its fit. A fit of all rows at once can give other clusters and numbers."
+        )
+    return "\n".join([*sorted(imports), "", *lines])
+
+
+def _settle(model: CoHiRF) -> CoHiRF:
+    """Return the model with the batch size that its fit has measured, and without checkpoint and the like."""
+    settled = copy.copy(model)
+    for name, default in NOT_REPEATED.items():
+        setattr(settled, name, default)
+    if isinstance(model.batch_size, str):
+        settled.batch_size = model.batch_size_
+    return settled
+
+
+def _nested(estimator: Any) -> list[Any]:
+    """Return the estimators among the parameters of an estimator, at any depth."""
+    if not hasattr(estimator, "get_params"):
+        return []
+    return [value for value in estimator.get_params(deep=True).values() if hasattr(value, "get_params")]
+
+
+def _assign(name: str, estimator: Any) -> str:
+    """Return code that makes an estimator, whose further lines are below the first one in ``name = ...``."""
+    shown: str = BaseEstimator.__repr__(estimator, N_CHAR_MAX=MAX_CODE)
+    return f"{name} = {shown}".replace("\n", "\n" + " " * len(f"{name} = "))
+
+
+def _prepare_call(origin: Origin) -> str:
+    arguments = [_quote(origin.data), *(f"{name}={_quote(value)}" for name, value in origin.options.items())]
+    line = f"prepared = prepare({', '.join(arguments)})"
+    if len(line) <= WIDTH:
+        return line
+    return "\n".join(["prepared = prepare(", *(f"    {argument}," for argument in arguments), ")"])
+
+
+def _quote(value: Any) -> str:
+    """Return a value as Python code; text in double quotes where that is possible."""
+    code = repr(value)
+    if isinstance(value, str) and code.startswith("'") and '"' not in code:
+        return f'"{code[1:-1]}"'
+    return code
+
+
+def _public_module(estimator: Any) -> str:
+    """Return the module that users import an estimator from: the part of its path before the first private module."""
+    if type(estimator) is CoHiRF:
+        return "cohirf"
+    parts = type(estimator).__module__.split(".")
+    private = [place for place, part in enumerate(parts) if part.startswith("_") and part != "__main__"]
+    return ".".join(parts[: private[0]] if private else parts)

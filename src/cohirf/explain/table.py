@@ -1,0 +1,327 @@
+"""Rows of a table with any columns, as a matrix of numbers; and rows of the data of a fit.
+
+A column of numbers is one column of the matrix. A column of categories is one column of zeros and ones for each of its
+frequent levels. Dates are counted in days. Columns whose values nearly all differ, such as ids and free text, are left
+out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils.validation import _get_feature_names, _num_samples
+
+from cohirf import validation
+from cohirf.algorithm.choose_medoids import fill_missing
+from cohirf.algorithm.grouping import IntArray
+from cohirf.explain.words import shorten
+
+CHECKED_MEDOIDS = 100  # number of medoids that are compared with X, to recognise the data of the fit
+MAX_LEVELS = 30  # of a category; rarer levels do not describe a cluster
+DISTINCT = 0.5  # a column of text is left out if it has more different values than this share of its rows
+ENCODED = re.compile(r"(?P<feature>.+?)=(?P<level>.+)")  # the name of a category that was encoded for the fit
+DAY = np.timedelta64(1, "D")
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+TIMES = ("night", "morning", "afternoon", "evening")  # of six hours each, from midnight on
+CYCLES = {"hour": TIMES, "weekday": DAYS}
+SHARE, DATE = "share", "date"  # units of prepared features
+Floats = NDArray[np.float64]
+
+
+def is_source(data: Any) -> bool:
+    """Return whether ``data`` is a source, from which rows are read with ``take``."""
+    return hasattr(data, "n_rows") and hasattr(data, "take")
+
+
+def count_rows(data: Any) -> int:
+    """Return the number of rows of an array, table, sparse matrix or source."""
+    if hasattr(data, "num_rows"):  # Arrow
+        return int(data.num_rows)
+    return int(data.n_rows if is_source(data) else _num_samples(data))
+
+
+def read_rows(data: Any, rows: IntArray) -> Any:
+    """Return rows in the given order, as an array of float64 or a CSR matrix.
+
+    Missing values are replaced by the mean of their column over these rows.
+    """
+    distinct, place = np.unique(rows, return_inverse=True)
+    some = take_rows(data, distinct)
+    checked = check_array(some, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+    ordered = checked[place]
+    return ordered if sparse.issparse(ordered) else fill_missing(ordered, validation.column_means(ordered))
+
+
+def as_data(X: Any) -> Any:
+    """Return ``X`` as an array, table, CSR matrix or source; raise if it cannot be one."""
+    if is_source(X):
+        return X
+    validation.refuse_what_is_no_table(X)
+    if sparse.issparse(X):
+        return sparse.csr_array(X)
+    return X if hasattr(X, "shape") else np.asarray(X)
+
+
+def name_features(model: Any, X: Any, given: Sequence[str] | None = None) -> list[str]:
+    """Return the names of the features: those given, or those seen by ``fit``, or those of ``X``, or numbers."""
+    n_features = model.n_features_in_
+    seen = getattr(model, "feature_names_in_", None)
+    in_data = None if is_source(X) else _get_feature_names(X)
+    names = next((names for names in (given, seen, in_data) if names is not None), None)
+    if names is None:
+        return [f"feature {i}" for i in range(n_features)]
+    if len(names) != n_features:
+        raise ValueError(
+            f"feature_names has {len(names)} names, but there are {n_features} features: pass one for each."
+        )
+    return [shorten(name) for name in names]
+
+
+def check_n_rows(model: Any, X: Any, wanted: str = "the data of the fit") -> None:
+    """Raise if ``X`` does not have as many rows as the data of the fit."""
+    n_rows = count_rows(X)
+    if n_rows != len(model.labels_):
+        raise ValueError(f"X has {n_rows:,} rows, but the model was fitted on {len(model.labels_):,}: pass {wanted}.")
+
+
+def check_rows(model: Any, X: Any) -> None:
+    """Raise if ``X`` is not the data of the fit: its size differs, or the medoids are not at their row numbers.
+
+    Of medoids that take the place of forgotten rows, the values can be means; these are not compared.
+    """
+    check_n_rows(model, X)
+    found = as_dense(read_rows(X, model.medoid_indices_[:CHECKED_MEDOIDS]))
+    medoids = as_dense(model.medoids_[:CHECKED_MEDOIDS])
+    if found.shape[1] != model.n_features_in_:
+        raise ValueError(
+            f"X has {found.shape[1]} features, but the model was fitted on {model.n_features_in_}: "
+            f"pass the data of the fit."
+        )
+    differs = ~np.isclose(found, medoids, rtol=1e-4) & ~np.isnan(medoids)
+    if model._summary is not None:
+        differs[np.isin(model.medoid_indices_[:CHECKED_MEDOIDS], model._summary.unknown_rows)] = False
+    if differs.any():
+        cluster = int(np.flatnonzero(differs.any(axis=1))[0])
+        raise ValueError(
+            f"Row {model.medoid_indices_[cluster]} of X differs from the medoid of cluster "
+            f"{model.cluster_numbers_[cluster]}: pass the data of the fit, with the same scaling and the same order of "
+            f"rows."
+        )
+
+
+def as_dense(features: Any) -> NDArray[np.float64]:
+    """Return features as a dense array of float64."""
+    return np.asarray(features.toarray() if sparse.issparse(features) else features, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What a column of the matrix is."""
+
+    name: str  # of the column of the table
+    # "number"; "level" of a category, 1 in the rows that have it; "date", in days since 1970; "term", a column of a
+    # sparse matrix, which is 0 in most rows
+    kind: str = "number"
+    level: str = ""  # the level of a category
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of a table."""
+
+    rows: IntArray  # row numbers
+    values: Any  # array or CSR matrix of float64; missing numbers are replaced by the mean of their column
+    features: list[Feature]  # what each column of ``values`` is
+
+
+def read_table(X: Any, rows: IntArray, names: Sequence[str] | None = None) -> Table:
+    """Read rows of an array, table, sparse matrix or source.
+
+    Parameters
+    ----------
+    X : array, table, sparse matrix or source
+        The data. Columns may be numbers, categories, text, dates or truth values.
+    rows : array of int
+        Sorted row numbers.
+    names : sequence of str, optional
+        Name of each column; by default those of the table, or numbers.
+
+    Returns
+    -------
+    table : Table
+        These rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from cohirf.description import read_table
+    >>> X = pd.DataFrame({"age": [31, 45, 27, 52], "region": ["north", "south", "north", "north"]})
+    >>> table = read_table(X, np.arange(4))
+    >>> [(feature.name, feature.level) for feature in table.features]
+    [('age', ''), ('region', 'north'), ('region', 'south')]
+    >>> table.values[0]
+    array([31.,  1.,  0.])
+    """
+    some = take_rows(X, rows)
+    if sparse.issparse(some):
+        return Table(
+            rows,
+            sparse.csr_array(some, dtype=np.float64),
+            [_parse(shorten(name), "term") for name in _column_names(some, names)],
+        )
+    values, features = [], []
+    for name, column in zip(_column_names(some, names), _columns(some), strict=True):
+        for feature, numbers in _read_column(shorten(name), column):
+            features.append(feature)
+            values.append(numbers)
+    matrix = np.column_stack(values) if values else np.empty((len(rows), 0))
+    return Table(rows, matrix, features)
+
+
+def take_rows(X: Any, rows: IntArray) -> Any:
+    """Return rows of an array, table, sparse matrix or source, as it stores them."""
+    if is_source(X) or hasattr(X, "column_names"):  # of Arrow
+        return X.take(rows)
+    if sparse.issparse(X):
+        return sparse.csr_array(X)[rows]
+    return _safe_indexing(X if hasattr(X, "shape") else np.asarray(X), rows)
+
+
+def read_cells(X: Any, rows: IntArray, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Return the values of each of some rows by the names of their columns, as they are stored."""
+    distinct, place = np.unique(rows, return_inverse=True)
+    some = take_rows(X, distinct)
+    if sparse.issparse(some):
+        some = some.toarray()
+    columns = [np.asarray(column).tolist() for column in _columns(some)]
+    header = _column_names(some, names)
+    return [{name: column[i] for name, column in zip(header, columns, strict=True)} for i in place.tolist()]
+
+
+def _column_names(some: Any, names: Sequence[str] | None) -> list[str]:
+    n_columns = some.shape[1]
+    if names is not None and len(names) == n_columns:
+        return [str(name) for name in names]
+    if hasattr(some, "column_names"):
+        return list(some.column_names)
+    if hasattr(some, "columns"):
+        return [str(name) for name in some.columns]
+    return [f"feature {i}" for i in range(n_columns)]
+
+
+def _columns(some: Any) -> list[Any]:
+    """Return the columns of an array or of a pandas, polars or Arrow table."""
+    if hasattr(some, "column_names"):
+        return [some.column(name).to_numpy() for name in some.column_names]
+    if hasattr(some, "iloc"):
+        return [some.iloc[:, i] for i in range(some.shape[1])]
+    if hasattr(some, "columns"):
+        return [some[name] for name in some.columns]
+    return list(np.asarray(some).T)
+
+
+def _parse(name: str, kind: str) -> Feature:
+    encoded = ENCODED.fullmatch(name)
+    return Feature(encoded["feature"], "level", encoded["level"]) if encoded else Feature(name, kind)
+
+
+def _read_column(name: str, column: Any) -> list[tuple[Feature, Floats]]:
+    """Return the columns of the matrix that a column of the table becomes."""
+    cells = np.asarray(column)
+    if cells.dtype.kind == "M":
+        days = (cells.astype("datetime64[ns]") - np.datetime64(0, "ns")) / DAY
+        return [(Feature(name, "date"), _fill(days.astype(np.float64)))]
+    if cells.dtype.kind == "m":
+        return [(Feature(name), _fill((cells / DAY).astype(np.float64)))]
+    if cells.dtype.kind == "b":
+        return _read_levels(name, np.where(cells, "yes", "no"))
+    if cells.dtype.kind in "iuf":
+        return _read_numbers(name, cells.astype(np.float64))
+    try:
+        return _read_numbers(name, cells.astype(np.float64))  # numbers that are stored as objects
+    except (TypeError, ValueError):
+        return _read_levels(name, cells)
+
+
+def _read_numbers(name: str, numbers: Floats) -> list[tuple[Feature, Floats]]:
+    numbers = np.where(np.isfinite(numbers), numbers, np.nan)
+    present = numbers[~np.isnan(numbers)]
+    low, high = present.min(initial=np.inf), present.max(initial=-np.inf)
+    has_two = len(present) > 0 and bool(((present == low) | (present == high)).all()) and low < high
+    if has_two and ENCODED.fullmatch(name):
+        return [(_parse(name, "number"), np.where(numbers == high, 1.0, 0.0))]
+    if has_two and (low, high) == (0, 1):
+        return _read_levels(name, np.where(numbers == 1, "yes", "no"))
+    return [(Feature(name), _fill(numbers))]
+
+
+def _read_levels(name: str, cells: Any) -> list[tuple[Feature, Floats]]:
+    """Return a column of zeros and ones for each frequent level."""
+    texts = np.array(["" if _is_missing(cell) else str(cell) for cell in cells.tolist()], dtype=object)
+    levels, codes, counts = np.unique(texts, return_inverse=True, return_counts=True)
+    if len(levels) > max(DISTINCT * len(texts), MAX_LEVELS) or len(levels) < 2:
+        return []
+    if levels.tolist() == ["no", "yes"]:  # one says all
+        return [(Feature(name, "level", "yes"), codes.astype(np.float64))]
+    frequent = np.sort(np.argsort(-counts, kind="stable")[:MAX_LEVELS])
+    return [
+        (Feature(name, "level", shorten(levels[code] or "missing")), (codes == code).astype(np.float64))
+        for code in frequent.tolist()
+    ]
+
+
+def _is_missing(cell: Any) -> bool:
+    return cell is None or cell != cell or str(cell) in ("<NA>", "NaT")
+
+
+def _fill(numbers: Floats) -> Floats:
+    """Return numbers whose missing values are replaced by the mean."""
+    column = numbers.reshape(-1, 1)
+    return np.asarray(fill_missing(column, validation.column_means(column))).ravel()
+
+
+def is_prepared(X: Any) -> bool:
+    """Return whether data is what ``prepare`` returned: prepared rows with their preparation."""
+    return hasattr(X, "preparation") and hasattr(X, "source")
+
+
+def read_prepared(preparation: Any, values: Any, rows: IntArray) -> Table:
+    """Return prepared values as a table, whose features are those of the original columns.
+
+    A level of a category is a feature, as it was for the fit; yes and no are two levels. The sine and cosine of an hour
+    or weekday become times of the day or days of the week, of which each is a feature.
+    """
+    original: Floats = preparation.to_original_units(values)
+    features: list[Feature] = []
+    columns: list[Floats] = []
+    cycles: dict[tuple[Any, str], list[Floats]] = {}
+    for feature, numbers in zip(preparation.features, original.T, strict=True):
+        if feature.cycle is not None:
+            cycles.setdefault((feature.column, feature.cycle), []).append(numbers)
+            continue
+        features.append(_describe_feature(feature))
+        columns.append(numbers)
+        if feature.kind == "boolean":
+            features.append(Feature(shorten(feature.column), "level", "no"))
+            columns.append(1 - numbers)
+    for (column, cycle), (sine, cosine) in cycles.items():
+        names = CYCLES[cycle]
+        part = np.floor(np.arctan2(sine, cosine) / (2 * np.pi) % 1 * len(names) + 1e-6).astype(np.int64) % len(names)
+        features += [Feature(shorten(f"{column} {cycle}"), "level", name) for name in names]
+        columns += list((part == np.arange(len(names))[:, None]).astype(np.float64))
+    return Table(rows, np.column_stack(columns) if columns else np.empty((len(rows), 0)), features)
+
+
+def _describe_feature(feature: Any) -> Feature:
+    name = f"feature {feature.column}" if isinstance(feature.column, int) else shorten(feature.column)
+    if feature.unit == SHARE:
+        return Feature(name, "level", "yes" if feature.level is None else shorten(feature.level))
+    return Feature(name, "date" if feature.unit == DATE else "number")

@@ -1,0 +1,391 @@
+"""The verdict: whether to trust a fit, in words, from its figures; and what makes clusters useless.
+
+``benchmarks/quality/diagnose.py`` measures how often the statements are right, on data sets with known classes. Nothing
+that it measured, silhouette and Calinski-Harabasz score included, told reliably that CoHiRF is better than the base
+method. So the verdict only says that both are the same, or that the base method is better, or that it does not know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cohirf.algorithm.base_method import BaseMethod
+from cohirf.algorithm.grouping import IntArray
+from cohirf.explain.words import count_of, uncapitalised
+
+FEW_ROWS = 20  # fewer are not judged: it can be right that none of them fuse
+MOSTLY_NOISE = 0.9  # share of rows
+# A cluster of at most this many rows next to one of at least this many; DBSCAN by itself has clusters of four rows.
+CRUMB, LARGE = 3, 1000
+RADII = ("eps", "distance_threshold")  # parameters of base methods; rows that are nearer than this fuse
+WHOLE = ("exact", "spanning")  # kinds of levels that find what the base method finds on all rows
+ALONE, EITHER, UNKNOWN = "use the base method alone", "either", "unknown"
+# From this adjusted Rand index on, two partitions are the same for most purposes.
+SAME = 0.95
+# The base method is better if the model agrees with its runs this much less than these agree with each other, and if
+# its silhouette is this much lower, or undefined. One of the two is not enough: clusters can differ and be as good.
+LOST, WORSE_SILHOUETTE = 0.15, 0.02
+# A method that goes by density is also better if the fit calls this share of the rows noise, and the method does not.
+MORE_NOISE = 0.1
+# Shares of rows that have their nearest neighbour in their own cluster: nearly all, and too few.
+NEIGHBOURS_KEPT, NEIGHBOURS_TORN = 0.9, 0.7
+STARTS = 10  # of K-Means that runs alone: with a single one, it is an easy rival
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong, in a few words, and a sentence with what to change; whether it spoils all clusters."""
+
+    what: str
+    message: str
+    spoils_all: bool
+
+
+def find_problem(model: Any, sizes: IntArray, n_noise: int) -> Problem | None:
+    """Return the worst problem of a partition, or None."""
+    n_rows, largest = int(sizes.sum()) + n_noise, int(sizes.max(initial=0))
+    if n_rows < FEW_ROWS:
+        return None
+    if n_noise > MOSTLY_NOISE * n_rows:
+        return _mostly_noise(model, n_noise / n_rows)
+    if largest == 1 and len(sizes) > 1:
+        return _nothing_fused(model, n_rows)
+    smallest = 2 if _keeps_noise_apart(model) else 1
+    n_crumbs = int(((sizes >= smallest) & (sizes <= CRUMB)).sum())
+    if n_crumbs and largest >= LARGE:
+        return _crumbs(n_crumbs, sizes)
+    return None
+
+
+def _keeps_noise_apart(model: Any) -> bool:
+    """Return whether noise rows of the base method are clusters of one row because the user wants them to be."""
+    return model.n_clusters == "levels" and BaseMethod.of(model._base_method()).told is None
+
+
+def ways_to_less_noise(model: Any) -> str:
+    """Return which parameters to change, so that fewer rows are noise."""
+    name, ways = _ways_to_fuse_more(model)
+    if model.min_cluster_size != 1 and model.small_clusters == "noise":
+        ways.insert(0, f"lower min_cluster_size={model.min_cluster_size}")
+    return ", or ".join(ways or [f"let {name} accept sparser clusters"])
+
+
+def _mostly_noise(model: Any, share: float) -> Problem:
+    return Problem(
+        "Nearly everything is noise.",
+        f"{_percent(share)} of the rows are noise: {ways_to_less_noise(model)}.",
+        spoils_all=True,
+    )
+
+
+def _nothing_fused(model: Any, n_rows: int) -> Problem:
+    name, ways = _ways_to_fuse_more(model)
+    ways += ["use fewer views (n_views)"] if model.n_views > 1 and model.consensus == "strict" else []
+    ways = ways or [f"let {name} find fewer and larger clusters"]
+    finding = f"Nothing fused: each of the {n_rows:,} rows is a cluster of its own."
+    return Problem("Nothing fused.", f"{finding} To change that, {', or '.join(ways)}.", spoils_all=True)
+
+
+def _crumbs(n_crumbs: int, sizes: IntArray) -> Problem:
+    have = "has" if n_crumbs == 1 else "have"
+    message = (
+        f"{n_crumbs:,} of {len(sizes):,} clusters {have} at most {CRUMB} rows, and the largest has "
+        f"{int(sizes.max()):,}. With min_cluster_size={CRUMB + 1} or more, their rows become noise; with "
+        f"small_clusters='nearest' as well, they join the nearest cluster."
+    )
+    return Problem("Some have only a few rows.", message, spoils_all=False)
+
+
+def _ways_to_fuse_more(model: Any) -> tuple[str, list[str]]:
+    """Return the name of the base method, and changes of parameters that let it fuse more rows."""
+    clusterer = BaseMethod.of(model._base_method()).clusterer
+    given = clusterer.get_params(deep=False) if hasattr(clusterer, "get_params") else {}
+    name = type(clusterer).__name__
+    ways = [f"raise {radius} of {name}" for radius in RADII if given.get(radius) is not None]
+    ways += [f"lower min_samples of {name}"] if given.get("min_samples") is not None else []
+    ways += ["raise batch_size"] if model.batch_size is not None else []
+    return name, ways
+
+
+def _percent(share: float) -> str:
+    return "All" if share == 1 else f"{share:.0%}" if share < 0.995 else "More than 99%"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The model compared with the base method alone, on the same rows.
+
+    Attributes
+    ----------
+    base : str
+        Name of the base method.
+    n_rows : int
+        Number of rows on which labels are compared; 0 if the base method did not run.
+    reason : str
+        Why the base method did not run; empty if it did.
+    n_clusters : tuple of int
+        Number of clusters in these rows, of the model and of the base method alone.
+    noise : tuple of float
+        Share of noise in these rows, of the model and of the base method alone.
+    silhouette : tuple of (float or None)
+        Mean silhouette of the model, and of the base method alone; None if undefined.
+    ari : tuple of (float or None)
+        Adjusted Rand index with the known classes, of the model and of the base method alone; None without classes.
+    same : float or None
+        Adjusted Rand index between the model and the base method alone; None if it did not run.
+    agreement : float or None
+        Mean adjusted Rand index between the model and runs of the base method on four fifths of the rows.
+    reproducibility : float or None
+        Mean adjusted Rand index between the run of the base method on all rows of the sample and these runs.
+    """
+
+    base: str
+    n_rows: int = 0
+    reason: str = ""
+    n_clusters: tuple[int, int] = (0, 0)
+    noise: tuple[float, float] = (0.0, 0.0)
+    silhouette: tuple[float | None, float | None] = (None, None)
+    ari: tuple[float | None, float | None] = (None, None)
+    same: float | None = None
+    agreement: float | None = None
+    reproducibility: float | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The figures that the verdict is based on."""
+
+    comparison: Comparison  # the model compared with the base method alone
+    finds_number: bool  # whether the base method finds the number of clusters itself, as methods do that go by density
+    is_k_means: bool  # whether the base method is a kind of K-Means
+    ran_once: bool  # whether the fit is one run of a deterministic base method on all rows, of which nothing was merged
+    neighbours_together: float | None  # share of sampled rows whose nearest neighbour is in their final cluster
+    problem: Problem | None  # what makes the clusters useless
+    as_published: bool  # whether the model runs the algorithm of the paper
+    n_batches: int  # number of batches of the first level
+    # kind of the first level, as in ``LevelRecord``; "local" unless the clusters are surely those of all rows
+    kind: str = "all"
+    is_part: bool = False  # whether the base method ran on some rows of the fit, not on all
+
+    @property
+    def may_cut(self) -> bool:
+        """Whether the base method may cut clusters that the fit rightly has, at the border of the rows compared."""
+        return self.finds_number and self.kind == "local" and self.is_part
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the clusters are those of the base method on all rows, by the way in which they were found."""
+        return self.ran_once or self.kind in WHOLE
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A question about a fit, and its answer.
+
+    Attributes
+    ----------
+    question : str
+        The question.
+    answer : str
+        A short answer.
+    reason : str
+        The figures behind the answer, what they mean, and what to do about it.
+    tone : {"good", "fair", "poor", "unknown"}
+        Whether the answer is good news.
+    """
+
+    question: str
+    answer: str
+    reason: str
+    tone: str
+
+
+def recommend(facts: Facts) -> str:
+    """Return which of the two to use, if the base method can run on all rows."""
+    found = facts.comparison
+    if facts.is_whole:
+        return EITHER
+    if found.same is None or found.agreement is None or found.reproducibility is None:
+        return UNKNOWN
+    if found.same >= SAME:
+        return EITHER
+    if facts.is_k_means and not facts.as_published:
+        # The fit merges finer clusters of K-Means by the criterion of K-Means. If the two differ, no figure tells which
+        # one is better: the rule below was right in 10 of 15 statements.
+        return UNKNOWN
+    if facts.finds_number and found.noise[0] > found.noise[1] + MORE_NOISE:
+        return ALONE
+    if facts.may_cut:
+        # The rule below said of three fits in local batches that they had lost clusters of DBSCAN. On all rows, DBSCAN
+        # was not better in any of the three.
+        return UNKNOWN
+    return ALONE if is_lost(found.agreement - found.reproducibility, found.silhouette) else UNKNOWN
+
+
+def is_lost(
+    gap: float,
+    silhouette: tuple[float | None, float | None],
+    lost: float = LOST,
+    worse: float = WORSE_SILHOUETTE,
+) -> bool:
+    """Return whether a model has lost clusters that the base method finds."""
+    ours, alone = silhouette
+    # without a silhouette, the base method has a single cluster, or none: then there is nothing to lose
+    is_worse = alone is not None and (ours is None or ours < alone - worse)
+    return gap < -lost and is_worse
+
+
+def verdict(facts: Facts) -> list[Finding]:
+    """Answer the questions about a fit."""
+    findings = [judge_base_alone(facts), judge_neighbours(facts)]
+    problem = facts.problem
+    if problem is not None:
+        tone = "poor" if problem.spoils_all else "fair"
+        findings.insert(0, Finding("Are the clusters usable?", problem.what, problem.message, tone))
+    return findings
+
+
+def judge_base_alone(facts: Facts) -> Finding:
+    """Answer whether the base method alone finds better clusters in the same rows."""
+    found, said = facts.comparison, recommend(facts)
+    question = f"Would {found.base} alone do better?"
+    if facts.is_whole:
+        return Finding(question, "It is the same.", f"{_say_why_whole(facts)}.", "good")
+    if found.reason:
+        return Finding(question, "Not known.", found.reason, "unknown")
+    measured = _measured(found)
+    if said == EITHER:
+        return Finding(question, "It finds the same clusters.", measured, "good")
+    if said == ALONE:
+        reason = f"{measured} The fit has lost clusters that {found.base} finds."
+        return Finding(question, "Probably.", reason, "poor")
+    reason = f"{measured} The two differ, and {_say_why_unknown(facts)}."
+    return Finding(question, "Not known.", reason, "unknown")
+
+
+def judge_neighbours(facts: Facts) -> Finding:
+    """Answer whether nearest neighbours are in the same cluster."""
+    question, together = "Are neighbouring rows in the same cluster?", facts.neighbours_together
+    if together is None:
+        return Finding(question, "Not measured.", "The sample has too few rows of clusters.", "unknown")
+    measured = f"{together:.0%} of the sampled rows have their nearest neighbour in their own cluster."
+    if together >= NEIGHBOURS_KEPT:
+        return Finding(question, "Yes.", measured, "good")
+    if together >= NEIGHBOURS_TORN:
+        reason = f"{measured} Some borders between clusters run through dense regions."
+        return Finding(question, "Mostly.", reason, "fair")
+    return Finding(question, "Hardly.", f"{measured} Borders between clusters run through dense regions.", "poor")
+
+
+def in_one_line(facts: Facts) -> str:
+    """Return whether to trust the clusters, in one line."""
+    found, said = facts.comparison, recommend(facts)
+    if facts.problem is not None and facts.problem.spoils_all:
+        return f"Do not trust these clusters: {uncapitalised(facts.problem.message)}"
+    if facts.is_whole:
+        return f"Trust these clusters as you would trust {found.base}: {uncapitalised(_say_why_whole(facts))}."
+    if said == EITHER:
+        return (
+            f"Trust these clusters as you would trust {found.base}: it finds the same ones in {found.n_rows:,} rows "
+            f"(adjusted Rand index {found.same:.2f})."
+        )
+    if said == ALONE and facts.finds_number:
+        return (
+            f"Do not trust these clusters: in {found.n_rows:,} rows, {found.base} alone finds "
+            f"{count_of(found.n_clusters[1], 'cluster')} and {found.noise[1]:.0%} noise, and the fit "
+            f"{found.n_clusters[0]:,} and {found.noise[0]:.0%}. Use {found.base} alone, if it can run on all rows."
+        )
+    if said == ALONE:
+        return (
+            f"Do not trust these clusters: in {found.n_rows:,} rows, runs of {found.base} agree with each other "
+            f"(adjusted Rand index {found.reproducibility:.2f}), and much less with the fit ({found.agreement:.2f}). "
+            f"Use {found.base} alone, if it can run on all rows."
+        )
+    if found.reason:
+        return f"Whether {found.base} alone would do better is not known: {found.reason}"
+    return (
+        f"Whether {found.base} alone would do better is not known: in {found.n_rows:,} rows it finds other clusters "
+        f"(adjusted Rand index {found.same:.2f}), and {_say_why_unknown(facts)}."
+    )
+
+
+def advise(facts: Facts) -> list[str]:
+    """Return options to try, the most promising first; an empty list if the fit gives no reason to change anything."""
+    if recommend(facts) != ALONE:
+        return []
+    tips = []
+    if facts.as_published:
+        tips.append("the defaults of CoHiRF instead of the algorithm as published")
+    if facts.n_batches > 1 and facts.finds_number and facts.kind == "random":
+        tips.append('batches="local": random batches are thinner than the data')
+    elif facts.n_batches > 1:
+        tips.append("a larger batch_size, or none: each batch sees only some of the rows")
+    return [*tips, f"{facts.comparison.base} alone, if it can run on all rows"]
+
+
+def _say_why_whole(facts: Facts) -> str:
+    """Return why the clusters of a fit are those of the base method on all rows."""
+    base = facts.comparison.base
+    if facts.kind == "exact":
+        return (
+            f"The {facts.n_batches:,} local batches have all rows that their labels depend on, so the clusters are "
+            f"those of {base} on all rows; only a border row that is near to two clusters may be in the other one"
+        )
+    if facts.kind == "spanning":
+        return (
+            f"The clusters are those of {base} on all rows, as far as the {facts.n_batches:,} local batches overlap "
+            f"enough: its spanning tree was put together from theirs"
+        )
+    return f"The fit is one run of {base} on all rows, and has its clusters"
+
+
+def _say_why_unknown(facts: Facts) -> str:
+    """Return why a difference between the fit and the base method does not tell which one is better."""
+    if facts.may_cut:
+        return f"{facts.comparison.base} may have cut clusters at the border of these rows"
+    return "nothing in the data tells which of the two is better"
+
+
+def why_not_comparable(rival: BaseMethod, n_sampled: int, n_rows: int, n_batches: int, kind: str) -> str:
+    """Return why a method that finds the number of clusters itself is not compared on a random sample."""
+    name = type(rival.clusterer).__name__
+    thinner = (
+        f"{name} goes by the density of the rows, and a sample of {n_sampled:,} of {n_rows:,} rows is thinner than the "
+        f"data."
+    )
+    if kind == "local":
+        return f"{thinner} Local batches are not, but clusters that reach over several of them may be cut or joined."
+    if n_batches > 1:
+        return (
+            f"{thinner} So are random batches: each of the {n_batches:,} batches had about {n_rows // n_batches:,} "
+            f'rows. Use batches="local", or compare with {name} alone on all rows.'
+        )
+    return thinner
+
+
+def say_too_few(rival: BaseMethod, n_kept: int, n_rows: int) -> str:
+    """Return why a method is not compared on the rows that a model keeps, and what to do."""
+    name = type(rival.clusterer).__name__
+    return (
+        f"{name} needs more rows than the {n_kept:,} of {n_rows:,} that the model keeps. A merge with "
+        f"exemplars_only=True keeps only exemplars: diagnose the models before they are merged."
+    )
+
+
+def _measured(found: Comparison) -> str:
+    starts = f" with {STARTS} starts" if found.base == "KMeans" else ""
+    n_found = count_of(found.n_clusters[1], "cluster")
+    parts = [f"In {found.n_rows:,} rows, {found.base} alone{starts} finds {n_found}"]
+    if found.n_clusters[0] != found.n_clusters[1]:
+        parts.append(f" where the fit has {found.n_clusters[0]:,}")
+    if max(found.noise) > 0:
+        parts.append(f", and {found.noise[1]:.0%} noise where the fit has {found.noise[0]:.0%}")
+    parts.append(
+        f". The adjusted Rand index of the two is {found.same:.2f}. Without a fifth of the rows, {found.base} agrees "
+        f"with itself by {found.reproducibility:.2f}, and with the fit by {found.agreement:.2f}."
+    )
+    ours, alone = found.silhouette
+    if ours is not None and alone is not None:
+        parts.append(f" Its silhouette is {alone:.2f}, and that of the fit {ours:.2f}.")
+    return "".join(parts)

@@ -1,0 +1,180 @@
+"""Words: text that fits on a page, counts, values, phrases such as "low spend", and names of clusters made of these."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cohirf.explain.effects import Trait
+    from cohirf.explain.table import Feature
+
+MAX_TEXT = 120  # characters
+# A feature whose name ends in one of these words: the word is replaced ("petal length" becomes "long petal").
+REPLACED = {
+    "age": ("older", "younger"),
+    "height": ("tall", "short"),
+    "length": ("long", "short"),
+    "size": ("large", "small"),
+    "weight": ("heavy", "light"),
+    "width": ("wide", "narrow"),
+}
+# Words that have adjectives of their own, and stay ("long tenure").
+KEPT = {
+    "distance": ("long", "short"),
+    "duration": ("long", "short"),
+    "tenure": ("long", "short"),
+    "time": ("long", "short"),
+}
+OTHERS = ("high", "low")
+DATES = ("late", "early")
+UNITS = {"cm", "eur", "g", "kg", "km", "m", "mg", "mm", "ms", "pct", "s", "usd"}
+MOST, FEW = 0.5, 0.1  # shares of rows with a level, from which it is said without "often" or "rarely"
+MAX_NAME = 40  # characters of a feature's name
+FEWEST_TRAITS, MOST_TRAITS = 3, 5  # traits in a name; more than three only if two clusters would have the same name
+WEAK = 0.3  # standard deviations; a weaker trait says nothing
+FAINT = 0.35  # a trait is left out of the name if it is weaker than this share of the strongest
+N_VALUES = 2  # features whose values tell clusters apart that have the same traits
+PLAIN, ALL_ROWS = "average", "all rows"
+
+
+def clean(text: Any) -> str:
+    """Return text as valid UTF-8; characters that cannot be encoded become question marks."""
+    return str(text).encode("utf-8", "replace").decode("utf-8")
+
+
+def shorten(text: Any, length: int = MAX_TEXT) -> str:
+    """Return text as one line of at most ``length`` characters."""
+    line = " ".join(clean(text).split())
+    return line if len(line) <= length else f"{line[: length - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+
+
+def say_number(feature: Feature, *, is_high: bool) -> str:
+    """Return a phrase for numbers that are higher or lower than elsewhere."""
+    name = plain_name(feature.name)
+    rest, _, last = name.rpartition(" ")
+    place = 0 if is_high else 1
+    if feature.kind == "date":
+        return f"{DATES[place]} {name}"
+    if last.lower() in REPLACED:
+        return f"{REPLACED[last.lower()][place]} {rest}".strip()
+    return f"{KEPT.get(last.lower(), OTHERS)[place]} {name}"
+
+
+def say_level(feature: Feature, inside: float, outside: float) -> str:
+    """Return a phrase for a level of a category, from its share of the rows inside and outside of the cluster."""
+    name, level = plain_name(feature.name), shorten(feature.level, MAX_NAME)
+    if inside > outside:
+        return f"{name}: {level}" if inside >= MOST else f"{name}: often {level}"
+    opposite = {"yes": "no", "no": "yes"}.get(level)
+    if opposite is not None and inside <= MOST:
+        return f"{name}: {opposite}"
+    return f"{name}: not {level}" if inside <= FEW else f"{name}: rarely {level}"
+
+
+def plain_name(name: str) -> str:
+    """Return the name of a feature without underscores and units."""
+    words = re.sub(r"\s*[(\[][^()\[\]]*[)\]]\s*$", "", name).replace("_", " ").split()
+    if len(words) > 1 and words[-1].lower() in UNITS:
+        words.pop()
+    return shorten(" ".join(words) or name, MAX_NAME)
+
+
+def say_value(value: float, kind: str = "number") -> str:
+    """Return a number with three digits, a share as a percentage, or a date."""
+    if kind == "level":
+        return f"{value:.0%}"
+    if kind == "date":
+        return datetime.fromtimestamp(value * 86400, UTC).date().isoformat()
+    if 1000 <= abs(value) < 1e7:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent; 0% and 100% only if they are exact."""
+    if 0 < share <= 0.005:
+        return "less than 1%"
+    return "more than 99%" if 0.995 < share < 1 else f"{share:.0%}"
+
+
+def count_of(count: int, noun: str) -> str:
+    """Return a count with its noun in the singular or plural."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def uncapitalised(text: str) -> str:
+    """Return a sentence as the second half of another."""
+    return text[:1].lower() + text[1:]
+
+
+def name_clusters(traits: Sequence[Sequence[Trait]]) -> list[str]:
+    """Return a name for each cluster, from its traits; no two clusters have the same name.
+
+    A name has up to three traits, the strongest first. Clusters that would have the same name get further traits, then
+    the values of their strongest features, and at last a number.
+
+    Parameters
+    ----------
+    traits : sequence of sequence of Trait
+        The traits of each cluster, the strongest first, as ``find_traits`` returns them.
+
+    Returns
+    -------
+    names : list of str
+        A name for each cluster. A cluster without traits is called "average", or "all rows" if it is the only one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from cohirf.description import find_traits, name_clusters, read_table
+    >>> X = pd.DataFrame({"age": [61, 64, 23, 25], "spend": [90.0, 110.0, 480.0, 510.0]})
+    >>> name_clusters(find_traits(read_table(X, np.arange(4)), np.array([0, 0, 1, 1]), np.array([0, 1])))
+    ['low spend, older', 'high spend, younger']
+    """
+    if len(traits) == 1 and not traits[0]:
+        return [ALL_ROWS]
+    names = [_join(of_cluster, FEWEST_TRAITS) for of_cluster in traits]
+    for n_traits in range(FEWEST_TRAITS + 1, MOST_TRAITS + 1):
+        names = _replace_repeated(names, [_join(of_cluster, n_traits) for of_cluster in traits])
+    names = _replace_repeated(names, [_with_values(of_cluster) for of_cluster in traits])
+    return [*_number_repeated(names)]
+
+
+def _join(traits: Sequence[Trait], n_traits: int) -> str:
+    """Return the phrases of the strongest traits; of weak ones only if more than three are asked for."""
+    strongest = traits[0].strength if traits else 0.0
+    weakest = max(WEAK, FAINT * strongest) if n_traits == FEWEST_TRAITS else 0.0
+    phrases = [trait.phrase for trait in traits[:n_traits] if trait.strength >= weakest]
+    return ", ".join(phrases) or PLAIN
+
+
+def _with_values(traits: Sequence[Trait]) -> str:
+    parts = [
+        f"{plain_name(trait.feature.name)} {trait.feature.level} {say_value(trait.inside, trait.feature.kind)}"
+        for trait in traits[:N_VALUES]
+    ]
+    return ", ".join(" ".join(part.split()) for part in parts) or PLAIN
+
+
+def _replace_repeated(names: list[str], longer: list[str]) -> list[str]:
+    """Return the names, with those that occur more than once replaced."""
+    counts = Counter(names)
+    return [other if counts[name] > 1 else name for name, other in zip(names, longer, strict=True)]
+
+
+def _number_repeated(names: list[str]) -> Iterator[str]:
+    """Yield the names, with a number behind those that occur again."""
+    given, used = set(names), set[str]()
+    for name in names:
+        unique = name
+        if name in used:
+            numbered = (f"{name} ({number})" for number in count(2))
+            unique = next(other for other in numbered if other not in used and other not in given)
+        used.add(unique)
+        yield unique

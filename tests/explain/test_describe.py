@@ -1,0 +1,289 @@
+"""Descriptions of the clusters of a fit, their tree, and the headline."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.cluster import DBSCAN
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+
+from cohirf import CoHiRF, open_source
+from cohirf.description import describe_clusters, find_badly_fitting, make_headline, name_tree, write_tree
+from cohirf.explain.describe import say_separation
+from cohirf.explain.sample import Size, add_rare, draw_described
+from cohirf.plotting import plot_heatmap, plot_map
+from cohirf.preparation import prepare
+
+
+@pytest.fixture(scope="module")
+def customers():
+    """Return a table as a user has it, and a model of its numbers, scaled."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 3, 600)
+    frame = pd.DataFrame(
+        {
+            "id": [f"c{i}" for i in range(600)],
+            "age": np.array([65, 30, 31])[group] + rng.normal(size=600),
+            "spend": np.array([50, 300, 60])[group] + 5 * rng.normal(size=600),
+            "region": np.array(["south", "south", "north"])[group],
+        }
+    )
+    numbers = frame[["age", "spend"]].assign(north=frame.region == "north").astype(float)
+    scaled = (numbers - numbers.mean()) / numbers.std()
+    return frame, scaled, CoHiRF(n_clusters=3, random_state=0).fit(scaled)
+
+
+def test_summary_is_in_the_units_of_the_table_that_is_given(customers):
+    frame, _, model = customers
+    table = model.summary(frame)
+    old = table[table["name"].str.startswith("older")]
+    assert len(old) == 1
+    assert "age 64.9 (others 30.6)" in old["features"].iloc[0]
+    assert table["size"].sum() == 600
+    assert table["share"].sum() == pytest.approx(1)
+    np.testing.assert_array_equal(table["exemplar"], model.exemplar_indices_)
+    expected = [np.nanmean(model.stability_[model.labels_ == cluster]) for cluster in range(3)]
+    np.testing.assert_allclose(table["stability"], expected, rtol=1e-5)
+
+
+def test_summary_takes_the_fitted_data_and_needs_none(customers):
+    _, scaled, model = customers
+    names = model.summary(scaled)["name"].tolist()
+    assert names == model.summary()["name"].tolist() == model.summary(scaled.to_numpy())["name"].tolist()
+
+
+def test_exemplars_have_their_original_values(customers):
+    frame, _, model = customers
+    cluster = describe_clusters(model, frame).clusters[1]
+    assert cluster.exemplar_values == frame.iloc[cluster.exemplar].to_dict()
+
+
+def test_data_with_another_number_of_rows_is_refused(customers):
+    frame, _, model = customers
+    with pytest.raises(ValueError, match="X has 599 rows, but the model was fitted on 600"):
+        model.summary(frame.iloc[1:])
+
+
+def test_sparse_data_and_sources_are_described(tmp_path):
+    X, _ = make_blobs(300, centers=3, n_features=5, random_state=0)
+    np.save(tmp_path / "X.npy", X)
+    model = CoHiRF(n_clusters=3, random_state=0).fit(X)
+    assert model.summary(open_source(tmp_path / "X.npy"))["name"].tolist() == model.summary(X)["name"].tolist()
+    assert model.summary(sparse.csr_array(X))["name"].is_unique
+
+
+def test_noise_has_a_row_of_its_own():
+    X = np.concatenate([np.random.default_rng(0).normal(size=(100, 2)), [[50.0, 50.0]]])
+    table = CoHiRF(DBSCAN(eps=1.5)).fit(X).summary(X)
+    assert table.loc[-1, "name"] == "noise"
+    assert table.loc[-1, "size"] == 1
+    assert table["exemplar"].isna().tolist() == [False, True]
+
+
+def test_all_noise_and_a_single_cluster_are_described():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    with pytest.warns(ConvergenceWarning, match="noise"):
+        noise = CoHiRF(DBSCAN(eps=1e-6)).fit(X)
+    assert noise.summary(X)["name"].tolist() == ["noise"]
+    assert find_badly_fitting(noise).n_compared == 0
+    one = CoHiRF(n_clusters=1, random_state=0).fit(X)
+    assert one.summary(X)["name"].tolist() == ["all rows"]
+    assert find_badly_fitting(one).border == []
+
+
+def test_small_clusters_are_in_the_sample_and_count_as_much_as_they_have_rows(monkeypatch):
+    monkeypatch.setattr("cohirf.explain.sample.DESCRIBED", Size(200, 1, 10**7))
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(5000, 1)), 100 + rng.normal(size=(40, 1))])
+    model = CoHiRF(n_clusters=2, merge="compact", random_state=0).fit(X)
+    rows = add_rare(model, draw_described(model, 1))
+    assert len(rows) < 300
+    assert (model.labels_[rows] == model.labels_[-1]).sum() >= 30
+    large = describe_clusters(model, X).clusters[model.labels_[0]]
+    inside = model.labels_ == large.label
+    assert large.traits[0].inside == pytest.approx(X[inside].mean(), abs=0.3)
+    assert large.traits[0].effect == pytest.approx((X[inside].mean() - X[~inside].mean()) / X.std(), rel=0.02)
+
+
+def test_rows_between_clusters_and_far_from_all_are_found():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(200, 2)), rng.normal([20, 0], 1, (200, 2)), [[10, 0], [0, 12]]])
+    model = CoHiRF(n_clusters=2, random_state=0).fit(X)
+    found = find_badly_fitting(model)
+    assert [row.row for row in found.border] == [400]
+    assert {row.row for row in found.loose[:2]} == {400, 401}
+    assert found.share_between == pytest.approx(1 / 402)
+    assert {found.border[0].cluster, found.border[0].other} == {0, 1}
+
+
+def test_a_cloud_that_is_cut_has_many_rows_between_clusters():
+    X = np.random.default_rng(0).normal(size=(300, 10))
+    assert find_badly_fitting(CoHiRF(n_clusters=4, random_state=0).fit(X)).share_between > 0.5
+
+
+def test_only_the_largest_of_many_clusters_are_named(monkeypatch):
+    monkeypatch.setattr("cohirf.explain.describe.MAX_DESCRIBED", 5)
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    model = CoHiRF(n_clusters=20, random_state=0).fit(X)
+    description = describe_clusters(model, X)
+    assert len(description.clusters) == 5
+    table = description.to_frame()
+    assert len(table) == 20
+    assert table["name"].str.startswith("cluster ").sum() == 15
+    largest = table["size"].nlargest(5).min()
+    assert (table.loc[~table["name"].str.startswith("cluster "), "size"] >= largest).all()
+
+
+def test_as_many_clusters_as_rows_are_described(monkeypatch):
+    monkeypatch.setattr("cohirf.explain.describe.MAX_DESCRIBED", 200)
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    with pytest.warns(ConvergenceWarning, match="Nothing fused"):
+        model = CoHiRF(DBSCAN(eps=1e-9, min_samples=1)).fit(X)
+    description = describe_clusters(model, X)
+    assert (len(description.sizes), len(description.clusters)) == (300, 200)
+    assert description.badly_fitting.n_compared == 300
+    assert len(write_tree(name_tree(model))) <= 2 * 30
+
+
+def test_stored_rows_are_described_in_the_units_before_their_preparation(customers):
+    frame, _, _ = customers
+    table = frame.drop(columns="id").assign(
+        active=np.where(frame["age"] > 50, "yes", "no"),
+        signup=pd.Timestamp("2020-01-01") + pd.to_timedelta(np.where(frame["age"] > 50, 0, 400), unit="D"),
+    )
+    prepared = prepare(table, scaling="standard")
+    model = CoHiRF(n_clusters=3, random_state=0).fit(prepared.array())
+    description = describe_clusters(model, preparation=prepared.preparation)
+    old = max(description.clusters, key=lambda cluster: cluster.exemplar_values["age"])
+    phrases = {trait.phrase for trait in old.traits}
+    assert {"older", "active: yes", "early signup"} <= phrases
+    values = {trait.feature.name: trait.values for trait in old.traits}
+    assert values["age"] == "age 64.9 (others 30.6)"
+    assert values["active"] == "active=yes 100% (others 0%)"
+    assert values["signup"].startswith("signup 2020-01-01 (others 2021-02-0")
+    lines = write_tree(name_tree(model, preparation=prepared.preparation))
+    assert any("active: yes" in line for line in lines)
+
+
+def test_what_prepare_returned_is_described_in_its_original_units(customers):
+    frame, _, _ = customers
+    prepared = prepare(frame.drop(columns="id"), scaling="standard")
+    model = CoHiRF(n_clusters=3, random_state=0).fit(prepared.array())
+    table = model.summary(prepared)
+    assert table["name"].tolist() == [cluster.name for cluster in describe_clusters(model, prepared).clusters]
+    cluster = describe_clusters(model, prepared).clusters[0]
+    assert frame["age"].min() <= cluster.exemplar_values["age"] <= frame["age"].max()
+    assert plot_heatmap(model, prepared).get_xticklabels()
+    assert plot_map(model, prepared).collections
+
+
+def headline_of(model, X):
+    return make_headline(describe_clusters(model, X), model.diagnose())
+
+
+def test_separate_clusters_are_good_news():
+    X, _ = make_blobs(300, centers=3, random_state=1)
+    headline = headline_of(CoHiRF(n_clusters=3, random_state=0).fit(X), X)
+    assert str(headline) == (
+        "3 clusters in 300 rows. Each has 100 rows (33%). They are clearly apart: less than 1% of the rows are between "
+        "two clusters. Trust them as you would trust KMeans: it finds the same clusters alone."
+    )
+    assert headline.tone == "good"
+
+
+def test_all_noise_is_not_to_be_used():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    with pytest.warns(ConvergenceWarning, match="noise"):
+        model = CoHiRF(DBSCAN(eps=1e-6)).fit(X)
+    headline = headline_of(model, X)
+    said = "No clusters: all 60 rows are noise. To find some, raise eps of DBSCAN, or lower min_samples of DBSCAN."
+    assert str(headline) == said
+    assert headline.tone == "poor"
+
+
+def test_noise_and_a_single_cluster_are_counted():
+    X = np.concatenate([np.random.default_rng(0).normal(size=(99, 2)), [[50.0, 50.0]]])
+    headline = headline_of(CoHiRF(DBSCAN(eps=1.5)).fit(X), X)
+    assert headline.count == "1 cluster in 100 rows; 1% of the rows are noise, in no cluster."
+    assert headline.sizes == headline.separation == ""
+
+
+def test_a_cloud_that_is_cut_is_not_good_news():
+    X = np.random.default_rng(0).normal(size=(300, 20))
+    headline = headline_of(CoHiRF(n_clusters=4, random_state=0).fit(X), X)
+    assert "one cloud of rows" in headline.separation
+    assert headline.tone != "good"
+
+
+@pytest.mark.parametrize(
+    ("share", "said"), [(0.0, "clearly apart"), (0.1, "They touch"), (0.3, "They overlap"), (0.8, "not separate")]
+)
+def test_the_words_follow_the_share_of_rows_between_clusters(share, said):
+    assert said in say_separation(share)
+
+
+@pytest.fixture(scope="module")
+def model():
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 4, 400)
+    X = pd.DataFrame(
+        {
+            "age": np.array([20, 25, 70, 75])[group] + rng.normal(size=400),
+            "spend": np.array([10, 40, 10, 40])[group] + rng.normal(size=400),
+        }
+    )
+    return CoHiRF(n_clusters=4, random_state=0).fit(X)
+
+
+def test_branches_and_clusters_are_named(model):
+    lines = write_tree(name_tree(model))
+    assert lines[0] == "400 rows"
+    assert len(lines) == 7
+    names = model.summary()["name"]
+    for cluster, size in enumerate(np.bincount(model.labels_).tolist()):
+        assert sum(f"cluster {cluster}, {size} rows" in line and names[cluster] in line for line in lines) == 1
+    branches = [line for line in lines if "cluster" not in line][1:]
+    assert ["younger" in line for line in branches].count(True) == 1
+    assert ["older" in line for line in branches].count(True) == 1
+
+
+def test_parts_of_clusters_are_called_so(model):
+    lines = write_tree(name_tree(model, 8))
+    assert sum("part of cluster" in line for line in lines) >= 4
+    assert sum("part of" not in line and "cluster" in line for line in lines) == 4
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_lines_fit_and_are_cut_between_words(model, width):
+    tree = name_tree(model)
+    words = set(" ".join(write_tree(tree, 1000)).replace("…", "").split())
+    for line in write_tree(tree, width):
+        assert len(line) <= width
+        assert set(line.removesuffix("…").split()) <= words | {word.rstrip(",:") for word in words}
+
+
+def test_trees_can_be_written_in_letters(model):
+    assert "\n".join(write_tree(name_tree(model), drawn=False)).isascii()
+
+
+def test_noise_is_the_last_line():
+    X = np.concatenate([np.random.default_rng(0).normal(size=(99, 2)), [[50.0, 50.0]]])
+    assert write_tree(name_tree(CoHiRF(DBSCAN(eps=1.5)).fit(X)))[1:] == [
+        "├─ cluster 0, 99 rows (99%): low feature 1, low feature 0",
+        "└─ noise, 1 row (1%)",
+    ]
+
+
+def test_notebooks_show_the_tree_of_a_fitted_model(model):
+    page = model._repr_mimebundle_()["text/html"]
+    assert "4 clusters in 400 rows" in page
+    assert all(f"cluster {cluster}, " in page for cluster in range(4))
+    assert "<svg" in page
+    assert "clusters in" not in CoHiRF()._repr_mimebundle_()["text/html"]
+
+
+def test_names_are_escaped_in_notebooks():
+    X = pd.DataFrame({"<b>age</b>": [20.0, 21, 70, 71]})
+    page = CoHiRF(n_clusters=2, random_state=0).fit(X)._repr_mimebundle_()["text/html"]
+    assert "<b>age</b>" not in page.partition("2 clusters in 4 rows")[2]

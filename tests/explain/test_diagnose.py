@@ -1,0 +1,321 @@
+"""diagnose: from a fitted model to figures and words."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans, MiniBatchKMeans
+from sklearn.datasets import load_digits, make_blobs, make_moons
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, silhouette_score
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+
+import cohirf
+from cohirf import CoHiRF, ThinBatchesWarning, open_source
+from cohirf.algorithm.base_method import BaseMethod
+from cohirf.explain.diagnose import (
+    STARTS,
+    SampleDistances,
+    agreement_with_classes,
+    calinski_harabasz,
+    compare_with_base,
+    finds_number,
+    rival_of,
+    separate_noise,
+)
+from cohirf.explain.sample import DIAGNOSED, DiagnosisSample, draw_diagnosed
+from cohirf.explain.verdict import LOST, WORSE_SILHOUETTE
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_silhouette_is_that_of_scikit_learn_without_noise(blobs, container):
+    X, y = blobs
+    noisy = np.where(np.arange(len(y)) % 10 == 0, -1, y)
+    kept = noisy >= 0
+    distances = SampleDistances.of(container(X))
+    assert distances.silhouette(y) == pytest.approx(silhouette_score(X, y))
+    assert distances.silhouette(noisy) == pytest.approx(silhouette_score(X[kept], y[kept]))
+
+
+@pytest.mark.parametrize("labels", [np.zeros(300, dtype=int), np.arange(300), np.full(300, -1)])
+def test_silhouette_of_one_cluster_single_rows_or_noise_is_not_defined(blobs, labels):
+    assert SampleDistances.of(blobs[0]).silhouette(labels) is None
+
+
+def test_neighbours_are_together_in_separated_clusters_and_by_chance_in_random_ones(blobs):
+    X, y = blobs
+    distances = SampleDistances.of(X)
+    assert distances.neighbours_together(y) == 1
+    shuffled = np.random.default_rng(0).permutation(y)
+    assert distances.neighbours_together(shuffled) == pytest.approx(0.25, abs=0.1)
+
+
+def test_of_equally_near_neighbours_one_in_the_same_cluster_is_enough():
+    distances = SampleDistances.of(np.zeros((4, 2)))
+    assert distances.neighbours_together(np.array([0, 0, 1, 1])) == 1
+
+
+def test_a_row_has_no_neighbours_where_all_others_are_noise(blobs):
+    labels = np.full(300, -1)
+    labels[0] = 0
+    assert SampleDistances.of(blobs[0]).neighbours_together(labels) is None
+
+
+def test_calinski_harabasz_is_that_of_scikit_learn(blobs):
+    X, y = blobs
+    assert calinski_harabasz(X, y) == calinski_harabasz_score(X, y)
+    assert calinski_harabasz(X, np.zeros(300, dtype=int)) is None
+    assert calinski_harabasz(sparse.csr_array(X), y) is None
+
+
+def test_agreement_is_the_adjusted_rand_index(blobs):
+    _, y = blobs
+    assert agreement_with_classes(y // 2, y) == adjusted_rand_score(y, y // 2)
+    assert agreement_with_classes(y, None) is None
+
+
+class Failing(KMeans):
+    def fit_predict(self, X, y=None, sample_weight=None):
+        raise RuntimeError("out of luck")
+
+
+class Complaining(KMeans):
+    def fit_predict(self, X, y=None, sample_weight=None):
+        warnings.warn("this method complains", UserWarning, stacklevel=2)
+        return super().fit_predict(X)
+
+
+def compare(method, X, labels, classes=None, compared=None):
+    compared = np.arange(len(X)) if compared is None else compared
+    sample = DiagnosisSample(np.arange(len(X)), X, compared, is_part=False, has_density=True)
+    return compare_with_base(BaseMethod.of(method), sample, SampleDistances.of(X[compared]), labels, classes)
+
+
+def test_both_are_scored_on_the_same_rows(blobs):
+    X, y = blobs
+    found = compare(KMeans(4), X, y // 2, y)
+    assert (found.base, found.n_rows, found.n_clusters, found.reason) == ("KMeans", 300, (2, 4), "")
+    assert found.ari == (adjusted_rand_score(y, y // 2), 1.0)
+    assert found.silhouette == pytest.approx((silhouette_score(X, y // 2), silhouette_score(X, y)))
+    assert found.same == pytest.approx(adjusted_rand_score(y, y // 2))
+
+
+def test_labels_are_compared_on_some_rows_of_those_that_the_method_saw(blobs):
+    X, y = blobs
+    wrong = np.where(np.arange(300) < 100, 0, y)
+    inner = np.arange(100, 300)
+    found = compare(KMeans(4), X, wrong, y, compared=inner)
+    assert (found.n_rows, found.same, found.ari) == (200, 1.0, (1.0, 1.0))
+    assert found.agreement == found.reproducibility == 1
+
+
+def test_a_base_method_that_fails_alone_does_not_stop_the_report(blobs):
+    found = compare(Failing(4), *blobs)
+    assert found.reason == "Failing failed when it ran alone: out of luck"
+
+
+def test_warnings_of_the_base_method_alone_are_not_the_users(blobs):
+    assert compare(Complaining(4), *blobs).n_clusters == (4, 4)
+
+
+def test_the_comparison_is_the_same_each_time(blobs):
+    first, second = (compare(KMeans(7, n_init=1), *blobs) for _ in range(2))
+    assert first == second
+
+
+def test_runs_leave_out_rows_so_that_a_fixed_method_can_differ_from_itself():
+    X = np.random.default_rng(0).random((300, 2))
+    method = AgglomerativeClustering(5)
+    found = compare(method, X, method.fit_predict(X))
+    assert found.same == 1
+    assert found.reproducibility == found.agreement < 0.95
+
+
+def test_rows_of_noise_are_not_together(blobs):
+    X = blobs[0]
+    one = compare(DBSCAN(eps=1e-9), X, np.zeros(300, int))
+    assert (one.same, one.noise, one.n_clusters) == (0, (0.0, 1.0), (1, 0))
+    assert compare(DBSCAN(eps=1e-9), X, np.full(300, -1)).same == 1
+
+
+def test_each_row_of_noise_gets_a_label_of_its_own():
+    assert separate_noise(np.array([-1, 0, 2, -1])).tolist() == [3, 0, 2, 4]
+
+
+def test_k_means_has_ten_starts_and_the_number_of_clusters_of_the_model(blobs):
+    X = blobs[0][:100]
+    told = rival_of(CoHiRF(KMeans(4, n_init=1), random_state=0).fit(X))
+    assert (told.n_told, told.clusterer.n_init) == (4, STARTS)
+    asked = rival_of(CoHiRF(make_pipeline(PCA(2), KMeans(7, n_init=20)), n_clusters=4, random_state=0).fit(X))
+    assert (asked.n_told, asked.clusterer.n_init) == (4, 20)
+    chosen = CoHiRF(random_state=0).fit(X)
+    assert rival_of(chosen).n_told == chosen.n_clusters_
+    assert rival_of(CoHiRF(GaussianMixture(6), n_clusters=4, random_state=0).fit(X)).n_told == 4
+
+
+def test_a_model_as_published_is_compared_with_what_the_user_wrote(blobs):
+    model = CoHiRF.as_published(KMeans(8, n_init=1), random_state=0).fit(blobs[0])
+    assert rival_of(model).n_told == 8
+
+
+@pytest.mark.parametrize(
+    ("method", "finds"),
+    [
+        (DBSCAN(), True),
+        (AgglomerativeClustering(None, distance_threshold=1), True),
+        (make_pipeline(PCA(2), DBSCAN()), True),
+        (make_pipeline(PCA(2), KMeans(4)), False),
+        (GaussianMixture(4), False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_method_that_is_not_told_the_number_of_clusters_finds_it(method, finds):
+    assert finds_number(BaseMethod.of(method)) == finds
+
+
+DIGITS = load_digits(return_X_y=True)[0]
+
+
+@pytest.fixture(scope="module")
+def poor():
+    return CoHiRF.as_published(KMeans(10, n_init=1), n_views=3, random_state=0).fit(DIGITS)
+
+
+@pytest.fixture(scope="module")
+def diagnosis_of_poor(poor):
+    return poor.diagnose()
+
+
+def test_a_fit_that_lost_what_the_base_finds_is_told_to_use_the_base(diagnosis_of_poor):
+    diagnosis = diagnosis_of_poor
+    assert diagnosis.recommendation == "use the base method alone"
+    assert diagnosis.comparison.agreement < diagnosis.comparison.reproducibility
+    assert diagnosis.advice[0] == "the defaults of CoHiRF instead of the algorithm as published"
+
+
+@pytest.mark.parametrize("kind", [KMeans, MiniBatchKMeans])
+def test_the_defaults_around_k_means_are_not_judged_where_they_differ_from_it(kind):
+    X, _ = make_moons(600, noise=0.05, random_state=0)
+    diagnosis = CoHiRF(kind(2), random_state=0).fit(X).diagnose()
+    found = diagnosis.comparison
+    assert found.agreement < found.reproducibility - LOST
+    assert found.silhouette[0] < found.silhouette[1] - WORSE_SILHOUETTE
+    assert diagnosis.recommendation == "unknown"
+
+
+def test_it_prints_as_plain_words(diagnosis_of_poor):
+    text = str(diagnosis_of_poor)
+    assert text.startswith("Do not trust these clusters: in 1,000 rows, runs of KMeans agree with each other")
+    assert "\nWould KMeans alone do better? Probably.\n  In 1,000 rows, KMeans alone with 10 starts finds" in text
+    assert "What to try:\n  - " in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_loaded_model_says_the_same(poor, diagnosis_of_poor, tmp_path):
+    poor.save(tmp_path / "model")
+    assert str(cohirf.load(tmp_path / "model").diagnose()) == str(diagnosis_of_poor)
+
+
+def test_a_model_that_is_not_fitted_is_refused():
+    with pytest.raises(NotFittedError):
+        CoHiRF().diagnose()
+
+
+def test_the_defaults_in_one_batch_have_the_clusters_of_a_deterministic_method():
+    diagnosis = CoHiRF(AgglomerativeClustering(10)).fit(DIGITS).diagnose()
+    assert diagnosis.recommendation == "either"
+    assert diagnosis.line.endswith("the fit is one run of AgglomerativeClustering on all rows, and has its clusters.")
+
+
+@pytest.mark.parametrize("changes", [{"n_clusters": 5}, {"batch_size": 200}, {"max_features": 0.5}])
+def test_a_fit_that_did_more_than_one_run_is_not_that_run(changes):
+    model = CoHiRF(AgglomerativeClustering(None, distance_threshold=50), random_state=0, **changes).fit(DIGITS[:500])
+    assert "one run of it" not in model.diagnose().line
+
+
+def test_of_many_rows_a_sample_is_looked_at():
+    X, _ = make_blobs(12_000, 3, centers=5, random_state=0)
+    model = CoHiRF(KMeans(5), random_state=0, n_views=2, batch_size=3000).fit(X)
+    assert len(model._landmark_rows) < len(X)
+    assert model.diagnose().n_rows == DIAGNOSED.most
+
+
+@pytest.mark.parametrize(("n_features", "n_rows"), [(2, 1000), (500, 1000), (1000, 500), (100_000, 300)])
+def test_of_many_features_fewer_rows_are_looked_at(n_features, n_rows):
+    assert DIAGNOSED.count(n_features) == n_rows
+
+
+def test_clusters_have_their_shares_among_the_rows_that_were_kept():
+    X = np.r_[np.zeros((29_000, 2)), np.full((1000, 2), 9.0)] + np.random.default_rng(0).random((30_000, 2))
+    model = CoHiRF.as_published(KMeans(2), random_state=0, n_views=1).fit(X)
+    kept = np.bincount(model._landmarks.labels) / len(model._landmarks.labels)
+    drawn = np.bincount(model.labels_[draw_diagnosed(model).rows]) / DIAGNOSED.most
+    assert kept.min() > 0.1
+    assert drawn.min() == pytest.approx(1 / 30, abs=0.02)
+
+
+def test_a_region_has_the_density_of_the_data_and_its_inner_half_is_compared():
+    X = np.random.default_rng(0).random((4000, 2))
+    model = CoHiRF(DBSCAN(eps=0.1), random_state=0).fit(X)
+    sample = draw_diagnosed(model, keeps_density=True)
+    assert (len(sample.rows), len(sample.compared), sample.has_density) == (DIAGNOSED.most, DIAGNOSED.most // 2, True)
+    assert sample.features.tolist() == X[sample.rows].tolist()
+    area = np.prod(np.ptp(sample.features, axis=0))
+    assert DIAGNOSED.most / area > 0.7 * len(X)
+    centre = sample.features[sample.compared].mean(axis=0)
+    outer = np.setdiff1d(np.arange(DIAGNOSED.most), sample.compared)
+    inner_distance, outer_distance = (
+        np.linalg.norm(sample.features[rows] - centre, axis=1).mean() for rows in (sample.compared, outer)
+    )
+    assert inner_distance < outer_distance
+
+
+def test_batches_that_thin_out_what_a_density_method_needs_are_found_out():
+    X, _ = make_blobs(3000, 2, centers=4, cluster_std=0.5, random_state=0)
+    whole = CoHiRF(DBSCAN(eps=0.2), random_state=0).fit(X).diagnose()
+    assert whole.recommendation == "either"
+    model = CoHiRF(DBSCAN(eps=0.2), batch_size=150, batches="random", random_state=0)
+    with pytest.warns(ThinBatchesWarning):
+        diagnosis = model.fit(X).diagnose()
+    assert diagnosis.recommendation == "use the base method alone"
+    ours, alone = diagnosis.comparison.noise
+    assert ours > alone + 0.2
+    assert 'batches="local": random batches are thinner than the data' in diagnosis.advice
+
+
+def test_batches_of_a_density_method_are_not_judged_by_rows_that_are_thinner_than_the_data():
+    X, _ = make_blobs(12_000, 2, centers=3, random_state=0)
+    options = {"batch_size": 4000, "batches": "random", "min_cluster_size": 5}
+    diagnosis = CoHiRF(DBSCAN(eps=0.5), **options, random_state=0).fit(X).diagnose()
+    assert diagnosis.recommendation == "unknown"
+    assert "a sample of 1,000 of 12,000 rows is thinner than the data. So are random batches" in diagnosis.line
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of K-Means, about equal rows
+@pytest.mark.parametrize("X", [np.zeros((1, 2)), np.zeros((20, 2)), np.arange(3.0)[:, None]])
+def test_tiny_data_is_diagnosed(X):
+    assert str(CoHiRF.as_published(KMeans(2, n_init=1), n_views=2, random_state=0).fit(X).diagnose())
+
+
+def test_sparse_data_and_sources_are_diagnosed():
+    X = sparse.csr_array(np.where(DIGITS[:120] > 8, DIGITS[:120], 0))
+    assert CoHiRF(KMeans(4, n_init=1), random_state=0).fit(X).diagnose().comparison.n_rows == 120
+    source = CoHiRF(KMeans(4, n_init=1), batch_size=50, random_state=0).fit(open_source(DIGITS[:120]))
+    assert str(source.diagnose())
+
+
+def test_everything_in_noise_is_diagnosed():
+    model = CoHiRF(KMeans(3, n_init=1), min_cluster_size=1000, random_state=0)
+    with pytest.warns(UserWarning, match="All of the rows are noise"):
+        model.fit(DIGITS[:50])
+    assert "Are the clusters usable? Nearly everything is noise." in str(model.diagnose())
+
+
+def test_a_small_fit_with_rows_of_weight_0_is_compared_with_its_base_method():
+    X, _ = make_blobs(100, centers=4, random_state=0)
+    weights = np.ones(100)
+    weights[::10] = 0
+    assert "Not measured" not in str(CoHiRF(random_state=0).fit(X, sample_weight=weights).diagnose())

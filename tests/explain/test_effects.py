@@ -1,0 +1,169 @@
+"""What sets clusters and unions of clusters apart, against direct computation; and explain."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.datasets import load_iris, make_blobs
+
+from cohirf import CoHiRF, open_source
+from cohirf.description import find_traits, read_table
+from cohirf.explain import methods
+from cohirf.explain.effects import find_traits_of_unions, measure_effects, measure_spread
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(200, 6)) + 1000 * (np.arange(6) == 2)
+    features[:, 5] = 0.1  # never changes, though its variance is rounded to more than 0
+    return features, rng.integers(0, 5, 200)
+
+
+def direct_effect(features, labels, cluster):
+    inside = labels == cluster
+    difference = features[inside].mean(axis=0) - features[~inside].mean(axis=0)
+    deviation = features.std(axis=0)
+    return np.where(np.ptp(features, axis=0) > 0, difference / np.where(deviation > 0, deviation, 1), 0)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_effects_are_differences_of_means_in_standard_deviations(rows, container):
+    features, labels = rows
+    held = container(features)
+    effects = measure_effects(held, measure_spread(held), labels, np.array([3, 0]))
+    for place, cluster in enumerate([3, 0]):
+        np.testing.assert_allclose(effects.effect[place], direct_effect(features, labels, cluster), atol=1e-9)
+        np.testing.assert_allclose(effects.mean[place], features[labels == cluster].mean(axis=0))
+        np.testing.assert_allclose(effects.mean_elsewhere[place], features[labels != cluster].mean(axis=0))
+        assert effects.n_rows[place] == (labels == cluster).sum()
+
+
+def test_a_cluster_without_others_or_without_rows_has_no_effects(rows):
+    features, _ = rows
+    effects = measure_effects(features, measure_spread(features), np.zeros(200, dtype=int), np.array([0, 7]))
+    assert (effects.effect == 0).all()
+    assert effects.n_rows.tolist() == [200, 0]
+
+
+def test_no_clusters_give_no_effects(rows):
+    features, labels = rows
+    effects = measure_effects(features, measure_spread(features), labels, np.empty(0, dtype=int))
+    assert effects.effect.shape == (0, 6)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_traits_of_unions_are_those_of_the_clusters_put_together(convert):
+    rng = np.random.default_rng(0)
+    X = convert(np.abs(rng.normal(size=(300, 6))) + 1)
+    labels, weights = rng.integers(-1, 4, 300), rng.random(300)
+    table = read_table(X, np.arange(300))
+    (found,) = find_traits_of_unions(table, labels, [(1, 3)], weights)
+    (expected,) = find_traits(table, np.isin(labels, [1, 3]).astype(int), np.array([1]), weights)
+    assert [trait.feature for trait in found] == [trait.feature for trait in expected]
+    for ours, direct in zip(found, expected, strict=True):
+        assert ours.effect == pytest.approx(direct.effect)
+        assert (ours.inside, ours.outside) == pytest.approx((direct.inside, direct.outside))
+
+
+def test_a_union_of_all_rows_has_no_traits():
+    table = read_table(np.arange(10.0).reshape(5, 2), np.arange(5))
+    assert find_traits_of_unions(table, np.array([0, 0, 1, 1, 1]), [(0, 1)], np.ones(5)) == [[]]
+
+
+def test_at_most_one_trait_of_each_category():
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame({"region": ["n", "s", "e", "w"] * 20, "x": np.arange(80.0)})
+    (traits, _) = find_traits(read_table(X, np.arange(80)), np.repeat([0, 1], 40), np.array([0, 1]))
+    assert sorted(trait.feature.name for trait in traits) in (["x"], ["region", "x"])
+
+
+def test_words_of_a_sparse_matrix_are_said_if_the_cluster_has_them():
+    X = sparse.csr_array(np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 1]]))
+    table = read_table(X, np.arange(4), ["goal", "stock", "price"])
+    traits = find_traits(table, np.array([0, 0, 1, 1]), np.array([0, 1]))
+    assert [[trait.phrase for trait in of_cluster] for of_cluster in traits] == [["goal"], ["stock", "price"]]
+
+
+pytest.importorskip("pandas")
+
+
+IRIS = load_iris(as_frame=True).data
+
+
+@pytest.fixture(scope="module")
+def model():
+    return CoHiRF.as_published(
+        KMeans(3, n_init=1), n_views=10, max_features=0.5, consensus="majority", random_state=0
+    ).fit(IRIS)
+
+
+def test_effects_are_those_of_the_report_on_all_rows(model):
+    X = IRIS.to_numpy()
+    expected = measure_effects(X, measure_spread(X), model.labels_, np.array([1]))
+    table = model.explain(1, IRIS).loc[list(IRIS.columns)]
+    np.testing.assert_allclose(table["effect"], expected.effect[0])
+    np.testing.assert_allclose(table["mean"], expected.mean[0])
+    np.testing.assert_allclose(table["mean_elsewhere"], expected.mean_elsewhere[0])
+    np.testing.assert_allclose(table["views_agree"], model.feature_agreement_)
+
+
+def test_the_strongest_come_first(model):
+    effects = model.explain(0, IRIS)["effect"].abs()
+    assert effects.is_monotonic_decreasing
+
+
+def test_blocks_add_up(model, monkeypatch):
+    whole = model.explain(0, IRIS)
+    monkeypatch.setattr(methods, "BLOCK_CELLS", 28)
+    in_blocks = model.explain(0, IRIS)
+    np.testing.assert_allclose(in_blocks.to_numpy(), whole.to_numpy())
+
+
+@pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csr_array, open_source])
+def test_data_is_read_from_whatever_holds_it(container):
+    X = IRIS.to_numpy()
+    fitted = CoHiRF.as_published(KMeans(3, n_init=1), random_state=0).fit(container(X))
+    dense = CoHiRF.as_published(KMeans(3, n_init=1), random_state=0).fit(X)
+    fitted.labels_ = dense.labels_  # the values are looked at here
+    fitted.medoid_indices_, fitted.medoids_ = dense.medoid_indices_, dense.medoids_
+    np.testing.assert_allclose(fitted.explain(0, container(X))["effect"], dense.explain(0, X)["effect"], atol=1e-9)
+
+
+def test_large_numbers_keep_their_digits(model):
+    far = CoHiRF.as_published(KMeans(3, n_init=1), n_views=10, max_features=0.5, random_state=0).fit(IRIS + 1e7)
+    far.labels_, far.medoid_indices_ = model.labels_, model.medoid_indices_
+    far.medoids_ = model.medoids_ + 1e7
+    np.testing.assert_allclose(far.explain(0, IRIS + 1e7)["effect"], model.explain(0, IRIS)["effect"], rtol=1e-6)
+
+
+def test_without_data_it_is_made_from_the_rows_that_were_kept(model):
+    np.testing.assert_allclose(model.explain(2).to_numpy(), model.explain(2, IRIS).to_numpy())
+
+
+def test_noise_features_are_in_views_that_agree_less():
+    X, _ = make_blobs(500, 4, centers=3, cluster_std=1.0, random_state=1)
+    X = np.c_[X, 3 * np.random.default_rng(0).standard_normal((500, 4))]
+    model = CoHiRF.as_published(KMeans(3), n_views=60, max_features=3, consensus="majority", random_state=0).fit(X)
+    assert model.feature_agreement_[:4].mean() > model.feature_agreement_[4:].mean() + 0.1
+
+
+@pytest.mark.parametrize("cluster", [99, -1, 0.5, "a"])
+def test_a_cluster_that_is_not_there_is_named(model, cluster):
+    with pytest.raises(
+        ValueError,
+        match=f"cluster={cluster!r} is not a cluster of this model: pass an int from 0 to {model.n_clusters_ - 1}",
+    ):
+        model.explain(cluster, IRIS)
+
+
+def test_the_only_cluster_has_no_effects():
+    model = CoHiRF.as_published(KMeans(1, n_init=1), random_state=0).fit(IRIS)
+    assert (model.explain(0, IRIS)["effect"] == 0).all()
+
+
+@pytest.mark.filterwarnings("ignore:All of the rows are noise")
+def test_a_model_of_noise_says_that_it_has_no_clusters_to_explain():
+    model = CoHiRF(DBSCAN(eps=1e-6), random_state=0).fit(np.random.default_rng(0).normal(size=(50, 3)))
+    with pytest.raises(ValueError, match="cluster=0 is not a cluster of this model: it has none, because every row"):
+        model.explain(0)

@@ -1,0 +1,133 @@
+"""Words: text that fits, phrases, and names of clusters that differ."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cohirf.description import Feature, find_traits, name_clusters, read_table
+from cohirf.explain.words import (
+    MAX_TEXT,
+    clean,
+    count_of,
+    percent,
+    plain_name,
+    say_level,
+    say_number,
+    say_value,
+    shorten,
+)
+
+
+def test_text_of_any_length_fits_a_line():
+    assert len(shorten("name " * 10_000)) <= MAX_TEXT
+    assert shorten("a\n b\t c") == "a b c"
+
+
+def test_short_text_stays_as_it_is():
+    assert shorten("petal length (cm) \N{GREEK SMALL LETTER MU}") == "petal length (cm) \N{GREEK SMALL LETTER MU}"
+
+
+def test_halves_of_characters_can_be_written():
+    assert clean("a\ud800b").encode() == b"a?b"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (say_number(Feature("age"), is_high=True), "older"),
+        (say_number(Feature("petal length (cm)"), is_high=False), "short petal"),
+        (say_number(Feature("tenure"), is_high=True), "long tenure"),
+        (say_number(Feature("tenure_years"), is_high=True), "high tenure years"),
+        (say_number(Feature("signup", "date"), is_high=False), "early signup"),
+        (say_level(Feature("region", "level", "north"), 0.9, 0.2), "region: north"),
+        (say_level(Feature("region", "level", "north"), 0.4, 0.2), "region: often north"),
+        (say_level(Feature("region", "level", "north"), 0.02, 0.5), "region: not north"),
+        (say_level(Feature("region", "level", "north"), 0.2, 0.5), "region: rarely north"),
+        (say_level(Feature("member", "level", "yes"), 0.2, 0.5), "member: no"),
+        (plain_name("flipper_length_mm"), "flipper length"),
+        (plain_name("m"), "m"),
+        (say_value(0.012345), "0.0123"),
+        (say_value(45123.4), "45,123"),
+        (say_value(1e8), "1e+08"),
+        (say_value(0.25, "level"), "25%"),
+        (say_value(19000, "date"), "2022-01-08"),
+        (percent(0.001), "less than 1%"),
+        (percent(0.253), "25%"),
+        (percent(0.9999), "more than 99%"),
+        (percent(1), "100%"),
+        (count_of(1, "row"), "1 row"),
+        (count_of(2000, "row"), "2,000 rows"),
+        (shorten("a name over two\nlines", 12), "a name over\N{HORIZONTAL ELLIPSIS}"),
+    ],
+)
+def test_phrases_values_and_counts(said, expected):
+    assert said == expected
+
+
+def test_what_is_no_text_is_written_as_such():
+    assert shorten(3.5) == "3.5"
+    assert shorten(None) == "None"
+
+
+def names_of(frame, labels):
+    labels = np.asarray(labels)
+    table = read_table(frame, np.arange(len(labels)))
+    return name_clusters(find_traits(table, labels, np.unique(labels)))
+
+
+def test_names_say_what_sets_clusters_apart():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], 100)
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal([65, 30, 30], 2, (100, 3)).T.ravel(),
+            "tenure": rng.normal([9, 2, 2], 0.5, (100, 3)).T.ravel(),
+            "spend": rng.normal([50, 300, 60], 10, (100, 3)).T.ravel(),
+            "region": np.repeat(["south", "south", "north"], 100),
+        }
+    )
+    assert names_of(frame, labels) == [
+        "older, long tenure, low spend",
+        "high spend, region: south, younger",
+        "region: north, short tenure, younger",
+    ]
+
+
+def test_a_cluster_between_others_is_medium():
+    x = np.concatenate([np.linspace(0, 1, 50), np.linspace(5, 6, 50), np.linspace(10, 11, 50)])
+    assert names_of(pd.DataFrame({"x": x}), np.repeat([0, 1, 2], 50)) == ["low x", "medium x", "high x"]
+
+
+def test_a_feature_that_is_nearly_always_zero_is_not_medium():
+    x = np.zeros(200)
+    x[::50] = 1.5  # neither 0 nor 1: a number
+    y = np.repeat([0.0, 1.5, 3.0, 9.0], 50)
+    frame = pd.DataFrame({"x": np.where(np.arange(200) < 50, 0, x), "y": y})
+    assert "medium x" not in " ".join(names_of(frame, np.repeat([0, 1, 2, 3], 50)))
+
+
+def test_many_clusters_in_two_features_have_different_names():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.random((200, 2)), 5, axis=0) + rng.normal(size=(1000, 2)) * 1e-4
+    names = names_of(X, np.repeat(np.arange(200), 5))
+    assert len(set(names)) == 200
+
+
+def test_clusters_that_do_not_differ_are_numbered():
+    assert names_of(np.ones((6, 2)), [0, 0, 1, 1, 2, 2]) == ["average", "average (2)", "average (3)"]
+
+
+def test_a_single_cluster_is_all_rows():
+    assert names_of(np.arange(6.0).reshape(3, 2), [0, 0, 0]) == ["all rows"]
+
+
+def test_no_clusters_have_no_names():
+    assert name_clusters([]) == []
+
+
+def test_names_do_not_depend_on_the_order_of_rows():
+    rng = np.random.default_rng(1)
+    X, labels = rng.normal(size=(300, 4)), rng.integers(0, 6, 300)
+    X[labels == 2, 1] += 3
+    order = rng.permutation(300)
+    assert names_of(X, labels) == names_of(X[order], labels[order])
