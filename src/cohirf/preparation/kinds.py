@@ -145,7 +145,9 @@ class Column(ABC):
         """Return the column that :meth:`to_json` described, after validation."""
         if content.keys() != {one.name for one in fields(cls)}:
             raise ValueError(f"its {cls.kind} column has other keys than expected")
-        values = {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
+        values: dict[str, Any] = {}
+        for name, value in content.items():
+            values[name] = tuple(value) if isinstance(value, list) else value
         for one in fields(cls):
             _check_saved(values[one.name], str(one.type))
         column = cls(**values)

@@ -154,7 +154,8 @@ def open_table(data: Any, *, delimiter: str | None = None, header: bool | None =
     if not issubclass(kind, Table):
         return None
     _refuse_options(kind, delimiter=delimiter, header=header)
-    return kind(data)
+    table: Table = kind(data)
+    return table
 
 
 def _refuse_options(kind: Any, **given: Any) -> None:
