@@ -16,7 +16,7 @@ before = set(sys.modules)
 import cohirf
 cohirf.CoHiRF, cohirf.open_source
 note("cohirf", before)
-from cohirf.clusterers import TorchDBSCAN, TorchKernelKMeans, TorchKMeans
+from cohirf.clusterers import TorchKMeans
 note("cohirf.clusterers", before)
 import cohirf.plotting
 note("cohirf.plotting", before)
@@ -45,7 +45,7 @@ def test_the_package_loads_no_library_for_devices(loaded):
 
 
 def test_classes_on_torch_are_there_without_it(loaded):
-    assert "cohirf.clusterers.torch_kernel_k_means" in loaded["cohirf.clusterers"]
+    assert "cohirf.clusterers.torch_k_means" in loaded["cohirf.clusterers"]
     assert not {"torch", "cupy"} & loaded["cohirf.clusterers"]
 
 

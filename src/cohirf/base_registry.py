@@ -23,9 +23,7 @@ MODULES: dict[str, str] = {
             "GridDBSCAN",
             "KernelKMeans",
             "SCSRGF",
-            "TorchDBSCAN",
             "TorchKMeans",
-            "TorchKernelKMeans",
         ),
         "cohirf.estimator": ("CoHiRF",),
         "sklearn.cluster": (

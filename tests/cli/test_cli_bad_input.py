@@ -294,7 +294,7 @@ OPTIONS_REFUSED = {
         "--estimator dbscn",
         "--estimator: 'dbscn' is not the name of a base method: give one of affinity-propagation, agglomerative, "
         "birch, bisecting-kmeans, dbscan, gmm, grid-dbscan, hdbscan, kernel-kmeans, kmeans, mean-shift, "
-        "minibatch-kmeans, optics, sc-srgf, spectral, torch-dbscan, torch-kernel-kmeans, torch-kmeans.",
+        "minibatch-kmeans, optics, sc-srgf, spectral, torch-kmeans.",
     ),
     "unknown parameter": (
         "--param eps=1",

@@ -351,8 +351,8 @@ REFUSED = {
     "no ranges": (
         "--estimator optics",
         "--estimator optics has no search space: give one of agglomerative, birch, bisecting-kmeans, dbscan, gmm, "
-        "grid-dbscan, hdbscan, kernel-kmeans, kmeans, minibatch-kmeans, sc-srgf, spectral, torch-dbscan, "
-        "torch-kernel-kmeans, torch-kmeans; or tune it in Python, where cohirf.tuning.tune takes a search_space.",
+        "grid-dbscan, hdbscan, kernel-kmeans, kmeans, minibatch-kmeans, sc-srgf, spectral, "
+        "torch-kmeans; or tune it in Python, where cohirf.tuning.tune takes a search_space.",
     ),
     "an option of CoHiRF without it": (
         "--alone --consensus majority",

@@ -1,25 +1,17 @@
 """GridDBSCAN finds what scikit-learn's DBSCAN finds."""
 
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import DBSCAN
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cohirf import CoHiRF
 from cohirf.clusterers import GridDBSCAN, tree_kernels
 from cohirf.clusterers import grid_kernels as kernels
 from cohirf.clusterers.grid_dbscan import MAX_GRID_FEATURES, MAX_TREE_FEATURES, cell_side
 from cohirf.datasets import make_spheres
-
-
-@parametrize_with_checks([GridDBSCAN()])
-def test_it_passes_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 def assert_same_clusters(X, eps, min_samples, weights=None):
@@ -269,9 +261,3 @@ def test_it_is_a_base_method_with_weights_and_batches():
         assert adjusted_rand_score(model.labels_, y) == 1
     slow = CoHiRF.as_published(DBSCAN(0.2), **options).fit(X)
     assert adjusted_rand_score(model.labels_, slow.labels_) == 1
-
-
-def test_the_extra_is_named_where_it_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "numba", None)
-    with pytest.raises(ImportError, match=r'^GridDBSCAN needs numba: install it with pip install "cohirf\[fast\]"'):
-        GridDBSCAN().fit(np.eye(3))

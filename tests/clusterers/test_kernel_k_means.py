@@ -1,7 +1,10 @@
-"""KernelKMeans: what it separates, what it keeps, and what does not change its result."""
+"""KernelKMeans: what it separates, what it keeps, what does not change its result, and the distinct rows it fits."""
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs, make_circles
@@ -10,7 +13,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from cohirf import CoHiRF
-from cohirf.clusterers import KernelKMeans
+from cohirf.clusterers import KernelKMeans, canonical_rows
+from cohirf.clusterers.canonical_rows import find_distinct_rows
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +122,47 @@ def test_sample_weight_reaches_it_through_cohirf(blobs):
     weights = np.arange(len(X)) % 3
     model = CoHiRF.as_published(KernelKMeans(4, gamma=0.01, n_init=5), medoid_weights=True, random_state=0)
     assert adjusted_rand_score(y, model.fit(X, sample_weight=weights).labels_) == 1
+
+
+FEW_VALUES = arrays(
+    np.float64, array_shapes(min_dims=2, max_dims=2, max_side=12), elements=st.sampled_from([0.0, 1.0, -2.5])
+)
+
+
+@given(FEW_VALUES)
+def test_dense_rows_are_sorted_and_grouped_as_numpy_does(X):
+    rows, group = np.unique(X, axis=0, return_inverse=True)
+    distinct = find_distinct_rows(X)
+    np.testing.assert_array_equal(X[distinct.first], rows)
+    np.testing.assert_array_equal(distinct.group, group.ravel())
+
+
+@given(FEW_VALUES, st.randoms(use_true_random=False))
+def test_sparse_rows_are_grouped_as_dense_ones_in_an_order_of_their_own(X, random):
+    order = list(range(len(X)))
+    random.shuffle(order)
+    distinct, shuffled = (find_distinct_rows(sparse.csr_array(part)) for part in (X, X[order]))
+    np.testing.assert_array_equal(X[distinct.first][distinct.group], X)
+    assert len(distinct.first) == len(np.unique(X, axis=0))
+    np.testing.assert_array_equal(X[order][shuffled.first], X[distinct.first])
+    np.testing.assert_array_equal(shuffled.group, distinct.group[order])
+
+
+@pytest.fixture
+def useless_key(monkeypatch):
+    """A fixed vector of zeros, with which all sparse rows have the same product."""
+
+    class Zeros:
+        def normal(self, size):
+            return np.zeros(size)
+
+    monkeypatch.setattr(canonical_rows.np.random, "default_rng", lambda seed: Zeros())
+
+
+def test_sparse_rows_with_equal_keys_are_told_apart(useless_key):
+    X = np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 0.0], [2.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    order = [3, 5, 0, 2, 4, 1]
+    distinct, shuffled = (find_distinct_rows(sparse.csr_array(part)) for part in (X, X[order]))
+    assert len(distinct.first) == 4
+    np.testing.assert_array_equal(X[distinct.first][distinct.group], X)
+    np.testing.assert_array_equal(X[order][shuffled.first], X[distinct.first])

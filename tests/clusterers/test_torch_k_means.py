@@ -18,8 +18,8 @@ from stand_in_cupy import make_cupy
 
 torch = pytest.importorskip("torch")
 
-from cohirf.clusterers import torch_lloyd, torch_rows, torch_seeding  # noqa: E402  # these import torch
-from cohirf.clusterers.torch_input import is_finite  # noqa: E402  # likewise
+from cohirf.clusterers import torch_lloyd, torch_seeding  # noqa: E402  # these import torch
+from cohirf.clusterers.torch_lloyd import is_finite  # noqa: E402  # likewise
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 K_MEANS_REASON = "as for scikit-learn's KMeans: other rows draw other first centres"
@@ -103,7 +103,7 @@ def test_the_size_of_blocks_changes_nothing(n_clusters, weighted, monkeypatch):
     weights = np.random.default_rng(1).uniform(0.5, 2, len(X)) if weighted else None
     models = []
     for size in (2**30, 1):
-        monkeypatch.setitem(torch_rows.BLOCK_BYTES, "cpu", size)
+        monkeypatch.setitem(torch_lloyd.BLOCK_BYTES, "cpu", size)
         models.append(TorchKMeans(n_clusters, random_state=0).fit(X, sample_weight=weights))
     whole, in_blocks = models
     np.testing.assert_array_equal(whole.labels_, in_blocks.labels_)
@@ -112,8 +112,8 @@ def test_the_size_of_blocks_changes_nothing(n_clusters, weighted, monkeypatch):
 
 
 def test_blocks_are_consecutive_and_as_large_as_the_budget_allows(monkeypatch):
-    monkeypatch.setitem(torch_rows.BLOCK_BYTES, "cpu", 4 * 10 * 2500)
-    rows = torch_rows.Rows(torch.zeros(5000, 2))
+    monkeypatch.setitem(torch_lloyd.BLOCK_BYTES, "cpu", 4 * 10 * 2500)
+    rows = torch_lloyd.Rows(torch.zeros(5000, 2))
     assert list(rows.blocks(10)) == [slice(0, 2048), slice(2048, 4096), slice(4096, 5000)]
     assert list(rows.blocks(1)) == [slice(0, 5000)]
 
@@ -121,7 +121,7 @@ def test_blocks_are_consecutive_and_as_large_as_the_budget_allows(monkeypatch):
 @pytest.mark.parametrize("device", DEVICES)
 @given(
     seed=st.integers(0, 2**32),
-    n=st.sampled_from([1, 5, torch_rows.PIECE, torch_rows.PIECE + 1, 3000]),
+    n=st.sampled_from([1, 5, torch_lloyd.PIECE, torch_lloyd.PIECE + 1, 3000]),
     n_clusters=st.integers(1, 40),
     n_used=st.integers(1, 40),
     weighted=st.booleans(),
@@ -273,7 +273,7 @@ def test_starts_on_a_sample_are_nearly_as_good_as_on_all_rows(monkeypatch):
 
 
 def test_a_sample_has_distinct_rows_with_a_weight():
-    rows = torch_rows.Rows(torch.arange(100.0)[:, None], torch.arange(100.0) % 2)
+    rows = torch_lloyd.Rows(torch.arange(100.0)[:, None], torch.arange(100.0) % 2)
     sample = torch_seeding.draw_sample(rows, 20, np.random.default_rng(0))
     assert len(set(sample.values[:, 0].tolist())) == 20
     assert (sample.weights == 1).all()

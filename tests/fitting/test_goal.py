@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from cohirf import CoHiRF
 from cohirf.algorithm.base_method import BaseMethod
-from cohirf.clusterers import KernelKMeans, TorchKernelKMeans, TorchKMeans
+from cohirf.clusterers import KernelKMeans, TorchKMeans
 from cohirf.fitting.goal import Goal, is_k_means
 from cohirf.fitting.quick_k_means import QuickKMeans
 
@@ -67,9 +67,9 @@ def test_iterations_of_k_means_are_limited_and_the_users_method_is_not_changed()
     assert few.clusterer.max_iter == 4
 
 
-def test_k_means_on_torch_is_a_kind_of_k_means_and_on_kernel_features_it_is_not():
+def test_k_means_on_torch_is_a_kind_of_k_means_and_kernel_k_means_is_not():
     assert is_k_means(BaseMethod.of(TorchKMeans(3)))
-    assert not is_k_means(BaseMethod.of(TorchKernelKMeans(3)))
+    assert not is_k_means(BaseMethod.of(KernelKMeans(3)))
 
 
 def test_a_small_batch_is_told_fewer_but_not_fewer_than_asked_for():

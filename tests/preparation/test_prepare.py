@@ -12,7 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from cohirf import CoHiRF, open_source
-from cohirf.preparation import DataError, Preparation, prepare
+from cohirf.preparation import DataError, Preparation, learn, measure, prepare
 from cohirf.saving import load_preparation, save_model
 
 RNG = np.random.default_rng(0)
@@ -187,3 +187,34 @@ def test_a_sparse_matrix_is_taken_as_it_is():
 def test_columns_of_an_array_have_no_kinds():
     with pytest.raises(ValueError, match="The array has no column names: its columns are numbers, and kinds= is for"):
         prepare(np.eye(3), kinds={0: "category"})
+
+
+@pytest.mark.parametrize("piece", [200, 2**23])
+def test_statistics_are_those_of_numpy_whatever_the_pieces(monkeypatch, piece):
+    monkeypatch.setattr("cohirf.sources.source.PIECE_BYTES", piece)
+    X = np.random.default_rng(0).normal(1e6, [1, 5, 0.1], size=(503, 3))
+    X[::7, 1] = np.nan
+    found = measure(open_source(X), with_median=True)
+    assert found.n_present.tolist() == [503, 503 - 72, 503]
+    for values, function in (
+        (found.mean, np.nanmean),
+        (found.std, np.nanstd),
+        (found.low, np.nanmin),
+        (found.high, np.nanmax),
+        (found.median, np.nanmedian),
+    ):
+        np.testing.assert_allclose(values, function(X, axis=0), rtol=1e-9)
+
+
+def test_a_column_without_values_has_no_statistics():
+    found = measure(open_source(np.array([[1.0, np.nan], [3.0, np.nan]])), with_median=True)
+    assert found.n_present.tolist() == [2, 0]
+    for values in (found.mean, found.std, found.low, found.high, found.median):
+        assert np.isnan(values).tolist() == [False, True]
+
+
+def test_the_median_of_large_data_is_that_of_evenly_spaced_rows(monkeypatch):
+    monkeypatch.setattr(learn, "MEDIAN_CELLS", 100)
+    monkeypatch.setattr("cohirf.sources.source.PIECE_BYTES", 130)
+    X = np.random.default_rng(0).normal(size=(1000, 1))
+    assert measure(open_source(X), with_median=True).median == np.median(X[::10])

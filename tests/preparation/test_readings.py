@@ -4,8 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cohirf.preparation.readings import DateReading, NumberReading, find_date_formats, find_unit
-from cohirf.preparation.text import clean
+from cohirf.preparation.readings import DateReading, NumberReading, clean, find_date_formats, find_unit
 
 
 def read(reading, *cells):

@@ -11,12 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from source_contract import FileContract, make_data, state_of
+from test_sources import make_data, state_of
 
 from cohirf import open_source
 from cohirf.sources import SourceChangedError
-from cohirf.sources.csv import CsvFile
-from cohirf.sources.files import FileStamp
+from cohirf.sources.csv import CsvTable
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -27,37 +26,15 @@ def write(X, path, delimiter=",", newline="\n"):
     return path
 
 
-class TestCsv(FileContract):
-    names = NAMES
-    types = ("f8", "i8", "?")  # text has no others
-
-    @pytest.fixture(autouse=True)
-    def small_blocks(self, monkeypatch):
-        monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 10_000)
-
-    def store(self, X, folder):
-        text = write(X, folder / "data.csv").read_text(encoding="utf-8")
-        (folder / "data.csv").write_text(text.replace("True", "true").replace("False", "false"), encoding="utf-8")
-        return folder / "data.csv"
-
-    def test_a_file_that_changed_is_noticed_and_named(self, X, tmp_path):
-        source = open_source(self.store(X, tmp_path))
-        (tmp_path / "data.csv").unlink()
-        np.testing.assert_array_equal(source.take([1, 2]), X[[1, 2]])  # it was converted, and is not needed any more
-
-
-class TestConvertedCsv(TestCsv):
-    """The converted file is the one that is read, and the one that may change."""
-
-    def store(self, X, folder):
-        open_source(super().store(X, folder), converted=folder / "kept.arrow")
-        return folder / "kept.arrow"
-
-    def test_a_file_that_changed_is_noticed_and_named(self, X, tmp_path):
-        source = open_source(self.store(X, tmp_path))
-        os.utime(tmp_path / "kept.arrow", ns=(10**18, 10**18))
-        with pytest.raises(SourceChangedError, match=r"kept.arrow has changed since it was opened"):
-            source.take([0])
+def test_a_csv_file_that_was_converted_may_go_and_the_conversion_may_not_change(tmp_path):
+    X = make_data()
+    source = open_source(write(X, tmp_path / "data.csv"))
+    kept = open_source(tmp_path / "data.csv", converted=tmp_path / "kept.arrow")
+    (tmp_path / "data.csv").unlink()
+    np.testing.assert_array_equal(source.take([1, 2]), X[[1, 2]])
+    os.utime(tmp_path / "kept.arrow", ns=(10**18, 10**18))
+    with pytest.raises(SourceChangedError, match=r"kept.arrow has changed since it was opened"):
+        kept.take([0])
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.CSV", "data.csv.gz", "data.tsv", "data.tsv.gz", "my.data.v2.tsv"])
@@ -101,7 +78,7 @@ def test_a_delimiter_may_be_given(tmp_path):
 )
 def test_the_delimiter_makes_rows_of_equal_length(text, delimiter, tmp_path):
     (tmp_path / "data.csv").write_text(text, encoding="utf-8")
-    assert CsvFile.of(FileStamp.of(tmp_path / "data.csv"), None, None).delimiter == delimiter
+    assert CsvTable(tmp_path / "data.csv").delimiter == delimiter
 
 
 @pytest.mark.parametrize("block", [50, 2**20])
@@ -136,10 +113,9 @@ def test_nul_bytes_are_named_with_their_line(read_bytes, tmp_path, monkeypatch):
 def test_a_letter_in_the_last_line_decides_the_encoding_too(tmp_path, monkeypatch):
     monkeypatch.setattr("cohirf.sources.csv_format.READ_BYTES", 64)
     (tmp_path / "data.csv").write_bytes(("who,b\n" + "Muller,2\n" * 50 + "Müller,3\n").encode("cp1252"))
-    csv = CsvFile.of(FileStamp.of(tmp_path / "data.csv"), None, None)
+    csv = CsvTable(tmp_path / "data.csv")
     assert csv.encoding == "cp1252"
-    with csv.naming(), csv.read({"who": "string"}) as reader:
-        assert reader.read_all()["who"].to_pylist()[-1] == "Müller"
+    assert [cell for batch in csv.read(["who"]) for cell in batch.column(0).to_pylist()][-1] == "Müller"
 
 
 @pytest.mark.parametrize("block", [100, 2**20])
@@ -149,7 +125,7 @@ def test_quoted_cells_may_have_line_breaks(block, tmp_path, monkeypatch):
     (tmp_path / "data.csv").write_text(text, encoding="utf-8")
     source = open_source(tmp_path / "data.csv", columns=["x", "y"])
     np.testing.assert_array_equal(source.take([0, 50, 99]), [[0, 0], [50, -50], [99, -99]])
-    csv = CsvFile.of(FileStamp.of(tmp_path / "data.csv"), None, None)
+    csv = CsvTable(tmp_path / "data.csv")
     assert csv.lines_of([0, 50, 99]) == {0: 2, 50: 102, 99: 200}
 
 
@@ -158,7 +134,7 @@ def test_lines_before_the_names_and_names_that_are_empty(tmp_path):
     source = open_source(tmp_path / "data.csv")
     assert source.feature_names == ["a", "column 2", "column 3"]
     np.testing.assert_array_equal(source.take([0, 1]), [[1, 2, 3], [4, 5, 6]])
-    assert CsvFile.of(FileStamp.of(tmp_path / "data.csv"), None, None).lines_of([0, 1]) == {0: 4, 1: 6}
+    assert CsvTable(tmp_path / "data.csv").lines_of([0, 1]) == {0: 4, 1: 6}
 
 
 def test_a_file_without_names_says_so(tmp_path):
@@ -213,8 +189,8 @@ def test_what_cannot_be_converted_is_refused(text, message, tmp_path):
 
 
 def test_an_error_of_the_system_is_not_taken_for_one_of_the_content(tmp_path):
-    csv = CsvFile.of(FileStamp.of(write(make_data(), tmp_path / "data.csv")), None, None)
-    with pytest.raises(PermissionError, match="not now") as caught, csv.naming():
+    csv = CsvTable(write(make_data(), tmp_path / "data.csv"))
+    with pytest.raises(PermissionError, match="not now") as caught, csv._naming():
         raise PermissionError(13, "not now")
     assert type(caught.value) is PermissionError
 
@@ -301,13 +277,13 @@ def test_a_conversion_that_failed_leaves_nothing_behind(tmp_path, monkeypatch):
 
 def test_a_csv_file_that_changes_while_it_is_converted_is_noticed(tmp_path, monkeypatch):
     csv = write(make_data(), tmp_path / "data.csv")
-    convert = CsvFile.convert
+    convert = CsvTable.convert
 
     def convert_and_touch(self, *args):
         convert(self, *args)
         os.utime(csv, ns=(10**18, 10**18))
 
-    monkeypatch.setattr(CsvFile, "convert", convert_and_touch)
+    monkeypatch.setattr(CsvTable, "convert", convert_and_touch)
     with pytest.raises(SourceChangedError, match=r"data.csv has changed since it was opened"):
         open_source(csv, converted=tmp_path / "kept.arrow")
     assert not (tmp_path / "kept.arrow").exists()
@@ -316,7 +292,7 @@ def test_a_csv_file_that_changes_while_it_is_converted_is_noticed(tmp_path, monk
 def test_the_temporary_file_is_gone_with_the_source(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     csv = write(make_data(), tmp_path / "data.csv")
-    path = os.fspath(open_source(csv)._path)
+    path = os.fspath(open_source(csv)._table.path)
     assert not Path(path).exists()
     assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
 
@@ -329,7 +305,7 @@ def test_a_source_that_was_sent_away_reads_the_temporary_file(tmp_path):
 
 def test_a_temporary_file_that_cannot_be_reached_is_explained(tmp_path):
     source = open_source(write(make_data(), tmp_path / "data.csv"))
-    os.utime(source._path, ns=(10**18, 10**18))  # on another machine, there may be something else
+    os.utime(source._table.path, ns=(10**18, 10**18))  # on another machine, there may be something else
     with pytest.raises(
         SourceChangedError, match=r"data.csv was converted to a temporary file that this process cannot read: give"
     ):
@@ -344,7 +320,7 @@ def test_the_temporary_file_is_gone_when_the_process_ends(tmp_path):
         "child or sys.exit();"  # the end of a fork must not take the file away
         "child == 1 or os.waitpid(child, 0);"
         "assert source.take([0]).shape == (1, 4);"
-        "print(os.path.realpath(source._path))"
+        "print(os.path.realpath(source._table.path))"
     )
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     done = subprocess.run(

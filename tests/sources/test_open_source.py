@@ -1,19 +1,18 @@
-"""open_source: which adapter opens what, and the words for what none of them opens."""
+"""open_source: what it opens, which columns it reads, and the words for what cannot be opened or read."""
 
+import errno
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from scipy import sparse
 
 from cohirf import open_source
-from cohirf.sources import ArraySource
-
-FRAME = pd.DataFrame({"x": [1.0, 2.0], "y": [3, 4]})
+from cohirf.sources import SourceChangedError, files
+from cohirf.sources.files import FileStamp, naming, one_line, shown
+from cohirf.sources.source import choose_names, choose_numbers, rows_within
 
 
 def test_an_open_source_is_left_as_it_is():
@@ -21,81 +20,6 @@ def test_an_open_source_is_left_as_it_is():
     assert open_source(source) is source
     with pytest.raises(TypeError, match=r"ArraySource\(.*\) is already a source: choose columns in open_source"):
         open_source(source, columns=[0])
-
-
-@pytest.mark.parametrize(
-    "table",
-    [FRAME, FRAME.convert_dtypes(), pl.from_pandas(FRAME), pa.Table.from_pandas(FRAME), pa.record_batch(FRAME)],
-    ids=["pandas", "pandas of its own types", "polars", "Arrow table", "Arrow batch"],
-)
-def test_a_table_becomes_an_array_with_names(table):
-    source = open_source(table)
-    assert isinstance(source, ArraySource)
-    assert source.feature_names == ["x", "y"]
-    np.testing.assert_array_equal(source.take([0, 1]), [[1, 3], [2, 4]])
-    chosen = open_source(table, columns=["y"])
-    assert chosen.feature_names == ["y"]
-    np.testing.assert_array_equal(chosen.take([1]), [[4]])
-    with pytest.raises(ValueError, match=r"The table has no column 'z': it has 'x', 'y'\."):
-        open_source(table, columns=["z"])
-
-
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_a_table_of_single_precision_stays_so(make):
-    assert open_source(make({"x": np.ones(3, np.float32), "y": np.ones(3, np.int16)})).dtype == np.float32
-    assert open_source(make({"x": np.ones(3, np.float32), "y": np.ones(3, np.int32)})).dtype == np.float64
-
-
-def test_a_table_with_numbered_columns_has_no_names():
-    frame = pd.DataFrame(np.eye(3))
-    assert open_source(frame).feature_names is None
-    np.testing.assert_array_equal(open_source(frame, columns=[2, 0]).take([0]), [[0, 1]])
-
-
-@pytest.mark.parametrize(
-    "table",
-    [
-        pd.DataFrame({"x": [1.0, None]}),
-        pd.DataFrame({"x": pd.array([1, None], "Int64")}),
-        pl.DataFrame({"x": [1, None]}),
-    ],
-    ids=["pandas", "pandas of its own types", "polars"],
-)
-def test_missing_cells_of_a_table_are_refused_where_they_are_read(table):
-    source = open_source(table)
-    np.testing.assert_array_equal(source.take([0]), [[1]])
-    with pytest.raises(ValueError, match=r"The array, rows 0 to 1: contains NaN\. .* row 1, column 'x'\."):
-        source.take([0, 1])
-
-
-@pytest.mark.parametrize(
-    ("table", "error", "message"),
-    [
-        (
-            pd.DataFrame({"who": ["a"]}),
-            ValueError,
-            "The table: column 'who' has type (str|object): turn it into numbers first",
-        ),
-        (pd.DataFrame({"who": pd.Categorical(["a"])}), ValueError, "The table: column 'who' has type category"),
-        (pl.DataFrame({"who": ["a"]}), ValueError, "The table: column 'who' has type String"),
-        (pa.table({"who": ["a"]}), ValueError, "The table: column 'who' has type string"),
-        (pa.table({"when": pa.array([1], pa.timestamp("s"))}), ValueError, r"column 'when' has type timestamp\[s\]"),
-        (
-            pd.DataFrame([[1, 2]], columns=["a", "a"]),
-            ValueError,
-            "The table: the column name 'a' appears more than once",
-        ),
-        (pd.DataFrame({"a": [1.0], 1: [2.0]}), TypeError, r"The table has column names of several types, \['a', 1\]"),
-        (
-            pl.DataFrame({"a": [1.0]}).lazy(),
-            TypeError,
-            r"A polars LazyFrame is lazy: give the result of its collect",
-        ),
-    ],
-)
-def test_a_table_that_cannot_be_used_is_refused(table, error, message):
-    with pytest.raises(error, match=message):
-        open_source(table)
 
 
 @pytest.mark.parametrize(
@@ -204,3 +128,98 @@ def test_a_missing_package_is_named_with_its_extra(name, package, extra, tmp_pat
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=rf'^Reading .* needs {package}: install .* pip install "cohirf\[{extra}\]"'):
         open_source(tmp_path / name)
+
+
+def test_numbers_are_those_of_the_columns():
+    assert choose_numbers("data", 3, None) is None
+    chosen = choose_numbers("data", 3, np.array([2, 0]))
+    assert chosen == [2, 0]
+    assert {type(number) for number in chosen} == {int}
+    assert choose_numbers("data", 3, lambda number: number != 1) == [0, 2]
+
+
+@pytest.mark.parametrize("number", [-1, 3])
+def test_a_number_beyond_the_columns_is_refused(number):
+    with pytest.raises(ValueError, match=f"data has no column {number}: give numbers from 0 to 2"):
+        choose_numbers("data", 3, [0, number])
+
+
+@pytest.mark.parametrize("column", ["a", True, 1.0])
+def test_what_is_not_a_number_is_refused(column):
+    with pytest.raises(TypeError, match=f"data has no column names: give numbers from 0 to 2, not {column!r}"):
+        choose_numbers("data", 3, [column])
+
+
+def test_names_are_chosen_in_the_order_given():
+    assert choose_names("data", ["a", "b", "c"], None) == ["a", "b", "c"]
+    assert choose_names("data", ["a", "b", "c"], ["c", "a"]) == ["c", "a"]
+    assert choose_names("data", ["a", "b", "c"], lambda name: name > "a") == ["b", "c"]
+
+
+def test_a_wrong_name_is_refused_with_some_of_the_right_ones():
+    with pytest.raises(ValueError, match=r"data has no column 'x': it has 'a', 'b'\."):
+        choose_names("data", ["a", "b"], ["x"])
+    names = [f"c{number}" for number in range(10)]
+    listed = ", ".join(f"'c{number}'" for number in range(8))
+    with pytest.raises(ValueError, match=f"data has no column 'x': it has {listed} and 2 more"):
+        choose_names("data", names, ["x"])
+    with pytest.raises(ValueError, match=f"it has {listed}\\."):
+        choose_names("data", names[:8], ["x"])
+
+
+def test_at_least_one_row_is_read_at_a_time():
+    assert [rows_within(100, 30), rows_within(90, 30), rows_within(10, 30)] == [3, 3, 1]
+
+
+def test_a_path_is_shown_as_a_user_would_type_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert shown(tmp_path / "folder" / "data.npy") == str(Path("folder", "data.npy"))
+    assert shown(tmp_path.parent / "data.npy") == str(tmp_path.parent / "data.npy")
+    assert shown(tmp_path / "two\nlines.npy") == repr("two\nlines.npy")
+
+
+def test_a_message_becomes_one_short_line_without_its_full_stop():
+    assert one_line(ValueError("  it is\n damaged. ")) == "it is damaged"
+    assert one_line(ValueError("x" * 301)) == "x" * 300
+
+
+def test_content_is_size_time_and_chunks_from_the_first_to_the_last(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "CHUNK_BYTES", 4)
+    (tmp_path / "file").write_bytes(b"0123456789")
+    stamp = FileStamp.of(tmp_path / "file")
+    head, *chunks = stamp.content(3)
+    assert head == f"10 {(tmp_path / 'file').stat().st_mtime_ns}".encode()
+    assert chunks == [b"0123", b"3456", b"6789"]
+    (tmp_path / "file").write_bytes(b"01")
+    assert list(FileStamp.of(tmp_path / "file").content(3))[1:] == [b"01"]
+
+
+def test_an_error_of_the_system_keeps_its_type_and_names_the_file():
+    with pytest.raises(PermissionError) as caught, naming("data.npy", ".npy"):
+        raise PermissionError(errno.EACCES, "no", "elsewhere")
+    assert caught.value.errno == errno.EACCES
+    assert caught.value.filename == "data.npy"
+
+
+@pytest.mark.parametrize("error", [KeyError("header"), OSError("no number")])
+def test_any_other_error_says_that_the_file_is_damaged(error):
+    with (
+        pytest.raises(ValueError, match=r"data\.npy cannot be read as \.npy: .*(header|no number)"),
+        naming("data.npy", ".npy"),
+    ):
+        raise error
+
+
+def test_too_little_memory_names_the_file():
+    with (
+        pytest.raises(MemoryError, match=r"data\.npy needs more memory .* is damaged: 9 GB\."),
+        naming("data.npy", ".npy"),
+    ):
+        raise MemoryError("9 GB.")
+
+
+@pytest.mark.parametrize("error", [SourceChangedError("changed"), ImportError("needs pyarrow")])
+def test_errors_that_explain_themselves_stay_as_they_are(error):
+    with pytest.raises(type(error)) as caught, naming("data.npy", ".npy"):
+        raise error
+    assert caught.value is error

@@ -22,8 +22,8 @@ from cohirf.cli.writing import TABLES, check_file, check_ids
 from cohirf.explain.verdict import ways_to_less_noise
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.preparation import Data
+from cohirf.preparation.data import find_column
 from cohirf.preparation.kinds import Name
-from cohirf.preparation.roles import find_column
 
 
 def cut(

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from cohirf.cli.groups import flags_of
 from cohirf.cli.options import option
-from cohirf.clusterers.short_names import NAMES
+from cohirf.clusterers.names import NAMES
 
 CLUSTERING, SIZE = "Clustering", "Size"
 BASE_METHOD = "kmeans"

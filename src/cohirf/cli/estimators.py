@@ -7,8 +7,7 @@ from typing import Any
 
 from cohirf.cli.errors import BadInputError
 from cohirf.cli.estimator_options import BASE_METHOD, FLAGS, MANY_ROWS, SEED
-from cohirf.clusterers.names import make_base_method, text_parameters
-from cohirf.clusterers.short_names import NAMES
+from cohirf.clusterers.names import NAMES, make_base_method, text_parameters
 from cohirf.estimator import CoHiRF
 
 

@@ -20,11 +20,10 @@ from cohirf.description import Diagnosis, describe_clusters
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Boolean, Category, Column, Data, LeftOut, Number, Preparation
 from cohirf.preparation.decide import best_tally, decide, uses_comma
-from cohirf.preparation.evidence import Evidence, gather, gather_numbers
+from cohirf.preparation.evidence import Evidence, Problem, gather, gather_numbers, say_strays
 from cohirf.preparation.kinds import Name
-from cohirf.preparation.problems import Problem, say_strays
 from cohirf.preparation.readings import DateReading
-from cohirf.preparation.tables import Table
+from cohirf.sources.tables import Table
 
 MOST_COLUMNS = 20  # shown in the table
 

@@ -9,7 +9,7 @@ from cohirf.cli.data_options import NewDataOptions
 from cohirf.cli.writing import check_ids
 from cohirf.preparation import Preparation, Prepared
 from cohirf.preparation.kinds import Name
-from cohirf.preparation.roles import listed
+from cohirf.sources.source import listed
 
 
 def read_new_rows(path: Path, preparation: Preparation, reading: NewDataOptions, console: Console) -> Prepared:

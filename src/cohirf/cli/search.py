@@ -16,8 +16,7 @@ from cohirf.cli.estimators import (
     to_arguments,
     to_text,
 )
-from cohirf.clusterers.names import make_base_method
-from cohirf.clusterers.short_names import NAMES
+from cohirf.clusterers.names import NAMES, make_base_method
 from cohirf.estimator import CoHiRF
 from cohirf.tuning import first_trials, paper_space, recommended_space, wide_space
 from cohirf.tuning.search_space import NUMBERS, SPACES

@@ -1,15 +1,17 @@
-"""Affinity matrices of one view: of all pairs of rows, and of nearest neighbours only (Wang et al. 2014)."""
+"""Similarity network fusion (Wang et al. 2014): affinities of rows in each of several views, fused into one matrix."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
+from sklearn.utils.parallel import Parallel, delayed
 
 FloatMatrix = NDArray[np.float32]
 
@@ -21,18 +23,10 @@ SCALE = 0.5  # the width of the Gaussian, relative to the local distance; Wang e
 
 @dataclass(frozen=True)
 class Affinity:
-    """Similarities of the rows in one view.
+    """Similarities of the rows in one view; each row of either matrix sums to 1."""
 
-    Attributes
-    ----------
-    status : array of float32, shape (n_rows, n_rows)
-        Similarity of all pairs. Each row sums to 1; its diagonal entry is 0.5. P in Wang et al.
-    neighbors : CSR matrix of float32, shape (n_rows, n_rows)
-        Similarity to the nearest neighbours only. Each row sums to 1. S in Wang et al.
-    """
-
-    status: FloatMatrix
-    neighbors: Any
+    status: FloatMatrix  # of all pairs, with 0.5 on the diagonal; P in Wang et al.
+    neighbors: Any  # a CSR matrix: to the nearest neighbours only; S in Wang et al.
 
 
 def build_affinity(view: Any, n_neighbors: int) -> Affinity:
@@ -42,30 +36,8 @@ def build_affinity(view: Any, n_neighbors: int) -> Affinity:
     mean of three numbers: d, and the mean distance of each of the two rows to its nearest neighbours. A row is not its
     own neighbour. Rows that are equal to each other and to their neighbours have similarity 1.
 
-    Parameters
-    ----------
-    view : array or CSR matrix of float, shape (n_rows, n_features)
-        At least two rows. A CSR matrix must not store a column twice in a row; it is not converted to a dense array.
-    n_neighbors : int
-        Number of neighbours, at most ``n_rows - 1``.
-
-    Returns
-    -------
-    affinity : Affinity
-        A dense float32 matrix and a sparse one. No other matrix of this size is allocated.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cohirf.clusterers.affinity import build_affinity
-    >>> affinity = build_affinity(np.array([[0.0], [0.1], [5.0], [5.1]]), n_neighbors=1)
-    >>> affinity.status.round(2)
-    array([[0.5, 0.5, 0. , 0. ],
-           [0.5, 0.5, 0. , 0. ],
-           [0. , 0. , 0.5, 0.5],
-           [0. , 0. , 0.5, 0.5]], dtype=float32)
-    >>> affinity.neighbors.indices
-    array([1, 0, 3, 2], dtype=int32)
+    The view has at least two rows. A CSR matrix must not store a column twice in a row, and is not converted to a dense
+    array. No matrix of all pairs is allocated besides that of the result.
     """
     n_rows = view.shape[0]
     status = measure_distances(standardise_sparse(view) if sparse.issparse(view) else standardise(view))
@@ -170,3 +142,91 @@ def fill_diagonal(block: FloatMatrix, start: int, value: float) -> None:
 def _largest(values: NDArray[np.float64]) -> float:
     """Return the largest absolute value, or 1 if it is 0."""
     return float(np.abs(values).max(initial=0)) or 1.0
+
+
+def fuse_affinities(affinities: Sequence[Affinity], n_iter: int, n_jobs: int | None = None) -> FloatMatrix:
+    """Fuse affinities by cross-diffusion, and return their mean.
+
+    In each iteration, every status matrix P is replaced by ``S @ (mean of the other P) @ S.T`` and normalised again,
+    where S is the sparse matrix of its own neighbours. If there is only one affinity, its own P is used instead of the
+    mean. The product takes O(n_rows ** 2 * n_neighbors) operations. The status matrices are overwritten, and one more
+    matrix of this size is allocated per thread. The result is symmetric, and does not depend on ``n_jobs``.
+    """
+    workers = [Worker.of(part) for part in divide(affinities, effective_n_jobs(n_jobs))]
+    total = np.empty_like(affinities[0].status)
+    add_up(affinities, total)
+    with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:  # workers write into the status matrices
+        for _ in range(n_iter):
+            parallel(delayed(worker.diffuse)(total, alone=len(affinities) == 1) for worker in workers)
+            add_up(affinities, total)
+    symmetrise(total, 0.5 / len(affinities))
+    return total
+
+
+@dataclass(frozen=True)
+class Worker:
+    """The affinities that one thread updates, with its working memory."""
+
+    affinities: Sequence[Affinity]
+    neighbor_blocks: list[list[Any]]  # for each affinity, its neighbour matrix, split into blocks of rows
+    others: FloatMatrix  # for the sum of the other status matrices
+
+    @classmethod
+    def of(cls, affinities: Sequence[Affinity]) -> Worker:
+        """Split the neighbour matrices into blocks, and allocate the working memory."""
+        cut = [[a.neighbors[block] for block in blocks_of_rows(len(a.status))] for a in affinities]
+        return cls(affinities, cut, np.empty_like(affinities[0].status))
+
+    def diffuse(self, total: FloatMatrix, *, alone: bool) -> None:
+        """Run one iteration for each affinity; ``total`` is the sum of all status matrices before the iteration."""
+        for affinity, neighbor_blocks in zip(self.affinities, self.neighbor_blocks, strict=True):
+            np.subtract(total, 0 if alone else affinity.status, out=self.others)
+            diffuse(affinity, neighbor_blocks, self.others)
+
+
+def divide(affinities: Sequence[Affinity], n_parts: int) -> list[Sequence[Affinity]]:
+    """Divide the affinities into at most ``n_parts`` parts of about equal size."""
+    n_parts = min(n_parts, len(affinities))
+    return [affinities[part::n_parts] for part in range(n_parts)]
+
+
+def add_up(affinities: Sequence[Affinity], total: FloatMatrix) -> None:
+    """Write the sum of all status matrices, always in the same order, to ``total``."""
+    for block in blocks_of_rows(len(total)):
+        total[block] = affinities[0].status[block]
+        for affinity in affinities[1:]:
+            total[block] += affinity.status[block]
+
+
+def diffuse(affinity: Affinity, neighbor_blocks: Sequence[Any], others: FloatMatrix) -> None:
+    """Replace a status matrix by ``neighbors @ others @ neighbors.T``, normalised.
+
+    ``others`` may be the sum or the mean of the other status matrices, because rows are normalised afterwards. The
+    blocks of rows are small enough for both products, and the transpose between them, to fit into the cache.
+    """
+    status, neighbors = affinity.status, affinity.neighbors
+    for block, neighbor_rows in zip(blocks_of_rows(len(status)), neighbor_blocks, strict=True):
+        rows = neighbor_rows @ others
+        columns = neighbors @ np.ascontiguousarray(rows.T)  # sparse @ dense is fast, dense @ sparse is not
+        normalise_transposed(columns, block.start, out=status[block])
+
+
+def normalise_transposed(columns: FloatMatrix, start: int, out: FloatMatrix) -> None:
+    """Transpose a block into ``out``, with 0.5 on the diagonal and other entries of each row that sum to 0.5.
+
+    The block itself is overwritten. ``start`` is the row number of the first row of ``out``.
+    """
+    fill_diagonal(columns.T, start, 0)
+    rest = np.ones(len(columns), dtype=columns.dtype) @ columns
+    columns *= 0.5 / rest  # before the transpose: several times faster along contiguous rows
+    out[:] = columns.T
+    fill_diagonal(out, start, 0.5)
+
+
+def symmetrise(matrix: FloatMatrix, factor: float) -> None:
+    """Replace a matrix by ``factor`` times the sum of itself and its transpose, in place."""
+    for block in blocks_of_rows(len(matrix)):
+        after = slice(block.start, None)
+        both = (matrix[block, after] + matrix[after, block].T) * np.float32(factor)
+        matrix[block, after] = both
+        matrix[after, block] = both.T

@@ -14,18 +14,10 @@ IntArray = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class DistinctRows:
-    """The distinct rows of a matrix, sorted.
+    """The distinct rows of a matrix, sorted."""
 
-    Attributes
-    ----------
-    first : array of int, shape (n_distinct,)
-        For each distinct row, the number of a row of the matrix that is equal to it.
-    group : array of int, shape (n_rows,)
-        For each row of the matrix, the number of the distinct row that is equal to it.
-    """
-
-    first: IntArray
-    group: IntArray
+    first: IntArray  # for each distinct row, the number of a row of the matrix that is equal to it
+    group: IntArray  # for each row of the matrix, the number of the distinct row that is equal to it
 
 
 def canonical_csr(X: Any) -> Any:
@@ -39,27 +31,17 @@ def canonical_csr(X: Any) -> Any:
 
 
 def find_distinct_rows(X: Any) -> DistinctRows:
-    """Sort the rows of ``X`` and group equal ones.
+    """Sort the rows of ``X`` and group equal ones; the order of the distinct rows depends only on the set of rows.
 
-    Parameters
-    ----------
-    X : array or CSR matrix, shape (n_rows, n_features)
-        Finite numbers. A CSR matrix must have sorted, distinct column numbers and no stored zeros.
-
-    Returns
-    -------
-    distinct : DistinctRows
-        The distinct rows. Their order depends only on the set of rows.
+    ``X`` has finite numbers; a CSR matrix must have sorted, distinct column numbers and no stored zeros.
 
     Examples
     --------
     >>> import numpy as np
     >>> from cohirf.clusterers.canonical_rows import find_distinct_rows
     >>> distinct = find_distinct_rows(np.array([[2.0, 1.0], [0.0, 5.0], [2.0, 0.0], [2.0, 1.0]]))
-    >>> distinct.group
-    array([2, 0, 1, 2])
-    >>> distinct.first
-    array([1, 2, 0])
+    >>> distinct.group, distinct.first
+    (array([2, 0, 1, 2]), array([1, 2, 0]))
     """
     order, is_new = sort_sparse_rows(X) if sparse.issparse(X) else sort_rows(X)
     group = np.empty(len(order), dtype=np.intp)

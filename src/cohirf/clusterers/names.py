@@ -1,95 +1,46 @@
 """Base methods by their short names, with parameters given as text, for the command line and for searches.
 
-Parameters are read from the signature of a class, and their allowed values from scikit-learn's parameter constraints,
-if the class has them.
+To add a method, add a line to ``NAMES``. Parameters are read from the signature of a class, and their allowed values
+from scikit-learn's parameter constraints, if the class has them. Both are imported when they are used, so that a
+program can list the names at once.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from inspect import Parameter, signature
 from numbers import Integral, Real
 from typing import Any
 
-from sklearn.utils._param_validation import Interval, Options, RealNotInt, make_constraint
-
-from cohirf.clusterers.short_names import base_class
-
-
-@dataclass(frozen=True)
-class BaseParameter:
-    """A parameter of a base method that can be written as text.
-
-    Attributes
-    ----------
-    name : str
-        Name of the parameter.
-    default : object
-        Default value.
-    types : tuple of type
-        Allowed types, among bool, int, float, str and NoneType.
-    options : tuple of str
-        Allowed strings; empty if any string is allowed.
-    constraints : tuple
-        Scikit-learn's constraints on the value; empty if there are none.
-    """
-
-    name: str
-    default: Any
-    types: tuple[type, ...]
-    options: tuple[str, ...] = ()
-    constraints: tuple[Any, ...] = ()
-
-    def parse(self, text: str) -> Any:
-        """Return the value that is written as ``text``; raise ValueError if it is not allowed.
-
-        Examples
-        --------
-        >>> from cohirf.clusterers.names import base_parameters
-        >>> base_parameters("dbscan")["eps"].parse("0.2")
-        0.2
-        """
-        value = self._read(text)
-        if value is _NO_VALUE or not self._allows(value):
-            raise ValueError(f"{self.name}={text!r} is not valid: give {self.expected()}.")
-        return value
-
-    def expected(self) -> str:
-        """Return the allowed values in words."""
-        numbers = [text for limit in self.constraints if (text := _in_words(limit)) is not None]
-        words = {bool: "true or false", int: "an int", float: "a number", str: "a text", type(None): "none"}
-        said: set[type] = ({str} if self.options else set()) | ({int, float} if numbers else set())
-        given = [words[kind] for kind in self.types if kind not in said]
-        return " or ".join([*numbers, *given, *map(repr, self.options)])
-
-    def _read(self, text: str) -> Any:
-        if text in self.options:
-            return text
-        for kind in (type(None), bool, int, float):
-            value = _READERS[kind](text) if kind in self.types else _NO_VALUE
-            if value is not _NO_VALUE:
-                return value
-        return text if str in self.types and not self.options else _NO_VALUE
-
-    def _allows(self, value: Any) -> bool:
-        return not self.constraints or any(make_constraint(limit).is_satisfied_by(value) for limit in self.constraints)
+NAMES: dict[str, tuple[str, str]] = {
+    "affinity-propagation": ("sklearn.cluster", "AffinityPropagation"),
+    "agglomerative": ("sklearn.cluster", "AgglomerativeClustering"),
+    "birch": ("sklearn.cluster", "Birch"),
+    "bisecting-kmeans": ("sklearn.cluster", "BisectingKMeans"),
+    "dbscan": ("sklearn.cluster", "DBSCAN"),
+    "gmm": ("sklearn.mixture", "GaussianMixture"),
+    "grid-dbscan": ("cohirf.clusterers", "GridDBSCAN"),
+    "hdbscan": ("sklearn.cluster", "HDBSCAN"),
+    "kernel-kmeans": ("cohirf.clusterers", "KernelKMeans"),
+    "kmeans": ("sklearn.cluster", "KMeans"),
+    "mean-shift": ("sklearn.cluster", "MeanShift"),
+    "minibatch-kmeans": ("sklearn.cluster", "MiniBatchKMeans"),
+    "optics": ("sklearn.cluster", "OPTICS"),
+    "sc-srgf": ("cohirf.clusterers", "SCSRGF"),
+    "spectral": ("sklearn.cluster", "SpectralClustering"),
+    "torch-kmeans": ("cohirf.clusterers", "TorchKMeans"),
+}
+_WORDS = {bool: "true or false", int: "an int", float: "a number", str: "a text", type(None): "none"}
+_NO_VALUE = object()
 
 
-def base_parameters(name: str) -> dict[str, BaseParameter]:
-    """Return the parameters of a base method that can be written as text."""
-    return text_parameters(base_class(name))
-
-
-def text_parameters(cls: Any) -> dict[str, BaseParameter]:
-    """Return the parameters of an estimator's class that can be written as text."""
-    constraints = getattr(cls, "_parameter_constraints", {})
-    found = {}
-    for parameter in signature(cls).parameters.values():
-        if parameter.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY):
-            described = _describe(parameter, constraints.get(parameter.name))
-            if described.types:
-                found[parameter.name] = described
-    return found
+def base_class(name: str) -> Any:
+    """Return the class that a short name stands for."""
+    if name not in NAMES:
+        raise ValueError(f"{name!r} is not the name of a base method: give one of {', '.join(NAMES)}.")
+    module, attribute = NAMES[name]
+    return getattr(import_module(module), attribute)
 
 
 def make_base_method(name: str, **texts: str) -> Any:
@@ -108,56 +59,105 @@ def make_base_method(name: str, **texts: str) -> Any:
     return base_class(name)(**{key: parameters[key].parse(text) for key, text in texts.items()})
 
 
-_NO_VALUE = object()
+def base_parameters(name: str) -> dict[str, BaseParameter]:
+    """Return the parameters of a base method that can be written as text."""
+    return text_parameters(base_class(name))
 
 
-def _read_number(kind: type) -> Any:
-    def read(text: str) -> Any:
+def text_parameters(cls: Any) -> dict[str, BaseParameter]:
+    """Return the parameters of an estimator's class that can be written as text."""
+    constraints = getattr(cls, "_parameter_constraints", {})
+    named = [one for one in signature(cls).parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+    described = [BaseParameter.of(one.name, one.default, constraints.get(one.name)) for one in named]
+    return {parameter.name: parameter for parameter in described if parameter.types}
+
+
+@dataclass(frozen=True)
+class BaseParameter:
+    """A parameter of a base method that can be written as text."""
+
+    name: str
+    default: Any
+    types: tuple[type, ...]  # allowed types, among bool, int, float, str and NoneType
+    options: tuple[str, ...] = ()  # allowed strings; empty if any string is allowed
+    constraints: tuple[Any, ...] = ()  # scikit-learn's constraints on the value; empty if there are none
+
+    @classmethod
+    def of(cls, name: str, default: Any, constraints: Any) -> BaseParameter:
+        """Return what scikit-learn's constraints allow or, if there are none, the type of the default."""
+        limits = tuple(constraints) if isinstance(constraints, list) else ()
+        types = {kind for limit in limits or (default,) for kind in _types_of(limit)}
+        options = {option for limit in limits for option in getattr(limit, "options", ()) if isinstance(option, str)}
+        return cls(name, default, tuple(kind for kind in _WORDS if kind in types), tuple(sorted(options)), limits)
+
+    def parse(self, text: str) -> Any:
+        """Return the value that is written as ``text``; raise ValueError if it is not allowed.
+
+        Examples
+        --------
+        >>> from cohirf.clusterers.names import base_parameters
+        >>> base_parameters("dbscan")["eps"].parse("0.2")
+        0.2
+        """
+        value = self._read(text)
+        if value is _NO_VALUE or not self._allows(value):
+            raise ValueError(f"{self.name}={text!r} is not valid: give {self.expected()}.")
+        return value
+
+    def expected(self) -> str:
+        """Return the allowed values in words."""
+        numbers = [text for limit in self.constraints if (text := _in_words(limit)) is not None]
+        said: set[type] = ({str} if self.options else set()) | ({int, float} if numbers else set())
+        given = [word for kind, word in _WORDS.items() if kind in self.types and kind not in said]
+        return " or ".join([*numbers, *given, *map(repr, self.options)])
+
+    def _read(self, text: str) -> Any:
+        if text in self.options:
+            return text
+        for kind in (type(None), bool, int, float):
+            value = _read_as(kind, text) if kind in self.types else _NO_VALUE
+            if value is not _NO_VALUE:
+                return value
+        return text if str in self.types and not self.options else _NO_VALUE
+
+    def _allows(self, value: Any) -> bool:
+        from sklearn.utils._param_validation import make_constraint
+
+        return not self.constraints or any(make_constraint(limit).is_satisfied_by(value) for limit in self.constraints)
+
+
+def _read_as(kind: type, text: str) -> Any:
+    """Return text as a value of a type; ``_NO_VALUE`` if it is none."""
+    if kind in (int, float):
         try:
             return kind(text)
         except ValueError:
             return _NO_VALUE
-
-    return read
-
-
-_READERS: dict[type, Any] = {
-    type(None): lambda text: None if text.lower() == "none" else _NO_VALUE,
-    bool: lambda text: {"true": True, "false": False}.get(text.lower(), _NO_VALUE),
-    int: _read_number(int),
-    float: _read_number(float),
-}
-
-
-def _describe(parameter: Parameter, constraints: Any) -> BaseParameter:
-    types: set[type] = set()
-    options: set[str] = set()
-    limits = tuple(constraints) if isinstance(constraints, list) else ()
-    for constraint in limits or (parameter.default,):
-        types |= _types_of(constraint)
-        if isinstance(constraint, Options):
-            options |= {option for option in constraint.options if isinstance(option, str)}
-    ordered = tuple(kind for kind in (bool, int, float, str, type(None)) if kind in types)
-    return BaseParameter(parameter.name, parameter.default, ordered, tuple(sorted(options)), limits)
+    words = {"none": None} if kind is type(None) else {"true": True, "false": False}
+    return words.get(text.lower(), _NO_VALUE)
 
 
 def _in_words(constraint: Any) -> str | None:
     """Return in words the numbers that one of scikit-learn's constraints allows; None if it is not an interval."""
-    if not isinstance(constraint, Interval):
+    if not hasattr(constraint, "closed"):
         return None
     kind = "an int" if constraint.type is Integral else "a number"
     low, high = constraint.left, constraint.right
+    with_low, with_high = constraint.closed in ("left", "both"), constraint.closed in ("right", "both")
     if low is not None and high is not None:
-        opening = "[" if constraint.closed in ("left", "both") else "("
-        closing = "]" if constraint.closed in ("right", "both") else ")"
-        return f"{kind} in {opening}{low:g}, {high:g}{closing}"
-    bounds = [] if low is None else [f"{'>=' if constraint.closed in ('left', 'both') else '>'} {low:g}"]
-    bounds += [] if high is None else [f"{'<=' if constraint.closed in ('right', 'both') else '<'} {high:g}"]
+        return f"{kind} in {'[' if with_low else '('}{low:g}, {high:g}{']' if with_high else ')'}"
+    bounds = [] if low is None else [f"{'>=' if with_low else '>'} {low:g}"]
+    bounds += [] if high is None else [f"{'<=' if with_high else '<'} {high:g}"]
     return " ".join([kind, *bounds])
 
 
 def _types_of(constraint: Any) -> set[type]:
     """Return the types that satisfy one of scikit-learn's constraints and can be written as text."""
+    from sklearn.utils._param_validation import Interval, Options, RealNotInt
+
+    if isinstance(constraint, Interval | Options):
+        numbers: dict[Any, set[type]] = {Integral: {int}, Real: {int, float}, RealNotInt: {float}, str: {str}}
+        return numbers.get(constraint.type, set())
     named: dict[Any, set[type]] = {
         None: {type(None)},
         Integral: {int},
@@ -166,9 +166,6 @@ def _types_of(constraint: Any) -> set[type]:
         "random_state": {int, type(None)},
         "verbose": {bool, int},
     }
-    if isinstance(constraint, Interval | Options):
-        numbers: dict[Any, set[type]] = {Integral: {int}, Real: {int, float}, RealNotInt: {float}, str: {str}}
-        return numbers.get(constraint.type, set())
     if isinstance(constraint, str | None) or constraint in (Integral, str):
         return named.get(constraint, set())
     return {kind for kind in (bool, int, float) if type(constraint) is kind}

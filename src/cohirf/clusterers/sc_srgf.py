@@ -8,17 +8,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
+from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
-from cohirf.clusterers.affinity import Affinity, FloatMatrix, build_affinity
+from cohirf.clusterers.affinity import Affinity, FloatMatrix, build_affinity, fuse_affinities
 from cohirf.clusterers.canonical_rows import canonical_csr, find_distinct_rows
-from cohirf.clusterers.fusion import fuse_affinities
-from cohirf.clusterers.spectral import partition_graph
+
+DECIMALS = 8  # rows of the embedding that are equal to this many decimals differ only by rounding errors
 
 
 class SCSRGF(ClusterMixin, BaseEstimator):
@@ -181,3 +183,41 @@ def draw_subspaces(
 
 def _build_subspace_affinity(X: Any, subspace: NDArray[np.intp], n_neighbors: int) -> Affinity:
     return build_affinity(X[:, subspace], n_neighbors)
+
+
+def partition_graph(affinity: NDArray[Any], n_clusters: int, rng: np.random.RandomState) -> NDArray[np.int32]:
+    """Partition a graph, a symmetric matrix with positive row sums, into clusters with weak connections between them.
+
+    The embedding of a row is the vector of its entries in the leading eigenvectors of the affinity matrix, which is
+    normalised by the square roots of its row sums. These vectors, scaled to length 1, are clustered by K-Means (Ng,
+    Jordan and Weiss, 2001).
+
+    There are fewer than ``n_clusters`` clusters if fewer rows have distinct embeddings.
+    """
+    embedding = embed_graph(affinity, n_clusters)
+    n_distinct = len(find_distinct_rows(embedding).first)
+    method = KMeans(min(n_clusters, n_distinct), n_init=10, random_state=rng)
+    labels: NDArray[np.int32] = method.fit(embedding).labels_
+    return labels
+
+
+def embed_graph(affinity: NDArray[Any], n_vectors: int) -> NDArray[np.float64]:
+    """Return the entries of each row in the leading eigenvectors, as a vector of length 1."""
+    normalised = affinity.astype(np.float64)
+    inverse_root = normalised.sum(axis=1) ** -0.5
+    normalised *= inverse_root[:, None]
+    normalised *= inverse_root
+    vectors = leading_eigenvectors(normalised, n_vectors)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors /= np.where(lengths > 0, lengths, 1)
+    return vectors.round(DECIMALS)
+
+
+def leading_eigenvectors(matrix: NDArray[np.float64], n_vectors: int) -> NDArray[np.float64]:
+    """Return the eigenvectors of a symmetric matrix with the largest eigenvalues, as columns; overwrites the matrix.
+
+    A full decomposition is used: if the graph has more than ``n_vectors`` clusters, many eigenvalues are close to 1,
+    and iterative methods take hundreds of times longer to find the largest of them.
+    """
+    n_rows = len(matrix)
+    return np.asarray(eigh(matrix, subset_by_index=(n_rows - n_vectors, n_rows - 1), overwrite_a=True)[1])

@@ -6,21 +6,91 @@ same device gives the same labels run after run. In each iteration, the host wai
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.nn import functional
 
-from cohirf.clusterers.torch_rows import PIECE, Rows, Tensor
+from cohirf.array_kinds import to_torch
 
+# What may be allocated for one block of rows. Large blocks keep a GPU busy.
+BLOCK_BYTES = {"cuda": 2**31, "cpu": 2**26}
+SHARE_OF_GPU = 1 / 32  # of its memory; less than BLOCK_BYTES on small ones
+PIECE = 1024  # rows whose sum is computed in single precision; sums of pieces are added in double precision
 # Up to this number of clusters, sums by label are a product with a matrix of zeros and ones. Beyond, rows are sorted by
 # label, in a time that does not depend on the number of clusters.
 MAX_ONE_HOT = 24
 SORTED_PIECE = 128  # rows that one thread adds up: few, so that there are many threads
-# Up to this number of clusters, a GPU finds the nearest centre faster if the scores of a centre are contiguous.
-MAX_ACROSS = 128
 BIAS_PARTS = 3
+
+Tensor = Any  # torch has no types where it is not installed
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows on a device, in any floating type, and their weights; without weights, all are 1."""
+
+    values: Tensor
+    weights: Tensor | None = None  # in the type of ``dtype``
+
+    @classmethod
+    def of(cls, values: Tensor, sample_weight: Any) -> Rows:
+        """Return rows with the weights that the user gives, in any kind of array, or None, after validation."""
+        rows = cls(values)
+        if sample_weight is None:
+            return rows
+        weights = to_torch(sample_weight, rows.device).to(rows.dtype)
+        if weights.shape != values.shape[:1]:
+            raise ValueError(
+                f"sample_weight has shape {tuple(weights.shape)}: give {len(rows)} weights, one for each row."
+            )
+        if not is_finite(weights):
+            raise ValueError("Input sample_weight contains NaN or infinity: give finite weights.")
+        low, high = torch.stack([weights.min(), weights.max()]).tolist()
+        if low < 0:
+            raise ValueError(f"Negative values in data passed to `sample_weight`, down to {low:g}: give weights >= 0.")
+        if high == 0:
+            raise ValueError("All sample weights are zero: at least one row needs a positive weight.")
+        return cls(values, weights)
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    @property
+    def device(self) -> Any:
+        """Where the rows are."""
+        return self.values.device
+
+    @property
+    def dtype(self) -> Any:
+        """The type in which sums are computed: float64 for data in float64, and float32 for all other types."""
+        return torch.float64 if self.values.dtype == torch.float64 else torch.float32
+
+    def weights_of(self, part: slice) -> Tensor | None:
+        """Return the weights of consecutive rows."""
+        return None if self.weights is None else self.weights[part]
+
+    def take(self, rows: Tensor) -> Rows:
+        """Return some of the rows, given by their numbers."""
+        return Rows(self.values[rows], None if self.weights is None else self.weights[rows])
+
+    def blocks(self, numbers_per_row: int) -> Iterator[slice]:
+        """Yield consecutive blocks of rows that are small enough to allocate ``numbers_per_row`` for each row."""
+        budget = BLOCK_BYTES.get(self.device.type, BLOCK_BYTES["cuda"])
+        if self.device.type == "cuda":
+            budget = min(budget, int(SHARE_OF_GPU * torch.cuda.get_device_properties(self.device).total_memory))
+        n_pieces = budget // (numbers_per_row * self.dtype.itemsize * PIECE)
+        size = max(1, n_pieces) * PIECE
+        for start in range(0, len(self), size):
+            yield slice(start, min(start + size, len(self)))
+
+
+def is_finite(values: Tensor) -> bool:
+    """Return whether all values are finite; usually in one pass and without memory for a result per value."""
+    total = values.sum(dtype=torch.promote_types(values.dtype, torch.float32))
+    return bool(total.isfinite()) or bool(values.isfinite().all())  # finite values may have an infinite sum
 
 
 @dataclass(frozen=True)
@@ -44,20 +114,11 @@ class Search:
 
     For a row x, a centre c and the mean o of all centres, this is ``|c - o|^2 + 2 o.(c - o) - 2 x.(c - o)``. Without
     ``o``, products would be large and round more where the data is far from the origin.
-
-    Attributes
-    ----------
-    factors : tensor, shape (n_clusters, n_columns)
-        ``-2 (c - o)``, in the type in which products are computed.
-    bias : tensor, shape (n_clusters,), or None
-        The terms without x. None if the last columns of ``factors`` are numbers whose sum it is.
-    n_features : int
-        Number of features; there can be more columns.
     """
 
-    factors: Tensor
-    bias: Tensor | None
-    n_features: int
+    factors: Tensor  # -2 (c - o), in the type in which products are computed
+    bias: Tensor | None  # the terms without x; None if the last columns of ``factors`` are numbers whose sum it is
+    n_features: int  # there can be more columns
 
     @classmethod
     def prepare(cls, centers: Tensor, dtype: Any) -> Search:
@@ -101,25 +162,9 @@ def append_columns(factors: Tensor, bias: Tensor) -> Tensor:
 
 
 def lloyd(rows: Rows, centers: Tensor, *, max_iter: int, min_movement: float, product_dtype: Any) -> Solution:
-    """Alternate between labels and means, until no label changes or the centres hardly move.
+    """Alternate between labels and means, until no label changes or the squared movements sum up to ``min_movement``.
 
-    Parameters
-    ----------
-    rows : Rows
-        The data.
-    centers : tensor of float64, shape (n_clusters, n_features)
-        First centres.
-    max_iter : int
-        Largest number of iterations.
-    min_movement : float
-        Iterations stop if the sum of squared movements of all centres is at most this.
-    product_dtype : torch.dtype
-        The type in which rows and centres are multiplied.
-
-    Returns
-    -------
-    solution : Solution
-        The labels are those of the nearest centres.
+    Centres are float64; ``product_dtype`` is the type in which rows and centres are multiplied.
     """
     labels = torch.full((len(rows),), -1, dtype=torch.int32, device=rows.device)
     n_iter, n_changed = 0, float(len(rows))
@@ -128,8 +173,8 @@ def lloyd(rows: Rows, centers: Tensor, *, max_iter: int, min_movement: float, pr
         sums, masses, changed = assign_and_sum(rows, Search.prepare(centers, product_dtype), labels)
         means = means_of(sums, masses, rows.dtype)
         # one transfer for all three numbers: the only time in an iteration that the host waits for the device
-        told = torch.stack([changed.double(), (masses == 0).sum().double(), squared_movement(centers, means)])
-        n_changed, n_empty, movement = told.tolist()
+        counts = torch.stack([changed.double(), (masses == 0).sum().double(), squared_movement(centers, means)])
+        n_changed, n_empty, movement = counts.tolist()
         if n_empty:
             relocate_empty_clusters(rows, centers, labels, sums, masses)
             means = means_of(sums, masses, rows.dtype)
@@ -152,7 +197,7 @@ def nearest_centers(rows: Rows, centers: Tensor, product_dtype: Any) -> Tensor:
 def assign(rows: Rows, search: Search, labels: Tensor) -> None:
     """Write the number of the nearest centre of each row into ``labels``."""
     for part in rows.blocks(len(search.factors) + 2 * search.n_features):
-        labels[part] = search.nearest(rows.features(part))
+        labels[part] = search.nearest(rows.values[part])
 
 
 def assign_and_sum(rows: Rows, search: Search, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -163,7 +208,7 @@ def assign_and_sum(rows: Rows, search: Search, labels: Tensor) -> tuple[Tensor, 
     n_changed = torch.zeros((), dtype=torch.int64, device=rows.device)
     sum_by_label = sum_by_product if n_clusters <= MAX_ONE_HOT else sum_by_sorting
     for part in rows.blocks(2 * n_clusters + 3 * n_features):
-        features = rows.features(part)
+        features = rows.values[part]
         found = search.nearest(features)
         n_changed += (found != labels[part]).sum()
         labels[part] = found
@@ -237,7 +282,7 @@ def relocate_empty_clusters(rows: Rows, centers: Tensor, labels: Tensor, sums: T
     if distances[0] == 0:  # fewer distinct rows than clusters
         return
     chosen = rows.take(far)
-    features = chosen.features(slice(None)).double()
+    features = chosen.values.double()
     weights = torch.ones(len(far), device=far.device) if chosen.weights is None else chosen.weights
     for cluster, old, row, weight in zip(empty, labels[far].tolist(), features, weights.double(), strict=True):
         sums[old] -= row * weight
@@ -268,7 +313,7 @@ def inertia_of(rows: Rows, centers: Tensor, labels: Tensor) -> float:
 
 def squared_distances(rows: Rows, centers: Tensor, labels: Tensor, part: slice) -> Tensor:
     """Return the squared distance of each row of a block to its centre."""
-    return (rows.features(part).to(rows.dtype) - centers.to(rows.dtype)[labels[part]]).square().sum(dim=1)
+    return (rows.values[part].to(rows.dtype) - centers.to(rows.dtype)[labels[part]]).square().sum(dim=1)
 
 
 def distances_to_centers(rows: Rows, centers: Tensor) -> Tensor:
@@ -277,5 +322,5 @@ def distances_to_centers(rows: Rows, centers: Tensor) -> Tensor:
     around = (centers - origin).to(rows.dtype)
     distances = torch.empty(len(rows), len(centers), dtype=rows.dtype, device=rows.device)
     for part in rows.blocks(len(centers) + 3 * centers.shape[1]):
-        distances[part] = torch.cdist(rows.features(part).to(rows.dtype) - origin.to(rows.dtype), around)
+        distances[part] = torch.cdist(rows.values[part].to(rows.dtype) - origin.to(rows.dtype), around)
     return distances

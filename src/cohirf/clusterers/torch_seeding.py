@@ -15,11 +15,11 @@ import numpy as np
 import torch
 
 from cohirf.array_kinds import to_numpy
-from cohirf.clusterers.torch_lloyd import Solution, lloyd
-from cohirf.clusterers.torch_rows import Rows, Tensor, mean_variance
+from cohirf.clusterers.torch_lloyd import Rows, Solution, Tensor, lloyd
 
 SAMPLED_ROWS = 2**16
 SAMPLED_ROWS_PER_CLUSTER = 128
+ROWS_FOR_VARIANCE = 2**16
 
 
 def k_means(
@@ -36,37 +36,23 @@ def k_means(
     """Run Lloyd's algorithm from the given centres, or from the best of several drawn ones.
 
     If there are more rows than a sample holds, all starts run on the same sample, and only the best goes on with all
-    rows.
-
-    Parameters
-    ----------
-    rows : Rows
-        The data.
-    n_clusters : int
-        Number of clusters.
-    init : {"k-means++", "random"} or tensor of float64, shape (n_clusters, n_features)
-        How to draw the first centres, or these themselves.
-    n_init : int
-        Number of starts, if the first centres are drawn.
-    max_iter : int
-        Largest number of iterations of each run.
-    tol : float
-        Iterations stop when the squared movements of all centres sum up to at most this share of the mean variance of
-        the features.
-    product_dtype : torch.dtype
-        The type in which rows and centres are multiplied.
-    rng : numpy.random.Generator
-        Draws the sample and the first centres.
+    rows. ``tol`` is relative to the mean variance of the features; ``rng`` draws the sample and the first centres.
     """
     run = partial(lloyd, max_iter=max_iter, min_movement=tol * mean_variance(rows), product_dtype=product_dtype)
     if not isinstance(init, str):
         return run(rows, init)
     sample = draw_sample(rows, max(SAMPLED_ROWS, SAMPLED_ROWS_PER_CLUSTER * n_clusters), rng)
-    points = sample.features(slice(None)).to(rows.dtype)
+    points = sample.values.to(rows.dtype)
     around = points - points.mean(dim=0)  # distances between points far from the origin would round more
     starts = (points[DRAWING[init](around, sample.weights, n_clusters, rng)].double() for _ in range(n_init))
     best = min((run(sample, start) for start in starts), key=attrgetter("inertia"))
     return best if sample is rows else run(rows, best.centers)
+
+
+def mean_variance(rows: Rows) -> float:
+    """Return the mean variance of the features; of many rows, evenly spaced ones are enough."""
+    step = -(-len(rows) // ROWS_FOR_VARIANCE)
+    return float(rows.values[::step].double().var(dim=0, correction=0).mean())
 
 
 def draw_sample(rows: Rows, n: int, rng: np.random.Generator) -> Rows:

@@ -16,7 +16,7 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.storage import Storage
 from cohirf.engines.dask import chunks_of, dask, dask_array, naming_faults
 from cohirf.sources import ArraySource, Source
-from cohirf.sources.dask import NAME, DaskSource, refuse_unknown_chunks
+from cohirf.sources.arrays import DASK_ARRAY, DaskSource, refuse_unknown_chunks
 
 MANY_CHUNKS = 64  # number of chunks of a source, if it has at least as many batches; independent of the cluster
 
@@ -139,8 +139,8 @@ class LazyDaskSource(Source):
         refuse_unknown_chunks(array)
         if not isinstance(array._meta, np.ndarray):
             kind = type(array._meta).__name__
-            raise TypeError(f"{NAME} has chunks of type {kind}: convert them to NumPy arrays with X.map_blocks.")
-        super().__init__(NAME, array.shape, array.dtype)
+            raise TypeError(f"{DASK_ARRAY} has chunks of type {kind}: convert them to NumPy arrays with X.map_blocks.")
+        super().__init__(DASK_ARRAY, array.shape, array.dtype)
         self.array = array
 
     @property

@@ -36,37 +36,17 @@ Text = NDArray[np.str_]
 
 @dataclass(frozen=True)
 class Segment:
-    """Customers that are alike.
+    """Customers that are alike; shares are of the customers of the segment."""
 
-    Attributes
-    ----------
-    share : float
-        Share of all customers.
-    age, tenure : tuple of float
-        Mean and standard deviation, in years.
-    spend : float
-        Median spend of a month, in euros.
-    orders : float
-        Mean number of orders of a year.
-    discount : float
-        Mean share of the spend that is paid at a discount.
-    hour : float
-        Most frequent hour of an order.
-    channels : tuple of float
-        Share of the customers that order in each of ``CHANNELS``.
-    newsletter : float
-        Share of the customers with the newsletter.
-    """
-
-    share: float
-    age: tuple[float, float]
-    tenure: tuple[float, float]
-    spend: float
-    orders: float
-    discount: float
-    hour: float
-    channels: tuple[float, float, float]
-    newsletter: float
+    share: float  # of all customers
+    age: tuple[float, float]  # mean and standard deviation, in years
+    tenure: tuple[float, float]  # likewise
+    spend: float  # median of a month, in euros
+    orders: float  # mean number of a year
+    discount: float  # mean share of the spend that is paid at a discount
+    hour: float  # most frequent hour of an order
+    channels: tuple[float, float, float]  # share that orders in each of CHANNELS
+    newsletter: float  # share with the newsletter
 
 
 SEGMENTS = {
@@ -165,24 +145,7 @@ def write_customers(path: str | os.PathLike[str], n_rows: int, *, random_state: 
 
 
 def segments_file(path: str | os.PathLike[str]) -> Path:
-    """Return the path of the segments of customers that are written to ``path``.
-
-    Parameters
-    ----------
-    path : str or path
-        The path of the customers.
-
-    Returns
-    -------
-    segments_path : path
-        ``customers_segments.csv`` for ``customers.csv``.
-
-    Examples
-    --------
-    >>> from cohirf.datasets import segments_file
-    >>> segments_file("customers.csv").name
-    'customers_segments.csv'
-    """
+    """Return the path of the segments of customers: ``customers_segments.csv`` for ``customers.csv``."""
     path = Path(path)
     return path.with_name(f"{path.stem}_segments{path.suffix}")
 

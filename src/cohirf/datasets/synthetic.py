@@ -14,7 +14,6 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import check_random_state
 
 from cohirf.algorithm.grouping import row_blocks
-from cohirf.datasets.shapes import SHAPES, draw_shapes
 from cohirf.durable.files import sync_file
 from cohirf.durable.temporary import replacing
 from cohirf.optional import import_optional
@@ -24,6 +23,10 @@ EDGE = 6.0  # length of an edge of the hypercube, divided by the square root of 
 FEW_CORNERS = 2**16  # up to this number, all corners are listed and drawn from
 LABEL = "label"
 TABLES = (".parquet", ".csv")
+LOW, HIGH = (-3.0, -4.0), (18.0, 13.0)  # corners of the box with all shapes, in which noise is uniform
+
+FloatArray = NDArray[np.float64]
+Curve = Callable[[FloatArray], FloatArray]  # from places between 0 and 1 to points, one in each row
 
 
 def make_spheres(
@@ -86,14 +89,8 @@ def write_spheres(
     ----------
     path : str or path
         The file to write, with the suffix ``.npy``, ``.parquet`` or ``.csv``. Values are float32.
-    n_samples : int
-        Number of points, divided equally among the spheres.
-    radii : sequence of float, default=(0.5, 1.0)
-        Radius of each sphere.
-    noise : float, default=0.01
-        Standard deviation of the distance of points from their sphere.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the random numbers. :func:`make_spheres` draws different points with the same seed.
+    n_samples, radii, noise, random_state
+        As in :func:`make_spheres`, which draws different points with the same seed.
 
     Returns
     -------
@@ -190,32 +187,14 @@ def write_hypercube(
     Parameters
     ----------
     path : str or path
-        The file to write, with the suffix ``.npy``, ``.parquet`` or ``.csv``. Values are float32.
-    n_samples : int
-        Number of points, divided equally among the clusters.
-    n_clusters : int, default=5
-        Number of clusters: of corners that have points.
-    n_informative : int, default=3
-        Dimension of the hypercube.
-    n_noise : int, default=10
-        Number of features that are independent of the cluster.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the random numbers. If the data has more than one block, :func:`make_hypercube` draws different points
-        with the same seed.
+        The file to write, as in :func:`write_spheres`.
+    n_samples, n_clusters, n_informative, n_noise, random_state
+        As in :func:`make_hypercube`, which draws different points with the same seed if there is more than one block.
 
     Returns
     -------
     labels_path : path
         File with the cluster of each point; see :func:`write_spheres`.
-
-    Examples
-    --------
-    >>> import numpy as np, pathlib, tempfile
-    >>> from cohirf.datasets import write_hypercube
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "hypercube.npy"
-    >>> labels = write_hypercube(path, 1000, n_noise=7, random_state=0)
-    >>> np.load(path).shape, np.load(labels).max()
-    ((1000, 10), np.uint8(4))
     """
     rng = check_random_state(random_state)
     corners = _draw_corners(n_clusters, n_informative, rng)
@@ -242,7 +221,7 @@ def write_blobs(
     Parameters
     ----------
     path : str or path
-        The file to write, with the suffix ``.npy``, ``.parquet`` or ``.csv``. Values are float32.
+        The file to write, as in :func:`write_spheres`.
     n_samples : int
         Number of points, divided equally among the clusters.
     n_clusters : int, default=3
@@ -333,29 +312,15 @@ def write_shapes(path: str | os.PathLike[str], n_samples: int, *, noise: float =
     Parameters
     ----------
     path : str or path
-        The file to write, with the suffix ``.npy``, ``.parquet`` or ``.csv``. Values are float32.
-    n_samples : int
-        Number of points.
-    noise : float, default=0.1
-        Share of the points that are uniform noise.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the random numbers. If the data has more than one block, :func:`make_shapes` draws different points with
-        the same seed.
+        The file to write, as in :func:`write_spheres`.
+    n_samples, noise, random_state
+        As in :func:`make_shapes`, which draws different points with the same seed if there is more than one block.
 
     Returns
     -------
     labels_path : path
         File with the shape of each point, from 0 to 8, or -1 for noise; see :func:`write_spheres`. For ``.npy``, labels
         are int8.
-
-    Examples
-    --------
-    >>> import numpy as np, pathlib, tempfile
-    >>> from cohirf.datasets import write_shapes
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "shapes.npy"
-    >>> labels = write_shapes(path, 1000, random_state=0)
-    >>> np.load(path).shape, np.unique(np.load(labels)).tolist()
-    ((1000, 2), [-1, 0, 1, 2, 3, 4, 5, 6, 7, 8])
     """
 
     def draw(n: int, rng: np.random.RandomState) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -368,21 +333,7 @@ def write_shapes(path: str | os.PathLike[str], n_samples: int, *, noise: float =
 def labels_file(path: str | os.PathLike[str]) -> Path:
     """Return the path of the labels of data that is written to ``path``.
 
-    Parameters
-    ----------
-    path : str or path
-        The path of the data.
-
-    Returns
-    -------
-    labels_path : path
-        ``*_labels.npy`` for ``.npy``; ``path`` itself for tables, which have the labels as a column.
-
-    Examples
-    --------
-    >>> from cohirf.datasets import labels_file
-    >>> labels_file("spheres.npy").name
-    'spheres_labels.npy'
+    It is ``*_labels.npy`` for ``.npy``, and ``path`` itself for tables, which have the labels as a column.
     """
     path = Path(path)
     return path if path.suffix.lower() in TABLES else path.with_name(f"{path.stem}_labels.npy")
@@ -484,3 +435,87 @@ def _write_table(file: IO[bytes], ending: str, blocks: Iterator[tuple[NDArray[An
 def _write_header(file: IO[bytes], dtype: DTypeLike, shape: tuple[int, ...]) -> None:
     descr = npy_format.dtype_to_descr(np.dtype(dtype))
     npy_format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
+
+
+@dataclass(frozen=True)
+class Shape:
+    """All points within a distance of a curve; a lump is that of a curve of one point."""
+
+    share: float  # number of points, as a share of the points of all shapes
+    width: float  # largest distance of a point from the place on the curve that it belongs to
+    curve: Curve  # returns points of the curve at places between 0 and 1
+
+    def draw(self, n_points: int, rng: np.random.RandomState) -> FloatArray:
+        """Draw random points of the shape."""
+        place, distance, angle = rng.uniform(size=(3, n_points))
+        # distances with square roots of uniform numbers make points uniform in a disc
+        offset: FloatArray = np.sqrt(distance)[:, None] * direction(2 * np.pi * angle)
+        return self.curve(place) + self.width * offset
+
+
+def worm(start: tuple[float, float], height: float, angle: float) -> Curve:
+    """Return one and a half waves of length 6, which begin at ``start`` and climb at an angle."""
+    forward, upward = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+
+    def curve(place: FloatArray) -> FloatArray:
+        along, across = 6 * place, height * np.sin(3 * np.pi * place)
+        points: FloatArray = np.asarray(start) + along[:, None] * forward + across[:, None] * upward
+        return points
+
+    return curve
+
+
+def spiral(centre: tuple[float, float], radius: float, angle: float) -> Curve:
+    """Return one and a half turns, which end at the radius and half a turn beyond the angle."""
+
+    def curve(place: FloatArray) -> FloatArray:
+        turned = np.sqrt(0.05 + 0.95 * place)  # points are about as dense near the centre as far from it
+        return np.asarray(centre) + radius * turned[:, None] * direction(3 * np.pi * turned + angle)
+
+    return curve
+
+
+def ring(centre: tuple[float, float], radius: float) -> Curve:
+    """Return a circle."""
+    return lambda place: np.asarray(centre) + radius * direction(2 * np.pi * place)
+
+
+def lump(centre: tuple[float, float]) -> Curve:
+    """Return one point."""
+    return lambda place: np.broadcast_to(np.asarray(centre), (len(place), 2))
+
+
+def direction(angle: FloatArray) -> FloatArray:
+    """Return vectors of length 1 at the given angles."""
+    return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+# Lumps have different densities: the third has 17 times that of the second. The first is inside the ring.
+SHAPES = (
+    Shape(0.15, 0.25, worm((0, 0), 1.0, 0.0)),
+    Shape(0.12, 0.20, worm((0, 3), 0.8, 0.2)),
+    Shape(0.13, 0.18, spiral((11, 2), 3.0, 0.0)),
+    Shape(0.13, 0.18, spiral((11, 2), 3.0, np.pi)),
+    Shape(0.12, 0.20, ring((3, 9), 2.0)),
+    Shape(0.08, 0.80, lump((3, 9))),
+    Shape(0.07, 1.50, lump((9, 9))),
+    Shape(0.13, 0.50, lump((12.5, 9))),
+    Shape(0.07, 0.60, lump((15, 7.5))),
+)
+
+
+def draw_shapes(n_samples: int, noise: float, rng: np.random.RandomState) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Draw points of all shapes and uniform noise, in random order, and the number of the shape of each; noise has -1.
+
+    The number of points of a shape is fixed; only their places are random.
+    """
+    if not 0 <= noise <= 1:
+        raise ValueError(f"noise={noise!r} is not valid: give a share of the points from 0 to 1.")
+    shares = (1 - noise) * np.array([shape.share for shape in SHAPES])
+    y = np.searchsorted(np.cumsum(shares), (rng.permutation(n_samples) + 0.5) / n_samples)
+    y[y == len(SHAPES)] = -1
+    X = rng.uniform(LOW, HIGH, (n_samples, 2))
+    for number, shape in enumerate(SHAPES):
+        is_in = y == number
+        X[is_in] = shape.draw(int(is_in.sum()), rng)
+    return X, y

@@ -26,7 +26,7 @@ from cohirf.algorithm.storage import NumberedRows
 from cohirf.engines.local import one_thread
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
-from cohirf.sources.dask import ChunkSource
+from cohirf.sources.arrays import ChunkSource
 
 RETRIES = 2  # of a task that fails on a live worker, for example because it could not read its file
 CALLS_A_THREAD = 8  # bundles of batches per thread at a later level: enough that no worker waits long for another

@@ -19,11 +19,10 @@ From features back to the original data:
 """
 
 from cohirf.preparation.data import Classes, Data
+from cohirf.preparation.evidence import DataError
 from cohirf.preparation.kinds import Boolean, Category, Column, Date, Feature, LeftOut, Number
-from cohirf.preparation.learn import prepare
+from cohirf.preparation.learn import Statistics, measure, prepare
 from cohirf.preparation.preparation import ColumnNote, Preparation, Prepared
-from cohirf.preparation.problems import DataError
-from cohirf.preparation.statistics import Statistics, measure
 
 __all__ = [
     "Boolean",

@@ -9,11 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.preparation.evidence import MOST_LEVELS_COUNTED, Evidence, Tally
-from cohirf.preparation.kinds import CYCLES, Boolean, Category, Column, Date, LeftOut, Number
-from cohirf.preparation.problems import Problem, shorten
+from cohirf.preparation.evidence import MOST_LEVELS_COUNTED, Evidence, Problem, Tally, shorten
+from cohirf.preparation.kinds import (
+    CYCLES,
+    Boolean,
+    Category,
+    Column,
+    Date,
+    LeftOut,
+    Number,
+    is_clock,
+    is_number,
+    is_text,
+    is_time,
+)
 from cohirf.preparation.readings import DateReading, NumberReading
-from cohirf.preparation.tables import is_clock, is_number, is_text, is_time
 
 # A column has numbers or dates if all but this share of its cells are such. The others are taken as missing, and named.
 STRAY_SHARE = 0.01
@@ -47,7 +57,6 @@ PAIRS = (
     ("sí", "no"),
 )
 AS_ASKED = "as you asked"
-WISHES = ("number", "category", "boolean", "date", "id", "text")
 
 
 def decide(
@@ -55,18 +64,8 @@ def decide(
 ) -> Column | Problem:
     """Return the kind of a column, or what is wrong with it.
 
-    Parameters
-    ----------
-    found : Evidence
-        What was found in its cells.
-    comma : bool
-        Whether other columns show that numbers have a decimal comma.
-    wish : str or None
-        The kind that the user asks for.
-    keep : bool
-        Whether the user wants features of the column.
-    impute : bool
-        Whether missing cells are filled.
+    ``comma`` says whether other columns show that numbers have a decimal comma, ``wish`` is the kind that the user asks
+    for, ``keep`` says whether the user wants features of the column, and ``impute`` whether missing cells are filled.
     """
     if wish is not None:
         return _grant(found, wish, comma=comma, impute=impute)

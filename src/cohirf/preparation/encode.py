@@ -13,14 +13,11 @@ from cohirf.callers import warn_caller
 from cohirf.durable.temporary import TemporaryFile
 from cohirf.optional import import_optional
 from cohirf.preparation.decide import STRAY_SHARE
-from cohirf.preparation.evidence import MOST_NAMED
+from cohirf.preparation.evidence import MOST_NAMED, DataError, Problem, say_strays
 from cohirf.preparation.kinds import Boolean, Category, Column, Name, Number
-from cohirf.preparation.problems import DataError, Problem, say_strays
-from cohirf.preparation.tables import Table
-from cohirf.preparation.text import as_text
+from cohirf.preparation.readings import as_text
 from cohirf.sources import Source
-from cohirf.sources.arrow_columns import NUMBERS
-from cohirf.sources.arrow_ipc import ArrowSource
+from cohirf.sources.tables import NUMBERS, ArrowTable, Table, TableSource
 
 
 @dataclass
@@ -70,7 +67,7 @@ def encode(table: Table, columns: Sequence[Column], *, lenient: Collection[Name]
     writer.close()
     target.file.flush()
     _judge(table, columns, strays, n_rows, lenient)
-    return ArrowSource(target, origin=table.origin)
+    return TableSource(ArrowTable(target), origin=table)
 
 
 def _judge(

@@ -1,9 +1,9 @@
-"""What one pass over a column finds: missing and distinct cells, and how many cells each reading cannot read."""
+"""What one pass over a column finds: missing and distinct cells, cells that each reading cannot read, and problems."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
-from cohirf.preparation.kinds import CYCLES, Name, is_numeric, is_temporal, phase, read_moments, read_numbers
+from cohirf.preparation.kinds import CYCLES, Name, is_number, is_text, is_time, phase, read_moments, read_numbers
 from cohirf.preparation.readings import (
     CODE,
     COMPACT_DATE,
@@ -19,12 +19,13 @@ from cohirf.preparation.readings import (
     Cells,
     DateReading,
     NumberReading,
+    clean,
+    compute,
     find_date_formats,
     find_unit,
 )
-from cohirf.preparation.tables import Table, is_text
-from cohirf.preparation.text import clean, compute
 from cohirf.sources import Source
+from cohirf.sources.tables import Table
 
 MOST_DISTINCT = 50_000  # distinct cells of a column are counted up to this number,
 MOST_LEVELS_COUNTED = 10_000  # how often each occurs, up to this number; categories need it
@@ -32,39 +33,24 @@ MOST_COUNTED = 2**20  # and up to this number in all columns together
 MOST_NAMED = 5  # cells that are named in a message
 HOPELESS = 0.5  # share of bad cells with which a reading is not tried any more, if another one is better
 SAMPLE = 200  # cells that say which readings are worth a try
+LONGEST = 40  # characters of a cell in a message
+
+Places = Callable[[Iterable[int]], dict[int, str]]
 
 
 @dataclass
 class Tally:
-    """How well a reading suits a column.
-
-    Attributes
-    ----------
-    reading : NumberReading or DateReading
-        The reading.
-    n_bad : int
-        Number of cells that it cannot read.
-    first : list of tuple
-        Row and text of the first of them.
-    n_read : int
-        Number of cells that it can read.
-    is_whole : bool
-        Whether these are whole numbers.
-    low, high, total : float
-        Smallest and largest value, and sum of all values.
-    steps : dict of array
-        For dates: number of cells in each hour of the day and on each weekday.
-    """
+    """How well a reading suits a column."""
 
     reading: NumberReading | DateReading
-    n_bad: int = 0
-    first: list[tuple[int, str]] = field(default_factory=list)
-    n_read: int = 0
-    is_whole: bool = True
+    n_bad: int = 0  # cells that it cannot read,
+    first: list[tuple[int, str]] = field(default_factory=list)  # and row and text of the first of them
+    n_read: int = 0  # cells that it can read,
+    is_whole: bool = True  # whether these are whole numbers,
     low: float = np.inf
     high: float = -np.inf
-    total: float = 0.0
-    steps: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    total: float = 0.0  # and their sum
+    steps: dict[str, NDArray[np.int64]] = field(default_factory=dict)  # of dates: cells in each hour, on each weekday
 
     def add(self, cells: Cells, text: Any, start: int) -> None:
         """Count the cells of a block that starts with row ``start``."""
@@ -90,57 +76,32 @@ class Tally:
 
 @dataclass
 class Evidence:
-    """What is known of a column after some of its cells were seen.
-
-    Attributes
-    ----------
-    name, stored : str
-        Its name, and the type in which it is stored.
-    n_rows, n_missing : int
-        Number of cells, and of missing cells.
-    counts, has_levels : Counter, bool
-        How often each distinct cell occurs. If there are too many, ``has_levels`` is False, ``counts`` is empty, and
-        ``distinct`` has them.
-    n_distinct, n_counted : int
-        Number of distinct cells among the first ``n_counted`` cells that are not missing.
-    is_counted, has_repeats : bool
-        Whether all cells were counted: if there are too many distinct ones, the later cells are not, and there are more
-        than ``n_distinct``. Whether one of the counted cells occurs twice.
-    tallies : list of Tally or None
-        The readings that suit the column; None before its first cell.
-    is_whole, is_increasing : bool
-        Whether all cells are whole numbers, and each is larger than the one before.
-    low, high : float
-        The smallest and the largest of them.
-    is_code : bool
-        Whether there are whole numbers that would lose digits, like 007.
-    separators : set of {".", ","}
-        Those that occur in cells that could be numbers with a point or with a comma.
-    n_spaces : int
-        Number of spaces between words.
-    """
+    """What is known of a column after some of its cells were seen."""
 
     name: Name
-    stored: str
+    stored: str  # the type in which it is stored
     most_distinct: int
     wish: str | None = None
     n_rows: int = 0
     n_missing: int = 0
+    # How often each distinct cell occurs. If there are too many, has_levels is False, and ``distinct`` has them.
     counts: Counter[Any] = field(default_factory=Counter)
     has_levels: bool = True
     distinct: set[Any] = field(default_factory=set)
+    # The number of distinct cells among the first n_counted cells that are not missing. If there are too many, later
+    # cells are not counted: is_counted is False, and there are more than n_distinct.
     n_distinct: int = 0
     n_counted: int = 0
     is_counted: bool = True
-    has_repeats: bool = False
-    tallies: list[Tally] | None = None
-    is_whole: bool = True
-    is_increasing: bool = True
+    has_repeats: bool = False  # whether one of the counted cells occurs twice
+    tallies: list[Tally] | None = None  # the readings that suit the column; None before its first cell
+    is_whole: bool = True  # whether all cells are whole numbers,
+    is_increasing: bool = True  # and each is larger than the one before
     low: float = np.inf
     high: float = -np.inf
-    is_code: bool = False
-    separators: set[str] = field(default_factory=set)
-    n_spaces: int = 0
+    is_code: bool = False  # whether there are whole numbers that would lose digits, like 007
+    separators: set[str] = field(default_factory=set)  # "." and "," in cells that could be numbers with either
+    n_spaces: int = 0  # between words
 
     @property
     def n_present(self) -> int:
@@ -161,9 +122,9 @@ class Evidence:
         """Take a block of cells, as an Arrow array, into account."""
         if self.wish == "category":
             self._add_text(clean(values))
-        elif is_numeric(values):
+        elif is_number(str(values.type)):
             self._add_numbers(values)
-        elif is_temporal(values):
+        elif is_time(str(values.type)):
             self._add_moments(values)
         elif is_text(str(values.type)):
             self._add_text(clean(values))
@@ -295,3 +256,56 @@ def gather(table: Table, columns: Sequence[str], wishes: dict[Any, str]) -> dict
         for number, name in enumerate(columns):
             found[name].add(batch.column(number))
     return found
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a column, and what to do about it."""
+
+    column: Any
+    what: str
+    remedy: str = ""
+    n_cells: int = 0  # that cannot be read
+    cells: Sequence[tuple[int, str]] = ()  # row and text of the first of them
+
+    def tell(self, places: dict[int, str]) -> str:
+        """Return a sentence that names column, cells and remedy."""
+        return f"column {self.column!r} {self.tell_cells(places)}"
+
+    def tell_cells(self, places: dict[int, str]) -> str:
+        """Return the sentence without its subject, the column."""
+        named = ", ".join(f"{places[row]}: {shorten(cell)!r}" for row, cell in self.cells)
+        more = f" and {self.n_cells - len(self.cells):,} more" if self.n_cells > len(self.cells) else ""
+        return f"{self.what}{f': {named}{more}' if named else ''}{self.remedy}"
+
+
+class DataError(ValueError):
+    """Data that cannot be prepared. The message lists all problems, one in each line if there are several.
+
+    Attributes
+    ----------
+    problems : list of Problem
+        What is wrong with each column.
+    lines : list of str
+        The lines of the message.
+    """
+
+    def __init__(self, name: str, problems: Sequence[Problem], find_places: Places) -> None:
+        self.problems = list(problems)
+        places = find_places(row for problem in problems for row, _ in problem.cells)
+        told = [f"{problem.tell(places)}." for problem in problems]
+        self.lines = (
+            [f"{name}: {told[0]}"] if len(told) == 1 else [f"{name}: {len(told)} columns have problems:", *told]
+        )
+        super().__init__("\n".join(self.lines))
+
+
+def say_strays(n_cells: int, expected: str, *, are_taken: bool) -> str:
+    """Return how many cells of a column are not what is expected, and whether they are taken as missing."""
+    cells, are = ("1 cell", "is") if n_cells == 1 else (f"{n_cells:,} cells", "are")
+    return f"has {cells} that {are} not {expected}{f', which {are} taken as missing' if are_taken else ''}"
+
+
+def shorten(cell: str) -> str:
+    """Return the beginning of a long cell."""
+    return cell if len(cell) <= LONGEST else f"{cell[: LONGEST - 3]}..."

@@ -5,6 +5,7 @@ A column of a table is a :class:`Number`, :class:`Boolean`, :class:`Category` or
 
 from __future__ import annotations
 
+import reprlib
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self
@@ -13,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
-from cohirf.preparation.readings import Cells, DateReading, Floats, NumberReading
-from cohirf.preparation.text import clean, compute
+from cohirf.preparation.readings import Cells, DateReading, Floats, NumberReading, clean, compute
+from cohirf.sources.tables import NUMBERS
 
 Name = str | int  # of a column: a number if the data has no names
 
@@ -23,6 +24,17 @@ CYCLES = {"hour": (DAY, 24), "weekday": (7 * DAY, 7)}  # length of a cycle in se
 MONDAY = 4 * DAY  # 1970-01-05: weekdays count from Monday
 OTHER = "other"
 LEFT_OUT = ("id", "text", "constant", "empty", "dropped", "label")
+WISHES = ("number", "category", "boolean", "date", "id", "text")  # kinds that the user may ask for
+# what the values of a saved column are, by the annotations of the classes below
+SAVED: dict[str, tuple[type, ...]] = {
+    "Name": (str, int),
+    "str": (str,),
+    "int": (int,),
+    "bool": (bool,),
+    "str | None": (str, type(None)),
+    "float | None": (float, type(None)),
+    "tuple[str, ...]": (tuple,),
+}
 
 
 @dataclass(frozen=True)
@@ -133,12 +145,19 @@ class Column(ABC):
         """Return the column that :meth:`to_json` described, after validation."""
         if content.keys() != {one.name for one in fields(cls)}:
             raise ValueError(f"its {cls.kind} column has other keys than expected")
-        if isinstance(content["name"], bool) or not isinstance(content["name"], str | int):
-            raise TypeError("it names a column by a value that is neither text nor a number")
-        _refuse_unless(content["reason"], str)
-        _refuse_unless(content["n_missing"], int)
-        _refuse_unless(content["n_bad"], int)
-        return cls(**content)
+        values: dict[str, Any] = {}
+        for name, value in content.items():
+            values[name] = tuple(value) if isinstance(value, list) else value
+        for one in fields(cls):
+            _check_saved(values[one.name], str(one.type))
+        column = cls(**values)
+        if not column._is_consistent():
+            raise ValueError(f"its {cls.kind} column {column.name!r} has a value that is not known")
+        return column
+
+    def _is_consistent(self) -> bool:
+        """Return whether the values of a saved column are some that :func:`prepare` could have learned."""
+        return True
 
 
 @dataclass(frozen=True)
@@ -166,14 +185,8 @@ class Number(Column):
         cells = read_numbers(values, NumberReading(self.decimal, self.unit))
         return Encoded([cells.values], cells.is_bad)
 
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Self:
-        """Return the column that :meth:`to_json` described, after validation."""
-        column = super().from_json(content)
-        if column.decimal not in (".", ","):
-            raise ValueError("its decimal sign is neither a point nor a comma")
-        _refuse_unless(column.unit, str)
-        return column
+    def _is_consistent(self) -> bool:
+        return self.decimal in (".", ",")
 
 
 @dataclass(frozen=True)
@@ -197,7 +210,7 @@ class Boolean(Column):
 
     def encode(self, values: Any) -> Encoded:
         """Return 1 and 0."""
-        if is_numeric(values):
+        if is_number(str(values.type)):
             cells = read_numbers(values, NumberReading())
             return Encoded([cells.values], cells.is_bad | ~np.isin(cells.values, [0, 1]) & ~np.isnan(cells.values))
         pc = compute()
@@ -205,14 +218,6 @@ class Boolean(Column):
         is_true, is_false = _is(text, self.true), _is(text, self.false)
         present = pc.is_valid(text).to_numpy(zero_copy_only=False)
         return Encoded([np.where(is_true, 1.0, np.where(is_false, 0.0, np.nan))], present & ~is_true & ~is_false)
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Self:
-        """Return the column that :meth:`to_json` described, after validation."""
-        column = super().from_json(content)
-        _refuse_unless(column.true, str)
-        _refuse_unless(column.false, str)
-        return column
 
 
 @dataclass(frozen=True)
@@ -269,17 +274,8 @@ class Category(Column):
             one[numbers == -2] = np.nan
         return Encoded(ones, is_bad)
 
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Self:
-        """Return the column that :meth:`to_json` described, after validation."""
-        levels = content.get("levels")
-        if not isinstance(levels, list | tuple) or not all(isinstance(level, str) for level in levels) or not levels:
-            raise TypeError("it has another value where a list of levels is expected")
-        column = super().from_json(content | {"levels": tuple(levels)})
-        if column.missing is not None and column.missing not in column.levels:
-            raise ValueError("it fills missing cells with an unknown level")
-        _refuse_unless(column.has_other, bool)
-        return column
+    def _is_consistent(self) -> bool:
+        return bool(self.levels) and (self.missing is None or self.missing in self.levels)
 
 
 @dataclass(frozen=True)
@@ -326,16 +322,8 @@ class Date(Column):
             features += [np.sin(angle), np.cos(angle)]
         return Encoded(features, cells.is_bad)
 
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Self:
-        """Return the column that :meth:`to_json` described, after validation."""
-        cycles = content.get("cycles")
-        if not isinstance(cycles, list | tuple) or not set(cycles) <= CYCLES.keys():
-            raise ValueError("it has an unknown cycle")
-        column = super().from_json(content | {"cycles": tuple(cycles)})
-        _refuse_unless(column.format, str)
-        _refuse_unless(column.elapsed, bool)
-        return column
+    def _is_consistent(self) -> bool:
+        return set(self.cycles) <= CYCLES.keys()
 
 
 @dataclass(frozen=True)
@@ -364,15 +352,8 @@ class LeftOut(Column):
         """Return no features."""
         return Encoded([], np.zeros(len(values), dtype=bool))
 
-    @classmethod
-    def from_json(cls, content: dict[str, Any]) -> Self:
-        """Return the column that :meth:`to_json` described, after validation."""
-        column = super().from_json(content)
-        if column.role not in LEFT_OUT:
-            raise ValueError("it leaves out a column for an unknown reason")
-        if column.value is not None:
-            _refuse_unless(column.value, float)
-        return column
+    def _is_consistent(self) -> bool:
+        return self.role in LEFT_OUT
 
 
 KINDS: dict[str, type[Column]] = {one.kind: one for one in (Number, Boolean, Category, Date, LeftOut)}
@@ -386,22 +367,29 @@ def column_from_json(content: Any) -> Column:
     return KINDS[content.pop("kind")].from_json(content)
 
 
-def is_numeric(values: Any) -> bool:
-    """Return whether an Arrow array holds numbers or truth values."""
-    types = import_optional("pyarrow", "arrow", "Preparing a table").types
-    stored = values.type
-    return any(is_it(stored) for is_it in (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal))
+def is_number(stored: str) -> bool:
+    """Return whether a type of Arrow is numeric or boolean."""
+    return stored in NUMBERS or stored.startswith("decimal")
 
 
-def is_temporal(values: Any) -> bool:
-    """Return whether an Arrow array holds dates or times."""
-    types = import_optional("pyarrow", "arrow", "Preparing a table").types
-    return any(is_it(values.type) for is_it in (types.is_timestamp, types.is_date, types.is_time))
+def is_time(stored: str) -> bool:
+    """Return whether a type of Arrow is a date, a time of day or both."""
+    return stored.startswith(("timestamp", "date", "time"))
+
+
+def is_clock(stored: str) -> bool:
+    """Return whether a type of Arrow is a time of day without a date."""
+    return stored.startswith(("time32", "time64"))
+
+
+def is_text(stored: str) -> bool:
+    """Return whether a type of Arrow is text, whose values can be categories."""
+    return stored.startswith(("string", "large_string", "string_view", "dictionary<"))
 
 
 def read_numbers(values: Any, reading: NumberReading) -> Cells:
     """Return stored numbers as they are, and text by a reading."""
-    if is_numeric(values):
+    if is_number(str(values.type)):
         numbers = np.asarray(values.cast("double").to_numpy(zero_copy_only=False), dtype=np.float64)
         return Cells(numbers, np.zeros(len(numbers), dtype=bool))
     return reading.read(clean(values))
@@ -409,10 +397,10 @@ def read_numbers(values: Any, reading: NumberReading) -> Cells:
 
 def read_moments(values: Any, reading: DateReading) -> Cells:
     """Return stored dates and times as seconds since 1970, and text by a reading."""
-    if not is_temporal(values):
+    if not is_time(str(values.type)):
         return reading.read(clean(values))
     arrow = import_optional("pyarrow", "arrow", "Preparing a table")
-    if arrow.types.is_time(values.type):
+    if is_clock(str(values.type)):
         values = values.cast(arrow.time64("us")).cast("int64").cast("double")
         seconds = np.asarray(values.to_numpy(zero_copy_only=False)) / 1e6
     else:
@@ -435,6 +423,8 @@ def _is(text: Any, value: str) -> NDArray[np.bool_]:
     return mask
 
 
-def _refuse_unless(value: Any, kind: type) -> None:
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise TypeError(f"it has the value {value!r} where {kind.__name__} is expected")
+def _check_saved(value: Any, annotation: str) -> None:
+    kinds = SAVED[annotation]
+    is_it = isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+    if not is_it or (kinds == (tuple,) and not all(isinstance(one, str) for one in value)):
+        raise TypeError(f"it has the value {reprlib.repr(value)} where {annotation} is expected")

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cohirf.preparation.data import Classes, Data
+from cohirf.preparation.data import Classes, Data, confirm_kinds, find_column
 from cohirf.preparation.encode import are_stored_numbers, encode
 from cohirf.preparation.kinds import Category, Column, Feature, LeftOut, Name, Number, column_from_json
-from cohirf.preparation.roles import confirm_kinds, find_column, listed
 from cohirf.sources import ScaledSource, Source
+from cohirf.sources.source import listed
 
 FORMAT_VERSION = 2
 SCALINGS = ("standard", "minmax", "none")

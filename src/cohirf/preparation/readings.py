@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
-from cohirf.preparation.text import MARKS, compute
+from cohirf.sources.csv import MISSING
 
 Floats = NDArray[np.float64]
 
@@ -26,6 +26,8 @@ CURRENCIES = (
     *("EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "AUD", "CAD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF"),
     *("BRL", "MXN", "ZAR", "KRW", "TRY", "SGD", "HKD", "ILS", "RUB"),
 )
+# what people write into a column of numbers or dates where there is none; elsewhere these may be levels
+MARKS = ("-", "--", "\u2013", "\u2014", "?", "??", ".", "*", "none", "nil", "missing", "unknown", "not available")
 LONGEST_UNIT = 5
 WHOLE = r"^[+-]?\d+$"
 CODE = r"^(0\d+|[+-]?\d{19,})$"  # as numbers, these would lose digits
@@ -46,18 +48,29 @@ FIELDS = {
 YEAR_1000 = -30_610_224_000  # seconds: earlier years are years of two digits that were read as four
 
 
+def compute() -> Any:
+    """Return pyarrow.compute."""
+    return import_optional("pyarrow.compute", "arrow", "Preparing a table")
+
+
+def as_text(values: Any) -> Any:
+    """Return an Arrow array as plain text."""
+    return values.cast("string")
+
+
+def clean(values: Any) -> Any:
+    """Return an Arrow array as trimmed text, with null for cells that stand for a missing value."""
+    arrow, pc = import_optional("pyarrow", "arrow", "Preparing a table"), compute()
+    text = pc.utf8_trim_whitespace(as_text(values))
+    is_missing = pc.is_in(text, value_set=arrow.array(MISSING))
+    return pc.if_else(is_missing, None, text) if pc.any(is_missing).as_py() else text
+
+
 class Cells(NamedTuple):
     """Numbers, with NaN for missing cells and for those that cannot be read; and which cells these last are."""
 
     values: Floats
     is_bad: NDArray[np.bool_]
-
-
-class Reading(Protocol):
-    """A way to read text."""
-
-    def read(self, text: Any) -> Cells:
-        """Read clean text: an Arrow array with null for missing cells."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Sources of rows: one adapter per kind of storage, all with the same small interface."""
 
-from cohirf.sources.array import ArraySource
+from cohirf.sources.arrays import ArraySource
 from cohirf.sources.files import SourceChangedError
 from cohirf.sources.open_source import open_source
 from cohirf.sources.scaled import ScaledSource

@@ -1,4 +1,4 @@
-"""A source of rows of a CSV file, which is converted once, block by block, to an Arrow file."""
+"""CSV files: tables of text, which are converted once, block by block, to an Arrow file to be a source of numbers."""
 
 from __future__ import annotations
 
@@ -8,142 +8,124 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any
 
-from cohirf.durable.temporary import TemporaryFile
+from cohirf.durable.temporary import TemporaryFile, replacing
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
-from cohirf.sources.arrow_batches import open_file
-from cohirf.sources.arrow_ipc import ArrowSource
-from cohirf.sources.columns import Columns, choose_names, refuse_type
-from cohirf.sources.conversion import MADE_FROM, is_made, writing
 from cohirf.sources.csv_format import UTF_8, find_delimiter, find_encoding, find_lines, find_ragged, first_record
-from cohirf.sources.files import FileStamp, one_line
+from cohirf.sources.files import FileStamp, one_line, shown
+from cohirf.sources.source import Columns, choose_names, refuse_type
+from cohirf.sources.tables import ArrowTable, Table, TableSource, open_file
 
 BLOCK_BYTES = 2**20  # Arrow reads about thirty blocks ahead
 A_LINE_EACH = "give a line of column names and a line for each sample"
-NAMES = {"cp1252": "Windows-1252", "latin-1": "Latin-1", "utf-16": "UTF-16"}
+ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1", "utf-16": "UTF-16"}
 MOST_RAGGED = 5  # named in an error message
-_NO_DELIMITERS = '\n\r"'
-TYPES = {
-    "null": "double",
-    "int64": "double",
-    "double": "double",
-    "bool": "bool",
-}  # type in the CSV file: type in the Arrow file
+MADE_FROM = b"cohirf: made from"
+TYPES = {"null": "double", "int64": "double", "double": "double", "bool": "bool"}  # from those that Arrow infers
+# what programs write into empty cells
+MISSING = (
+    *("", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"),
+    *("1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"),
+)
 
 
-def open_csv(
-    path: str | os.PathLike[str],
-    columns: Columns = None,
-    *,
-    converted: str | os.PathLike[str] | None = None,
-    delimiter: str | None = None,
-    header: bool | None = None,
-) -> ArrowSource:
-    """Convert a CSV file to an Arrow file, unless an up-to-date conversion exists, and open that."""
-    file = FileStamp.of(path)
-    csv = CsvFile.of(file, delimiter, header)
-    types = csv.find_types(columns)
-    made_from = {"name": file.path.name, "size": file.size, "modified_ns": file.modified_ns}
-    made_from |= {"delimiter": csv.delimiter, "encoding": csv.encoding, "header": header, "types": types}
-    target = TemporaryFile() if converted is None else Path(converted).absolute()
-    if isinstance(target, Path) and target.suffix != ".arrow":
-        raise ValueError(f"converted={os.fspath(target)!r} must name an Arrow file: give a name that ends in .arrow.")
-    if isinstance(target, TemporaryFile) or not is_made(target, made_from):
-        with writing(target) as sink:
-            csv.convert(types, sink, made_from)
-            file.refuse_changes()
-    return ArrowSource(target, origin=file)
+class CsvTable(Table):
+    """A CSV file as a table of text. Encoding and delimiter are found from its content, unless the latter is given.
 
-
-@dataclass(frozen=True)
-class CsvFile:
-    """A CSV file and how to read it.
-
-    Attributes
+    Parameters
     ----------
-    file : FileStamp
+    path : path
         The file.
-    delimiter, encoding : str
-        The character between cells, and the encoding of the text.
-    header : bool or None
-        Whether the first line has column names; None: it has, and it must not look like data.
+    delimiter : str, optional
+        The character between cells.
+    header : bool, optional
+        Whether the first line has column names. None: it has, and it must not look like data.
     """
 
-    file: FileStamp
-    delimiter: str
-    header: bool | None
-    encoding: str = UTF_8
-
-    @classmethod
-    def of(cls, file: FileStamp, delimiter: str | None, header: bool | None) -> Self:
-        """Return a CSV file; its encoding, and its delimiter if it is not given, are found from its content."""
-        if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in _NO_DELIMITERS):
+    def __init__(self, path: str | os.PathLike[str], delimiter: str | None = None, header: bool | None = None) -> None:
+        if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\n\r"'):
             raise ValueError(f"delimiter={delimiter!r} is not valid: give one character, such as ; or a tab.")
-        with _naming_archive(file):
-            encoding = find_encoding(file)
-            return cls(file, delimiter or find_delimiter(file, encoding), header, encoding)
+        self._file, self._header = FileStamp.of(path), header
+        with _naming_archive(self._file):
+            self.encoding = find_encoding(self._file)
+            self.delimiter = delimiter or find_delimiter(self._file, self.encoding)
+            self._n_empty, cells = first_record(self._file, self.encoding, self.delimiter)
+        self._names = _name_columns(self._file.name, cells, header)
+        super().__init__(self._file.name, dict.fromkeys(choose_names(self._file.name, self._names, None), "string"))
+        usual = "\t" if ".tsv" in self.name.lower() else ","
+        said = [] if self.encoding == UTF_8 else [f"read as {ENCODINGS.get(self.encoding, self.encoding)}"]
+        said += [] if self.delimiter == usual else [f"cells separated by {self.delimiter!r}"]
+        self.format = ", ".join(said)
 
-    def describe(self) -> str:
-        """Return the encoding and the delimiter as text; empty for UTF-8 with commas, or with tabs in a .tsv file."""
-        usual = ("\t",) if ".tsv" in self.file.name.lower() else (",",)
-        said = [] if self.encoding == UTF_8 else [f"read as {NAMES.get(self.encoding, self.encoding)}"]
-        said += [] if self.delimiter in usual else [f"cells separated by {self.delimiter!r}"]
-        return ", ".join(said)
+    def read(self, columns: Sequence[str], start: int = 0) -> Iterator[Any]:
+        """Yield batches of text: what its cells are is decided when all of them are seen."""
+        with self._naming(), self._open(dict.fromkeys(columns, "string"), missing=MISSING) as reader:
+            yield from reader
 
-    def find_names(self) -> list[str]:
-        """Return the column names; those that are empty are replaced by the number of the column."""
-        cells = self._first()[1]
-        if not cells:
-            raise ValueError(f"{self.file.name} is empty: {A_LINE_EACH}.")
-        if self.header is False:
-            return [f"f{number}" for number in range(len(cells))]
-        if self.header is None and all(_is_number(cell) for cell in cells):
-            raise ValueError(
-                f"{self.file.name} has only numbers in its first line: give header=False if they are data, "
-                f"header=True if they are names."
-            )
-        return [cell or f"column {number}" for number, cell in enumerate(cells, start=1)]
+    def content(self, n_chunks: int) -> Iterator[bytes]:
+        """Yield chunks of the file."""
+        return self._file.content(n_chunks)
 
-    def find_types(self, columns: Columns) -> dict[str, str]:
+    def refuse_changes(self) -> None:
+        """Raise SourceChangedError if the file has changed."""
+        self._file.refuse_changes()
+
+    def find_places(self, rows: Iterable[int]) -> dict[int, str]:
+        """Return the line on which each of the given rows begins, as text."""
+        rows = list(rows)
+        lines = self.lines_of(rows) if rows else {}
+        return {row: f"line {lines[row]}" if row in lines else f"row {row}" for row in rows}
+
+    def lines_of(self, rows: Iterable[int]) -> dict[int, int]:
+        """Return the line of the file on which each row begins; the first line is 1, the first row is 0."""
+        shift = int(self._header is not False)
+        found = find_lines(self._file, self.encoding, self.delimiter, [row + shift for row in rows])
+        return {record - shift: line for record, line in found.items()}
+
+    def infer_types(self, columns: Columns) -> dict[str, str]:
         """Return the chosen columns and their types after conversion, inferred from the beginning of the file."""
-        names = self.find_names()
-        chosen = choose_names(self.file.name, names, columns)
-        with self.naming(), self.read() as reader:
-            found = {name: str(reader.schema.field(name).type) for name in chosen}
+        with self._naming(), self._open() as reader:
+            found = {
+                name: str(reader.schema.field(name).type) for name in choose_names(self.name, self._names, columns)
+            }
         for name, type_found in found.items():
             if type_found not in TYPES:
-                hint = f" Or is the delimiter not {self.delimiter!r}?" if len(names) == 1 else ""
-                raise ValueError(f"{refuse_type(self.file.name, name, type_found)}{hint}")
+                hint = f" Or is the delimiter not {self.delimiter!r}?" if len(self._names) == 1 else ""
+                raise ValueError(f"{refuse_type(self.name, name, type_found)}{hint}")
         return {name: TYPES[type_found] for name, type_found in found.items()}
 
     def convert(self, types: dict[str, str], sink: IO[bytes], made_from: dict[str, Any]) -> None:
-        """Write the columns to an Arrow file, block by block."""
+        """Write columns of numbers to an Arrow file, block by block."""
         arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
-        with self.naming(), self.read(types) as reader:
+        with self._naming(), self._open(types) as reader:
             schema = reader.schema.with_metadata({MADE_FROM: json.dumps(made_from)})
             with arrow.ipc.new_file(sink, schema) as writer:
                 for batch in reader:
                     writer.write_batch(batch.replace_schema_metadata(schema.metadata))
 
-    def read(self, types: dict[str, str] | None = None, *, missing: Sequence[str] | None = None) -> Any:
+    def describe(self) -> dict[str, Any]:
+        """Return what a conversion depends on, besides the types of the columns."""
+        stamp = {"name": self._file.path.name, "size": self._file.size, "modified_ns": self._file.modified_ns}
+        return {**stamp, "delimiter": self.delimiter, "encoding": self.encoding, "header": self._header}
+
+    def _open(self, types: dict[str, str] | None = None, missing: Sequence[str] | None = None) -> Any:
         """Return a reader of record batches: the given columns with the given types, or all with inferred types.
 
         ``missing`` are the texts of missing cells; by default those that Arrow knows.
         """
         arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
         csv = import_optional("pyarrow.csv", "arrow", "Reading a CSV file")
-        file = open_file(self.file)
-        n_names = 0 if self.header is False else self._first()[0] + 1  # Arrow counts empty lines when it skips lines
+        file = open_file(self._file)
         return csv.open_csv(
-            arrow.CompressedInputStream(file, "gzip") if self.file.path.suffix.lower() == ".gz" else file,
+            arrow.CompressedInputStream(file, "gzip") if self._file.path.suffix.lower() == ".gz" else file,
             csv.ReadOptions(
                 block_size=BLOCK_BYTES,
-                column_names=self.find_names(),
-                skip_rows_after_names=n_names,
+                column_names=self._names,
+                # Arrow counts empty lines when it skips lines
+                skip_rows_after_names=0 if self._header is False else self._n_empty + 1,
                 encoding="utf8" if self.encoding == UTF_8 else self.encoding,
             ),
             csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
@@ -152,19 +134,8 @@ class CsvFile:
             ),
         )
 
-    def _first(self) -> tuple[int, list[str]]:
-        """Return the number of empty lines before the first record, and its cells."""
-        with _naming_archive(self.file):
-            return first_record(self.file, self.encoding, self.delimiter)
-
-    def lines_of(self, rows: Iterable[int]) -> dict[int, int]:
-        """Return the line of the file on which each row begins; the first line is 1, the first row is 0."""
-        shift = int(self.header is not False)
-        found = find_lines(self.file, self.encoding, self.delimiter, [row + shift for row in rows])
-        return {record - shift: line for record, line in found.items()}
-
     @replacing_errors
-    def naming(self) -> Iterator[None]:
+    def _naming(self) -> Iterator[None]:
         """Make reading errors name the file and, if possible, the column and the value."""
         try:
             yield
@@ -175,30 +146,108 @@ class CsvFile:
 
     def _explain(self, message: str) -> str:
         if message == "Empty CSV file":
-            return f"{self.file.name} has 0 rows: {A_LINE_EACH}."
+            return f"{self.name} has 0 rows: {A_LINE_EACH}."
         if "straddling object" in message or re.search(r"Expected \d+ columns, got \d+", message):
             return self._explain_ragged()
         if found := re.search(r"In CSV column #(\d+): .*invalid value '(.*)'", message):
-            name = self.find_names()[int(found[1])]
+            name = self._names[int(found[1])]
             return (
-                f"{self.file.name}: column {name!r} holds {found[2]!r}, which is not a number: turn it into numbers "
+                f"{self.name}: column {name!r} holds {found[2]!r}, which is not a number: turn it into numbers "
                 f"first, or leave it out, for instance with columns=lambda name: name != {name!r}."
             )
-        return f"{self.file.name} cannot be read as CSV: {message}. Repair the file, or give its delimiter=."
+        return f"{self.name} cannot be read as CSV: {message}. Repair the file, or give its delimiter=."
 
     def _explain_ragged(self) -> str:
-        n_columns = len(self.find_names())
-        ragged = find_ragged(self.file, self.encoding, self.delimiter, n_columns, MOST_RAGGED)
+        n_columns = len(self._names)
+        ragged = find_ragged(self._file, self.encoding, self.delimiter, n_columns, MOST_RAGGED)
         if ragged.endless is not None or not ragged.n_records:
             where = "" if ragged.endless is None else f" that begins on line {ragged.endless}"
-            return f"{self.file.name} has a very long cell{where}: is a quotation mark not closed? Repair the file."
+            return f"{self.name} has a very long cell{where}: is a quotation mark not closed? Repair the file."
         listed = ", ".join(f"line {line} has {n_cells}" for line, n_cells in ragged.first)
         n_more = ragged.n_records - len(ragged.first)
         more = f" and {n_more:,} more do not have them" if n_more else ""
         return (
-            f"{self.file.name} has {n_columns} columns, but {listed}{more}: repair the file, or give the delimiter "
+            f"{self.name} has {n_columns} columns, but {listed}{more}: repair the file, or give the delimiter "
             f"of the file with delimiter= if it is not {self.delimiter!r}."
         )
+
+
+def _name_columns(name: str, cells: Sequence[str], header: bool | None) -> list[str]:
+    """Return the column names; those that are empty are replaced by the number of the column."""
+    if not cells:
+        raise ValueError(f"{name} is empty: {A_LINE_EACH}.")
+    if header is False:
+        return [f"f{number}" for number in range(len(cells))]
+    if header is None and all(_is_number(cell) for cell in cells):
+        raise ValueError(
+            f"{name} has only numbers in its first line: give header=False if they are data, "
+            f"header=True if they are names."
+        )
+    return [cell or f"column {number}" for number, cell in enumerate(cells, start=1)]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def open_csv(table: CsvTable, columns: Columns = None, converted: str | os.PathLike[str] | None = None) -> TableSource:
+    """Convert a CSV file to an Arrow file, unless an up-to-date conversion exists, and open that as a source."""
+    types = table.infer_types(columns)
+    made_from = table.describe() | {"types": types}
+    target = TemporaryFile() if converted is None else Path(converted).absolute()
+    if isinstance(target, Path) and target.suffix != ".arrow":
+        raise ValueError(f"converted={os.fspath(target)!r} must name an Arrow file: give a name that ends in .arrow.")
+    if isinstance(target, TemporaryFile) or not _is_made(target, made_from):
+        with _writing(target) as sink:
+            table.convert(types, sink, made_from)
+            table.refuse_changes()
+    return TableSource(ArrowTable(target), origin=table)
+
+
+def _is_made(target: Path, made_from: dict[str, Any]) -> bool:
+    """Return whether ``target`` is an up-to-date conversion; raise FileExistsError if it was made from another file."""
+    if not target.exists():
+        return False
+    found = _read_origin(target)
+    if found.get("name") != made_from["name"]:
+        raise FileExistsError(
+            f"{shown(target)} exists and was not converted from {made_from['name']}: remove it, "
+            f"or give another path as converted=."
+        )
+    return found == made_from
+
+
+@replacing_errors
+def _writing(target: Path | TemporaryFile) -> Iterator[IO[bytes]]:
+    """Yield a file to write to; if ``target`` is a path, the file replaces it atomically on success."""
+    try:
+        if isinstance(target, TemporaryFile):
+            yield target.file
+            target.file.flush()
+        else:
+            with replacing(target) as file:
+                yield file
+    except OSError as error:
+        if error.errno is None:
+            raise
+        problem = f"The CSV file was not converted ({os.strerror(error.errno)}): give another path as converted="
+        raise OSError(error.errno, problem, os.fspath(target)) from error
+
+
+def _read_origin(target: Path) -> dict[str, Any]:
+    """Return the description of the CSV file that a file was converted from; empty if it has none."""
+    arrow = import_optional("pyarrow", "arrow", "Reading a CSV file")
+    try:
+        with arrow.OSFile(os.fsencode(target)) as file:
+            metadata = arrow.ipc.open_file(file).schema.metadata or {}
+        origin: dict[str, Any] = json.loads(metadata.get(MADE_FROM, b"{}"))
+    except (ValueError, OSError):
+        return {}
+    return origin
 
 
 @replacing_errors
@@ -210,11 +259,3 @@ def _naming_archive(file: FileStamp) -> Iterator[None]:
         raise ValueError(
             f"{file.name} cannot be read as CSV: {one_line(error)}. Repair the file, or give its delimiter=."
         ) from error
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 
@@ -17,17 +17,6 @@ CHUNK_BYTES = 2**16
 
 class SourceChangedError(OSError):
     """A file of a source has changed since the source was opened."""
-
-
-class Origin(Protocol):
-    """Where data comes from: its name in error messages, and the content that identifies it."""
-
-    @property
-    def name(self) -> str:
-        """The path in error messages."""
-
-    def content(self, n_chunks: int) -> Iterator[bytes]:
-        """Yield bytes that identify the data."""
 
 
 @dataclass(frozen=True)

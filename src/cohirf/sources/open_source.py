@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from cohirf.sources.array import ArraySource
-from cohirf.sources.arrow_ipc import ArrowSource
-from cohirf.sources.columns import Columns, choose_numbers
-from cohirf.sources.csv import open_csv
-from cohirf.sources.dask import DaskSource
+from cohirf.sources.arrays import METADATA, ArraySource, DaskSource, NpySource, ZarrSource
+from cohirf.sources.csv import CsvTable, open_csv
 from cohirf.sources.files import one_line, shown
-from cohirf.sources.npy import NpySource
-from cohirf.sources.parquet import ParquetSource, parquet_files
-from cohirf.sources.source import Source
-from cohirf.sources.tables import is_table, read_table
-from cohirf.sources.zarr import METADATA, ZarrSource
+from cohirf.sources.source import Columns, Source, choose_numbers
+from cohirf.sources.tables import (
+    ArrowTable,
+    FrameTable,
+    ParquetTable,
+    Table,
+    TableSource,
+    frame_names,
+    is_frame,
+    parquet_files,
+    read_frame,
+)
 
-FILES: dict[str, Callable[..., Source]] = {
+FILES: dict[str, type[Source | Table]] = {
     ".npy": NpySource,
-    ".parquet": ParquetSource,
-    ".pq": ParquetSource,
-    ".arrow": ArrowSource,
-    ".feather": ArrowSource,
-    ".ipc": ArrowSource,
+    ".parquet": ParquetTable,
+    ".pq": ParquetTable,
+    ".arrow": ArrowTable,
+    ".feather": ArrowTable,
+    ".ipc": ArrowTable,
     ".zarr": ZarrSource,
     ".zarr.zip": ZarrSource,
-    ".csv": open_csv,
-    ".csv.gz": open_csv,
-    ".tsv": open_csv,
-    ".tsv.gz": open_csv,
+    ".csv": CsvTable,
+    ".csv.gz": CsvTable,
+    ".tsv": CsvTable,
+    ".tsv.gz": CsvTable,
 }
 
 
@@ -129,26 +132,46 @@ def open_source(
     array([[1.5, 2. ],
            [8. , 3. ]])
     """
-    given = {"converted": converted, "delimiter": delimiter, "header": header}
-    options = {name: value for name, value in given.items() if value is not None}
     if isinstance(data, str | os.PathLike):
-        data = Path(data).expanduser()
-        opener = find_opener(data)
-    else:
-        opener = _opener_of_object(data)
-    if options and opener is not open_csv:
-        raise TypeError(f"{next(iter(options))}= is only for CSV files: leave it out.")
-    return opener(data, columns, **options)
+        path = Path(data).expanduser()
+        kind = find_kind(path)
+        _refuse_options(kind, converted=converted, delimiter=delimiter, header=header)
+        if kind is CsvTable:
+            return open_csv(CsvTable(path, delimiter, header), columns, converted)
+        return TableSource(kind(path), columns) if issubclass(kind, Table) else kind(path, columns)
+    _refuse_options(None, converted=converted, delimiter=delimiter, header=header)
+    return _open_object(data, columns)
 
 
-def find_opener(path: Path) -> Callable[..., Source]:
-    """Return the function that opens a file (by the ending of its name) or a folder (by its content)."""
+def open_table(data: Any, *, delimiter: str | None = None, header: bool | None = None) -> Table | None:
+    """Return a file, a folder or a data frame as a table, or None for data without column names."""
+    if not isinstance(data, Path):
+        is_named = is_frame(data) and any(isinstance(name, str) for name in frame_names(data))
+        return FrameTable(data) if is_named else None
+    kind = find_kind(data)
+    if kind is CsvTable:
+        return CsvTable(data, delimiter, header)
+    if not issubclass(kind, Table):
+        return None
+    _refuse_options(kind, delimiter=delimiter, header=header)
+    table: Table = kind(data)
+    return table
+
+
+def _refuse_options(kind: Any, **given: Any) -> None:
+    for name, value in given.items():
+        if value is not None and kind is not CsvTable:
+            raise TypeError(f"{name}= is only for CSV files: leave it out.")
+
+
+def find_kind(path: Path) -> Any:
+    """Return the class that opens a file (by the ending of its name) or a folder (by its content)."""
     name = shown(path.absolute())
     if path.is_dir():
         if any((path / file).is_file() for file in METADATA):
             return ZarrSource
         if parquet_files(path):
-            return ParquetSource
+            return ParquetTable
         raise ValueError(f"{name} is a folder without data: give a folder of Parquet files or a Zarr array.")
     if not path.is_file():
         raise FileNotFoundError(f"{name} is not a file: check the path.")
@@ -158,32 +181,22 @@ def find_opener(path: Path) -> Callable[..., Source]:
     return FILES[max(endings, key=len)]
 
 
-def _opener_of_object(data: Any) -> Callable[..., Source]:
+def _open_object(data: Any, columns: Columns) -> Source:
     module = type(data).__module__
     if isinstance(data, Source):
-        return _keep
+        if columns is not None:
+            raise TypeError(f"{data!r} is already a source: choose columns in open_source(path, columns=...).")
+        return data
     if module.startswith("zarr."):
-        return ZarrSource
+        return ZarrSource(data, columns)
     if module.startswith("dask.array."):
-        return DaskSource
+        return DaskSource(data, columns)
     if module.startswith("dask.") or hasattr(data, "collect"):
         remedy = "collect()" if hasattr(data, "collect") else "to_dask_array(lengths=True)"
         package = module.partition(".")[0]
         raise TypeError(f"A {package} {type(data).__name__} is lazy: give the result of its {remedy}.")
-    return _open_table if is_table(data) else _open_array
-
-
-def _keep(source: Source, columns: Any) -> Source:
-    if columns is not None:
-        raise TypeError(f"{source!r} is already a source: choose columns in open_source(path, columns=...).")
-    return source
-
-
-def _open_table(table: Any, columns: Any) -> Source:
-    return ArraySource(*read_table(table, columns))
-
-
-def _open_array(data: Any, columns: Any) -> Source:
+    if is_frame(data):
+        return ArraySource(*read_frame(data, columns))
     X = data.tocsr() if sparse.issparse(data) else _to_array(data)
     source = ArraySource(X)
     chosen = choose_numbers(source.name, source.n_features, columns)

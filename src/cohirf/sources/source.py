@@ -1,14 +1,16 @@
 """Source: the interface through which a fit reads rows from any storage.
 
 ``take`` is the same for all sources: it reads, converts and validates rows. A subclass opens its storage and implements
-``_fill``, which writes consecutive rows into an array.
+``_fill``, which writes consecutive rows into an array; one of :class:`StreamedSource` decodes its storage in order.
 """
 
 from __future__ import annotations
 
 import hashlib
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -19,10 +21,12 @@ from scipy import sparse
 from cohirf.algorithm.grouping import IntArray
 from cohirf.error_contexts import replacing_errors
 from cohirf.finite import find_fault
-from cohirf.sources.columns import Columns, choose_numbers
 
 PIECE_BYTES = 2**23  # memory for decoding, in addition to the requested rows
 FINGERPRINT_SAMPLES = 16
+N_CURSORS = 2  # threads that read neighbouring blocks may arrive in either order
+
+Columns = Sequence[Any] | Callable[[Any], bool] | None  # a list of columns, a function that selects them, or all
 
 
 class Source(ABC):
@@ -248,6 +252,151 @@ class Source(ABC):
         return f" The first is in row {rows[row]:,}, column {named!r}."
 
 
+class StreamedSource(Source):
+    """A source that remembers its decoding position, so that blocks that are read in order are decoded only once.
+
+    Decoding can start only at certain rows, ``_starts``; pieces between a start and the requested rows are skipped.
+    """
+
+    _starts: NDArray[np.int64]
+    _cursors: list[_Cursor]
+
+    def __init__(self, *args: Any, starts: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._starts = np.asarray(starts, dtype=np.int64)
+        self._reset_cursors()
+
+    @property
+    def is_streamed(self) -> bool:
+        """True: threads that read ahead of each other would decode the same rows again."""
+        return True
+
+    @abstractmethod
+    def _pieces(self, number: int) -> Iterator[Any]:
+        """Yield pieces of rows, each with a length, from row ``_starts[number]`` to the end of the data."""
+
+    def _copy(self, piece: Any, start: int, out: NDArray[Any]) -> None:
+        """Write ``len(out)`` rows of a piece, starting with its row ``start``, into ``out``."""
+        out[...] = piece[start : start + len(out)]
+
+    def _fill(self, start: int, out: NDArray[Any]) -> None:
+        with self._lock:
+            cursor = self._cursor_before(start)
+            try:
+                self._fill_from(cursor, start, out)
+            except BaseException:
+                self._cursors.remove(cursor)  # its position is unknown after an error
+                raise
+
+    def _fill_from(self, cursor: _Cursor, start: int, out: NDArray[Any]) -> None:
+        n_filled = 0
+        while n_filled < len(out):
+            if not cursor.advance_to(start + n_filled):
+                raise ValueError(f"{self.name} ends before row {start + n_filled:,}: write it again.")
+            offset = start + n_filled - cursor.first
+            n = min(len(cursor.piece) - offset, len(out) - n_filled)
+            self._copy(cursor.piece, offset, out[n_filled : n_filled + n])
+            n_filled += n
+
+    def _cursor_before(self, start: int) -> _Cursor:
+        """Return the cursor that is nearest before a row: a kept one, or a new one."""
+        number = int(np.searchsorted(self._starts, start, side="right")) - 1
+        fresh = int(self._starts[number])
+        kept = [cursor for cursor in self._cursors if cursor.first <= start and cursor.end >= fresh]
+        cursor = max(kept, key=lambda cursor: cursor.first) if kept else _Cursor(fresh, self._pieces(number))
+        self._cursors = [cursor, *(other for other in self._cursors if other is not cursor)][:N_CURSORS]
+        return cursor
+
+    def _reset_cursors(self) -> None:
+        self._lock = threading.Lock()
+        self._cursors = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_cursors")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._reset_cursors()
+
+
+class _Cursor:
+    """A decoding position: the current piece, the number of its first row, and an iterator over later pieces."""
+
+    def __init__(self, first: int, pieces: Iterator[Any]) -> None:
+        self.first = first
+        self.piece: Any = ()
+        self.pieces = pieces
+
+    @property
+    def end(self) -> int:
+        return self.first + len(self.piece)
+
+    def advance_to(self, row: int) -> bool:
+        """Decode pieces until the current one contains a row; return False if the data ends before that."""
+        while row >= self.end:
+            self.first = self.end
+            self.piece = ()  # freed before the next one is decoded
+            piece = next(self.pieces, None)
+            if piece is None:
+                return False
+            self.piece = piece
+        return True
+
+
 def rows_within(n_bytes: int, row_bytes: int) -> int:
     """Return how many rows of ``row_bytes`` bytes fit into ``n_bytes`` bytes; at least one."""
     return max(1, n_bytes // row_bytes)
+
+
+def choose_numbers(source: str, n_columns: int, columns: Columns) -> list[int] | None:
+    """Return the chosen column numbers, or None for all of them."""
+    if columns is None:
+        return None
+    columns = _as_list(columns, range(n_columns))
+    for column in columns:
+        if isinstance(column, bool) or not isinstance(column, int | np.integer):
+            raise TypeError(f"{source} has no column names: give numbers from 0 to {n_columns - 1}, not {column!r}.")
+        if not 0 <= column < n_columns:
+            raise ValueError(f"{source} has no column {column}: give numbers from 0 to {n_columns - 1}.")
+    return [int(column) for column in columns]
+
+
+def choose_names(source: str, available: Sequence[str], columns: Columns) -> list[str]:
+    """Return the chosen column names; all available names if ``columns`` is None."""
+    repeated = [name for name, times in Counter(available).items() if times > 1]
+    if repeated:
+        raise ValueError(f"{source}: the column name {repeated[0]!r} appears more than once: rename the columns.")
+    if columns is None:
+        return list(available)
+    chosen, known = _as_list(columns, available), set(available)
+    for column in chosen:
+        if column not in known:
+            raise ValueError(f"{source} has no column {column!r}: it has {listed(available)}.")
+    return chosen
+
+
+def refuse_type(source: str, column: Any, stored: Any) -> ValueError:
+    """Return the error for a column that is not numeric."""
+    return ValueError(
+        f"{source}: column {column!r} has type {stored}: turn it into numbers first, "
+        f"or leave it out, for instance with columns=lambda name: name != {column!r}."
+    )
+
+
+def _as_list(columns: Any, available: Sequence[Any]) -> list[Any]:
+    if callable(columns):
+        columns = [column for column in available if columns(column)]
+    if isinstance(columns, str) or not isinstance(columns, Sequence | np.ndarray):
+        raise TypeError(f"columns={columns!r} is not a list: give a list of columns, such as [{columns!r}].")
+    if not len(columns):
+        raise ValueError("columns= selects no column: choose at least one.")
+    repeated = [column for column, times in Counter(columns).items() if times > 1]
+    if repeated:
+        raise ValueError(f"columns={list(columns)!r} lists {repeated[0]!r} more than once: give each column once.")
+    return list(columns)
+
+
+def listed(names: Sequence[Any], most: int = 8) -> str:
+    """Return the first names as text, for error messages."""
+    text = ", ".join(repr(name) for name in names[:most])
+    return text if len(names) <= most else f"{text} and {len(names) - most:,} more"

@@ -1,52 +1,398 @@
-"""Convert tables in memory (pandas, polars, Arrow) to an array and column names."""
+"""Tables with named columns, in Parquet files, Arrow files and data frames, and a source of their numeric columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.sources.columns import Columns, choose_names, choose_numbers, refuse_type
+from cohirf.durable.temporary import TemporaryFile
+from cohirf.optional import import_optional
+from cohirf.sources.files import FileStamp, SourceChangedError, naming, shown
+from cohirf.sources.source import (
+    PIECE_BYTES,
+    Columns,
+    StreamedSource,
+    choose_names,
+    choose_numbers,
+    refuse_type,
+    rows_within,
+)
 
-TABLE = "The table"
+ARROW, PARQUET, FRAME = "an Arrow file", "Parquet", "The table"
+MAGIC = b"ARROW1"  # Arrow's file format begins with it, its stream format does not
+BUFFER_BYTES = 2**16  # of each column of a Parquet file; without buffers, whole columns of a row group would be read
+PIECE_ROWS = 2**16  # larger pieces are not decoded faster, and temporarily take several times their size
+LOADED_BYTES = 2**26  # larger record batches of an Arrow file are memory-mapped, if possible
+MAPPED_BYTES = 2**24
+NUMBERS = {"bool": "bool", "halffloat": "float16", "float": "float32", "double": "float64"} | {
+    name: name for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+}
+
+Types = dict[str, str]  # Arrow's name of the type of each column
 
 
-def is_table(data: Any) -> bool:
+class Table(ABC):
+    """A table with named columns, in a file, a folder of files or a data frame.
+
+    Attributes
+    ----------
+    name : str
+        Its name in error messages.
+    types : dict of str
+        Arrow's name of the type of each column.
+    index : list of str
+        The columns in which pandas stored the index of a table.
+    parts : dict of dict
+        The types of the columns in each file of a folder, by the name of the file; empty for other tables.
+    format : str
+        How a CSV file is written, if that is unusual; otherwise empty.
+    """
+
+    def __init__(self, name: str, types: Types, index: Sequence[str] = ()) -> None:
+        self.name, self.types, self.index = name, types, list(index)
+        self.parts: dict[str, Types] = {}
+        self.format = ""
+
+    @abstractmethod
+    def read(self, columns: Sequence[str], start: int = 0) -> Iterator[Any]:
+        """Yield record batches of the given columns, in this order; the first begins at row ``starts[start]``."""
+
+    @abstractmethod
+    def content(self, n_chunks: int) -> Iterator[bytes]:
+        """Yield bytes that identify the data."""
+
+    def refuse_changes(self) -> None:  # noqa: B027 - tables in memory are not monitored
+        """Raise SourceChangedError if the files have changed since the table was opened."""
+
+    def find_places(self, rows: Iterable[int]) -> dict[int, str]:
+        """Return how messages call each of the given rows."""
+        return {row: f"row {row}" for row in rows}
+
+    def refuse_difference(self, column: str, remedy: str = "") -> None:
+        """Raise ValueError if a column has different types in the files of a folder."""
+        for file, types in self.parts.items():
+            here, first = types.get(column, "missing"), self.types.get(column, "missing")
+            if here != first:
+                raise ValueError(
+                    f"{file}: column {column!r} is {here}, but {first} in {next(iter(self.parts))}: write the files "
+                    f"with the same columns{remedy}."
+                )
+
+    def choose_numbers(self, columns: Columns) -> Types:
+        """Return the chosen columns, all of which must have numbers; by default all but pandas' index columns."""
+        file = next(iter(self.parts), self.name)
+        names = choose_names(file, list(self.types), columns)
+        if columns is None:
+            names = [name for name in names if name not in self.index]
+        others = [] if columns is not None else [name for types in self.parts.values() for name in types]
+        for name in dict.fromkeys([*names, *others]):
+            self.refuse_difference(name, ", or choose others with columns=[...]")
+        for name in names:
+            if self.types[name] not in NUMBERS:
+                raise refuse_type(file, name, self.types[name])
+        return {name: self.types[name] for name in names}
+
+
+class StoredTable(Table):
+    """A table in files, which is decoded in order, beginning at some of its rows."""
+
+    @property
+    @abstractmethod
+    def sizes(self) -> list[int]:
+        """The number of rows between each of these and the next one."""
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """The rows at which decoding can begin."""
+        return np.cumsum([0, *self.sizes[:-1]])
+
+
+class ParquetTable(StoredTable):
+    """A Parquet file, or a folder of them in the order of their names. Decoding can begin at a row group."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        path = Path(path)
+        self._files = [FileStamp.of(file) for file in (parquet_files(path) if path.is_dir() else [path])]
+        self._groups: list[tuple[int, int, int]] = []  # of each row group: file, number in it, and number of rows
+        described = []
+        for number, file in enumerate(self._files):
+            with naming(file.name, PARQUET), _open_parquet(file) as parquet:
+                schema, metadata = parquet.schema_arrow, parquet.metadata
+            described.append(_describe(file.name, schema))
+            groups = range(metadata.num_row_groups)
+            self._groups += [(number, group, metadata.row_group(group).num_rows) for group in groups]
+        super().__init__(shown(path.absolute()), *described[0])
+        if path.is_dir():
+            self.parts = {file.name: types for file, (types, _) in zip(self._files, described, strict=True)}
+
+    @property
+    def sizes(self) -> list[int]:
+        """The number of rows of each row group."""
+        return [n_rows for _, _, n_rows in self._groups]
+
+    def read(self, columns: Sequence[str], start: int = 0) -> Iterator[Any]:
+        """Yield small batches, so that a long row group is never decoded as a whole."""
+        n_rows = min(PIECE_ROWS, rows_within(PIECE_BYTES, 8 * len(columns)))
+        first_file, first_group, _ = self._groups[start] if self._groups else (0, 0, 0)
+        for file in self._files[first_file:]:
+            with naming(file.name, PARQUET), _open_parquet(file) as parquet:
+                groups = list(range(first_group, parquet.num_row_groups))
+                for batch in parquet.iter_batches(n_rows, groups, list(columns), use_threads=False):
+                    yield batch.select(list(columns))
+            first_group = 0
+
+    def refuse_changes(self) -> None:
+        """Raise SourceChangedError if a file has changed."""
+        for file in self._files:
+            file.refuse_changes()
+
+    def content(self, n_chunks: int) -> Iterator[bytes]:
+        """Yield chunks of all files."""
+        for file in self._files:
+            yield from file.content(max(2, n_chunks // len(self._files)))
+
+
+class ArrowTable(StoredTable):
+    """An Arrow IPC file (.arrow, .feather, .ipc), in the file or the stream format.
+
+    Record batches are loaded one by one. Very large uncompressed ones in the file format are read through a memory map,
+    which is renewed regularly because mapped pages count as resident memory.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = path  # a temporary file exists as long as it is referenced
+        self._file = FileStamp.of(path)
+        with naming(self._file.name, ARROW), open_file(self._file) as file:
+            self._can_seek = bool(file.read_at(len(MAGIC), 0) == MAGIC)  # a stream has no list of its batches
+            schema = self._open_batches(file).schema
+        super().__init__(self._file.name, *_describe(self._file.name, schema))
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """The number of rows of each batch; of a stream, which is always decoded from its beginning, of all of it."""
+        with naming(self._file.name, ARROW), self._map() as file:
+            # the rows of compressed batches are counted by decoding the first column
+            sizes = [len(batch) for batch in self._read_batches(file, [] if self._is_plain else [0])]
+        return sizes if self._can_seek else [sum(sizes)]
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether values are not compressed, so that batches of a memory map are views of it."""
+        if not self._can_seek:
+            return False
+        with self._map() as file:
+            whole = file.read_buffer()
+            batch = next(self._read_batches(file, []), None)
+            buffers = [] if batch is None else [buffer for one in batch.columns for buffer in one.buffers() if buffer]
+            return all(whole.address <= buffer.address < whole.address + whole.size for buffer in buffers)
+
+    def read(self, columns: Sequence[str], start: int = 0) -> Iterator[Any]:
+        """Yield the record batches of the file, or parts of very large ones."""
+        row_bytes = 8 * len(columns)
+        with naming(self._file.name, ARROW):
+            if self._is_plain and max(self.sizes, default=0) * row_bytes > LOADED_BYTES:
+                batches = self._read_mapped(int(self.starts[start]), rows_within(MAPPED_BYTES, row_bytes))
+            else:
+                place = {name: number for number, name in enumerate(self.types)}
+                batches = self._read_loaded([place[name] for name in columns], start)
+            for batch in batches:
+                yield batch.select(list(columns))
+
+    def _read_loaded(self, fields: Sequence[int], start: int) -> Iterator[Any]:
+        with open_file(self._file) as file:
+            yield from self._read_batches(file, fields, start)
+
+    def _read_mapped(self, start: int, n_mapped: int) -> Iterator[Any]:
+        starts = self.starts
+        for first in range(start, sum(self.sizes), n_mapped):
+            end = first + n_mapped
+            begin_number, end_number = np.searchsorted(starts, [first + 1, end]) - [1, 0]
+            with self._map() as file:
+                reader = self._open_batches(file)
+                for number in range(begin_number, end_number):
+                    skipped = max(0, first - int(starts[number]))
+                    yield reader.get_batch(number).slice(skipped, end - int(starts[number]) - skipped)
+
+    def _read_batches(self, file: Any, fields: Sequence[int], start: int = 0) -> Iterator[Any]:
+        """Yield the batches from number ``start`` on, with the given columns, or with all if none are given."""
+        reader = self._open_batches(file, fields)
+        if not self._can_seek:
+            yield from reader
+            return
+        for number in range(start, reader.num_record_batches):
+            yield reader.get_batch(number)
+
+    def _open_batches(self, file: Any, fields: Sequence[int] = ()) -> Any:
+        ipc = import_optional("pyarrow.ipc", "arrow", "Reading an Arrow file")
+        options = ipc.IpcReadOptions(included_fields=list(fields), use_threads=False)
+        file.seek(0)
+        return (ipc.open_file if self._can_seek else ipc.open_stream)(file, options=options)
+
+    def _map(self) -> Any:
+        """Memory-map the file; reads of uncompressed values copy nothing."""
+        return import_optional("pyarrow", "arrow", "Reading an Arrow file").memory_map(os.fsencode(self._file.path))
+
+    def refuse_changes(self) -> None:
+        """Raise SourceChangedError if the file has changed."""
+        self._file.refuse_changes()
+
+    def content(self, n_chunks: int) -> Iterator[bytes]:
+        """Yield chunks of the file."""
+        return self._file.content(n_chunks)
+
+
+class FrameTable(Table):
+    """A data frame of pandas, polars or Arrow, as an Arrow table."""
+
+    def __init__(self, frame: Any) -> None:
+        arrow = import_optional("pyarrow", "arrow", "Preparing a table")
+        if hasattr(frame, "iloc"):
+            self._table = arrow.Table.from_pandas(_unmix(frame), preserve_index=False)
+        else:
+            self._table = frame.to_arrow() if hasattr(frame, "to_arrow") else arrow.table(frame)
+        super().__init__(FRAME, *_describe(FRAME, self._table.schema))
+
+    def read(self, columns: Sequence[str], start: int = 0) -> Iterator[Any]:
+        """Yield slices of the frame."""
+        yield from self._table.select(list(columns)).combine_chunks().to_batches(max_chunksize=PIECE_ROWS)
+
+    def content(self, n_chunks: int) -> Iterator[bytes]:
+        """Yield the whole content, because a table in memory has no modification time."""
+        for batch in self._table.to_batches(max_chunksize=PIECE_ROWS):
+            yield batch.serialize().to_pybytes()
+
+
+class TableSource(StreamedSource):
+    """Numeric columns of a table in files.
+
+    Parameters
+    ----------
+    table : StoredTable
+        The table.
+    columns : list of str or callable, optional
+        The columns to read; all of them if None.
+    origin : Table, optional
+        The data that the table was made from: error messages name it, and the fingerprint identifies it.
+    """
+
+    def __init__(self, table: StoredTable, columns: Columns = None, *, origin: Table | None = None) -> None:
+        types = table.choose_numbers(columns)
+        self._table, self._origin = table, origin or table
+        super().__init__(
+            self._origin.name,
+            (sum(table.sizes), len(types)),
+            np.result_type(*(np.dtype(NUMBERS[stored]) for stored in types.values())),
+            feature_names=list(types),
+            starts=table.starts,
+        )
+
+    def _refuse_changes(self) -> None:
+        try:
+            self._table.refuse_changes()
+        except SourceChangedError as error:
+            if not isinstance(getattr(self._table, "path", None), TemporaryFile):
+                raise
+            raise SourceChangedError(
+                f"{self.name} was converted to a temporary file that this process cannot read: give converted= a path "
+                f"that all processes of the fit can read."
+            ) from error
+
+    def _content(self) -> Iterator[Any]:
+        return self._origin.content(64)
+
+    def _pieces(self, number: int) -> Iterator[Any]:
+        return self._table.read(self.feature_names or [], number)
+
+    def _copy(self, piece: Any, start: int, out: NDArray[Any]) -> None:
+        """Write rows column by column; nulls become NaN."""
+        for place, column in enumerate(piece.columns):
+            values = column.slice(start, len(out))
+            out[:, place] = (values.cast("double") if values.null_count else values).to_numpy(zero_copy_only=False)
+
+
+def open_file(file: FileStamp) -> Any:
+    """Open a file for Arrow; reads load the bytes that they need."""
+    arrow = import_optional("pyarrow", "arrow", f"Reading {file.name}")
+    return arrow.OSFile(os.fsencode(file.path))  # bytes, because file names need not be valid UTF-8
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """Return the Parquet files of a folder in the order of their names; names that begin with . or _ are left out."""
+    found = [file for file in folder.iterdir() if file.suffix.lower() in (".parquet", ".pq") and file.is_file()]
+    return sorted(file for file in found if not file.name.startswith((".", "_")))
+
+
+def _open_parquet(file: FileStamp) -> Any:
+    parquet = import_optional("pyarrow.parquet", "arrow", "Reading a Parquet file")
+    return parquet.ParquetFile(
+        open_file(file), buffer_size=BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True
+    )
+
+
+def _describe(name: str, schema: Any) -> tuple[Types, list[str]]:
+    """Return the columns of an Arrow schema with their types, and those in which pandas stored an index."""
+    with naming(name, "a table"):  # names and metadata may be damaged
+        names, metadata = list(schema.names), schema.pandas_metadata or {}
+    choose_names(name, names, None)  # refuses a name that appears twice
+    index = [column for column in metadata.get("index_columns", []) if isinstance(column, str)]
+    return {column: str(stored) for column, stored in zip(names, schema.types, strict=True)}, index
+
+
+def is_frame(data: Any) -> bool:
     """Return whether an object is a pandas, polars or Arrow table."""
     return hasattr(data, "column_names") or (hasattr(data, "columns") and hasattr(data, "dtypes"))
 
 
-def read_table(table: Any, columns: Columns) -> tuple[NDArray[Any], list[str] | None]:
-    """Return the chosen columns as an array, and their names if the names are text."""
-    names = list(table.column_names if hasattr(table, "column_names") else table.columns)
+def frame_names(frame: Any) -> list[Any]:
+    """Return the names of the columns of a data frame, which need not be text."""
+    return list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+
+
+def read_frame(frame: Any, columns: Columns) -> tuple[NDArray[Any], list[str] | None]:
+    """Return chosen columns of a data frame as an array, and their names if these are text; Arrow is not needed."""
+    names = frame_names(frame)
     if not all(isinstance(name, str) for name in names):
         if any(isinstance(name, str) for name in names):
             raise TypeError(
-                f"{TABLE} has column names of several types, {names[:8]}: convert all column names to strings."
+                f"{FRAME} has column names of several types, {names[:8]}: convert all column names to strings."
             )
-        numbers = choose_numbers(TABLE, len(names), columns) or range(len(names))
-        return _to_array(table, numbers, names), None
-    chosen = choose_names(TABLE, names, columns)
-    number_of = {name: number for number, name in enumerate(names)}
-    return _to_array(table, [number_of[name] for name in chosen], names), chosen
+        numbers = choose_numbers(FRAME, len(names), columns) or range(len(names))
+        return _to_array(frame, numbers, names), None
+    chosen = choose_names(FRAME, names, columns)
+    place = {name: number for number, name in enumerate(names)}
+    return _to_array(frame, [place[name] for name in chosen], names), chosen
 
 
-def _to_array(table: Any, numbers: Sequence[int], names: list[Any]) -> NDArray[Any]:
+def _to_array(frame: Any, numbers: Sequence[int], names: list[Any]) -> NDArray[Any]:
+    """Return columns as an array of numbers; missing cells become NaN."""
     values = []
     for number in numbers:
-        column = table.iloc[:, number] if hasattr(table, "iloc") else table[names[number]]
-        values.append(_to_numbers(column, names[number]))
+        column = frame.iloc[:, number] if hasattr(frame, "iloc") else frame[names[number]]
+        is_extension = hasattr(column, "iloc") and not isinstance(column.dtype, np.dtype)
+        if is_extension and column.dtype.kind in "biuf":  # pandas' nullable numeric types
+            values.append(np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan)))
+        else:
+            values.append(np.asarray(column.to_numpy()))
+        if values[-1].dtype.kind not in "biuf":
+            raise refuse_type(FRAME, names[number], column.type if hasattr(column, "type") else column.dtype)
     return np.stack(values, axis=1)
 
 
-def _to_numbers(column: Any, name: Any) -> NDArray[Any]:
-    """Return a column as an array of numbers; missing cells become NaN."""
-    is_extension = hasattr(column, "iloc") and not isinstance(column.dtype, np.dtype)
-    if is_extension and column.dtype.kind in "biuf":  # pandas' nullable numeric types
-        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    values = np.asarray(column.to_numpy())
-    if values.dtype.kind not in "biuf":
-        raise refuse_type(TABLE, name, column.type if hasattr(column, "type") else column.dtype)
-    return values
+def _unmix(frame: Any) -> Any:
+    """Return a pandas table whose columns of objects are text, unless Arrow finds one type for them."""
+    arrow = import_optional("pyarrow", "arrow", "Preparing a table")
+    mixed = {}
+    for name in frame.columns:
+        if str(frame[name].dtype) == "object":
+            try:
+                arrow.array(frame[name], from_pandas=True)
+            except (arrow.ArrowInvalid, arrow.ArrowTypeError):
+                mixed[name] = frame[name].map(str, na_action="ignore")
+    return frame.assign(**mixed) if mixed else frame

@@ -281,7 +281,5 @@ SPACES: dict[str, Callable[[], SearchSpace]] = {
     "BayesianGaussianMixture": _components,
     "MiniBatchKMeans": _clusters,
     "SpectralClustering": _clusters,
-    "TorchDBSCAN": _dbscan,
     "TorchKMeans": _clusters,
-    "TorchKernelKMeans": _kernel_kmeans,
 }

@@ -1,12 +1,45 @@
-"""Short names of base methods."""
+"""What all clusterers of this package keep: scikit-learn's checks, extras that are named, and their short names."""
+
+import sys
 
 import numpy as np
 import pytest
 from sklearn.cluster import DBSCAN
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cohirf import CoHiRF
-from cohirf.clusterers.names import base_parameters, make_base_method
-from cohirf.clusterers.short_names import NAMES, base_class
+from cohirf.clusterers import SCSRGF, GridDBSCAN, KernelKMeans, TorchKMeans
+from cohirf.clusterers.names import NAMES, base_class, base_parameters, make_base_method
+
+
+# Data in some checks has fewer distinct rows than clusters: K-Means' own warning.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(
+    [GridDBSCAN(), KernelKMeans(n_clusters=3, n_components=50, n_init=3), SCSRGF(n_affinities=3, n_fusion_iter=3)]
+)
+def test_scikit_learns_checks_pass_with_no_expected_failure(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks([KernelKMeans(), SCSRGF(), SCSRGF(n_affinities=1, n_neighbors=3)])
+def test_scikit_learns_checks_pass_with_other_parameters(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(("kind", "package", "extra"), [(GridDBSCAN, "numba", "fast"), (TorchKMeans, "torch", "torch")])
+def test_a_fit_names_the_extra_that_installs_what_it_lacks(kind, package, extra, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=rf'^{kind.__name__} needs {package}: install .* "cohirf\[{extra}\]"'):
+        kind().fit(np.eye(3))
+
+
+def test_k_means_on_torch_has_the_parameters_of_k_means_and_the_device():
+    names = {"n_clusters", "init", "n_init", "max_iter", "tol", "random_state", "device", "distance_dtype"}
+    assert TorchKMeans().get_params().keys() == names
+    with pytest.raises(ValueError, match=r"^The 'distance_dtype' parameter of TorchKMeans must be"):
+        TorchKMeans(distance_dtype="int8").fit(np.eye(3))
 
 
 @pytest.mark.parametrize("name", NAMES)
