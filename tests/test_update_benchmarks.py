@@ -61,13 +61,12 @@ def test_the_verdict_is_about_one_percent_of_the_older_rows(moved, verdict):
     assert updates.judge(np.array(moved)) == verdict
 
 
-def test_tables_have_the_results_of_earlier_runs_and_nothing_for_what_was_not_run(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(updates.settings, "KEPT_ROWS", 7)  # restores what the script sets
+def test_tables_have_the_results_of_earlier_runs_and_nothing_for_what_was_not_run(tmp_path, capsys):
     results = _common.Results(tmp_path / "updates.jsonl")
     figures = {"classes": 0.5, "fit": 0.25, "moved": [0.0, 0.03], "seconds": 2.0}
     for way in ("fit", "100"):
-        results.of(("shapes", "Birch", 7, way), lambda: figures)
-    updates.main(["--methods", "--kept", "7", "--results", str(tmp_path), "--tables", str(tmp_path)])
+        results.of(("shapes", "Birch", way), lambda: figures)
+    updates.main(["--methods", "--results", str(tmp_path), "--tables", str(tmp_path)])
     with (tmp_path / "ways.csv").open(newline="") as file:
         (indices,) = csv.DictReader(file)
     with (tmp_path / "numbers.csv").open(newline="") as file:

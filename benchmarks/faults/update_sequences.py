@@ -38,18 +38,16 @@ from cohirf.algorithm.base_method import find_weight_argument
 from cohirf.clusterers import GridDBSCAN
 from cohirf.report import write_report
 from cohirf.summary.history import MAX_LISTED
-from cohirf.updating import blocks, settings
+from cohirf.updating import blocks
 
 # What a call may refuse: the messages say what to do instead.
 REFUSALS = (
     "rows would be forgotten",
-    "All rows that stand for the others would be forgotten",
     "rows all have weight 0",
     "Sample weights must contain at least one non-zero number",
     "This model cannot be updated",
     "exemplars_only=True needs models in which every row has a cluster",
     "exemplars_only=True does not work",
-    "has screened other features",
 )
 ROUNDING = 1e-6
 
@@ -422,7 +420,6 @@ def run_sequence(number: int, tally: Tally) -> None:
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", RuntimeWarning)
             if rng.random() < 0.5:
-                stack.enter_context(patch.object(settings, "KEPT_ROWS", 40))
                 stack.enter_context(patch.object(blocks, "MAX_GROUPS", 40))
             case = draw_case(rng)
             state = begin(case, rng, tally)

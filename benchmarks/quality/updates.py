@@ -1,8 +1,6 @@
 """Do updates and merged models give the clusters of a fit to all rows, and do clusters keep their numbers?
 
     python -m benchmarks.quality.updates                              six data sets, all methods that are installed
-    python -m benchmarks.quality.updates --sets spheres --methods K-Means DBSCAN HDBSCAN      2,000,000 rows
-    python -m benchmarks.quality.updates --kept 2000                  what is lost if some rows stand for all
     python -m benchmarks.quality.updates --tables docs/live/updating  writes the tables of the documentation
 
 For each data set and method, the first table has two adjusted Rand indices, with the classes and with the labels of a
@@ -17,10 +15,8 @@ order in 100 updates: mean of the 99 updates after the first, mean of the last 5
 
 K-Means is told the number of classes, and has batches of 500 rows; it does not know more, and keeps groups of rows.
 DBSCAN has ``min_samples=5`` and twice the median distance to the fifth neighbour as radius, HDBSCAN has
-``min_cluster_size=15``. Models of these two keep 32,768 rows; ``--kept`` sets another number. Data sets have at most
-10,000 rows, in random order; features are standardised. On the spheres, K-Means has batches of 10,000 rows, DBSCAN is
-GridDBSCAN with a radius of 0.1, and clusters of HDBSCAN have at least a hundredth of the rows, in local batches of
-100,000 rows.
+``min_cluster_size=15``. Models of these two keep all rows. Data sets have at most
+10,000 rows, in random order; features are standardised.
 
 Others are updated in the same parts: MiniBatchKMeans and Birch of scikit-learn, DBSTREAM of river with the radius of
 DBSCAN and with six times that radius (*wide*), and hdbscan, which fits the first part and gives later rows a label
@@ -48,14 +44,10 @@ from threadpoolctl import threadpool_limits
 from benchmarks._common import Results, Table, add_results_option, make_parser, parse, read_file, seeded, timed
 from benchmarks._streams import ApproximatePredict, Dbstream
 from cohirf import CoHiRF, merge
-from cohirf.clusterers import GridDBSCAN
-from cohirf.datasets import make_shapes, make_spheres
-from cohirf.updating import settings
+from cohirf.datasets import make_shapes
 
 SETS = ("pendigits", "satimage", "shuttle", "usps", "chameleon-t4-8k", "shapes")
-ALL_SETS = (*SETS, "spheres")
 MAX_ROWS = 10_000
-N_SPHERES = 2_000_000
 MIN_SAMPLES = 15  # of HDBSCAN
 MAY_MOVE = 0.01  # share of older rows
 
@@ -72,9 +64,7 @@ class Case:
     X: np.ndarray
     y: np.ndarray
     batch_size: int = 500
-    dbscan: Any = None  # None: with the radius below
     min_cluster_size: int = 15
-    local_batch: int | None = None  # of HDBSCAN, for a fit of many rows
 
     @property
     def n_clusters(self) -> int:
@@ -89,10 +79,6 @@ class Case:
 
 def load(name: str) -> Case | None:
     """Return a data set, or None if it is not here."""
-    if name == "spheres":
-        X, y = in_random_order(*make_spheres(N_SPHERES, random_state=0))
-        smallest = N_SPHERES // 100
-        return Case(X, y, batch_size=10_000, dbscan=GridDBSCAN(0.1), min_cluster_size=smallest, local_batch=100_000)
     data = make_shapes(MAX_ROWS, random_state=0) if name == "shapes" else read_file(name)
     if data is None:
         return None
@@ -107,10 +93,8 @@ def in_random_order(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 METHODS: dict[str, Callable[[Case], Any]] = {
     "K-Means": lambda case: CoHiRF(KMeans(case.n_clusters), batch_size=case.batch_size, random_state=0),
-    "DBSCAN": lambda case: CoHiRF(case.dbscan or DBSCAN(case.radius), random_state=0),
-    "HDBSCAN": lambda case: CoHiRF(
-        HDBSCAN(case.min_cluster_size, MIN_SAMPLES, copy=True), batch_size=case.local_batch, random_state=0
-    ),
+    "DBSCAN": lambda case: CoHiRF(DBSCAN(case.radius), random_state=0),
+    "HDBSCAN": lambda case: CoHiRF(HDBSCAN(case.min_cluster_size, MIN_SAMPLES, copy=True), random_state=0),
     "MiniBatchKMeans": lambda case: MiniBatchKMeans(case.n_clusters, random_state=0, n_init=3),
     "Birch": lambda case: Birch(n_clusters=case.n_clusters),
     "DBSTREAM": lambda case: Dbstream(case.radius),
@@ -281,7 +265,7 @@ def show(columns: dict[str, str], rows: Sequence[Sequence[Any]], path: Path | No
 # -- the script ----------------------------------------------------------------------------------------------------
 
 
-def measure(results: Results, sets: Sequence[str], methods: Sequence[str], ways: Sequence[str], kept: int) -> None:
+def measure(results: Results, sets: Sequence[str], methods: Sequence[str], ways: Sequence[str]) -> None:
     """Run what is not among the results yet, and print each figure as soon as it is known."""
     table = Table({"data": "<15", "method": "<19", "way": "<10", "classes": ">7.3f", "fit": ">6.3f", "s": ">9.2f"})
     for name in sets if methods else ():
@@ -289,17 +273,15 @@ def measure(results: Results, sets: Sequence[str], methods: Sequence[str], ways:
         for method in methods if case is not None else ():
             comparison = Comparison(METHODS[method](case), case)
             for way in filter(comparison.has, ways):
-                figures = results.of((name, method, kept, way), lambda way=way, of=comparison: of.figures(way))
+                figures = results.of((name, method, way), lambda way=way, of=comparison: of.figures(way))
                 table.row(name, method, way, *(figures[shown] for shown in ("classes", "fit", "seconds")))
 
 
-def known(results: Results, kept: int) -> Found:
+def known(results: Results) -> Found:
     """Return all figures of this and of earlier runs."""
-    pairs = [(name, method) for name in ALL_SETS for method in METHODS]
+    pairs = [(name, method) for name in SETS for method in METHODS]
     found = {
-        (name, method): {
-            way: results.found[name, method, kept, way] for way in WAYS if (name, method, kept, way) in results.found
-        }
+        (name, method): {way: results.found[name, method, way] for way in WAYS if (name, method, way) in results.found}
         for name, method in pairs
     }
     return {pair: by_way for pair, by_way in found.items() if by_way}
@@ -316,21 +298,17 @@ def installed(methods: Sequence[str]) -> list[str]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = make_parser(__doc__)
-    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=ALL_SETS)
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=METHODS, help="none: only print tables")
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS, help="columns of the first table")
-    parser.add_argument(
-        "--kept", type=int, default=settings.KEPT_ROWS, help="rows that models of DBSCAN and HDBSCAN keep"
-    )
     parser.add_argument("--tables", type=Path, help="folder for the tables as CSV")
     add_results_option(parser)
     arguments = parse(parser, argv, sets=["satimage"], methods=["K-Means"])
     warnings.simplefilter("ignore")
-    settings.KEPT_ROWS = arguments.kept
     results = Results(arguments.results / "updates.jsonl")
     with threadpool_limits(1):
-        measure(results, arguments.sets, installed(arguments.methods), arguments.ways, arguments.kept)
-    found = known(results, arguments.kept)
+        measure(results, arguments.sets, installed(arguments.methods), arguments.ways)
+    found = known(results)
     folder = arguments.tables
     show(INDEX_COLUMNS, list(index_rows(found)), folder and folder / "ways.csv")
     show(NUMBER_COLUMNS, list(number_rows(found)), folder and folder / "numbers.csv")

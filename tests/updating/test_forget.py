@@ -5,13 +5,12 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.cluster import DBSCAN, KMeans
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF, FusionHierarchy, load
 from cohirf.summary.leaves import stack
-from cohirf.updating import settings
 
 BLOBS, CLASSES = make_blobs(500, n_features=4, centers=3, random_state=0)
 MOONS, CRESCENTS = make_moons(900, noise=0.05, random_state=0)
@@ -109,17 +108,6 @@ def test_a_cluster_without_rows_is_gone():
     assert number not in model.cluster_numbers_
 
 
-def test_rows_of_a_sample_are_replaced_by_the_nearest(monkeypatch):
-    monkeypatch.setattr(settings, "KEPT_ROWS", 300)
-    model = CoHiRF(DBSCAN(0.2), random_state=0).partial_fit(MOONS[:500]).partial_fit(MOONS[500:])
-    gone = model._summary.leaves.rows[::3]
-    stay = np.setdiff1d(np.arange(900), gone)
-    model.forget(gone)
-    check(model, stay, CRESCENTS)
-    assert_gone(model, MOONS[gone])
-    assert model._summary.leaves.sizes.sum() == len(stay)
-
-
 def test_a_medoid_that_is_not_there_any_more_is_replaced_by_the_mean_if_no_row_is_known():
     model = blocks()
     gone = np.union1d(model._summary.leaves.rows, model._landmark_rows)
@@ -136,40 +124,6 @@ def test_rows_of_weight_0_do_not_keep_a_wrong_label():
     gone = np.arange(50, 300)
     model.forget(gone)
     check(model, np.setdiff1d(np.arange(500), gone), CLASSES)
-
-
-def rings(n_rows, rng):
-    """Three rings, rounded, so that many rows are equal."""
-    ring, angle = rng.integers(3, size=n_rows), rng.uniform(0, 2 * np.pi, size=n_rows)
-    radius = 1 + 2 * ring + rng.normal(scale=0.1, size=n_rows)
-    return np.round(np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), 1), ring
-
-
-def test_cells_that_still_have_rows_stay_when_the_first_row_leaves(monkeypatch):
-    monkeypatch.setattr(settings, "KEPT_ROWS", 1500)
-    rng = np.random.default_rng(0)
-    months = [rings(2000, rng) for _ in range(3)]
-    model = CoHiRF(DBSCAN(0.5), n_views=1, random_state=0)
-    for X, _ in months:
-        model.partial_fit(X)
-    n_cells = model._summary.n_leaves
-    model.forget(updates=[0])
-    assert model.n_clusters_ == 3
-    assert adjusted_rand_score(model.labels_, np.concatenate([ring for _, ring in months[1:]])) == 1.0
-    assert model._summary.n_leaves > 0.7 * n_cells
-    assert model.forget(updates=[1]).n_clusters_ == 3
-    assert adjusted_rand_score(model.labels_, months[2][1]) == 1.0
-
-
-def test_groups_whose_rows_that_count_have_left_are_not_empty(monkeypatch, tmp_path):
-    monkeypatch.setattr(settings, "KEPT_ROWS", 300)
-    rng = np.random.default_rng(0)
-    model = CoHiRF(DBSCAN(0.2), random_state=0).fit(MOONS, sample_weight=rng.random(900) < 0.5)
-    model.forget(rng.permutation(900)[:450])
-    assert model._summary.sizes.min() >= 1
-    assert model._summary.leaves.weights.min() > 0
-    model.save(tmp_path / "model")
-    assert len(load(tmp_path / "model").forget(np.arange(50)).labels_) == 400
 
 
 def test_nothing_that_a_model_has_learnt_of_forgotten_rows_stays():

@@ -9,10 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
+import cohirf
 from cohirf import CoHiRF, FusionHierarchy, load, open_source
-from cohirf.updating import rerun, settings
-from cohirf.updating.keep_rows import count_fewer
-from cohirf.updating.thinning import find_cells
+from cohirf.updating import rerun
 
 BLOBS, CLASSES = make_blobs(600, n_features=5, centers=4, random_state=0)
 MOONS, CRESCENTS = make_moons(1200, noise=0.05, random_state=0)
@@ -143,14 +142,6 @@ class TestRowsOfWeight0:
         )
         assert_equal_models(one, other)
 
-    def test_they_are_not_kept_for_a_density_method(self, monkeypatch):
-        monkeypatch.setattr(settings, "KEPT_ROWS", 400)
-        weights = np.where(np.arange(len(MOONS)) % 3 == 1, 0.0, 1.0)
-        model = in_parts(CoHiRF(DBSCAN(0.2), random_state=0), MOONS, 4, sample_weight=weights)
-        assert (model._summary.leaves.rows % 3 != 1).all()
-        assert model._summary.leaves.sizes.sum() == weights.sum()
-        assert adjusted_rand_score(model.labels_, CRESCENTS) > 0.99
-
     def test_a_saved_model_keeps_them(self, tmp_path):
         model = CoHiRF(KMeans(4, n_init=1), batch_size=70, random_state=0)
         in_parts(model, BLOBS, 3, sample_weight=self.weights).save(tmp_path / "model")
@@ -203,123 +194,34 @@ def test_medoids_and_exemplars_are_rows_of_their_cluster():
         np.testing.assert_array_equal(model.labels_[rows], model.cluster_numbers_)
 
 
-class TestThinned:
-    """Density methods, of which at most 400 rows are kept, if these are a random sample."""
+class TestKeptRows:
+    """Density methods keep all rows, and at most 400."""
 
     @pytest.fixture(autouse=True)
     def few_rows(self, monkeypatch):
-        monkeypatch.setattr(settings, "KEPT_ROWS", 400)
+        monkeypatch.setattr("cohirf.updating.settings.KEPT_ROWS", 400)
+        monkeypatch.setattr("cohirf.updating.update.KEPT_ROWS", 400)
 
-    hdbscan = HDBSCAN(min_cluster_size=15, copy=True)
+    def test_more_rows_are_refused_and_the_model_stays_as_it_was(self):
+        model = CoHiRF(DBSCAN(0.2), random_state=0).partial_fit(MOONS[:300])
+        labels = model.labels_
+        with pytest.raises(
+            ValueError, match=r"would have 500 rows, but updates of DBSCAN.*keep all rows, and at most 400"
+        ):
+            model.partial_fit(MOONS[300:500])
+        assert model.labels_ is labels
+        assert len(model.partial_fit(MOONS[300:400]).labels_) == 400
 
-    @pytest.mark.parametrize("estimator", [DBSCAN(0.2), hdbscan], ids=["cells", "sample"])
-    def test_some_rows_stand_for_all(self, estimator):
-        model = in_parts(CoHiRF(estimator, random_state=0), MOONS, 6)
-        leaves = model._summary.leaves
-        assert len(leaves) <= 400
-        assert leaves.sizes.sum() == len(MOONS)
-        np.testing.assert_array_equal(leaves.values, MOONS[leaves.rows])
-        found = model._summary.row_map.find_leaves(np.arange(len(MOONS)))
-        np.testing.assert_array_equal(np.bincount(found), leaves.sizes)
-        assert adjusted_rand_score(model.labels_, CRESCENTS) > 0.99
-        check_hierarchy(model)
+    def test_models_with_more_rows_together_are_not_merged(self):
+        models = [CoHiRF(DBSCAN(0.2), random_state=0).fit(MOONS[:300]) for _ in range(2)]
+        with pytest.raises(ValueError, match="would have 600 rows"):
+            cohirf.merge(models)
 
-    @pytest.mark.parametrize("estimator", [DBSCAN(0.2), hdbscan], ids=["cells", "sample"])
-    def test_they_do_not_depend_on_how_rows_are_divided_into_updates(self, estimator):
-        one, other = (in_parts(CoHiRF(estimator, random_state=0), MOONS, n)._summary for n in (1, 4))
-        np.testing.assert_array_equal(one.leaves.rows, other.leaves.rows)
-        assert one.cell_side == other.cell_side
-
-    def test_rows_of_a_cell_are_within_half_of_the_radius(self):
-        model = in_parts(CoHiRF(DBSCAN(0.2), random_state=0), MOONS, 3)
-        found = model._summary.row_map.find_leaves(np.arange(len(MOONS)))
-        assert np.linalg.norm(MOONS - model._summary.leaves.values[found], axis=1).max() <= 0.1
-
-    def test_cells_are_as_small_as_the_number_of_rows_allows(self):
-        model = in_parts(CoHiRF(DBSCAN(0.6), random_state=0), MOONS, 3)
-        n_kept = model._summary.n_leaves
-        finer = find_cells(MOONS, model._summary.cell_side / 2)[0]
-        assert n_kept <= 400 < len(finer)
-
-    def test_more_rows_are_kept_if_the_largest_cells_are_more(self):
-        model = in_parts(CoHiRF(DBSCAN(0.06), random_state=0), MOONS, 3)
-        assert model._summary.n_leaves > 400
-        whole = CoHiRF(DBSCAN(0.06), random_state=0).fit(MOONS)
-        assert adjusted_rand_score(model.labels_, whole.labels_) > 0.9
-
-    def test_rows_that_are_not_in_the_sample_have_joined_the_nearest_one(self):
-        model = CoHiRF(self.hdbscan, random_state=0).partial_fit(MOONS)
-        distance = np.linalg.norm(MOONS[:, None] - model._summary.leaves.values[None], axis=2)
-        found = model._summary.row_map.find_leaves(np.arange(len(MOONS)))
-        np.testing.assert_array_equal(distance.argmin(axis=1), found)
-
-    def test_a_sample_counts_fewer_rows_but_not_too_few(self):
-        model = CoHiRF(HDBSCAN(min_cluster_size=100, min_samples=8, copy=True), min_cluster_size=30)
-        lowered = count_fewer(model, 0.3)
-        assert (lowered.estimator.min_cluster_size, lowered.estimator.min_samples) == (30, 5)
-        assert lowered.min_cluster_size == 9
-        assert model.estimator.min_cluster_size == 100
-        assert count_fewer(CoHiRF(HDBSCAN(min_cluster_size=4, copy=True)), 0.1).estimator.min_cluster_size == 4
-
-    def test_levels_begin_with_the_rows_that_stay(self):
-        model = in_parts(CoHiRF(self.hdbscan, random_state=0), MOONS, 3)
-        assert [record.level for record in model.diagnostics_] == list(range(1, model.n_iter_ + 1))
-        assert (model.diagnostics_[0].kind, model.diagnostics_[0].rows_out) == ("sampled", 400)
-
-
-class TestAfterFit:
-    """Density methods after a fit of more rows than are kept."""
-
-    @pytest.fixture(autouse=True)
-    def few_rows(self, monkeypatch):
-        monkeypatch.setattr(settings, "KEPT_ROWS", 400)
-
-    @pytest.fixture
-    def model(self):
-        return CoHiRF(DBSCAN(0.2), random_state=0)
-
-    def test_rows_that_take_long_to_find_are_not_kept(self, model):
-        sampled = CoHiRF(HDBSCAN(min_cluster_size=15, copy=True), random_state=0).fit(MOONS)
-        read_again = model.fit(open_source(MOONS))
-        for fitted in (sampled, read_again):
-            with pytest.raises(ValueError, match="a fit keeps these only of small arrays"):
-                fitted.partial_fit(MOONS)
-
-    def test_a_fit_keeps_the_rows_that_an_update_keeps(self, model):
-        fitted, updated = model.fit(MOONS)._summary, CoHiRF(model.estimator, random_state=0).partial_fit(MOONS)._summary
-        assert fitted.cell_side == updated.cell_side
-        for name in ("rows", "values", "sizes"):
-            np.testing.assert_array_equal(getattr(fitted.leaves, name), getattr(updated.leaves, name))
-        everything = np.arange(len(MOONS))
-        np.testing.assert_array_equal(fitted.row_map.find_leaves(everything), updated.row_map.find_leaves(everything))
-
-    def test_an_update_after_a_fit_is_that_after_an_update(self, model):
-        model.fit(MOONS[:900]).partial_fit(MOONS[900:])
-        updated = CoHiRF(model.estimator, random_state=0).partial_fit(MOONS[:900]).partial_fit(MOONS[900:])
-        assert_equal_models(model, updated)
-
-    def test_rows_with_the_same_values_are_leaves_of_their_own(self, tmp_path):
-        X = np.repeat(np.arange(60.0).reshape(30, 2), 30, axis=0)
-        weights = np.zeros(len(X))
-        weights[::5] = 1
-        model = CoHiRF(DBSCAN(5), random_state=0).fit(X, sample_weight=weights)
-        assert (model._summary.leaves.sizes > 0).all()
-        model.save(tmp_path / "model")
-        assert_equal_models(load(tmp_path / "model"), model)
-
-    def test_rows_of_weight_0_are_not_kept(self):
-        weights = np.ones(len(MOONS))
-        weights[::2] = 0
-        model = CoHiRF(DBSCAN(0.2), random_state=0).fit(MOONS, sample_weight=weights)
-        leaves = model._summary.leaves
-        assert (leaves.rows % 2 == 1).all()
-        assert leaves.sizes.sum() == weights.sum() == leaves.weights.sum()
-        assert model._summary.row_map.n_rows == len(MOONS)
-        assert adjusted_rand_score(model.partial_fit(MOONS).labels_, np.tile(CRESCENTS, 2)) > 0.99
-
-    def test_a_saved_fit_is_updated_as_it_would_have_been(self, model, tmp_path):
-        model.fit(MOONS[:900]).save(tmp_path / "model")
-        assert_equal_models(load(tmp_path / "model").partial_fit(MOONS[900:]), model.partial_fit(MOONS[900:]))
+    @pytest.mark.parametrize("X", [MOONS, open_source(MOONS)], ids=["array", "source"])
+    def test_a_fit_to_more_rows_is_not_updated(self, X):
+        model = CoHiRF(DBSCAN(0.2), random_state=0).fit(X)
+        with pytest.raises(ValueError, match="a fit keeps these only of arrays with at most 400 rows"):
+            model.partial_fit(MOONS)
 
 
 def test_an_update_that_fails_leaves_the_model_as_it_was(monkeypatch):

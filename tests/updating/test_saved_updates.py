@@ -15,7 +15,6 @@ from cohirf import CoHiRF, load
 from cohirf.durable.files import write_new_file
 from cohirf.saving import ModelFileError
 from cohirf.saving.manifest import digest_line
-from cohirf.updating import settings
 from systems import posix_only
 
 BLOBS, _ = make_blobs(400, n_features=4, centers=3, random_state=0)
@@ -25,13 +24,12 @@ CASES = {
     "pending": (CoHiRF(n_clusters=3, n_views=2), BLOBS),
     "blocks": (CoHiRF(KMeans(3, n_init=1), batch_size=60, n_views=2), BLOBS),
     "blocks, CSR": (CoHiRF(KMeans(3, n_init=1), batch_size=60, n_views=2), sparse.csr_array(BLOBS)),
-    "sample": (CoHiRF(DBSCAN(0.2)), MOONS),
+    "density": (CoHiRF(DBSCAN(0.2)), MOONS),
 }
 
 
 @pytest.fixture(params=CASES)
-def model_and_rows(request, monkeypatch):
-    monkeypatch.setattr(settings, "KEPT_ROWS", 300)
+def model_and_rows(request):
     model, X = CASES[request.param]
     model = CoHiRF(**model.get_params(deep=False)).set_params(random_state=0)
     n_rows = X.shape[0]
@@ -126,7 +124,6 @@ def rewrite(path, **changes):
         ({"update_rows": [-1]}, "update_rows is -1"),
         ({"entropy": 5}, "entropy must be a list"),
         ({"batch_size": 0}, "batch_size is 0"),
-        ({"n_seen": 1}, "contracted rows"),
         ({"next_number": 1}, "outside the range -1 to 0|distinct cluster numbers"),
         ({"pending_are_landmarks": 1}, "must be true or false"),
         ({"pending_are_landmarks": True}, "arrays of pending rows have others"),

@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cohirf import CoHiRF, load
 from cohirf.report import write_report
-from cohirf.updating import settings
 
 BLOBS = make_blobs(300, centers=4, random_state=0)[0]
 SPREAD = make_blobs(300, centers=4, cluster_std=2.0, random_state=0)[0]
@@ -111,14 +110,8 @@ def forget_medoids(model):
     return np.setdiff1d(np.arange(len(model.labels_) + len(gone)), gone)
 
 
-def dbscan_in_cells(X):
-    return CoHiRF(DBSCAN(1.0), random_state=0).partial_fit(X[:150]).partial_fit(X[150:])
-
-
-@pytest.mark.parametrize("make", [updated_in_blocks, dbscan_in_cells])
-def test_the_data_of_a_model_is_recognised_after_its_medoids_were_forgotten(make, tmp_path, monkeypatch):
-    monkeypatch.setattr(settings, "KEPT_ROWS", 100)
-    model = make(BLOBS)
+def test_the_data_of_a_model_is_recognised_after_its_medoids_were_forgotten(tmp_path):
+    model = updated_in_blocks(BLOBS)
     X = BLOBS[forget_medoids(model)]
     assert not (model.medoids_ == X[model.medoid_indices_]).all()
     model.save(tmp_path / "model")
@@ -176,18 +169,13 @@ def test_columns_of_transform_have_the_numbers_of_clusters():
         np.testing.assert_allclose(table[f"cohirf{number}"], np.linalg.norm(BLOBS - medoid, axis=1))
 
 
-def test_outlier_scores_do_not_exist_if_a_value_is_not_that_of_the_row(monkeypatch):
-    monkeypatch.setattr(settings, "KEPT_ROWS", 100)
-    model = dbscan_in_cells(BLOBS)
-    with pytest.raises(AttributeError, match=r"outlier_scores_ needs all rows, but the model has kept \d+ of 300"):
-        _ = model.outlier_scores_
+def test_outlier_scores_do_not_exist_if_a_row_is_not_kept():
     weighted = CoHiRF(n_clusters=3, random_state=0).fit(BLOBS, sample_weight=np.append(0.0, np.ones(299)))
     with pytest.raises(AttributeError, match="kept 299 of 300"):
         _ = weighted.outlier_scores_
 
 
-def test_a_sampled_model_of_noise_alone_can_be_saved(tmp_path, monkeypatch):
-    monkeypatch.setattr(settings, "KEPT_ROWS", 100)
+def test_an_updated_model_of_noise_alone_can_be_saved(tmp_path):
     with pytest.warns(ConvergenceWarning, match="noise"):
         model = CoHiRF(DBSCAN(1e-3), random_state=0).partial_fit(SPREAD)
     assert model.n_clusters_ == 0

@@ -40,7 +40,7 @@ from cohirf.algorithm.runs import (
 )
 from cohirf.algorithm.storage import MemoryStorage, Rows, SomeRows, Storage
 
-KINDS = ("all", "random", "local", "exact", "spanning", "fused", "sampled")
+KINDS = ("all", "random", "local", "exact", "spanning", "fused")
 RELEASE_ROWS = 2**22  # number of vector entries that may stay in memory if the vectors are stored on disk
 
 
@@ -74,13 +74,12 @@ class LevelRecord:
         Mean Jaccard index between each row's group and its cluster in each view, as in ``CoHiRF.stability_``.
     base_seconds, consensus_seconds, medoid_seconds : float
         Time spent in the base method, in the consensus and in the choice of medoids, summed over views and batches.
-    kind : {"all", "random", "local", "exact", "spanning", "fused", "sampled"}
+    kind : {"all", "random", "local", "exact", "spanning", "fused"}
         Which rows were clustered together: all active rows; "random" rows, or blocks of consecutive rows; neighbouring
         rows with a halo ("local"). If local batches have all rows that their labels depend on, they are "exact": the
         clusters are those of the base method on all rows, except that a border row that is near to two clusters may be
         in either of them. "spanning" means HDBSCAN in local batches, whose spanning trees were joined. At a "fused"
-        level, clusters that reach over several local batches were put together. At a "sampled" level of
-        ``partial_fit``, a random sample of the rows stayed active, and each other row joined the nearest one of these.
+        level, clusters that reach over several local batches were put together.
     """
 
     level: int

@@ -74,7 +74,6 @@ ARRAYS = {
     "leaf_weights": ArrayLayout(("<f8",), ("leaves",)),
     "leaf_noise": ArrayLayout(("|u1",), ("leaves",)),
     "leaf_stability": ArrayLayout(("<f4",), ("leaves",)),
-    "leaf_lots": ArrayLayout(("<f8",), ("leaves",)),
     "leaf_heights": ArrayLayout(("<i4",), ("leaves",)),
     "leaf_stand_ins": ArrayLayout(("|u1",), ("leaves",)),
     "leaf_of": ArrayLayout(INTEGERS, ("rows",)),
@@ -82,7 +81,6 @@ ARRAYS = {
     "batch_costs": ArrayLayout(("<f8",), ("batches", "figures of a batch")),
     "batch_tally": ArrayLayout(("<f8",), ("sums of a tally", "features")),
     "pending_weights": ArrayLayout(("<f8",), ("pending rows",)),
-    "pending_lots": ArrayLayout(("<f8",), ("pending rows",)),
     "leaf_values": ArrayLayout(FLOATS, ("leaves", "features")),
     "leaf_means": ArrayLayout(FLOATS, ("leaves", "features")),
     "pending_values": ArrayLayout(FLOATS, ("pending rows", "features")),
@@ -102,10 +100,10 @@ DENSE_ALONE = {"medoids", "exemplars", "landmarks"}
 CSR_ALONE = {f"{matrix}_{part}" for matrix in sorted(DENSE_ALONE) for part in CSR_PARTS}
 DENSE_SUMMARY = {"leaf_values", "leaf_means", "pending_values", "cell_points"}
 CSR_SUMMARY = {f"{matrix}_{part}" for matrix in sorted(DENSE_SUMMARY) for part in CSR_PARTS}
-LEAVES = {"leaf_rows", "leaf_sizes", "leaf_first_rows", "leaf_noise", "leaf_stability", "leaf_lots", "leaf_heights"}
+LEAVES = {"leaf_rows", "leaf_sizes", "leaf_first_rows", "leaf_noise", "leaf_stability", "leaf_heights"}
 BATCHES = {"batch_sizes", "batch_costs", "batch_tally"}
 SUMMARY = LEAVES | BATCHES | DENSE_SUMMARY | CSR_SUMMARY
-SUMMARY |= {"cell_labels", "leaf_weights", "leaf_stand_ins", "leaf_of", "pending_weights", "pending_lots"}
+SUMMARY |= {"cell_labels", "leaf_weights", "leaf_stand_ins", "leaf_of", "pending_weights"}
 NAMES = {"feature_names", "feature_name_lengths"}
 CHOICE = {"choice_candidates", "choice_strengths", "choice_silhouettes", "choice_merge"}
 ALWAYS = ARRAYS.keys() - DENSE_ALONE - CSR_ALONE - NAMES - CHOICE - SUMMARY
@@ -221,7 +219,6 @@ def value_checks(entries: dict[str, ArrayEntry], scalars: Scalars, n_numbers: in
         "leaf_weights": is_positive,
         "leaf_noise": in_range(0, 1, "flags"),
         "leaf_stability": is_share_or_nan,
-        "leaf_lots": in_range(0, 1, "random numbers"),
         "leaf_heights": in_range(0, 2**31 - 1, "numbers of contractions"),
         "leaf_stand_ins": in_range(0, 1, "flags"),
         "leaf_of": in_range(0, lengths.get("leaves", 0) - 1, "numbers of leaves"),
@@ -229,7 +226,6 @@ def value_checks(entries: dict[str, ArrayEntry], scalars: Scalars, n_numbers: in
         "batch_costs": is_finite_or_nan,
         "batch_tally": is_finite,
         "pending_weights": is_not_negative,
-        "pending_lots": in_range(0, 1, "random numbers"),
         "leaf_values": medoids,
         "leaf_means": is_finite,
         "pending_values": medoids,

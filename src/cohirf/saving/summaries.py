@@ -10,7 +10,7 @@ import numpy as np
 
 from cohirf.algorithm.grouping import row_blocks
 from cohirf.durable.arrays import Arrays
-from cohirf.durable.json_text import require_count, require_keys, require_number
+from cohirf.durable.json_text import require_count, require_keys
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.scratch import ScratchStorage
 from cohirf.summary.history import MAX_STEPS, Step
@@ -22,7 +22,7 @@ from cohirf.summary.summary import Batches, Pending, Summary
 COUNTED = ("grown", "shrunk", "born", "from_noise")
 LISTED = ("merged", "split")
 STEP_COUNTS = ("update", "n_rows", "n_clusters", "n_noise", "n_moved")
-OF_LEAVES = ("rows", "sizes", "first_rows", "stability", "lots", "heights")
+OF_LEAVES = ("rows", "sizes", "first_rows", "stability", "heights")
 
 BuildMatrix = Callable[[str, int, int], Any]  # from name, number of rows and number of columns
 
@@ -33,7 +33,7 @@ class SummaryEntry:
 
     Attributes
     ----------
-    entropy, batch_size, n_seen, next_number, update_rows, cell_side
+    entropy, batch_size, next_number, update_rows
         As in ``Summary``.
     n_contracted : int
         Number of rows that are not pending.
@@ -45,10 +45,8 @@ class SummaryEntry:
 
     entropy: tuple[int, ...]
     batch_size: int | None
-    n_seen: int
     next_number: int
     update_rows: tuple[int, ...]
-    cell_side: float
     n_contracted: int
     n_again: tuple[int, ...]
     pending_are_landmarks: bool
@@ -62,10 +60,8 @@ def describe_summary(model: Any) -> dict[str, Any] | None:
     return {
         "entropy": list(summary.entropy),
         "batch_size": summary.batch_size,
-        "n_seen": summary.n_seen,
         "next_number": summary.next_number,
         "update_rows": list(summary.update_rows),
-        "cell_side": summary.cell_side,
         "n_contracted": summary.row_map.n_rows,
         "n_again": list(summary.batches.n_again),
         "pending_are_landmarks": are_landmarks(model),
@@ -79,7 +75,7 @@ def are_landmarks(model: Any) -> bool:
 
 def parse_summary(content: Any) -> SummaryEntry:
     """Return what the manifest says about a summary; raise if it is not valid."""
-    names = {"entropy", "batch_size", "n_seen", "next_number", "update_rows", "n_contracted", "n_again", "cell_side"}
+    names = {"entropy", "batch_size", "next_number", "update_rows", "n_contracted", "n_again"}
     content = require_keys(content, names | {"pending_are_landmarks"}, "summary")
     if not isinstance(content["pending_are_landmarks"], bool):
         raise TypeError("pending_are_landmarks must be true or false")
@@ -89,10 +85,8 @@ def parse_summary(content: Any) -> SummaryEntry:
     return SummaryEntry(
         _require_counts(content["entropy"], "entropy"),
         batch_size,
-        require_count(content["n_seen"], "n_seen"),
         require_count(content["next_number"], "next_number"),
         _require_counts(content["update_rows"], "update_rows"),
-        require_number(content["cell_side"], "cell_side"),
         require_count(content["n_contracted"], "n_contracted"),
         _require_counts(content["n_again"], "n_again"),
         content["pending_are_landmarks"],
@@ -169,7 +163,6 @@ def collect_summary(model: Any, matrix_parts: Callable[[str, Any], Arrays]) -> A
         return {}
     found, pending = _collect_leaves(summary, matrix_parts), summary.pending
     if pending.n_rows:
-        found["pending_lots"] = pending.lots
         if not are_landmarks(model):
             found |= matrix_parts("pending_values", pending.values)
         if pending.weights is not None:
@@ -190,8 +183,7 @@ def _collect_leaves(summary: Summary, matrix_parts: Callable[[str, Any], Arrays]
         )
     if len(summary.batches.sizes):
         found |= {f"batch_{name}": getattr(summary.batches, name) for name in ("sizes", "costs", "tally")}
-    if leaves.means is not None:
-        found |= matrix_parts("leaf_means", leaves.means)
+    found |= matrix_parts("leaf_means", leaves.means)
     if leaves.weights is not None:
         found["leaf_weights"] = leaves.weights
     if leaves.is_stand_in.any():
@@ -205,7 +197,7 @@ def build_summary(
     """Return the summary of a loaded model; refuse one that does not fit its hierarchy."""
     n_rows, n_contracted = len(arrays["labels"]), entry.n_contracted
     n_pending = n_rows - n_contracted
-    if n_pending < 0 or sum(entry.update_rows) != n_rows or entry.n_seen < n_rows:
+    if n_pending < 0 or sum(entry.update_rows) != n_rows:
         raise ValueError(f"the summary has {n_contracted} contracted rows and updates of {sum(entry.update_rows)} rows")
     leaves, row_map = None, RowMap()
     if n_contracted:
@@ -215,15 +207,14 @@ def build_summary(
     pending = Pending()
     if n_pending:
         values = landmarks if entry.pending_are_landmarks else build("pending_values", n_pending, n_features)
-        pending = Pending(values, arrays.get("pending_weights"), arrays["pending_lots"])
-        if not len(pending.lots) == values.shape[0] == n_pending or values.shape[1] != n_features:
+        pending = Pending(values, arrays.get("pending_weights"))
+        if values.shape != (n_pending, n_features):
             raise ValueError(f"{n_pending} rows are pending, but the arrays of pending rows have others")
     labels = arrays["labels"]
     of_leaves = labels[n_contracted:] if leaves is None else np.append(labels[leaves.rows], labels[n_contracted:])
     return Summary(
         entropy=entry.entropy,
         batch_size=entry.batch_size,
-        n_seen=entry.n_seen,
         leaves=leaves,
         row_map=row_map,
         pending=pending,
@@ -231,7 +222,6 @@ def build_summary(
         labels=of_leaves.astype(np.int64),
         next_number=entry.next_number,
         update_rows=entry.update_rows,
-        cell_side=entry.cell_side,
     )
 
 

@@ -27,8 +27,8 @@ class Leaves:
         Number of the row that stands for each group: its medoid.
     values : array or CSR matrix
         Values of that row, with all features.
-    means : array, CSR matrix or None
-        Mean of the rows of each group; None if a sample of rows is kept, and not medoids.
+    means : array or CSR matrix
+        Mean of the rows of each group.
     sizes, first_rows : array of int
         Number of rows in each group, without those of weight 0, and the smallest of their numbers.
     weights : array of float or None
@@ -37,8 +37,6 @@ class Leaves:
         Whether a group is a single row that the base method called noise.
     stability : array of float32
         Stability of each row that stands for a group, at the first level; NaN if the level did not cluster it.
-    lots : array of float
-        A random number for each of these rows. Of too many rows, those with the lowest numbers are kept.
     heights : array of int
         How often the rows of each group were contracted.
     is_stand_in : array of bool
@@ -53,7 +51,6 @@ class Leaves:
     weights: Mass | None
     is_noise: NDArray[np.bool_]
     stability: NDArray[np.float32]
-    lots: NDArray[np.float64]
     heights: IntArray
     is_stand_in: NDArray[np.bool_]
 
@@ -71,9 +68,7 @@ class Leaves:
         return int(self.sizes.sum())
 
     @classmethod
-    def of_rows(
-        cls, first_row: int, values: Any, means: Any, weights: Mass | None, lots: NDArray[np.float64]
-    ) -> Leaves:
+    def of_rows(cls, first_row: int, values: Any, means: Any, weights: Mass | None) -> Leaves:
         """Return rows that follow each other as groups of one row each."""
         n_rows = values.shape[0]
         rows = np.arange(first_row, first_row + n_rows)
@@ -86,13 +81,12 @@ class Leaves:
             weights=weights,
             is_noise=np.zeros(n_rows, dtype=bool),
             stability=np.full(n_rows, np.nan, dtype=np.float32),
-            lots=lots,
             heights=np.zeros(n_rows, dtype=np.int32),
             is_stand_in=np.zeros(n_rows, dtype=bool),
         )
 
     @classmethod
-    def of_survivors(cls, survivors: Survivors, values: Any, first_row: int, lots: NDArray[np.float64]) -> Leaves:
+    def of_survivors(cls, survivors: Survivors, values: Any, first_row: int) -> Leaves:
         """Return the survivors of a first level whose row 0 has the number ``first_row`` among all rows."""
         return cls(
             rows=survivors.rows.astype(np.int64) + first_row,
@@ -103,7 +97,6 @@ class Leaves:
             weights=survivors.weights,
             is_noise=survivors.is_noise,
             stability=survivors.stability,
-            lots=lots,
             heights=np.ones(len(survivors.rows), dtype=np.int32),
             is_stand_in=np.zeros(len(survivors.rows), dtype=bool),
         )
@@ -115,27 +108,25 @@ class Leaves:
         if len(parts) == 1:
             return parts[0]
         weighted = any(part.weights is not None for part in parts)
-        without = [part.means for part in parts if part.means is None]
-        columns = ("rows", "sizes", "first_rows", "is_noise", "stability", "lots", "heights", "is_stand_in")
+        columns = ("rows", "sizes", "first_rows", "is_noise", "stability", "heights", "is_stand_in")
         return cls(
             **{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns},
             values=stack([part.values for part in parts]),
-            means=None if without else stack([part.means for part in parts]),
+            means=stack([part.means for part in parts]),
             weights=np.concatenate([part.mass for part in parts]) if weighted else None,
         )
 
     def take(self, index: IntArray | NDArray[np.bool_]) -> Leaves:
         """Return some of the groups."""
-        optional = {name: getattr(self, name) for name in ("means", "weights")}
         return Leaves(
-            **{name: None if column is None else column[index] for name, column in optional.items()},
             rows=self.rows[index],
             values=self.values[index],
+            means=self.means[index],
+            weights=None if self.weights is None else self.weights[index],
             sizes=self.sizes[index],
             first_rows=self.first_rows[index],
             is_noise=self.is_noise[index],
             stability=self.stability[index],
-            lots=self.lots[index],
             heights=self.heights[index],
             is_stand_in=self.is_stand_in[index],
         )

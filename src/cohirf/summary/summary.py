@@ -7,7 +7,7 @@ the pending rows last.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,13 +31,10 @@ class Pending:
         Values of the rows, with all features; None if there have never been any.
     weights : array of float or None
         Their sample weights; None if all have the weight 1.
-    lots : array of float
-        A random number for each row. Of too many rows, those with the lowest numbers are kept.
     """
 
     values: Any = None
     weights: Mass | None = None
-    lots: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     @property
     def n_rows(self) -> int:
@@ -111,8 +108,6 @@ class Summary:
         Entropy of the model, which seeds everything.
     batch_size : int or None
         The batch size that was settled by the first call.
-    n_seen : int
-        Number of rows seen so far, those that were forgotten included.
     leaves : Leaves or None
         Groups of rows; None if all rows are pending.
     row_map : RowMap
@@ -127,15 +122,12 @@ class Summary:
         The next number for a new cluster.
     update_rows : tuple of int
         Number of rows of each update so far; a fit is the first one.
-    cell_side : float
-        If leaves are the first rows of cells, the side of these; 0 if leaves are something else.
     results : LeafResults or None
         Results from which those of all rows follow; None if the model has these.
     """
 
     entropy: Entropy
     batch_size: int | None
-    n_seen: int
     leaves: Leaves | None
     row_map: RowMap
     pending: Pending
@@ -143,7 +135,6 @@ class Summary:
     labels: IntArray
     next_number: int
     update_rows: tuple[int, ...]
-    cell_side: float = 0.0
     results: LeafResults | None = None
 
     @property

@@ -63,8 +63,8 @@ def add_rows(model: Any, summary: Summary, data: Data, weights: Mass | None, siz
         summary = _contract(model, summary, data, values, start, mass, EqualBlocks(n_section, size))
         start = stop
     parts = [values[min(start, n_before) :], data.take(np.arange(max(start - n_before, 0), n_new))]
-    left = Pending(stack(parts), None if joined is None else joined[start:], np.zeros(n_all - start))
-    summary, now = contract_again(model, replace(summary, pending=left, n_seen=summary.n_seen + n_new), size)
+    left = Pending(stack(parts), None if joined is None else joined[start:])
+    summary, now = contract_again(model, replace(summary, pending=left), size)
     return summary, now[:n_leaves]
 
 
@@ -148,7 +148,7 @@ def _contract(
     if n_batches:
         tally.add_sums(summary.batches.tally)
     values = survivors.values.take(np.arange(len(survivors.rows)))
-    leaves = Leaves.of_survivors(survivors, values, summary.row_map.n_rows, np.zeros(len(survivors.rows)))
+    leaves = Leaves.of_survivors(survivors, values, summary.row_map.n_rows)
     position = summary.n_leaves + np.arange(len(leaves))
     part = Part(_find_leaf(first_level), first_level.fusions.stability, position)
     batches = Batches(

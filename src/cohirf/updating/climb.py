@@ -89,7 +89,7 @@ def all_groups(model: Any, summary: Summary) -> Leaves:
         weights = pending.weights
         if weights is not None and (weights == 0).any():  # these join other groups, and count next to nothing there
             weights = np.where(weights == 0, NEXT_TO_NOTHING * weights[weights > 0].min(initial=1.0), weights)
-        parts.append(Leaves.of_rows(summary.row_map.n_rows, pending.values, means, weights, pending.lots))
+        parts.append(Leaves.of_rows(summary.row_map.n_rows, pending.values, means, weights))
     return Leaves.join(parts)
 
 

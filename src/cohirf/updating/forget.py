@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.metrics import pairwise_distances_argmin
 
 from cohirf.algorithm.choose_medoids import cluster_means, fill_missing
 from cohirf.algorithm.contract_batch import Mass
@@ -23,7 +24,6 @@ from cohirf.summary.summary import Batches, Pending, Summary
 from cohirf.updating.climb import find_groups
 from cohirf.updating.rerun import Transition, rerun
 from cohirf.updating.settings import known_landmarks
-from cohirf.updating.thinning import Nearest, cell_centres, weigh
 from cohirf.updating.update import summary_of
 
 ROUNDING = 1e-9  # of sums of weights
@@ -144,7 +144,7 @@ def remove_rows(model: Any, before: Summary, gone: Gone) -> Transition:
         of_leaves = gone.take(slice(0, cut))
         leaves = _shrink(model, leaves, row_map, position[:cut], of_leaves)
         row_map = _leave_map(row_map, of_leaves.rows)
-        leaves, row_map, now = _settle(model, leaves, row_map, of_leaves.rows, before.cell_side)
+        leaves, row_map, now = _settle(model, leaves, row_map, of_leaves.rows)
     n_now = 0 if leaves is None else len(leaves)
     now = np.concatenate([now, n_now + np.cumsum(pending_stay) - 1])
     after = replace(
@@ -192,7 +192,7 @@ def _shrink(model: Any, leaves: Leaves, row_map: RowMap, position: IntArray, gon
         sizes = np.where(weights > 0, sizes, 0)
         share = weights / leaves.weights
     shrunk = replace(leaves, sizes=sizes, weights=weights)
-    if gone.values is None or leaves.means is None or not counts.any():
+    if gone.values is None or not counts.any():
         return shrunk
     own = fill_missing(gone.values[counts], model._column_means)
     touched, number = np.unique(position[counts], return_inverse=True)
@@ -211,13 +211,11 @@ def _put(matrix: Any, rows: IntArray, values: Any) -> Any:
     return stack([matrix, values.astype(matrix.dtype)])[index]
 
 
-def _settle(
-    model: Any, leaves: Leaves, row_map: RowMap, gone: IntArray, side: float
-) -> tuple[Leaves | None, RowMap, IntArray]:
+def _settle(model: Any, leaves: Leaves, row_map: RowMap, gone: IntArray) -> tuple[Leaves | None, RowMap, IntArray]:
     """Return the groups that go on, each with a row that stands for it, and where each group is now.
 
-    If this row has left, another one of the group takes its place. The rows of a random sample stand for themselves
-    first: if one has left, it does not go on. Rows of groups that do not go on join the nearest one that does.
+    If this row has left, another one of the group takes its place. Rows of groups that do not go on, which all have
+    weight 0, join the nearest one that does.
     """
     has_left = np.isin(leaves.rows, gone)
     touched = np.flatnonzero(has_left | np.isin(leaves.first_rows, gone))
@@ -227,17 +225,10 @@ def _settle(
     first_rows[touched] = row_map.n_rows  # groups without rows
     first_rows[list(members)] = list(members.values())
     goes_on = leaves.sizes > 0
-    if leaves.means is None and side == 0:
-        goes_on &= ~has_left
     orphans = np.flatnonzero(has_left & goes_on)
     if len(orphans):
         rows[orphans] = first_rows[orphans]
-        if leaves.means is None:
-            stand_ins, is_stand_in[orphans] = cell_centres(values[orphans], side), True
-        else:
-            rows[orphans], stand_ins, is_stand_in[orphans] = _choose_medoids(
-                model, leaves, row_map, orphans, rows[orphans]
-            )
+        rows[orphans], stand_ins, is_stand_in[orphans] = _choose_medoids(model, leaves, row_map, orphans, rows[orphans])
         values = _put(values, orphans, stand_ins)
     order = np.flatnonzero(goes_on)
     order = order[np.argsort(rows[order], kind="stable")]
@@ -250,11 +241,10 @@ def _settle(
     now[order] = np.arange(len(order))
     join = np.flatnonzero(~goes_on & (first_rows < row_map.n_rows))
     if len(join):
-        now[join] = Nearest(model, kept.values).find(leaves.values[join])
+        now[join] = pairwise_distances_argmin(leaves.means[join], kept.means)
     first = np.full(len(order), row_map.n_rows)
     np.minimum.at(first, now, first_rows)
-    kept = weigh(replace(kept, first_rows=first), now, leaves.sizes, leaves.weights)
-    return kept, row_map.moved(now), now
+    return replace(kept, first_rows=first), row_map.moved(now), now
 
 
 def _find_members(row_map: RowMap, wanted: IntArray, n_leaves: int) -> dict[int, int]:
@@ -304,7 +294,7 @@ def _leave_pending(pending: Pending, stays: NDArray[np.bool_]) -> Pending:
     if pending.n_rows == 0 or stays.all():
         return pending
     weights = None if pending.weights is None else pending.weights[stays]
-    return Pending(pending.values[stays], weights, pending.lots[stays])
+    return Pending(pending.values[stays], weights)
 
 
 def _count_updates(update_rows: tuple[int, ...], gone: IntArray) -> tuple[int, ...]:

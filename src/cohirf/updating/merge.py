@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.merge_tree import Groups
 from cohirf.landmarks import Landmarks
 from cohirf.summary.leaves import Leaves, stack
@@ -21,8 +20,7 @@ from cohirf.updating.climb import all_groups
 from cohirf.updating.methods import bring_here, replace_results
 from cohirf.updating.rerun import Transition, rerun
 from cohirf.updating.settings import Kind, known_landmarks, stack_weights
-from cohirf.updating.thinning import thin_leaves
-from cohirf.updating.update import summary_of
+from cohirf.updating.update import refuse_rows, summary_of
 
 
 def merge(models: Sequence[Any], *, exemplars_only: bool = False) -> Any:
@@ -158,7 +156,6 @@ def reduce_to_clusters(model: Any) -> Summary:
         weights=None if groups.weights is None else clusters.mass,
         is_noise=np.zeros(len(numbers), dtype=bool),
         stability=np.full(len(numbers), np.nan, dtype=np.float32),
-        lots=np.zeros(len(numbers)),
         heights=np.ones(len(numbers), dtype=np.int32),
         is_stand_in=np.isin(rows, summary.unknown_rows),
     )
@@ -211,34 +208,32 @@ def join_summaries(merged: Any, models: list[Any], summaries: list[Summary]) -> 
     ]
     joined = replace(
         first,
-        n_seen=sum(summary.n_seen for summary in summaries),
         next_number=int(numbers[-1]),
         update_rows=tuple(n_rows for summary in summaries for n_rows in summary.update_rows),
         results=None,
     )
     kind = Kind.of(merged, first.batch_size)
     n_rows = sum(summary.n_rows for summary in summaries)
-    now: IntArray
     sizes = np.concatenate([summary.sizes for summary in summaries])
     if all(summary.leaves is None for summary in summaries) and kind.keeps_all(n_rows):
-        after, now = replace(joined, pending=_join_pending(summaries)), np.arange(n_rows)
+        after = replace(joined, pending=_join_pending(summaries))
+    elif kind.is_told:
+        after = _join_leaves(joined, models, summaries)
     else:
-        after, now = _join_leaves(merged, joined, models, summaries, kind)
-    return Transition(after, np.concatenate(before), now, sizes, 0, of_one_model=len(models) == 1)
+        refuse_rows(merged, n_rows)
+    return Transition(after, np.concatenate(before), np.arange(len(sizes)), sizes, 0, of_one_model=len(models) == 1)
 
 
 def _join_pending(summaries: list[Summary]) -> Pending:
     joined = summaries[0].pending
     for other in (summary.pending for summary in summaries[1:]):
         weights = stack_weights(joined.weights, joined.n_rows, other.weights, other.n_rows)
-        joined = Pending(stack([joined.values, other.values]), weights, np.concatenate([joined.lots, other.lots]))
+        joined = Pending(stack([joined.values, other.values]), weights)
     return joined
 
 
-def _join_leaves(
-    merged: Any, joined: Summary, models: list[Any], summaries: list[Summary], kind: Kind
-) -> tuple[Summary, IntArray]:
-    """Return the summary with the groups of all models, and where each of them is now."""
+def _join_leaves(joined: Summary, models: list[Any], summaries: list[Summary]) -> Summary:
+    """Return the summary with the groups of all models."""
     groups = [all_groups(model, summary) for model, summary in zip(models, summaries, strict=True)]
     row_starts = np.cumsum([0, *(summary.n_rows for summary in summaries)])
     leaf_starts = np.cumsum([0, *map(len, groups)])
@@ -248,22 +243,16 @@ def _join_leaves(
         for summary, (start, stop) in zip(summaries, pairwise(leaf_starts.tolist()), strict=True)
         for part in map_all(summary).moved(np.arange(start, stop)).parts
     ]
-    now: IntArray = np.arange(len(leaves))
-    row_map = RowMap(tuple(parts))
-    if not kind.is_told:
-        side = max(summary.cell_side for summary in summaries)
-        leaves, now, side = thin_leaves(merged, replace(leaves, means=None), side, kind.max_kept)
-        row_map, joined = row_map.moved(now), replace(joined, cell_side=side)
     batches = [summary.batches for summary in summaries if len(summary.batches.sizes)]
-    if kind.is_told and not batches:
+    if not batches:
         batches = [_one_batch(model, summary.n_rows) for model, summary in zip(models, summaries, strict=True)]
     return replace(
         joined,
         leaves=leaves,
-        row_map=row_map,
+        row_map=RowMap(tuple(parts)),
         pending=Pending(),
-        batches=_join_batches(batches) if batches else Batches.none(0),
-    ), now
+        batches=_join_batches(batches),
+    )
 
 
 def _join_batches(batches: list[Batches]) -> Batches:

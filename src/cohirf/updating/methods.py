@@ -37,7 +37,7 @@ class UpdatingMixin:
 
         - While there are few rows, the levels of an update are those of a single ``fit`` of all rows: up to 1.5 times
           ``batch_size`` rows (15,000 with ``batch_size=None``) if the base method is told the number of clusters, as
-          K-Means is, and up to 32,768 rows if it finds the number itself, as DBSCAN and HDBSCAN do.
+          K-Means is, and always if it finds the number itself, as DBSCAN and HDBSCAN do.
         - With more rows, a method that is told the number contracts them in blocks of ``batch_size`` consecutive rows
           (10,000 with None) as soon as a block is full. The other rows take part in the upper levels as they are, as
           the rows that ``fit`` holds aside do. When there are 8,000 groups, these are contracted in blocks, too. The
@@ -48,20 +48,11 @@ class UpdatingMixin:
           two clusters. The clusters that the levels have found, those described above, take their place if they are
           clearly better: if there is another number of them, or if the sum of squared distances of groups to the mean
           of their cluster is lower by more than 0.5 %.
-        - With more rows, DBSCAN, and other methods with a radius and sample weights, are fitted to rows that stand for
-          all: the first row in each cell of a grid, with the number of rows in the cell as its weight. The diagonal of
-          a cell is at most half of the radius, and smaller if 32,768 rows are enough. So clusters can differ from those
-          of all rows where they are about a radius apart, or rows about as dense as ``min_samples`` says. With many
-          features, most rows have a cell of their own: then the model keeps nearly all rows, and updates cost more the
-          more rows there are.
-        - With more rows, other methods that find the number themselves, such as HDBSCAN, are fitted to a uniform random
-          sample of 32,768 of all rows seen so far. Each other row joins the nearest row of the sample. ``min_samples``
-          and ``min_cluster_size`` are lowered in proportion, but not below 5 and 15. So small clusters are lost, and
-          more rows are noise, or fewer.
+        - A method that finds the number itself depends on the density of rows. So the model keeps all rows, at most
+          262,144, and an update costs as much as a fit to all of them. More rows are refused.
 
-        ``fit`` keeps what updates need: the rows that updates with the same rows would keep. For methods that find the
-        number themselves, only fits of arrays do: with at most 32,768 rows, or with 262,144 if the method has a radius
-        and takes weights, as DBSCAN does. For other data, begin with ``partial_fit`` instead.
+        ``fit`` keeps what updates need. For methods that find the number themselves, only fits of arrays with at most
+        262,144 rows do.
 
         Missing cells are filled by what the first rows say, as soon as there are more rows than a ``fit`` of all of
         them can see. If ``batch_size`` is measured, then on the rows of the first update, if these are more than

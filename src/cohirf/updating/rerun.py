@@ -13,7 +13,7 @@ from cohirf.summary.history import Step, continue_history
 from cohirf.summary.numbers import Overlap
 from cohirf.summary.summary import Summary
 from cohirf.updating.climb import climb
-from cohirf.updating.keep_rows import fit_pending, fit_sample
+from cohirf.updating.keep_rows import fit_pending
 from cohirf.updating.numbering import number_clusters
 from cohirf.updating.settings import Kind
 
@@ -63,11 +63,9 @@ def rerun(model: Any, transition: Transition) -> dict[str, Any]:
         has_number = kind.is_told and not Goal.of(model).as_published
         attributes = fit_pending(model, after, former if has_number else None)
         labels = attributes["labels_"]
-    elif kind.is_told:
+    else:
         climbed = climb(model, after, kind.block_size, former)
         attributes, labels, results = climbed.attributes, climbed.labels, climbed.results
-    else:
-        attributes, labels, results = fit_sample(model, after)
     overlap = Overlap.of(transition.before, labels[transition.now], transition.sizes)
     numbered = number_clusters(attributes, labels, overlap, transition)
     if model.verbose:

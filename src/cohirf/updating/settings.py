@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cohirf.algorithm.base_method import BaseMethod, find_weight_argument
+from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Mass
 from cohirf.algorithm.grouping import IntArray
@@ -19,9 +19,9 @@ from cohirf.landmarks import MAX_LANDMARKS, Landmarks
 from cohirf.summary.row_map import RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
 
-# Of a method that finds the number of clusters itself, so many rows are kept. Up to this number, the result of updates
-# is that of a fit to all rows. DBSCAN takes about a second for so many rows of two features, and HDBSCAN some seconds.
-KEPT_ROWS = 2**15
+# A method that finds the number of clusters itself depends on the density of rows. So all rows are kept, and an update
+# is a fit to all of them: of more rows than these, it would take too long.
+KEPT_ROWS = 2**18
 
 
 @dataclass(frozen=True)
@@ -32,26 +32,23 @@ class Kind:
     ----------
     is_told : bool
         Whether the base method is told how many clusters to find. Its rows are then contracted in blocks; of other
-        methods, which go by the density of rows, a sample of rows is kept.
+        methods, which depend on the density of rows, all rows are kept.
     block_size : int
         Number of rows of a block.
-    max_kept : int
-        Largest number of rows in such a sample.
     """
 
     is_told: bool
     block_size: int
-    max_kept: int
 
     @classmethod
     def of(cls, model: Any, batch_size: int | None) -> Kind:
         """Return what the updates of a model do."""
         is_told = BaseMethod.of(model._base_method()).told is not None
-        return cls(is_told, MAX_LANDMARKS if batch_size is None else batch_size, KEPT_ROWS)
+        return cls(is_told, MAX_LANDMARKS if batch_size is None else batch_size)
 
     def keeps_all(self, n_rows: int) -> bool:
         """Return whether all of so many rows are kept, so that an update is a fit to all of them."""
-        return count_batches(n_rows, self.block_size) == 1 if self.is_told else n_rows <= self.max_kept
+        return count_batches(n_rows, self.block_size) == 1 if self.is_told else n_rows <= KEPT_ROWS
 
 
 def begin_summary(model: Any, data: Data, sample_weight: Any) -> Summary:
@@ -69,7 +66,6 @@ def begin_summary(model: Any, data: Data, sample_weight: Any) -> Summary:
     return Summary(
         entropy=settled.entropy,
         batch_size=settled.batch_size,
-        n_seen=0,
         leaves=None,
         row_map=RowMap(),
         pending=Pending(),
@@ -110,8 +106,3 @@ def stack_weights(first: Mass | None, n_first: int, second: Mass | None, n_secon
         return None
     parts = ((first, n_first), (second, n_second))
     return np.concatenate([np.ones(n) if weights is None else weights for weights, n in parts])
-
-
-def takes_weights(model: Any) -> bool:
-    """Return whether the base method takes sample weights."""
-    return find_weight_argument(model._base_method()) is not None

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from cohirf.algorithm.arrays import to_host
-from cohirf.algorithm.randomness import draw_lots
 from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.storage import Rows
 from cohirf.data import Data, InMemory
@@ -17,11 +16,7 @@ from cohirf.scratch import ScratchStorage
 from cohirf.summary.leaves import Leaves
 from cohirf.summary.row_map import FittedPart, RowMap
 from cohirf.summary.summary import Batches, Pending, Summary
-from cohirf.updating.keep_some import keep_some
 from cohirf.updating.settings import Kind
-from cohirf.updating.thinning import find_largest_side
-
-MOST_ROWS = 2**18  # of a fit with a radius, in memory, that keeps the rows that updates need
 
 
 def fit_model(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
@@ -35,11 +30,7 @@ def summarize_fit(model: Any, data: Data, fitted: Fitted) -> Summary | None:
     kind = Kind.of(model, fitted.settled.batch_size)
     if _keeps_all(kind, data, fitted):
         return _keep_all(data, fitted)
-    if kind.is_told:
-        return _keep_groups(data, fitted)
-    if _is_here(data) and find_largest_side(model, data.take(np.arange(0))) > 0:
-        return _keep_some(model, data, fitted, kind.max_kept)
-    return None
+    return _keep_groups(data, fitted) if kind.is_told else None
 
 
 def _keeps_all(kind: Kind, data: Data, fitted: Fitted) -> bool:
@@ -50,12 +41,7 @@ def _keeps_all(kind: Kind, data: Data, fitted: Fitted) -> bool:
     weights = fitted.weights
     are_landmarks = len(fitted.attributes["_landmark_rows"]) == n_rows and (weights is None or weights.positive is None)
     is_one_batch = len(first.batch_sizes) == 1 and first.rows_in == n_rows
-    return (are_landmarks and is_one_batch) if kind.is_told else (are_landmarks or _is_here(data))
-
-
-def _is_here(data: Data) -> bool:
-    """Return whether rows can be chosen: those of a source would be read again, and for many it would take long."""
-    return isinstance(data, InMemory) and data.rows.n_rows <= MOST_ROWS
+    return (are_landmarks and is_one_batch) if kind.is_told else (are_landmarks or isinstance(data, InMemory))
 
 
 def _without_rows(data: Data, fitted: Fitted) -> Summary:
@@ -64,7 +50,6 @@ def _without_rows(data: Data, fitted: Fitted) -> Summary:
     return Summary(
         entropy=settled.entropy,
         batch_size=settled.batch_size,
-        n_seen=n_rows,
         next_number=fitted.attributes["n_clusters_"],
         update_rows=(n_rows,),
         leaves=None,
@@ -77,18 +62,9 @@ def _without_rows(data: Data, fitted: Fitted) -> Summary:
 
 def _keep_all(data: Data, fitted: Fitted) -> Summary:
     """Return a summary with all rows, as they are."""
-    everything, labels = np.arange(data.rows.n_rows), np.asarray(to_host(fitted.attributes["labels_"]))
-    pending = Pending(
-        _take_all(data, fitted.attributes), _take_mass(data, fitted), draw_lots(everything, fitted.settled.entropy)
-    )
+    labels = np.asarray(to_host(fitted.attributes["labels_"]))
+    pending = Pending(_take_all(data, fitted.attributes), _take_mass(data, fitted))
     return replace(_without_rows(data, fitted), pending=pending, labels=labels)
-
-
-def _keep_some(model: Any, data: Data, fitted: Fitted, max_kept: int) -> Summary:
-    """Return a summary with some rows that stand for all, for a method that goes by the density of rows."""
-    kept = keep_some(model, _without_rows(data, fitted), data, _take_mass(data, fitted), max_kept)
-    assert kept.leaves is not None
-    return replace(kept, labels=fitted.attributes["labels_"][kept.leaves.rows].astype(np.int64))
 
 
 def _keep_groups(data: Data, fitted: Fitted) -> Summary:
@@ -97,7 +73,7 @@ def _keep_groups(data: Data, fitted: Fitted) -> Summary:
     values = _take_leaves(data, first)
     if isinstance(values, np.memmap):  # what grows with the data is on disk
         first = replace(first, means=ScratchStorage().store(first.means))
-    leaves = Leaves.of_survivors(first, values, 0, np.zeros(len(first.rows)))
+    leaves = Leaves.of_survivors(first, values, 0)
     absorbed_at = attributes.get("_absorbed_at")
     part = FittedPart(
         attributes["parents_"],

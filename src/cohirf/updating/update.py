@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from cohirf.data import Data, InMemory
 from cohirf.summary.summary import Summary
 from cohirf.updating.blocks import add_rows
 from cohirf.updating.climb import find_groups
-from cohirf.updating.keep_rows import add_all, thin
+from cohirf.updating.keep_rows import add_all
 from cohirf.updating.rerun import Transition, rerun
-from cohirf.updating.settings import Kind, begin_summary, known_landmarks, load_weights
+from cohirf.updating.settings import KEPT_ROWS, Kind, begin_summary, known_landmarks, load_weights
 
 
 def update_model(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
@@ -37,9 +37,18 @@ def update_model(model: Any, data: Data, sample_weight: Any) -> dict[str, Any]:
         pending = np.arange(before.row_map.n_rows, before.n_rows)  # they keep their numbers, and may be contracted now
         now = np.concatenate([now, find_groups(after, pending)])
     else:
-        after, now = thin(model, before, data, weights, kind.max_kept)
+        refuse_rows(model, before.n_rows + n_new)
     after = replace(after, update_rows=(*before.update_rows, n_new))
     return rerun(model, Transition(after, before.labels, now, before.sizes, n_new))
+
+
+def refuse_rows(model: Any, n_rows: int) -> NoReturn:
+    """Raise, because a method that depends on the density of rows would have to keep too many of them."""
+    raise ValueError(
+        f"The model would have {n_rows:,} rows, but updates of {type(model._base_method()).__name__}, which finds the "
+        f"number of clusters by the density of rows, keep all rows, and at most {KEPT_ROWS:,}: fit a new model to all "
+        f"rows, or use a method that is told the number of clusters."
+    )
 
 
 def summary_of(model: Any) -> Summary:
@@ -47,11 +56,10 @@ def summary_of(model: Any) -> Summary:
     summary: Summary | None = model._summary
     if summary is None:
         refuse_update(model)
-    assert summary is not None
     return summary
 
 
-def refuse_update(model: Any) -> None:
+def refuse_update(model: Any) -> NoReturn:
     """Raise, because a fit has not kept the rows that an update needs, or its file does not have them."""
     name = type(model._base_method()).__name__
     if Kind.of(model, None).is_told:
@@ -61,5 +69,5 @@ def refuse_update(model: Any) -> None:
         )
     raise ValueError(
         f"This model cannot be updated: {name} finds the number of clusters by the density of rows, and a fit keeps "
-        f"these only of small arrays. Fit a model with partial_fit from the beginning."
+        f"these only of arrays with at most {KEPT_ROWS:,} rows. Fit a new model to all rows."
     )
