@@ -10,6 +10,7 @@ and the number with the highest silhouette is chosen.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -175,15 +176,15 @@ class Half:
     @classmethod
     def of(cls, points: Any) -> Half:
         """Merge rows."""
-        return cls(points, SampledRows.of(points), link_groups(points, np.ones(points.shape[0])))
+        return cls(points, SampledRows(points), link_groups(points, np.ones(points.shape[0])))
 
     def divide(self, n_clusters: int) -> IntArray:
         """Return the cluster of each row, by the merges that cut fewer neighbours."""
         if n_clusters not in self.divisions:
             compact = cut_linkage(self.compact, n_clusters)
-            found = self.sample.compare(compact, n_clusters)
-            connected = self.sample.linkages[found.gini_bound]
-            self.divisions[n_clusters] = cut_linkage(connected, n_clusters) if found.is_connected else compact
+            connect = partial(self.sample.divide, n_clusters=n_clusters)
+            found = self.sample.compare(compact, connect)
+            self.divisions[n_clusters] = connect(found.gini_bound) if found.is_connected else compact
         return self.divisions[n_clusters]
 
 

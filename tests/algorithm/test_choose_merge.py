@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs, make_moons
 
-from cohirf.algorithm.choose_merge import Comparison, SampledRows, find_neighbours, normalised_cut
+from cohirf.algorithm.choose_merge import Comparison, SampledRows, normalised_cut
 
 LINE = np.array([0.0, 1.0, 2.0, 10.0, 11.0, 12.0])[:, None]
+
+
+def compare(points, compact):
+    """Compare two compact clusters with two connected ones."""
+    sample = SampledRows(points)
+    return sample.compare(compact, lambda bound: sample.divide(bound, 2))
 
 
 def test_clusters_count_alike_whatever_their_size():
@@ -16,21 +22,21 @@ def test_clusters_count_alike_whatever_their_size():
 
 def test_a_small_cluster_far_from_the_others_cuts_nothing():
     X, y = make_blobs([300, 300, 3], centers=[[0, 0], [20, 0], [0, 50]], random_state=0)
-    assert normalised_cut(y, find_neighbours(X)) == 0
+    assert SampledRows(X).cut_share(y) == 0
 
 
 def test_a_single_row_is_cut_off():
-    assert normalised_cut(np.array([0, 0, 0, 1, 1, 2]), find_neighbours(LINE)) > 1 / 3
+    assert SampledRows(LINE).cut_share(np.array([0, 0, 0, 1, 1, 2])) > 1 / 3
 
 
 def test_connected_clusters_win_on_moons_and_compact_ones_on_a_cloud():
     moons, of_moon = make_moons(300, noise=0.05, random_state=0)
     halves = (moons[:, 0] > 0.5).astype(int)
-    found = SampledRows.of(moons).compare(halves, 2)
+    found = compare(moons, halves)
     assert found.is_connected
-    assert found.connected_cut == pytest.approx(normalised_cut(of_moon, find_neighbours(moons)), abs=1e-3)
+    assert found.connected_cut == pytest.approx(SampledRows(moons).cut_share(of_moon), abs=1e-3)
     cloud = np.random.default_rng(0).normal(size=(300, 5))
-    assert not SampledRows.of(cloud).compare((cloud[:, 0] > 0).astype(int), 2).is_connected
+    assert not compare(cloud, (cloud[:, 0] > 0).astype(int)).is_connected
 
 
 def test_clusters_that_all_cut_much_are_compact():

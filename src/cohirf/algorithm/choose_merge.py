@@ -10,8 +10,9 @@ always be best.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -85,42 +86,41 @@ class Comparison:
         return self.connected_cut < min(self.compact_cut, MOST_CUT)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SampledRows:
-    """Some rows, their neighbours, and their connected merges, one linkage for each bound of the Gini index."""
+    """At least two rows, with masses if these differ; neighbours and connected merges are found if they are needed."""
 
-    neighbours: IntArray
-    linkages: dict[float, FloatArray]
+    points: Any
+    mass: FloatArray | None = None
 
-    @classmethod
-    def of(cls, points: Any, mass: FloatArray | None = None) -> SampledRows:
-        """Find neighbours and connected merges of at least two points."""
-        tree = SpanningTree(points)
-        masses = np.ones(points.shape[0]) if mass is None else mass
-        linkages = {bound: link_connected(tree, masses, bound) for bound in GINI_BOUNDS}
-        return cls(find_neighbours(points), linkages)
+    @cached_property
+    def neighbours(self) -> IntArray:
+        """The nearest other rows of each row."""
+        n_neighbours = min(N_NEIGHBOURS, self.points.shape[0] - 1)
+        search = NearestNeighbors(n_neighbors=n_neighbours).fit(self.points)
+        found: IntArray = search.kneighbors(return_distance=False)
+        return found
 
-    def compare(self, compact: IntArray, n_clusters: int) -> Comparison:
-        """Compare a compact division of the rows, with a label for each, with connected ones."""
-        cuts = {bound: self.cut_share(labels) for bound, labels in self.divide(n_clusters)}
-        best = min(cuts, key=cuts.__getitem__)
-        return Comparison(self.cut_share(compact), cuts[best], best)
+    @cached_property
+    def linkages(self) -> dict[float, FloatArray]:
+        """The connected merges, for each bound of the Gini index."""
+        tree = SpanningTree(self.points)
+        mass = np.ones(self.points.shape[0]) if self.mass is None else self.mass
+        return {bound: link_connected(tree, mass, bound) for bound in GINI_BOUNDS}
 
-    def divide(self, n_clusters: int) -> Iterator[tuple[float, IntArray]]:
-        """Yield bound and labels of each connected division."""
-        for bound, linkage in self.linkages.items():
-            yield bound, cut_linkage(linkage, n_clusters)
+    def divide(self, bound: float, n_clusters: int) -> IntArray:
+        """Return the cluster of each row by the connected merges with a bound."""
+        return cut_linkage(self.linkages[bound], n_clusters)
 
     def cut_share(self, labels: IntArray) -> float:
         """Return the normalised cut of a division."""
         return normalised_cut(labels, self.neighbours)
 
-
-def find_neighbours(points: Any) -> IntArray:
-    """Return the nearest other points of each of at least two points."""
-    n_neighbours = min(N_NEIGHBOURS, points.shape[0] - 1)
-    found: IntArray = NearestNeighbors(n_neighbors=n_neighbours).fit(points).kneighbors(return_distance=False)
-    return found
+    def compare(self, compact: IntArray, connect: Callable[[float], IntArray]) -> Comparison:
+        """Compare a compact division, with a label for each row, with the connected one of each bound."""
+        cuts = {bound: self.cut_share(connect(bound)) for bound in GINI_BOUNDS}
+        best = min(cuts, key=cuts.__getitem__)
+        return Comparison(self.cut_share(compact), cuts[best], best)
 
 
 def cut_linkage(linkage: FloatArray, n_clusters: int) -> IntArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
 from cohirf.fitting.begin import Screen, WrapEngine, begin, check_weights, watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction
-from cohirf.fitting.divide import divide_along_tree, divide_by_means, share_out
+from cohirf.fitting.divide import Division, divide_along_tree, divide_by_means, share_out
 from cohirf.fitting.ending import Ending, LastLevel, Merges, end_fit
 from cohirf.fitting.former import Former, split_groups
 from cohirf.fitting.goal import Goal
@@ -202,14 +202,13 @@ class Fit:
         """
         model, goal = self.model, self._goal
         last = LastLevel.of(first_level.leaves, state, labels_noise=model.noise == "label")
-        draw = self._sampler(first_level, last)
-        number = goal.n_clusters
+        number, draw = goal.n_clusters, self._sampler(first_level, last)
         chooser = Chooser(self._merge_wanted(former), number, draw, self._generator(Draw.CHOICE))
         choice = chooser.choose_number() if number is not None or goal.is_chosen else None
         if choice is None or len(last.medoids) == 0:
             ending = end_fit(model, first_level, last, goal.max_linked(state), Merges(None))
         elif goal.makes_cells(self.contraction.views.method) and not isinstance(first_level, KnownLeaves):
-            ending = self._end_in_cells(first_level, last, chooser, choice, draw, former)
+            ending = self._end_in_cells(first_level, last, chooser, choice, former)
         else:
             ending = self._end_with_groups(first_level, last, chooser, choice, former)
         if goal.is_required and number is not None and ending.n_found < number:
@@ -227,28 +226,24 @@ class Fit:
         return "auto" if before is not None and before.merge == "connected" else "compact"
 
     def _end_in_cells(
-        self,
-        first_level: FirstLevel,
-        last: LastLevel,
-        chooser: Chooser,
-        choice: Choice,
-        draw: Callable[[int], Sample],
-        former: Former | None,
+        self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice, former: Former | None
     ) -> Ending:
         """Share out rows among cells or connected groups, whichever fits them better, and merge these."""
         model, state, means = self.model, last.state, self.data.column_means
         candidates = leaves_as_candidates(first_level, state, means)
         k = choice.n_clusters
         n_cells = max(self._goal.n_cells, k)
-        rng = self._generator(Draw.CELLS) if self._has_several_batches else None
-        division = divide_by_means(last.groups, candidates, n_cells, rng)
-        division = chooser.refine(division, k)
-        choice, bound = chooser.compare(choice, lambda sample: division.label(sample.values, k))
-        if bound is not None:
-            division = divide_along_tree(draw(MAX_POINTS).candidates, bound, n_cells)
-        elif former is not None:  # rows stay in the groups that their former clusters allow
+
+        @cache  # an update of compact clusters needs no cells
+        def divide() -> Division:
+            rng = self._generator(Draw.CELLS) if self._has_several_batches else None
+            return chooser.refine(divide_by_means(last.groups, candidates, n_cells, rng), k)
+
+        choice, bound = chooser.compare(choice, lambda sample: divide().label(sample.values, k))
+        if bound is None and former is not None:  # rows stay in the groups that their former clusters allow
             ending = end_fit(model, first_level, last, n_cells, Merges(k, refines=True), former)
             return replace(ending, choice=choice)
+        division = divide() if bound is None else divide_along_tree(chooser.draw(MAX_POINTS).candidates, bound, n_cells)
         shared = share_out(division, first_level, self.data.rows, means, self.weights)
         values = self.data.rows if shared.readable is None else shared.readable
         fresh = FitState.of_leaves(shared.leaves, values, self.n_rows, self._max_level, MemoryStorage())
@@ -279,8 +274,9 @@ class Fit:
         return replace(ending, choice=choice)
 
     def _sampler(self, first_level: FirstLevel, last: LastLevel) -> Callable[[int], Sample]:
-        """Return a function that draws rows of clusters; of rows that were read once, leaves."""
+        """Return a function that draws rows of clusters, each sample once; of rows that were read once, leaves."""
 
+        @cache
         def draw(n_rows: int) -> Sample:
             rng = self._generator(Draw.CHOICE, n_rows)
             sample = Sample.draw(first_level, self._population, self.data.column_means, n_rows, rng)

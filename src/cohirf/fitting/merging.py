@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,8 @@ from cohirf.algorithm.choose_medoids import fill_missing
 from cohirf.algorithm.choose_merge import (
     FEWEST_PER_CLUSTER,
     FEWEST_ROWS,
-    GINI_BOUNDS,
-    Comparison,
     SampledRows,
     count_sampled,
-    find_neighbours,
-    normalised_cut,
 )
 from cohirf.algorithm.connected import SpanningTree, link_connected
 from cohirf.algorithm.first_level import FirstLevel
@@ -42,7 +38,7 @@ CLEARLY = 0.9  # cells are better than centres only if they cut fewer neighbours
 FEWEST_MOVED, MOVED_PER_CLUSTER = 10_000, 200  # rows by which the centres of clusters are moved
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sample:
     """Some rows of a fit.
 
@@ -84,6 +80,11 @@ class Sample:
         """Return some of the rows."""
         return Sample(self.rows[some], self.values[some], self.leaves[some], self.mass[some])
 
+    @cached_property
+    def compared(self) -> SampledRows:
+        """The rows with their neighbours, which several divisions are compared by."""
+        return SampledRows(self.values, self.mass)
+
     @property
     def candidates(self) -> Candidates:
         """The rows as candidates for medoids."""
@@ -118,7 +119,7 @@ class Chooser:
     n_clusters : int or None
         The number of clusters; None if it is to be chosen.
     draw : callable
-        Draws a sample of so many rows.
+        Returns a sample of so many rows, which is always the same.
     rng : numpy.random.Generator
         Splits samples into halves.
     """
@@ -142,9 +143,8 @@ class Chooser:
         refined = divide_by_centres(division, sample.candidates, n_clusters)
         if refined is None:
             return division
-        rows = self.draw(count_sampled(n_clusters)).values
-        neighbours = find_neighbours(rows)
-        cuts = [normalised_cut(each.label(rows, n_clusters), neighbours) for each in (division, refined)]
+        some = self.draw(count_sampled(n_clusters)).compared
+        cuts = [some.cut_share(each.label(some.points, n_clusters)) for each in (division, refined)]
         return division if cuts[0] < CLEARLY * cuts[1] else refined
 
     def compare(
@@ -159,7 +159,10 @@ class Chooser:
         sample = None if self.merge == "compact" or k < 2 else self.draw(count_sampled(k))
         if sample is None or len(sample.rows) <= max(k, 2) or (self.merge == "auto" and self._are_few(sample, k)):
             return choice, None
-        found = _compare(sample, label_compact(sample), label_connected, k)
+        connect = partial(sample.compared.divide, n_clusters=k)
+        if label_connected is not None:
+            connect = partial(label_connected, sample)
+        found = sample.compared.compare(label_compact(sample), connect)
         is_connected = self.merge == "connected" or found.is_connected
         merge = "connected" if is_connected else "compact"
         choice = replace(choice, merge=merge, compact_cut=found.compact_cut, connected_cut=found.connected_cut)
@@ -168,12 +171,3 @@ class Chooser:
     @staticmethod
     def _are_few(sample: Sample, n_clusters: int) -> bool:
         return len(sample.rows) < FEWEST_PER_CLUSTER * n_clusters
-
-
-def _compare(sample: Sample, compact: IntArray, label_connected: Any, n_clusters: int) -> Comparison:
-    some = SampledRows.of(sample.values, sample.mass)
-    if label_connected is None:
-        return some.compare(compact, n_clusters)
-    cuts = {bound: normalised_cut(label_connected(sample, bound), some.neighbours) for bound in GINI_BOUNDS}
-    best = min(cuts, key=cuts.__getitem__)
-    return Comparison(some.cut_share(compact), cuts[best], best)
