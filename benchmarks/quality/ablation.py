@@ -37,7 +37,14 @@ from benchmarks._common import (
 from benchmarks.quality.clustbench import read_sets
 from cohirf import CoHiRF
 
-GOAL = "cohirf.fitting.goal."
+GOAL, CHOOSE = "cohirf.fitting.goal.", "cohirf.algorithm.choose_merge."
+
+
+def share_of_pairs(labels: np.ndarray, neighbours: np.ndarray) -> float:
+    """Return the share of pairs of neighbours that are in different clusters."""
+    return float(np.mean(labels[neighbours] != labels[:, None]))
+
+
 # parameters, and constants of the package that are changed
 VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "default": ({}, {}),
@@ -52,6 +59,11 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "compact": ({"merge": "compact"}, {}),
     "compact, one view": ({"merge": "compact", "n_views": 1}, {}),
     "connected": ({"merge": "connected"}, {}),
+    "share of pairs": ({}, {CHOOSE + "normalised_cut": share_of_pairs, CHOOSE + "MOST_CUT": 0.05}),
+    "no bound": ({}, {CHOOSE + "MOST_CUT": 1.0}),
+    "5 neighbours": ({}, {CHOOSE + "N_NEIGHBOURS": 5}),
+    "20 neighbours": ({}, {CHOOSE + "N_NEIGHBOURS": 20}),
+    "one Gini bound": ({}, {CHOOSE + "GINI_BOUNDS": (0.3,)}),
 }
 ALONE = {
     "Ward alone": lambda k, seed: AgglomerativeClustering(k),

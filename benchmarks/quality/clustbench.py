@@ -1,6 +1,7 @@
 """Where are we among the methods of the clustering benchmark suite of M. Gagolewski?
 
     python -m benchmarks.quality.clustbench [--data FOLDER] [--seeds 3] [--merge auto] [--write FOLDER]
+    python -m benchmarks.quality.clustbench --base spectral --batches 6    what a method loses in batches
 
 The suite ("A framework for benchmarking clustering algorithms", SoftwareX 20, 2022) has data sets with one or several
 reference labellings, and the partitions that other methods have found. FOLDER has a folder for each battery, with
@@ -13,46 +14,65 @@ counts, and rows of class 0, which are noise, are not scored. The default model 
 mean counts.
 
 With ``--write``, the partitions of the first seed are written in the suite's own format, as
-``BATTERY/NAME.resultK.gz``: a column of labels from 1.
+``BATTERY/NAME.resultK.gz``: a column of labels from 1. With ``--base``, a model around another method is fitted, and
+with ``--batches`` it is fitted twice to sets with enough rows: to all of them, and to so many random batches.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import gzip
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.cluster import AgglomerativeClustering, SpectralClustering
 from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
 from benchmarks._common import DATA_FOLDER, make_parser, parse, print_markdown
 from cohirf import CoHiRF
 
 OURS = "CoHiRF"
+BASES = {
+    "default": None,
+    "mixture": GaussianMixture(),
+    "Ward": AgglomerativeClustering(),
+    "spectral": SpectralClustering(affinity="nearest_neighbors"),
+}
+ROWS_PER_CLASS = 10  # in a batch, at least
 
 
-def read_sets(folder: Path) -> Iterator[tuple[str, np.ndarray, list[np.ndarray]]]:
-    """Yield name, values and reference labels of each data set."""
+def read_sets(folder: Path, max_rows: int | None = None) -> Iterator[tuple[str, np.ndarray, list[np.ndarray]]]:
+    """Yield name, values and reference labels of each data set that is not too large."""
     for path in sorted(folder.glob("*/*.data.gz")):
         name = path.name.removesuffix(".data.gz")
         X = np.loadtxt(path, ndmin=2)
+        if max_rows is not None and len(X) > max_rows:
+            continue
         X = X[:, X.var(axis=0) > 0]
         X = (X - X.mean(axis=0)) / X.std(ddof=1)
         references = [np.loadtxt(labels).astype(int) for labels in sorted(path.parent.glob(f"{name}.labels*.gz"))]
         yield f"{path.parent.name}/{name}", X, references
 
 
-def find_partitions(X: np.ndarray, references: list[np.ndarray], merge: str, seed: int) -> dict[int, np.ndarray]:
+def find_partitions(X: np.ndarray, references: list[np.ndarray], model: CoHiRF) -> dict[int, np.ndarray]:
     """Return the labels of the model for each number of clusters of the references."""
-    numbers = sorted({len(np.unique(y[y > 0])) for y in references})
-    return {k: CoHiRF(n_clusters=k, merge=merge, random_state=seed).fit_predict(X) for k in numbers}
+    numbers = sorted({count_classes(y) for y in references})
+    return {k: clone(model).set_params(n_clusters=k).fit_predict(X) for k in numbers}
+
+
+def count_classes(y: np.ndarray) -> int:
+    return len(np.unique(y[y > 0]))
 
 
 def score(references: list[np.ndarray], found: dict[int, np.ndarray]) -> float:
     """Return the highest ARI of all references."""
-    return max(adjusted_rand_score(y[y > 0], found[len(np.unique(y[y > 0]))][y > 0]) for y in references)
+    return max(adjusted_rand_score(y[y > 0], found[count_classes(y)][y > 0]) for y in references)
 
 
 def write_partitions(folder: Path, name: str, found: dict[int, np.ndarray]) -> None:
@@ -85,29 +105,41 @@ def rank(ours: dict[str, float], published: dict[str, dict[str, float]]) -> list
     return sorted([*means.items(), (OURS, float(np.mean([*ours.values()])))], key=lambda pair: -pair[1])
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    parser = make_parser(__doc__)
-    parser.add_argument("--data", type=Path, default=DATA_FOLDER / "clustbench")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--merge", default="auto", choices=("auto", "compact", "connected"))
-    parser.add_argument("--sets", type=int, default=None, help="only the first so many")
-    parser.add_argument("--top", type=int, default=10, help="how many methods the ranking shows")
-    parser.add_argument("--write", type=Path, default=None, metavar="FOLDER")
-    arguments = parse(parser, argv, seeds=1, sets=3)
+def mean_score(X: np.ndarray, references: list[np.ndarray], model: CoHiRF, n_seeds: int) -> float:
+    """Return the mean score of several seeds."""
+    fits = (find_partitions(X, references, model.set_params(random_state=seed)) for seed in range(n_seeds))
+    return float(np.mean([score(references, found) for found in fits]))
+
+
+def compare_batches(arguments: argparse.Namespace, model: CoHiRF) -> None:
+    """Print what a method loses in batches, on each set and in the mean."""
+    differences = []
+    for name, X, references in islice(read_sets(arguments.data, arguments.max_rows), arguments.sets):
+        batch_size = len(X) // arguments.batches
+        if batch_size < ROWS_PER_CLASS * max(count_classes(y) for y in references):
+            continue
+        whole, parts = (
+            mean_score(X, references, clone(model).set_params(batch_size=size), arguments.seeds)
+            for size in (None, batch_size)
+        )
+        differences.append(parts - whole)
+        print(f"{name:28} {len(X):6,} rows  {whole:.3f}  in batches {parts:.3f}  {parts - whole:+.3f}", flush=True)
+    error = np.std(differences, ddof=1) / np.sqrt(len(differences))
+    print(
+        f"\n{arguments.base}, {arguments.batches} batches minus one, {len(differences)} sets: "
+        f"{np.mean(differences):+.3f} ± {error:.3f}"
+    )
+
+
+def compare_published(arguments: argparse.Namespace, model: CoHiRF) -> None:
+    """Print our score on each set, and our place among the published methods."""
     published, ours = read_published(arguments.data), {}
-    with threadpool_limits(1):
-        for number, (name, X, references) in enumerate(read_sets(arguments.data)):
-            if number == arguments.sets:
-                break
-            scores = []
-            for seed in range(arguments.seeds):
-                found = find_partitions(X, references, arguments.merge, seed)
-                scores.append(score(references, found))
-                if seed == 0 and arguments.write is not None:
-                    write_partitions(arguments.write, name, found)
-            ours[name] = float(np.mean(scores))
-            best = max((of_sets.get(name, -1.0) for of_sets in published.values()), default=np.nan)
-            print(f"{name:28} {len(X):6,} rows  {ours[name]:.3f}  best published {best:.3f}", flush=True)
+    for name, X, references in islice(read_sets(arguments.data, arguments.max_rows), arguments.sets):
+        ours[name] = mean_score(X, references, model, arguments.seeds)
+        if arguments.write is not None:
+            write_partitions(arguments.write, name, find_partitions(X, references, model.set_params(random_state=0)))
+        best = max((of_sets.get(name, -1.0) for of_sets in published.values()), default=np.nan)
+        print(f"{name:28} {len(X):6,} rows  {ours[name]:.3f}  best published {best:.3f}", flush=True)
     if not ours:
         raise SystemExit(f"{arguments.data} has no data sets: give a copy of the suite with --data.")
     ranking = rank(ours, published)
@@ -119,6 +151,23 @@ def main(argv: Sequence[str] | None = None) -> None:
         ["place", "method", "mean ARI"], [[str(number), name, f"{mean:.3f}"] for number, name, mean in shown]
     )
     print(f"\n{OURS} is number {place} of {len(ranking)} over {len(ours)} data sets.")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = make_parser(__doc__)
+    parser.add_argument("--data", type=Path, default=DATA_FOLDER / "clustbench")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--merge", default="auto", choices=("auto", "compact", "connected"))
+    parser.add_argument("--base", default="default", choices=BASES)
+    parser.add_argument("--batches", type=int, default=1)
+    parser.add_argument("--sets", type=int, default=None, help="only the first so many")
+    parser.add_argument("--max-rows", type=int, default=None, help="leave out larger sets")
+    parser.add_argument("--top", type=int, default=10, help="how many methods the ranking shows")
+    parser.add_argument("--write", type=Path, default=None, metavar="FOLDER")
+    arguments = parse(parser, argv, seeds=1, sets=3)
+    compare = compare_published if arguments.batches == 1 else compare_batches
+    with threadpool_limits(1):
+        compare(arguments, CoHiRF(BASES[arguments.base], merge=arguments.merge))
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ FloatArray = NDArray[np.float64]
 MAX_CHOICE = 20  # largest number of clusters to choose
 N_SPLITS = 3
 SAMPLED_ROWS = 1000  # both halves together
-# How far below the highest strength the chosen one may be, and how low that may be before the silhouette is better. On
-# the 55 sets of benchmarks/quality/ablation.py, 0.1 to 0.2 and 0.8 to 0.9 were about equally good.
+# How far below the highest strength the chosen one may be, and how low that may be before the silhouette is better:
+# chosen on the sets of benchmarks/quality/ablation.py.
 NEARLY, CLEAR = 0.15, 0.85
 WEAK = 0.6  # a single cloud of points has less
 

@@ -64,8 +64,10 @@ def test_a_class_that_arrives_later_gets_a_cluster():
     assert adjusted_rand_score(model.labels_, np.sort(y)) == 1.0
 
 
-def test_former_clusters_go_on_in_an_update_with_few_rows():
-    model = CoHiRF(n_clusters=5, n_views=2, random_state=0)
-    shares = update_in_parts(model, OVERLAPPING[:600], 12)
+@pytest.mark.parametrize("order", [4, 5])
+def test_former_clusters_go_on_in_an_update_with_few_rows(order):
+    some = np.random.default_rng(order).permutation(len(OVERLAPPING))[:600]
+    model = CoHiRF(n_clusters=5, n_views=2, random_state=order)
+    shares = update_in_parts(model, OVERLAPPING[some], 12)
     assert model._summary.leaves is None  # each update is a fit of all rows
-    assert np.mean(shares[3:]) < 0.05
+    assert np.mean(shares[3:]) < 0.02

@@ -24,15 +24,13 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.merge_tree import last_clusters
 
 FloatArray = NDArray[np.float64]
-# Bounds of the Gini index of the sizes of connected clusters: from nearly even to quite uneven ones. On the 41 sets of
-# benchmarks/quality/clustbench.py and the 14 of answers.py, these four were better than any one or two of them; one
-# more, 0.7, changed nothing.
+# Bounds of the Gini index of the sizes of connected clusters: from nearly even to quite uneven ones. Chosen on the sets
+# of benchmarks/quality/ablation.py, which can change them, the number of neighbours and MOST_CUT.
 GINI_BOUNDS = (0.1, 0.2, 0.3, 0.5)
 N_NEIGHBOURS = 10
 FEWEST_ROWS, MOST_ROWS = 1000, 2000  # of a sample whose neighbours are counted
 ROWS_PER_CLUSTER = 20  # in such a sample, unless this is more than MOST_ROWS
-# Clusters that lose more of their neighbours overlap, and then the spanning tree runs through all of them. On the same
-# sets, this and no bound at all were equally good, but on blobs that overlap strongly only the bound was.
+# Clusters that lose more of their neighbours overlap, and then the spanning tree runs through all of them.
 MOST_CUT = 0.1
 FEWEST_PER_CLUSTER = 5  # with fewer rows of a cluster, their neighbours tell nothing
 

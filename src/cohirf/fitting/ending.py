@@ -167,7 +167,7 @@ def end_fit(
     if former is not None and n_clusters is not None:
         kept = former.at(np.flatnonzero(~last.is_noise))  # noise is in no group
         of_groups = kept.moved(lambda leaves: np.searchsorted(medoids, roots[leaves])).numbers_of(n_found)
-        label = keep_former(groups, of_groups, label)
+        label = keep_former(groups, of_groups, label, may_move=merges.refines)
     if model.small_clusters == "nearest":
         label = join_nearest(groups, label, smallest_size(model, float(mass_of(last.leaves).sum())))
     if not np.array_equal(label, cut):  # then the clusters are not a cut of the tree, and another one is grown

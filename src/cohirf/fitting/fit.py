@@ -222,49 +222,70 @@ class Fit:
         self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice, former: Former | None
     ) -> Ending:
         """Share out rows among cells or connected groups, whichever fits them better, and merge these."""
-        model, state, means = self.model, last.state, self.data.column_means
-        candidates = leaves_as_candidates(first_level, state, means)
         k = choice.n_clusters
-        n_cells = max(self._goal.n_cells, k)
 
         @cache  # an update of compact clusters needs no cells
         def divide() -> Division:
+            candidates = leaves_as_candidates(first_level, last.state, self.data.column_means)
             rng = self._generator(Draw.CELLS) if self._has_several_batches else None
-            return chooser.refine(divide_by_means(last.groups, candidates, n_cells, rng), k)
+            return chooser.refine(divide_by_means(last.groups, candidates, self._count_cells(k), rng), k)
 
         choice, bound = chooser.compare(choice, lambda sample: divide().label(sample.values, k))
-        if bound is None and former is not None:  # rows stay in the groups that their former clusters allow
-            ending = end_fit(model, first_level, last, n_cells, Merges(k, refines=True), former)
+        if bound is not None:
+            return self._end_connected(first_level, last, chooser, choice, bound)
+        if former is not None:  # rows stay in the groups that their former clusters allow
+            ending = end_fit(self.model, first_level, last, self._count_cells(k), Merges(k, refines=True), former)
             return replace(ending, choice=choice)
-        division = divide() if bound is None else divide_along_tree(chooser.draw(MAX_POINTS).candidates, bound, n_cells)
-        shared = share_out(division, first_level, self.data.rows, means, self.weights)
-        values = self.data.rows if shared.readable is None else shared.readable
-        fresh = FitState.of_leaves(shared.leaves, values, self.n_rows, self._max_level, MemoryStorage())
-        cells = LastLevel.of(shared.leaves, replace(fresh, record=state.record), labels_noise=False)
-        link = link_groups if bound is None else link_along_tree(bound)
-        refines = bound is None and isinstance(division.cells, Cells)
-        ending = end_fit(model, shared, cells, n_cells, Merges(k, link, division.linkage, refines=refines))
-        known = candidates if shared.readable is None else None
-        return replace(ending, choice=choice, cells=division.cells, known=known)
+        division = divide()
+        merges = Merges(k, linkage=division.linkage, refines=isinstance(division.cells, Cells))
+        return self._share_out(first_level, last, division, choice, merges)
 
     def _end_with_groups(
         self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice, former: Former | None
     ) -> Ending:
-        """Merge the groups that the levels have left; of several batches, by the merges that fit better."""
-        goal, state = self._goal, last.state
-        link: Link = link_groups
-        if goal.is_told and (self._has_several_batches or isinstance(first_level, KnownLeaves)):
-            max_linked, k = goal.max_linked(state), choice.n_clusters
+        """Merge the groups that the levels have left, or those of several batches by the merges that fit better."""
+        goal, k = self._goal, choice.n_clusters
+        max_linked = goal.max_linked(last.state)
+        merges = Merges(k)
 
-            def label(sample: Sample, link: Link = link_groups) -> IntArray:
-                tree, position = last.grow(max_linked, link=link)
-                return tree.cut(min(k, tree.n_leaves))[position[sample.leaves]]
+        def label(sample: Sample, link: Link = link_groups) -> IntArray:
+            tree, position = last.grow(max_linked, link=link)
+            return tree.cut(min(k, tree.n_leaves))[position[sample.leaves]]
 
+        if goal.is_told and isinstance(first_level, KnownLeaves):  # rows cannot be shared out again
             choice, bound = chooser.compare(choice, label, lambda sample, bound: label(sample, link_along_tree(bound)))
-            link = link if bound is None else link_along_tree(bound)
-        merges = Merges(choice.n_clusters, link)
-        ending = end_fit(self.model, first_level, last, goal.max_linked(state), merges, former)
+            merges = merges if bound is None else Merges(k, link_along_tree(bound))
+        elif goal.is_told and self._has_several_batches:
+            choice, bound = chooser.compare(choice, label)
+            if bound is not None:
+                return self._end_connected(first_level, last, chooser, choice, bound)
+        ending = end_fit(self.model, first_level, last, max_linked, merges, former)
         return replace(ending, choice=choice)
+
+    def _end_connected(
+        self, first_level: FirstLevel, last: LastLevel, chooser: Chooser, choice: Choice, bound: float
+    ) -> Ending:
+        """Share out rows among connected groups of a sample of them, and merge these along the spanning tree."""
+        k = choice.n_clusters
+        division = divide_along_tree(chooser.draw(MAX_POINTS).candidates, bound, self._count_cells(k))
+        merges = Merges(k, link_along_tree(bound), division.linkage)
+        return self._share_out(first_level, last, division, choice, merges)
+
+    def _share_out(
+        self, first_level: FirstLevel, last: LastLevel, division: Division, choice: Choice, merges: Merges
+    ) -> Ending:
+        """Share out rows among the groups of a division, and merge these."""
+        means = self.data.column_means
+        shared = share_out(division, first_level, self.data.rows, means, self.weights)
+        values = self.data.rows if shared.readable is None else shared.readable
+        fresh = FitState.of_leaves(shared.leaves, values, self.n_rows, self._max_level, MemoryStorage())
+        cells = LastLevel.of(shared.leaves, replace(fresh, record=last.state.record), labels_noise=False)
+        ending = end_fit(self.model, shared, cells, self._count_cells(choice.n_clusters), merges)
+        known = leaves_as_candidates(first_level, last.state, means) if shared.readable is None else None
+        return replace(ending, choice=choice, cells=division.cells, known=known)
+
+    def _count_cells(self, n_clusters: int) -> int:
+        return max(self._goal.n_cells, n_clusters)
 
     def _sampler(self, first_level: FirstLevel, last: LastLevel) -> Callable[[int], Sample]:
         """Return a function that draws rows of clusters, each sample once; of rows that were read once, leaves."""
