@@ -18,7 +18,7 @@ from cohirf.algorithm.storage import ArrayRows, MemoryStorage
 
 N_ROWS = 600
 X = np.random.default_rng(0).normal(size=(N_ROWS, 3))
-VIEWS = Views(BaseMethod.of(KMeans(3, n_init=1)), 2, 2, (0, 1, 2, 3), False)
+VIEWS = Views(BaseMethod.of(KMeans(3, n_init=1)), 2, 2, (0, 1, 2, 3))
 
 
 def medoids(*given):

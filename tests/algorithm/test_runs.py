@@ -23,7 +23,7 @@ from cohirf.algorithm.storage import ArrayRows, MemoryStorage
 N_ROWS = 1000
 X = np.random.default_rng(0).normal(size=(N_ROWS, 3))
 WEIGHTS = np.random.default_rng(1).uniform(0.5, 2, N_ROWS)
-VIEWS = Views(BaseMethod.of(KMeans(3, n_init=1)), 2, 2, (0, 1, 2, 3), False)
+VIEWS = Views(BaseMethod.of(KMeans(3, n_init=1)), 2, 2, (0, 1, 2, 3))
 
 
 @dataclass(frozen=True)

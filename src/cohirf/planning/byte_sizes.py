@@ -30,7 +30,7 @@ def parse_bytes(size: str) -> int:
 
     Examples
     --------
-    >>> from cohirf.planning import parse_bytes
+    >>> from cohirf.planning.byte_sizes import parse_bytes
     >>> parse_bytes("2GB"), parse_bytes("1.5 GiB")
     (2000000000, 1610612736)
     """
