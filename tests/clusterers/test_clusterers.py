@@ -36,10 +36,10 @@ def test_a_fit_names_the_extra_that_installs_what_it_lacks(kind, package, extra,
 
 
 def test_k_means_on_torch_has_the_parameters_of_k_means_and_the_device():
-    names = {"n_clusters", "init", "n_init", "max_iter", "tol", "random_state", "device", "distance_dtype"}
+    names = {"n_clusters", "init", "n_init", "max_iter", "tol", "random_state", "device"}
     assert TorchKMeans().get_params().keys() == names
-    with pytest.raises(ValueError, match=r"^The 'distance_dtype' parameter of TorchKMeans must be"):
-        TorchKMeans(distance_dtype="int8").fit(np.eye(3))
+    with pytest.raises(ValueError, match=r"^The 'device' parameter of TorchKMeans must be"):
+        TorchKMeans(device=1).fit(np.eye(3))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from cohirf import CoHiRF
 from cohirf.clusterers import GridDBSCAN, tree_kernels
 from cohirf.clusterers import grid_kernels as kernels
-from cohirf.clusterers.grid_dbscan import MAX_GRID_FEATURES, MAX_TREE_FEATURES, cell_side
+from cohirf.clusterers.grid_dbscan import MAX_BOX_FEATURES, MAX_GRID_FEATURES, cell_side
 from cohirf.datasets import make_spheres
 
 
@@ -139,7 +139,7 @@ def test_dense_cells_across_a_gap_are_told_apart_without_comparing_all_rows():
     assert set(rows[:n]) == set(range(n))
 
 
-@pytest.mark.parametrize("n_features", [5, MAX_TREE_FEATURES])
+@pytest.mark.parametrize("n_features", [5, MAX_BOX_FEATURES])
 def test_boxes_across_a_gap_are_told_apart_without_comparing_all_rows(n_features):
     """Two facing planes, a little too far apart, or just not: comparing all rows would take minutes."""
     rng = np.random.default_rng(0)
@@ -191,7 +191,7 @@ def test_nodes_of_a_tree_halve_the_rows_of_their_parents():
 
 
 def test_more_features_than_a_tree_pays_for_go_to_scikit_learn():
-    X = np.random.default_rng(0).normal(size=(200, MAX_TREE_FEATURES + 1))
+    X = np.random.default_rng(0).normal(size=(200, MAX_BOX_FEATURES + 1))
     model = GridDBSCAN(4.0).fit(X)
     assert model.algorithm_ == "scikit-learn"
     assert model.labels_.tolist() == DBSCAN(4.0).fit(X).labels_.tolist()
@@ -238,7 +238,7 @@ def test_a_cell_is_no_wider_than_the_radius_and_neighbours_are_within_reach():
         cells = np.floor(rows / cell_side(1.0, n_features)).astype(int)
         near = np.linalg.norm(rows[:, None] - rows[None], axis=2) <= 1.0
         left, right = np.nonzero(near)
-        assert np.abs(cells[left] - cells[right]).max() <= kernels.REACH
+        assert np.abs(cells[left] - cells[right]).max() <= kernels.CELL_REACH
 
 
 def test_the_layout_of_the_data_does_not_compile_the_kernels_again():

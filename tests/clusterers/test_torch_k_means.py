@@ -19,7 +19,7 @@ from stand_in_cupy import make_cupy
 torch = pytest.importorskip("torch")
 
 from cohirf.clusterers import torch_lloyd, torch_seeding  # noqa: E402  # these import torch
-from cohirf.clusterers.torch_lloyd import is_finite  # noqa: E402  # likewise
+from cohirf.clusterers.torch_lloyd import all_finite  # noqa: E402  # likewise
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 K_MEANS_REASON = "as for scikit-learn's KMeans: other rows draw other first centres"
@@ -103,7 +103,7 @@ def test_the_size_of_blocks_changes_nothing(n_clusters, weighted, monkeypatch):
     weights = np.random.default_rng(1).uniform(0.5, 2, len(X)) if weighted else None
     models = []
     for size in (2**30, 1):
-        monkeypatch.setitem(torch_lloyd.BLOCK_BYTES, "cpu", size)
+        monkeypatch.setitem(torch_lloyd.TENSOR_BYTES, "cpu", size)
         models.append(TorchKMeans(n_clusters, random_state=0).fit(X, sample_weight=weights))
     whole, in_blocks = models
     np.testing.assert_array_equal(whole.labels_, in_blocks.labels_)
@@ -112,8 +112,8 @@ def test_the_size_of_blocks_changes_nothing(n_clusters, weighted, monkeypatch):
 
 
 def test_blocks_are_consecutive_and_as_large_as_the_budget_allows(monkeypatch):
-    monkeypatch.setitem(torch_lloyd.BLOCK_BYTES, "cpu", 4 * 10 * 2500)
-    rows = torch_lloyd.Rows(torch.zeros(5000, 2))
+    monkeypatch.setitem(torch_lloyd.TENSOR_BYTES, "cpu", 4 * 10 * 2500)
+    rows = torch_lloyd.DeviceRows(torch.zeros(5000, 2))
     assert list(rows.blocks(10)) == [slice(0, 2048), slice(2048, 4096), slice(4096, 5000)]
     assert list(rows.blocks(1)) == [slice(0, 5000)]
 
@@ -174,8 +174,8 @@ def test_weights_are_repetitions_and_rows_of_weight_zero_do_not_matter():
 
 @pytest.mark.parametrize("init", ["k-means++", "random"])
 def test_rows_of_weight_zero_are_not_first_centres(init, monkeypatch):
-    monkeypatch.setattr(torch_seeding, "SAMPLED_ROWS", 50)
-    monkeypatch.setattr(torch_seeding, "SAMPLED_ROWS_PER_CLUSTER", 1)
+    monkeypatch.setattr(torch_seeding, "START_ROWS", 50)
+    monkeypatch.setattr(torch_seeding, "START_ROWS_PER_CLUSTER", 1)
     X = some_rows(400)
     weights = np.zeros(len(X))
     weights[::20] = 1
@@ -229,11 +229,9 @@ def test_narrow_types_are_clustered_with_sums_in_float32(dtype, device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("offset", [0, 100])
-def test_distances_in_bfloat16_change_few_labels(offset, device):
-    X = torch.tensor(some_rows(20_000, 30, n_groups=8, dtype=np.float32) + offset, device=device)
-    exact = TorchKMeans(8, init=X[:8]).fit(X)
-    rounded = TorchKMeans(8, init=X[:8], distance_dtype="bfloat16").fit(X)
+def test_distances_in_bfloat16_change_few_labels(device):
+    X = torch.tensor(some_rows(20_000, 30, n_groups=8, dtype=np.float32), device=device).bfloat16()
+    exact, rounded = (TorchKMeans(8, init=X[:8].float()).fit(rows) for rows in (X.float(), X))
     assert adjusted_rand_score(on_host(exact.labels_), on_host(rounded.labels_)) > 0.97
     assert rounded.inertia_ < 1.005 * exact.inertia_
 
@@ -244,7 +242,7 @@ def test_scores_in_bfloat16_differ_from_squared_distances_by_a_number_for_each_r
     features = torch.tensor(rng.integers(-8, 8, (50, 11))).float()
     centers = torch.tensor(rng.integers(-8, 8, (16, 11))).double()
     centers -= centers.mean(dim=0).round()
-    search = torch_lloyd.Search.prepare(torch.cat([centers, -centers]), torch.bfloat16)
+    search = torch_lloyd.CenterSearch.prepare(torch.cat([centers, -centers]), torch.bfloat16)
     distances = torch.cdist(features.double(), torch.cat([centers, -centers])).square()
     differences = search.scores(features).double() - distances
     torch.testing.assert_close(differences, differences[:, :1].expand_as(differences), rtol=0, atol=1e-3)
@@ -264,7 +262,7 @@ def test_starts_on_a_sample_are_nearly_as_good_as_on_all_rows(monkeypatch):
     X = some_rows(6000, n_groups=10)
     settings = [{"n_clusters": 10, "n_init": 2, "random_state": seed} for seed in range(5)]
     on_all = [TorchKMeans(**each).fit(X) for each in settings]
-    monkeypatch.setattr(torch_seeding, "SAMPLED_ROWS", 1500)
+    monkeypatch.setattr(torch_seeding, "START_ROWS", 1500)
     on_sample = [TorchKMeans(**each).fit(X) for each in settings]
     assert on_sample[0].labels_.shape == (6000,)
     medians = [np.median([model.inertia_ for model in models]) for models in (on_sample, on_all)]
@@ -273,12 +271,12 @@ def test_starts_on_a_sample_are_nearly_as_good_as_on_all_rows(monkeypatch):
 
 
 def test_a_sample_has_distinct_rows_with_a_weight():
-    rows = torch_lloyd.Rows(torch.arange(100.0)[:, None], torch.arange(100.0) % 2)
-    sample = torch_seeding.draw_sample(rows, 20, np.random.default_rng(0))
+    rows = torch_lloyd.DeviceRows(torch.arange(100.0)[:, None], torch.arange(100.0) % 2)
+    sample = torch_seeding.sample_rows(rows, 20, np.random.default_rng(0))
     assert len(set(sample.values[:, 0].tolist())) == 20
     assert (sample.weights == 1).all()
-    assert len(torch_seeding.draw_sample(rows, 70, np.random.default_rng(0))) == 50
-    assert torch_seeding.draw_sample(rows, 100, np.random.default_rng(0)) is rows
+    assert len(torch_seeding.sample_rows(rows, 70, np.random.default_rng(0))) == 50
+    assert torch_seeding.sample_rows(rows, 100, np.random.default_rng(0)) is rows
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -321,7 +319,7 @@ def test_of_several_starts_the_best_is_used():
         (torch.eye(3), {"sample_weight": np.array([1, -1, 1])}, "Negative values in data passed to `sample_weight`"),
         (torch.eye(3), {"sample_weight": np.zeros(3)}, "All sample weights are zero"),
         (torch.eye(3), {"sample_weight": np.full(3, np.nan)}, "sample_weight contains NaN"),
-        (torch.eye(3), {"distance_dtype": "int8"}, "'distance_dtype' parameter of TorchKMeans must be"),
+        (torch.eye(3), {"device": 1}, "'device' parameter of TorchKMeans must be"),
     ],
 )
 def test_what_is_not_valid_is_named_with_what_is(X, settings, message):
@@ -337,8 +335,8 @@ def test_sparse_and_complex_tensors_are_refused():
 
 
 def test_finite_values_whose_sum_overflows_are_taken():
-    assert is_finite(torch.full((100,), 3e38))
-    assert not is_finite(torch.tensor([1.0, torch.nan]))
+    assert all_finite(torch.full((100,), 3e38))
+    assert not all_finite(torch.tensor([1.0, torch.nan]))
 
 
 def test_a_tensor_with_another_number_of_features_is_refused():

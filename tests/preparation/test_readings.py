@@ -4,12 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cohirf.preparation.readings import DateReading, NumberReading, clean, find_date_formats, find_unit
+from cohirf.preparation.readings import DateReading, NumberReading, clean_text, find_date_formats, find_unit
 
 
 def read(reading, *cells):
     """Return values, with None for cells that are not read, and the cells that cannot be read."""
-    found = reading.read(clean(pa.array(cells)))
+    found = reading.read(clean_text(pa.array(cells)))
     values = [None if np.isnan(value) else value for value in found.values.tolist()]
     return values, [cell for cell, is_bad in zip(cells, found.is_bad, strict=True) if is_bad]
 

@@ -95,7 +95,7 @@ def test_the_delimiter_makes_rows_of_equal_length(text, delimiter, tmp_path):
     ],
 )
 def test_the_encoding_is_found(encoding, name, block, tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", block)
+    monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", block)
     (tmp_path / "data.csv").write_bytes((f"{name},b\n" + "1,2\n" * 50).encode(encoding))
     source = open_source(tmp_path / "data.csv")
     assert source.feature_names == [name, "b"]
@@ -120,7 +120,7 @@ def test_a_letter_in_the_last_line_decides_the_encoding_too(tmp_path, monkeypatc
 
 @pytest.mark.parametrize("block", [100, 2**20])
 def test_quoted_cells_may_have_line_breaks(block, tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", block)
+    monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", block)
     text = "x,note,y\n" + "".join(f'{i},"two\nlines, and ""quotes""",{-i}\n' for i in range(100))
     (tmp_path / "data.csv").write_text(text, encoding="utf-8")
     source = open_source(tmp_path / "data.csv", columns=["x", "y"])
@@ -151,13 +151,13 @@ def test_a_file_without_names_says_so(tmp_path):
 
 
 def test_numbers_may_become_fractions_late(tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 100)
+    monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 100)
     (tmp_path / "data.csv").write_text("x\n" + "1\n" * 1_000 + "0.5\n-1e3\n", encoding="utf-8")
     np.testing.assert_array_equal(open_source(tmp_path / "data.csv").take([999, 1_000, 1_001]), [[1], [0.5], [-1_000]])
 
 
 def test_text_that_comes_late_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 100)
+    monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 100)
     (tmp_path / "data.csv").write_text("x,y\n" + "1,2\n" * 1_000 + "1,oops\n", encoding="utf-8")
     with pytest.raises(
         ValueError,
@@ -265,7 +265,7 @@ def test_a_place_that_cannot_be_written_to_is_named(tmp_path):
 
 
 def test_a_conversion_that_failed_leaves_nothing_behind(tmp_path, monkeypatch):
-    monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 100)
+    monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 100)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     (tmp_path / "data.csv").write_text("x\n" + "1\n" * 1_000 + "oops\n", encoding="utf-8")

@@ -178,7 +178,7 @@ FILES = {name: kind for name, kind in KINDS.items() if kind.file is not None}
 
 @pytest.fixture(autouse=True)
 def small_blocks_of_text(monkeypatch):
-    monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 10_000)
+    monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 10_000)
 
 
 @pytest.fixture

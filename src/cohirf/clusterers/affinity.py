@@ -17,7 +17,7 @@ FloatMatrix = NDArray[np.float32]
 
 # Rows per block: with a few thousand columns, a block fits into the processor's cache. Not a power of two, because a
 # column of a transposed block would then use only a few lines of the cache.
-BLOCK_ROWS = 84
+CACHED_ROWS = 84
 SCALE = 0.5  # the width of the Gaussian, relative to the local distance; Wang et al. call it mu and advise 0.3 to 0.8
 
 
@@ -40,7 +40,7 @@ def build_affinity(view: Any, n_neighbors: int) -> Affinity:
     array. No matrix of all pairs is allocated besides that of the result.
     """
     n_rows = view.shape[0]
-    status = measure_distances(standardise_sparse(view) if sparse.issparse(view) else standardise(view))
+    status = distances_of_pairs(standardise_sparse(view) if sparse.issparse(view) else standardise(view))
     neighbors, local = find_neighbors(status, n_neighbors)
     similarity = np.empty(neighbors.shape, dtype=np.float32)
     for block in blocks_of_rows(n_rows):
@@ -55,8 +55,8 @@ def build_affinity(view: Any, n_neighbors: int) -> Affinity:
 
 def blocks_of_rows(n_rows: int) -> Iterator[slice]:
     """Yield blocks of rows that fit into the cache."""
-    for start in range(0, n_rows, BLOCK_ROWS):
-        yield slice(start, min(start + BLOCK_ROWS, n_rows))
+    for start in range(0, n_rows, CACHED_ROWS):
+        yield slice(start, min(start + CACHED_ROWS, n_rows))
 
 
 def standardise(view: NDArray[Any]) -> NDArray[np.float64]:
@@ -82,7 +82,7 @@ def standardise_sparse(view: Any) -> Any:
     return scaled
 
 
-def measure_distances(view: Any) -> FloatMatrix:
+def distances_of_pairs(view: Any) -> FloatMatrix:
     """Return the Euclidean distances of all pairs of rows of an array or CSR matrix of float64."""
     n_rows = view.shape[0]
     distances = np.empty((n_rows, n_rows), dtype=np.float32)
@@ -152,7 +152,7 @@ def fuse_affinities(affinities: Sequence[Affinity], n_iter: int, n_jobs: int | N
     mean. The product takes O(n_rows ** 2 * n_neighbors) operations. The status matrices are overwritten, and one more
     matrix of this size is allocated per thread. The result is symmetric, and does not depend on ``n_jobs``.
     """
-    workers = [Worker.of(part) for part in divide(affinities, effective_n_jobs(n_jobs))]
+    workers = [Diffuser.of(part) for part in share_out(affinities, effective_n_jobs(n_jobs))]
     total = np.empty_like(affinities[0].status)
     add_up(affinities, total)
     with Parallel(n_jobs=n_jobs, require="sharedmem") as parallel:  # workers write into the status matrices
@@ -164,7 +164,7 @@ def fuse_affinities(affinities: Sequence[Affinity], n_iter: int, n_jobs: int | N
 
 
 @dataclass(frozen=True)
-class Worker:
+class Diffuser:
     """The affinities that one thread updates, with its working memory."""
 
     affinities: Sequence[Affinity]
@@ -172,7 +172,7 @@ class Worker:
     others: FloatMatrix  # for the sum of the other status matrices
 
     @classmethod
-    def of(cls, affinities: Sequence[Affinity]) -> Worker:
+    def of(cls, affinities: Sequence[Affinity]) -> Diffuser:
         """Split the neighbour matrices into blocks, and allocate the working memory."""
         cut = [[a.neighbors[block] for block in blocks_of_rows(len(a.status))] for a in affinities]
         return cls(affinities, cut, np.empty_like(affinities[0].status))
@@ -184,7 +184,7 @@ class Worker:
             diffuse(affinity, neighbor_blocks, self.others)
 
 
-def divide(affinities: Sequence[Affinity], n_parts: int) -> list[Sequence[Affinity]]:
+def share_out(affinities: Sequence[Affinity], n_parts: int) -> list[Sequence[Affinity]]:
     """Divide the affinities into at most ``n_parts`` parts of about equal size."""
     n_parts = min(n_parts, len(affinities))
     return [affinities[part::n_parts] for part in range(n_parts)]

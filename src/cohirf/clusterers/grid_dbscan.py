@@ -17,7 +17,7 @@ from cohirf.algorithm.grouping import index_dtype
 from cohirf.optional import import_optional
 
 MAX_GRID_FEATURES = 3
-MAX_TREE_FEATURES = 15  # with more features, bounding boxes are not selective; scikit-learn uses no tree, either
+MAX_BOX_FEATURES = 15  # with more features, bounding boxes are not selective; scikit-learn uses no tree, either
 MAX_CELLS_A_SIDE = 2**30  # with more cells, floating point cannot safely distinguish neighbouring cells
 
 
@@ -103,7 +103,7 @@ class GridDBSCAN(ClusterMixin, BaseEstimator):
         if X.shape[1] <= MAX_GRID_FEATURES and are_counts(weights):
             self.algorithm_ = "grid"
             found = cluster_on_grid(X, self.eps, self.min_samples, weights)
-        if found is None and X.shape[1] <= MAX_TREE_FEATURES and are_counts(weights):
+        if found is None and X.shape[1] <= MAX_BOX_FEATURES and are_counts(weights):
             self.algorithm_ = "tree"
             found = cluster_in_tree(X, self.eps, self.min_samples, weights)
         if found is None:

@@ -21,23 +21,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from cohirf.clusterers.tree_kernels import find_root
+
 N_AXES = 3
-REACH = 2  # with up to three features, neighbours are at most this many cells apart along each axis
-WINDOW = 2 * REACH + 1
-SPAN = 64 - 2 * REACH  # heights of a pile, in a word that has room for the heights near either end
+CELL_REACH = 2  # with up to three features, neighbours are at most this many cells apart along each axis
+WINDOW = 2 * CELL_REACH + 1
+SPAN = 64 - 2 * CELL_REACH  # heights of a pile, in a word that has room for the heights near either end
 MAX_DIGIT_BITS = 13
 FEW_PAIRS = 9  # pairs of rows that are compared before any box is computed
 BRUTE_PAIRS = 64  # pairs of rows that are compared before any side is halved
-SAMPLE = 4  # rows of either cell that are compared first, because they often contain a close pair
+FIRST_COMPARED = 4  # rows of either cell that are compared first, because they often contain a close pair
 NO_CORE, MIXED = -1, -2
 FIRST, SECOND = np.int64(0), np.int64(1)  # the boxes of two sides
 
 
-class Grid(NamedTuple):
+class PileGrid(NamedTuple):
     """Rows sorted by cell, and cells sorted by pile and height.
 
     Cell ``c`` has the rows ``starts[c]:starts[c + 1]``; those before ``core_ends[c]`` are core rows. A pile covers
-    ``SPAN`` heights, starting at its base; its bits start ``REACH`` below the base. The first set bit belongs to the
+    ``SPAN`` heights, from its base on; its bits start ``CELL_REACH`` below the base. The first set bit belongs to the
     cell ``firsts[pile]``, the next set bit to the next cell, and so on. Piles are sorted by base, then by key. A step
     along the second axis changes the key by 1, along the first axis by ``stride``.
     """
@@ -103,7 +105,7 @@ def _build_grid(X: Any, rows: Any, low: Any, high: Any, side: Any) -> Any:
     n, d = X.shape
     height_bits = _n_bits(_steps(high[d - 1], low[d - 1], side))
     # room to step beyond either end of the second axis without meeting a key of the next step along the first
-    second_bits = _n_bits(_steps(high[d - 2], low[d - 2], side) + REACH) if d > 1 else 0
+    second_bits = _n_bits(_steps(high[d - 2], low[d - 2], side) + CELL_REACH) if d > 1 else 0
     first_bits = _n_bits(_steps(high[0], low[0], side)) if d > 2 else 0
     keys = np.zeros(n, dtype=np.int64)
     for j in range(d - 1):
@@ -115,7 +117,7 @@ def _build_grid(X: Any, rows: Any, low: Any, high: Any, side: Any) -> Any:
     for i in range(n):
         keys[i] = (keys[i] << height_bits) + _steps(X[i, d - 1], low[d - 1], side)
         rows[i] = i
-    keys, rows = _sort(keys, rows)
+    keys, rows = _radix_sort(keys, rows)
     points = np.empty((n, N_AXES))  # float64: rows of float32 take the other kernels as they are compiled
     starts = np.empty(n + 1, dtype=rows.dtype)
     starts[0] = n_cells = 0
@@ -134,11 +136,11 @@ def _build_grid(X: Any, rows: Any, low: Any, high: Any, side: Any) -> Any:
         if len(pile_keys) > 0:
             keys[cell] = pile_keys[keys[cell]]
     keys, bases, firsts, bits = _build_piles(keys[:n_cells], heights)
-    return Grid(points, rows, starts, starts[:-1].copy(), heights, keys, bases, firsts, bits, 1 << second_bits)
+    return PileGrid(points, rows, starts, starts[:-1].copy(), heights, keys, bases, firsts, bits, 1 << second_bits)
 
 
 @njit(cache=True, nogil=True)
-def _sort(keys: Any, rows: Any) -> Any:
+def _radix_sort(keys: Any, rows: Any) -> Any:
     """Sort rows by keys with a stable radix sort; both arrays are overwritten."""
     n, n_bits = len(keys), _n_bits(keys.max())
     n_digits = -(-n_bits // min(MAX_DIGIT_BITS, max(8, _n_bits(n))))
@@ -169,7 +171,7 @@ def _rank(keys: Any, rows: Any) -> Any:
     """Return the sorted distinct keys, and the position of each key among them; ``rows`` is working memory."""
     for i in range(len(keys)):
         rows[i] = i
-    distinct, order = _sort(keys, rows.copy())
+    distinct, order = _radix_sort(keys, rows.copy())
     ranks = np.empty(len(keys), dtype=np.int64)
     n_distinct = 0
     for i in range(len(keys)):
@@ -193,15 +195,15 @@ def _build_piles(cell_keys: Any, heights: Any) -> Any:
         if cell > 0 and cell_keys[cell] != cell_keys[cell - 1]:
             last_span = -1
         height = heights[cell]
-        for span in range(max(0, height - REACH) // SPAN, (height + REACH) // SPAN + 1):
+        for span in range(max(0, height - CELL_REACH) // SPAN, (height + CELL_REACH) // SPAN + 1):
             pile += span > last_span
             last_span = max(span, last_span)
             here = pile - (last_span - span)
             keys[here], bases[here] = cell_keys[cell], span * SPAN
             firsts[here] = min(firsts[here], cell)
-            bits[here] |= np.uint64(1) << np.uint64(height - span * SPAN + REACH)
+            bits[here] |= np.uint64(1) << np.uint64(height - span * SPAN + CELL_REACH)
     n_piles = pile + 1
-    _, order = _sort(bases[:n_piles] // SPAN, np.arange(n_piles))
+    _, order = _radix_sort(bases[:n_piles] // SPAN, np.arange(n_piles))
     return keys[order], bases[order], firsts[order], bits[order]
 
 
@@ -216,7 +218,7 @@ def _count_bits(bits: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _run(first: Any, bits: Any, low: Any, width: Any) -> Any:
+def _cells_between(first: Any, bits: Any, low: Any, width: Any) -> Any:
     """Return the cells of ``width`` bits of a pile, starting at ``low``: the first cell, and one past the last."""
     below = (np.uint64(1) << np.uint64(low)) - np.uint64(1)
     window = ((np.uint64(1) << np.uint64(width)) - np.uint64(1)) << np.uint64(low)
@@ -315,13 +317,13 @@ def _find_core(grid: Any, weights: Any, radius2: Any, min_weight: Any) -> None:
     """
     points, rows, starts, core_ends, heights = grid.points, grid.rows, grid.starts, grid.core_ends, grid.heights
     keys, bases, firsts, bits = grid.keys, grid.bases, grid.firsts, grid.bits
-    bands = _bands(grid, REACH, False)
+    bands = _bands(grid, CELL_REACH, False)
     cursors = np.zeros(len(bands) + 1, dtype=np.int64)
     near = np.empty(WINDOW**2, dtype=np.int64)
     run_starts, run_ends = np.empty(WINDOW**2, dtype=np.int64), np.empty(WINDOW**2, dtype=np.int64)
     for pile in range(len(keys)):
         n_near = -1  # not known yet
-        bottom, top = _run(firsts[pile], bits[pile], REACH, SPAN)
+        bottom, top = _cells_between(firsts[pile], bits[pile], CELL_REACH, SPAN)
         for cell in range(bottom, top):
             start, end = starts[cell], starts[cell + 1]
             if _weight(weights, start, end) >= min_weight:
@@ -336,7 +338,7 @@ def _find_core(grid: Any, weights: Any, radius2: Any, min_weight: Any) -> None:
                     if run == n_runs:
                         other = near[n_visited]
                         n_visited += 1
-                        first, last = _run(firsts[other], bits[other], heights[cell] - bases[pile], WINDOW)
+                        first, last = _cells_between(firsts[other], bits[other], heights[cell] - bases[pile], WINDOW)
                         run_starts[n_runs], run_ends[n_runs] = starts[first], starts[last]
                         n_runs += first < last
                         continue
@@ -352,14 +354,6 @@ def _find_core(grid: Any, weights: Any, radius2: Any, min_weight: Any) -> None:
             core_ends[cell] = end
 
 
-@njit(cache=True, nogil=True)
-def _root(parents: Any, cell: Any) -> Any:
-    while parents[cell] != cell:
-        parents[cell] = parents[parents[cell]]
-        cell = parents[cell]
-    return cell
-
-
 def _connect_cells(grid: Any, radius2: Any) -> Any:
     """Return the root of each cell after joining cells with a close pair of core rows.
 
@@ -372,7 +366,7 @@ def _connect_cells(grid: Any, radius2: Any) -> Any:
     _connect_within(grid, 1, radius2, parents, pile_roots, boxes)
     _point_to_roots(parents)
     _find_pile_roots(grid, parents, pile_roots)
-    _connect_within(grid, REACH, radius2, parents, pile_roots, boxes)
+    _connect_within(grid, CELL_REACH, radius2, parents, pile_roots, boxes)
     _point_to_roots(parents)
     return parents
 
@@ -380,7 +374,7 @@ def _connect_cells(grid: Any, radius2: Any) -> Any:
 @njit(cache=True, nogil=True)
 def _point_to_roots(parents: Any) -> None:
     for cell in range(len(parents)):
-        parents[cell] = _root(parents, cell)
+        parents[cell] = find_root(parents, cell)
 
 
 @njit(cache=True, nogil=True)
@@ -421,20 +415,20 @@ def _connect_within(grid: Any, reach: Any, radius2: Any, parents: Any, pile_root
         n_near = _drop_joined(near, n_near, pile_roots, own)
         if n_near == 0:
             continue
-        bottom, top = _run(firsts[pile], bits[pile], REACH, SPAN)
+        bottom, top = _cells_between(firsts[pile], bits[pile], CELL_REACH, SPAN)
         for cell in range(bottom, top):
             if core_ends[cell] == starts[cell]:
                 continue
-            root = _root(parents, cell)
-            low = heights[cell] - bases[pile] + REACH - reach
+            root = find_root(parents, cell)
+            low = heights[cell] - bases[pile] + CELL_REACH - reach
             n_others = 0
             for t in range(n_near):
-                first, last = _run(firsts[near[t]], bits[near[t]], low, 2 * reach + 1)
+                first, last = _cells_between(firsts[near[t]], bits[near[t]], low, 2 * reach + 1)
                 for other in range(max(first, cell + 1), last):
                     others[n_others] = other
                     n_others += parents[other] != root
             for t in range(n_others):
-                other_root = _root(parents, others[t])
+                other_root = find_root(parents, others[t])
                 if other_root != root and _are_close(points, rows, starts, core_ends, cell, others[t], radius2, boxes):
                     parents[max(root, other_root)] = min(root, other_root)
                     root = min(root, other_root)
@@ -452,7 +446,7 @@ def _are_close(points: Any, rows: Any, starts: Any, core_ends: Any, a: Any, b: A
         _box(points, b0, b1, boxes, b)
     if _gap2(boxes, a, b) > radius2:
         return False
-    if _compare_all(points, a0, min(a0 + SAMPLE, a1), b0, min(b0 + SAMPLE, b1), radius2):
+    if _compare_all(points, a0, min(a0 + FIRST_COMPARED, a1), b0, min(b0 + FIRST_COMPARED, b1), radius2):
         return True
     a1 = _keep_near(points, rows, a0, a1, boxes, b, radius2)
     return a0 < a1 and has_close_pair(points, rows, a0, a1, b0, b1, radius2)
@@ -612,14 +606,14 @@ def _label_border(grid: Any, cell_labels: Any, radius2: Any, labels: Any) -> Non
     """Label the other rows: the label of the nearest core row within the radius, the lowest one if there are ties."""
     points, starts, core_ends, heights = grid.points, grid.starts, grid.core_ends, grid.heights
     keys, bases, firsts, bits = grid.keys, grid.bases, grid.firsts, grid.bits
-    bands = _bands(grid, REACH, False)
+    bands = _bands(grid, CELL_REACH, False)
     cursors = np.zeros(len(bands) + 1, dtype=np.int64)
     near = np.empty(WINDOW**2, dtype=np.int64)
     pile_labels = np.empty(len(keys), dtype=np.int64)
     _find_pile_roots(grid, cell_labels, pile_labels)
     for pile in range(len(keys)):
         n_near = -1  # not known yet
-        bottom, top = _run(firsts[pile], bits[pile], REACH, SPAN)
+        bottom, top = _cells_between(firsts[pile], bits[pile], CELL_REACH, SPAN)
         for cell in range(bottom, top):
             if core_ends[cell] == starts[cell + 1]:
                 continue
@@ -629,7 +623,7 @@ def _label_border(grid: Any, cell_labels: Any, radius2: Any, labels: Any) -> Non
             for i in range(core_ends[cell], starts[cell + 1]):
                 best, label = radius2, -1
                 for t in range(n_near):
-                    first, last = _run(firsts[near[t]], bits[near[t]], heights[cell] - bases[pile], WINDOW)
+                    first, last = _cells_between(firsts[near[t]], bits[near[t]], heights[cell] - bases[pile], WINDOW)
                     for other in range(first, last):
                         for k in range(starts[other], core_ends[other]):
                             distance = _squared_distance(points, i, k)

@@ -19,7 +19,7 @@ from cohirf.optional import import_optional
 
 # torch, and the modules that import it at their top, are imported when methods are called.
 if TYPE_CHECKING:
-    from cohirf.clusterers.torch_lloyd import Rows
+    from cohirf.clusterers.torch_lloyd import DeviceRows
 
 
 class TorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -47,10 +47,6 @@ class TorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         Seed of the first centres. Pass an int for reproducible results.
     device : str or None, default=None
         Where to compute, such as ``"cuda"``; None means where the data is.
-    distance_dtype : {"bfloat16", "float32"} or None, default=None
-        Type of the numbers that are multiplied for distances. With "bfloat16", tensor cores of a GPU multiply, rows
-        between two centres may get the label of the farther one, and sums still have the precision of float32. None
-        means the type of the data; float16 is multiplied as float32.
 
     Attributes
     ----------
@@ -77,6 +73,10 @@ class TorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     If there are more than 65,536 rows and more than 128 for each cluster, a random sample of so many rows is drawn. All
     ``n_init`` starts run on this sample, and the best centres are the start of a run on all rows: k-means++ on all rows
     would be a pass over the data for each cluster. The variance of the features is then that of evenly spaced rows.
+
+    Rows and centres are multiplied in the type of the data; float16 is multiplied as float32. With bfloat16, the
+    tensor cores of a GPU multiply, rows between two centres may get the label of the farther one, and sums still have
+    the precision of float32.
 
     An empty cluster gets the row that is farthest from its centre, as in scikit-learn.
 
@@ -108,7 +108,6 @@ class TorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
         "device": [str, None],
-        "distance_dtype": [StrOptions({"bfloat16", "float32"}), None],
     }
 
     def __init__(
@@ -121,7 +120,6 @@ class TorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         tol: float = 1e-4,
         random_state: Any = None,
         device: str | None = None,
-        distance_dtype: str | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -130,7 +128,6 @@ class TorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         self.tol = tol
         self.random_state = random_state
         self.device = device
-        self.distance_dtype = distance_dtype
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -165,7 +162,6 @@ class TorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             n_init=n_init,
             max_iter=self.max_iter,
             tol=self.tol,
-            product_dtype=self._product_dtype(rows),
             rng=np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1)),
         )
         _warn_of_few_clusters(found.n_found, self.n_clusters)
@@ -240,14 +236,14 @@ class TorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
 
-    def _read(self, X: Any, sample_weight: Any = None, *, reset: bool = False) -> Rows:
+    def _read(self, X: Any, sample_weight: Any = None, *, reset: bool = False) -> DeviceRows:
         """Return the rows as tensors; ``fit`` resets the number and names of the features."""
         if not reset:
             check_is_fitted(self)
         import_optional("torch", "torch", type(self).__name__)
-        from cohirf.clusterers.torch_lloyd import Rows
+        from cohirf.clusterers.torch_lloyd import DeviceRows
 
-        return Rows.of(self._read_values(X, reset=reset), sample_weight)
+        return DeviceRows.of(self._read_values(X, reset=reset), sample_weight)
 
     def _read_values(self, X: Any, *, reset: bool) -> Any:
         """Return the data as a tensor of floating-point numbers on the device of the fit."""
@@ -256,7 +252,7 @@ class TorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             return to_torch(X, self.device)
         import torch
 
-        from cohirf.clusterers.torch_lloyd import is_finite
+        from cohirf.clusterers.torch_lloyd import all_finite
 
         values = to_torch(X, self.device)
         if values.layout != torch.strided or values.is_complex():
@@ -267,11 +263,11 @@ class TorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             raise ValueError(f"X has shape {tuple(values.shape)}: give a matrix with at least one row and one column.")
         validate_data(self, values, reset=reset, skip_check_array=True)
         values = values if values.is_floating_point() else values.float()
-        if not (get_config()["assume_finite"] or is_finite(values)):
+        if not (get_config()["assume_finite"] or all_finite(values)):
             raise ValueError("Input X contains NaN or infinity: impute such values, or leave their rows out.")
         return values
 
-    def _starts(self, rows: Rows) -> tuple[Any, int]:
+    def _starts(self, rows: DeviceRows) -> tuple[Any, int]:
         """Return how the first centres are drawn, or the centres themselves, and how often to start."""
         if not isinstance(self.init, str):
             centers = to_torch(self.init, rows.device).double()
@@ -283,21 +279,13 @@ class TorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
             return self.init, 10 if self.init == "random" else 1
         return self.init, int(self.n_init)
 
-    def _centers(self, rows: Rows) -> Any:
+    def _centers(self, rows: DeviceRows) -> Any:
         return to_torch(self.cluster_centers_, rows.device).double()
 
-    def _label(self, rows: Rows) -> Any:
+    def _label(self, rows: DeviceRows) -> Any:
         from cohirf.clusterers.torch_lloyd import nearest_centers
 
-        return nearest_centers(rows, self._centers(rows), self._product_dtype(rows))
-
-    def _product_dtype(self, rows: Rows) -> Any:
-        """Return the type in which rows and centres are multiplied."""
-        import torch
-
-        if self.distance_dtype is not None:
-            return getattr(torch, self.distance_dtype)
-        return torch.bfloat16 if rows.values.dtype == torch.bfloat16 else rows.dtype
+        return nearest_centers(rows, self._centers(rows))
 
 
 def _warn_of_few_clusters(n_found: int, n_clusters: int) -> None:

@@ -16,8 +16,8 @@ from torch.nn import functional
 from cohirf.array_kinds import to_torch
 
 # What may be allocated for one block of rows. Large blocks keep a GPU busy.
-BLOCK_BYTES = {"cuda": 2**31, "cpu": 2**26}
-SHARE_OF_GPU = 1 / 32  # of its memory; less than BLOCK_BYTES on small ones
+TENSOR_BYTES = {"cuda": 2**31, "cpu": 2**26}
+SHARE_OF_GPU = 1 / 32  # of its memory; less than TENSOR_BYTES on small ones
 PIECE = 1024  # rows whose sum is computed in single precision; sums of pieces are added in double precision
 # Up to this number of clusters, sums by label are a product with a matrix of zeros and ones. Beyond, rows are sorted by
 # label, in a time that does not depend on the number of clusters.
@@ -29,14 +29,14 @@ Tensor = Any  # torch has no types where it is not installed
 
 
 @dataclass(frozen=True)
-class Rows:
+class DeviceRows:
     """Rows on a device, in any floating type, and their weights; without weights, all are 1."""
 
     values: Tensor
     weights: Tensor | None = None  # in the type of ``dtype``
 
     @classmethod
-    def of(cls, values: Tensor, sample_weight: Any) -> Rows:
+    def of(cls, values: Tensor, sample_weight: Any) -> DeviceRows:
         """Return rows with the weights that the user gives, in any kind of array, or None, after validation."""
         rows = cls(values)
         if sample_weight is None:
@@ -46,7 +46,7 @@ class Rows:
             raise ValueError(
                 f"sample_weight has shape {tuple(weights.shape)}: give {len(rows)} weights, one for each row."
             )
-        if not is_finite(weights):
+        if not all_finite(weights):
             raise ValueError("Input sample_weight contains NaN or infinity: give finite weights.")
         low, high = torch.stack([weights.min(), weights.max()]).tolist()
         if low < 0:
@@ -68,17 +68,22 @@ class Rows:
         """The type in which sums are computed: float64 for data in float64, and float32 for all other types."""
         return torch.float64 if self.values.dtype == torch.float64 else torch.float32
 
+    @property
+    def product_dtype(self) -> Any:
+        """The type in which rows and centres are multiplied."""
+        return torch.bfloat16 if self.values.dtype == torch.bfloat16 else self.dtype
+
     def weights_of(self, part: slice) -> Tensor | None:
         """Return the weights of consecutive rows."""
         return None if self.weights is None else self.weights[part]
 
-    def take(self, rows: Tensor) -> Rows:
+    def take(self, rows: Tensor) -> DeviceRows:
         """Return some of the rows, given by their numbers."""
-        return Rows(self.values[rows], None if self.weights is None else self.weights[rows])
+        return DeviceRows(self.values[rows], None if self.weights is None else self.weights[rows])
 
     def blocks(self, numbers_per_row: int) -> Iterator[slice]:
         """Yield consecutive blocks of rows that are small enough to allocate ``numbers_per_row`` for each row."""
-        budget = BLOCK_BYTES.get(self.device.type, BLOCK_BYTES["cuda"])
+        budget = TENSOR_BYTES.get(self.device.type, TENSOR_BYTES["cuda"])
         if self.device.type == "cuda":
             budget = min(budget, int(SHARE_OF_GPU * torch.cuda.get_device_properties(self.device).total_memory))
         n_pieces = budget // (numbers_per_row * self.dtype.itemsize * PIECE)
@@ -87,7 +92,7 @@ class Rows:
             yield slice(start, min(start + size, len(self)))
 
 
-def is_finite(values: Tensor) -> bool:
+def all_finite(values: Tensor) -> bool:
     """Return whether all values are finite; usually in one pass and without memory for a result per value."""
     total = values.sum(dtype=torch.promote_types(values.dtype, torch.float32))
     return bool(total.isfinite()) or bool(values.isfinite().all())  # finite values may have an infinite sum
@@ -109,7 +114,7 @@ class Solution:
 
 
 @dataclass(frozen=True)
-class Search:
+class CenterSearch:
     """Centres, prepared so that a product with a block gives squared distances up to a number for each row.
 
     For a row x, a centre c and the mean o of all centres, this is ``|c - o|^2 + 2 o.(c - o) - 2 x.(c - o)``. Without
@@ -121,7 +126,7 @@ class Search:
     n_features: int  # there can be more columns
 
     @classmethod
-    def prepare(cls, centers: Tensor, dtype: Any) -> Search:
+    def prepare(cls, centers: Tensor, dtype: Any) -> CenterSearch:
         """Round the centres to the type of the products, and compute the rest from what is rounded."""
         origin = centers.mean(dim=0)
         factors = (-2 * (centers - origin)).to(dtype)
@@ -161,16 +166,13 @@ def append_columns(factors: Tensor, bias: Tensor) -> Tensor:
     return padded
 
 
-def lloyd(rows: Rows, centers: Tensor, *, max_iter: int, min_movement: float, product_dtype: Any) -> Solution:
-    """Alternate between labels and means, until no label changes or the squared movements sum up to ``min_movement``.
-
-    Centres are float64; ``product_dtype`` is the type in which rows and centres are multiplied.
-    """
+def lloyd(rows: DeviceRows, centers: Tensor, *, max_iter: int, min_movement: float) -> Solution:
+    """Alternate between labels and means, until no label changes or squared movements sum up to ``min_movement``."""
     labels = torch.full((len(rows),), -1, dtype=torch.int32, device=rows.device)
     n_iter, n_changed = 0, float(len(rows))
     while n_iter < max_iter:
         n_iter += 1
-        sums, masses, changed = assign_and_sum(rows, Search.prepare(centers, product_dtype), labels)
+        sums, masses, changed = assign_and_sum(rows, CenterSearch.prepare(centers, rows.product_dtype), labels)
         means = means_of(sums, masses, rows.dtype)
         # one transfer for all three numbers: the only time in an iteration that the host waits for the device
         counts = torch.stack([changed.double(), (masses == 0).sum().double(), squared_movement(centers, means)])
@@ -183,24 +185,24 @@ def lloyd(rows: Rows, centers: Tensor, *, max_iter: int, min_movement: float, pr
         if n_changed == 0 or movement <= min_movement:
             break
     if n_changed:
-        assign(rows, Search.prepare(centers, product_dtype), labels)
+        assign(rows, CenterSearch.prepare(centers, rows.product_dtype), labels)
     return Solution(centers, labels, inertia_of(rows, centers, labels), n_iter)
 
 
-def nearest_centers(rows: Rows, centers: Tensor, product_dtype: Any) -> Tensor:
+def nearest_centers(rows: DeviceRows, centers: Tensor) -> Tensor:
     """Return the number of the nearest centre of each row."""
     labels = torch.empty(len(rows), dtype=torch.int32, device=rows.device)
-    assign(rows, Search.prepare(centers, product_dtype), labels)
+    assign(rows, CenterSearch.prepare(centers, rows.product_dtype), labels)
     return labels
 
 
-def assign(rows: Rows, search: Search, labels: Tensor) -> None:
+def assign(rows: DeviceRows, search: CenterSearch, labels: Tensor) -> None:
     """Write the number of the nearest centre of each row into ``labels``."""
     for part in rows.blocks(len(search.factors) + 2 * search.n_features):
         labels[part] = search.nearest(rows.values[part])
 
 
-def assign_and_sum(rows: Rows, search: Search, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def assign_and_sum(rows: DeviceRows, search: CenterSearch, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Write labels, and return the sum of the rows and the total weight of each label, and how many labels changed."""
     n_clusters, n_features = len(search.factors), search.n_features
     sums = torch.zeros(n_clusters, n_features, dtype=torch.float64, device=rows.device)
@@ -275,7 +277,7 @@ def squared_movement(centers: Tensor, means: Tensor) -> Tensor:
     return (means - centers).square().sum()
 
 
-def relocate_empty_clusters(rows: Rows, centers: Tensor, labels: Tensor, sums: Tensor, masses: Tensor) -> None:
+def relocate_empty_clusters(rows: DeviceRows, centers: Tensor, labels: Tensor, sums: Tensor, masses: Tensor) -> None:
     """Move the rows that are farthest from their centres to the empty clusters, in ``sums`` and ``masses``."""
     empty = (masses == 0).nonzero()[:, 0].tolist()
     distances, far = farthest_rows(rows, centers, labels, len(empty))
@@ -291,7 +293,7 @@ def relocate_empty_clusters(rows: Rows, centers: Tensor, labels: Tensor, sums: T
         masses[cluster] = weight
 
 
-def farthest_rows(rows: Rows, centers: Tensor, labels: Tensor, n: int) -> tuple[Tensor, Tensor]:
+def farthest_rows(rows: DeviceRows, centers: Tensor, labels: Tensor, n: int) -> tuple[Tensor, Tensor]:
     """Return the squared distances of the ``n`` rows that are farthest from their centres, and their numbers."""
     farthest, numbers = [], []
     for part in rows.blocks(4 * centers.shape[1]):
@@ -302,7 +304,7 @@ def farthest_rows(rows: Rows, centers: Tensor, labels: Tensor, n: int) -> tuple[
     return distances[:n], torch.cat(numbers)[order[:n]]
 
 
-def inertia_of(rows: Rows, centers: Tensor, labels: Tensor) -> float:
+def inertia_of(rows: DeviceRows, centers: Tensor, labels: Tensor) -> float:
     """Return the weighted sum of squared distances between rows and their centres."""
     total = torch.zeros((), dtype=torch.float64, device=rows.device)
     for part in rows.blocks(4 * centers.shape[1]):
@@ -311,12 +313,12 @@ def inertia_of(rows: Rows, centers: Tensor, labels: Tensor) -> float:
     return float(total)
 
 
-def squared_distances(rows: Rows, centers: Tensor, labels: Tensor, part: slice) -> Tensor:
+def squared_distances(rows: DeviceRows, centers: Tensor, labels: Tensor, part: slice) -> Tensor:
     """Return the squared distance of each row of a block to its centre."""
     return (rows.values[part].to(rows.dtype) - centers.to(rows.dtype)[labels[part]]).square().sum(dim=1)
 
 
-def distances_to_centers(rows: Rows, centers: Tensor) -> Tensor:
+def distances_to_centers(rows: DeviceRows, centers: Tensor) -> Tensor:
     """Return the distance of each row to each centre."""
     origin = centers.mean(dim=0)  # squares of numbers far from zero would round more
     around = (centers - origin).to(rows.dtype)

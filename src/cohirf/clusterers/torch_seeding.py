@@ -9,28 +9,26 @@ import math
 from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 import torch
 
 from cohirf.array_kinds import to_numpy
-from cohirf.clusterers.torch_lloyd import Rows, Solution, Tensor, lloyd
+from cohirf.clusterers.torch_lloyd import DeviceRows, Solution, Tensor, lloyd
 
-SAMPLED_ROWS = 2**16
-SAMPLED_ROWS_PER_CLUSTER = 128
+START_ROWS = 2**16
+START_ROWS_PER_CLUSTER = 128
 ROWS_FOR_VARIANCE = 2**16
 
 
 def k_means(
-    rows: Rows,
+    rows: DeviceRows,
     n_clusters: int,
     *,
     init: str | Tensor,
     n_init: int,
     max_iter: int,
     tol: float,
-    product_dtype: Any,
     rng: np.random.Generator,
 ) -> Solution:
     """Run Lloyd's algorithm from the given centres, or from the best of several drawn ones.
@@ -38,10 +36,10 @@ def k_means(
     If there are more rows than a sample holds, all starts run on the same sample, and only the best goes on with all
     rows. ``tol`` is relative to the mean variance of the features; ``rng`` draws the sample and the first centres.
     """
-    run = partial(lloyd, max_iter=max_iter, min_movement=tol * mean_variance(rows), product_dtype=product_dtype)
+    run = partial(lloyd, max_iter=max_iter, min_movement=tol * mean_variance(rows))
     if not isinstance(init, str):
         return run(rows, init)
-    sample = draw_sample(rows, max(SAMPLED_ROWS, SAMPLED_ROWS_PER_CLUSTER * n_clusters), rng)
+    sample = sample_rows(rows, max(START_ROWS, START_ROWS_PER_CLUSTER * n_clusters), rng)
     points = sample.values.to(rows.dtype)
     around = points - points.mean(dim=0)  # distances between points far from the origin would round more
     starts = (points[DRAWING[init](around, sample.weights, n_clusters, rng)].double() for _ in range(n_init))
@@ -49,13 +47,13 @@ def k_means(
     return best if sample is rows else run(rows, best.centers)
 
 
-def mean_variance(rows: Rows) -> float:
+def mean_variance(rows: DeviceRows) -> float:
     """Return the mean variance of the features; of many rows, evenly spaced ones are enough."""
     step = -(-len(rows) // ROWS_FOR_VARIANCE)
     return float(rows.values[::step].double().var(dim=0, correction=0).mean())
 
 
-def draw_sample(rows: Rows, n: int, rng: np.random.Generator) -> Rows:
+def sample_rows(rows: DeviceRows, n: int, rng: np.random.Generator) -> DeviceRows:
     """Return ``n`` of the rows that have a weight, drawn without replacement; all of them if there are fewer."""
     if len(rows) <= n:
         return rows

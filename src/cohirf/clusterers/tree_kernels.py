@@ -16,21 +16,21 @@ from numba import njit
 
 from cohirf.box_tree import build_tree, gap2, point_gap2, squared_distance
 
-MIXED = -1
+SEVERAL = -1
 
 
 def cluster(X: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
     """Return the label of each row, -1 for noise, and the core rows."""
     tree = build_tree(X, np.arange(len(X)), weights)
-    core_rows = _find_core(tree, weights, radius2, min_weight)
+    core_rows = _find_core_rows(tree, weights, radius2, min_weight)
     labels = np.full(len(X), -1, dtype=np.int64)
     if len(core_rows) == 0:
         return labels, core_rows
     if len(core_rows) < len(X):
         tree = build_tree(X, core_rows, weights)
-    _number_clusters(tree, connect(tree, radius2), core_rows, labels)
+    _number_joined(tree, connect(tree, radius2), core_rows, labels)
     if len(core_rows) < len(X):
-        _label_border(tree, X, radius2, labels)
+        _label_others(tree, X, radius2, labels)
     return labels, core_rows
 
 
@@ -46,7 +46,7 @@ def _reach2(boxes: Any, a: Any, b: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _find_core(tree: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
+def _find_core_rows(tree: Any, weights: Any, radius2: Any, min_weight: Any) -> Any:
     """Return the sorted core rows: rows whose neighbours, themselves included, weigh ``min_weight`` or more."""
     is_core = np.zeros(len(tree.rows), dtype=np.bool_)
     stack = [0]
@@ -84,12 +84,12 @@ def _find_core_of_leaf(tree: Any, leaf: Any, weights: Any, radius2: Any, min_wei
             if is_whole:
                 weight += tree.weights[node]
             elif point_gap2(tree.points[i], tree.boxes, node) <= radius2:
-                weight += _weight_near(tree, weights, tree.points[i], node, radius2)
+                weight += _weight_in_leaf(tree, weights, tree.points[i], node, radius2)
         is_core[tree.rows[i]] = weight >= min_weight
 
 
 @njit(cache=True, nogil=True)
-def _weight_near(tree: Any, weights: Any, x: Any, leaf: Any, radius2: Any) -> Any:
+def _weight_in_leaf(tree: Any, weights: Any, x: Any, leaf: Any, radius2: Any) -> Any:
     """Return the weight of the rows of a leaf that are within the radius of a point."""
     total = 0.0
     for i in range(tree.starts[leaf], tree.ends[leaf]):
@@ -116,7 +116,8 @@ def _look_ahead(tree: Any, leaf: Any, radius2: Any, ahead: Any, near: Any) -> No
 
 
 @njit(cache=True, nogil=True)
-def _root(parents: Any, i: Any) -> Any:
+def find_root(parents: Any, i: Any) -> Any:
+    """Return the root of a tree of a forest, and shorten the way to it."""
     while parents[i] != i:
         parents[i] = parents[parents[i]]
         i = parents[i]
@@ -124,8 +125,8 @@ def _root(parents: Any, i: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _join(parents: Any, i: Any, k: Any) -> None:
-    i, k = _root(parents, i), _root(parents, k)
+def _unite(parents: Any, i: Any, k: Any) -> None:
+    i, k = find_root(parents, i), find_root(parents, k)
     parents[max(i, k)] = min(i, k)
 
 
@@ -137,21 +138,21 @@ def connect(tree: Any, radius2: Any) -> Any:
     be joined, the position of one of them.
     """
     parents = np.arange(len(tree.rows))
-    members = np.full(len(tree.starts), MIXED)
+    members = np.full(len(tree.starts), SEVERAL)
     for node in range(len(members)):
-        if members[node] == MIXED and _reach2(tree.boxes, node, node) <= radius2:
+        if members[node] == SEVERAL and _reach2(tree.boxes, node, node) <= radius2:
             members[node] = tree.starts[node]
             parents[tree.starts[node] : tree.ends[node]] = tree.starts[node]
-        if members[node] != MIXED and tree.children[node] > 0:
+        if members[node] != SEVERAL and tree.children[node] > 0:
             members[tree.children[node]] = members[tree.children[node] + 1] = members[node]
     for node in range(len(members) - 1, -1, -1):
-        if members[node] == MIXED and tree.children[node] > 0:
+        if members[node] == SEVERAL and tree.children[node] > 0:
             _connect_nodes(tree, tree.children[node], tree.children[node] + 1, radius2, parents, members)
-        elif members[node] == MIXED:
+        elif members[node] == SEVERAL:
             _connect_rows(tree, node, node, radius2, parents)
         _find_member(tree, node, parents, members)
     for i in range(len(parents)):
-        parents[i] = _root(parents, i)
+        parents[i] = find_root(parents, i)
     return parents
 
 
@@ -162,14 +163,14 @@ def _find_member(tree: Any, top: Any, parents: Any, members: Any) -> None:
     while len(stack) > 0:
         node, children_done = stack.pop()
         child = tree.children[node]
-        if members[node] != MIXED:
+        if members[node] != SEVERAL:
             continue
         if child == 0:
-            first = _root(parents, tree.starts[node])
+            first = find_root(parents, tree.starts[node])
             members[node] = first
             for i in range(tree.starts[node] + 1, tree.ends[node]):
-                if _root(parents, i) != first:
-                    members[node] = MIXED
+                if find_root(parents, i) != first:
+                    members[node] = SEVERAL
         elif not children_done:
             stack.append((node, True))
             stack.append((child, False))
@@ -181,9 +182,9 @@ def _find_member(tree: Any, top: Any, parents: Any, members: Any) -> None:
 @njit(cache=True, nogil=True)
 def _are_joined(parents: Any, members: Any, a: Any, b: Any) -> Any:
     """Return whether all rows of two nodes are known to be joined."""
-    if members[a] == MIXED or members[b] == MIXED:
+    if members[a] == SEVERAL or members[b] == SEVERAL:
         return False
-    return members[a] == members[b] or _root(parents, members[a]) == _root(parents, members[b])
+    return members[a] == members[b] or find_root(parents, members[a]) == find_root(parents, members[b])
 
 
 @njit(cache=True, nogil=True)
@@ -220,11 +221,11 @@ def _second_is_to_halve(tree: Any, a: Any, b: Any) -> Any:
 def _join_all(tree: Any, a: Any, b: Any, parents: Any, members: Any) -> None:
     """Join all rows of two nodes, each of which is within the radius of each row of the other."""
     for node in (a, b):
-        if members[node] == MIXED:
+        if members[node] == SEVERAL:
             members[node] = tree.starts[node]
             for i in range(tree.starts[node] + 1, tree.ends[node]):
-                _join(parents, i, tree.starts[node])
-    _join(parents, members[a], members[b])
+                _unite(parents, i, tree.starts[node])
+    _unite(parents, members[a], members[b])
 
 
 @njit(cache=True, nogil=True)
@@ -234,11 +235,11 @@ def _connect_rows(tree: Any, a: Any, b: Any, radius2: Any, parents: Any) -> None
         x = tree.points[i]
         for k in range(i + 1 if a == b else tree.starts[b], tree.ends[b]):
             if squared_distance(x, tree.points, k) <= radius2:
-                _join(parents, i, k)
+                _unite(parents, i, k)
 
 
 @njit(cache=True, nogil=True)
-def _number_clusters(tree: Any, roots: Any, core_rows: Any, labels: Any) -> None:
+def _number_joined(tree: Any, roots: Any, core_rows: Any, labels: Any) -> None:
     """Assign cluster numbers as scikit-learn does: in the order of their first core rows."""
     for i in range(len(roots)):  # a loop compiles faster than an assignment of arrays
         labels[tree.rows[i]] = roots[i]
@@ -253,7 +254,7 @@ def _number_clusters(tree: Any, roots: Any, core_rows: Any, labels: Any) -> None
 
 
 @njit(cache=True, nogil=True)
-def _label_border(tree: Any, X: Any, radius2: Any, labels: Any) -> None:
+def _label_others(tree: Any, X: Any, radius2: Any, labels: Any) -> None:
     """Label the other rows: the label of the nearest core row within the radius, the lowest one if there are ties."""
     x = np.empty(X.shape[1])
     for row in range(len(X)):

@@ -17,7 +17,7 @@ from cohirf.optional import import_optional
 SEGMENT = "segment"
 ENDINGS = (".csv", ".parquet")
 TODAY = np.datetime64("2025-01-01")  # the day of the export
-REGIONS = ("North", "South", "East", "West", "Islands")
+SHOP_REGIONS = ("North", "South", "East", "West", "Islands")
 CHANNELS = ("web", "app", "store")
 OPENINGS = ("Thank you", "Hello", "Dear team", "Good morning", "To whom it may concern")
 REMARKS = (
@@ -31,7 +31,7 @@ REMARKS = (
 NO_REGION, NO_AGE, NO_SPEND, NO_COMMENT = 0.02, 0.03, 0.01, 0.7  # shares of missing cells
 
 Draws = np.random.RandomState
-Text = NDArray[np.str_]
+Strings = NDArray[np.str_]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ SEGMENTS = {
 }
 
 
-def make_customers(n_rows: int = 1000, *, random_state: Any = None) -> tuple[Any, Text]:
+def make_customers(n_rows: int = 1000, *, random_state: Any = None) -> tuple[Any, Strings]:
     r"""Draw customers of a shop, as a table that nobody has cleaned, and the segment of each.
 
     The table is what ``pandas.read_csv`` reads from the file that :func:`write_customers` writes: money, shares and
@@ -100,7 +100,7 @@ def make_customers(n_rows: int = 1000, *, random_state: Any = None) -> tuple[Any
     ['bargain hunters', 'professionals', 'families']
     """
     pandas = import_optional("pandas", "frame", "make_customers")
-    columns, segments = _draw(n_rows, check_random_state(random_state))
+    columns, segments = _draw_customers(n_rows, check_random_state(random_state))
     frame = pandas.DataFrame({name: np.ma.getdata(values) for name, values in columns.items()})
     for name, values in columns.items():
         frame[name] = frame[name].mask(np.ma.getmaskarray(values))
@@ -137,10 +137,10 @@ def write_customers(path: str | os.PathLike[str], n_rows: int, *, random_state: 
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise ValueError(f"path={os.fspath(path)!r} has an unknown format: give a name that ends in .csv or .parquet.")
-    columns, segments = _draw(n_rows, check_random_state(random_state))
+    columns, segments = _draw_customers(n_rows, check_random_state(random_state))
     with replacing(path) as rows, replacing(segments_file(path)) as known:
-        _write(rows, ending, columns)
-        _write(known, ending, {"customer_id": columns["customer_id"], SEGMENT: segments})
+        _write_table(rows, ending, columns)
+        _write_table(known, ending, {"customer_id": columns["customer_id"], SEGMENT: segments})
     return segments_file(path)
 
 
@@ -150,7 +150,7 @@ def segments_file(path: str | os.PathLike[str]) -> Path:
     return path.with_name(f"{path.stem}_segments{path.suffix}")
 
 
-def _draw(n: int, rng: Draws) -> tuple[dict[str, Any], Text]:
+def _draw_customers(n: int, rng: Draws) -> tuple[dict[str, Any], Strings]:
     """Draw columns of customers, with missing cells masked, and the segment of each."""
     kinds = list(SEGMENTS.values())
     kind = np.searchsorted(np.cumsum([one.share for one in kinds])[:-1], (rng.permutation(n) + 0.5) / n)
@@ -174,7 +174,7 @@ def _draw(n: int, rng: Draws) -> tuple[dict[str, Any], Text]:
         "orders": 1 + rng.poisson(of_kind("orders")),
         "discounted": np.char.mod("%.1f%%", 100 * np.clip(of_kind("discount") + 0.05 * rng.standard_normal(n), 0, 1)),
         "last_order": _moments(of_kind("hour") + 1.2 * rng.standard_normal(n), rng),
-        "region": _drop(np.array(REGIONS)[rng.randint(len(REGIONS), size=n)], NO_REGION, rng),
+        "region": _drop(np.array(SHOP_REGIONS)[rng.randint(len(SHOP_REGIONS), size=n)], NO_REGION, rng),
         "channel": np.array(CHANNELS)[
             (of_kind("channels").cumsum(axis=1)[:, :-1] < rng.uniform(size=(n, 1))).sum(axis=1)
         ],
@@ -191,18 +191,18 @@ def _drop(values: NDArray[Any], share: float, rng: Draws) -> NDArray[Any]:
     return masked
 
 
-def _money(euros: NDArray[np.float64]) -> Text:
+def _money(euros: NDArray[np.float64]) -> Strings:
     return np.array([f"€{value:,.2f}" for value in euros.tolist()])
 
 
-def _moments(hours: NDArray[np.float64], rng: Draws) -> Text:
+def _moments(hours: NDArray[np.float64], rng: Draws) -> Strings:
     """Return days of the last quarter of the year at the given hours, as text."""
     days = TODAY - rng.randint(1, 93, size=len(hours)).astype("timedelta64[D]")
     moments = days + ((hours % 24) * 60).astype("timedelta64[m]")
     return np.char.replace(moments.astype(str), "T", " ")
 
 
-def _comments(n: int, rng: Draws) -> Text:
+def _comments(n: int, rng: Draws) -> Strings:
     opening, remark = rng.randint(len(OPENINGS), size=n), rng.randint(len(REMARKS), size=n)
     order = rng.randint(1_000_000, size=n)
     return np.array(
@@ -213,7 +213,7 @@ def _comments(n: int, rng: Draws) -> Text:
     )
 
 
-def _write(file: Any, ending: str, columns: dict[str, Any]) -> None:
+def _write_table(file: Any, ending: str, columns: dict[str, Any]) -> None:
     arrow = import_optional("pyarrow", "arrow", "Writing a table")
     table = arrow.table(
         {name: arrow.array(np.ma.getdata(values), mask=np.ma.getmaskarray(values)) for name, values in columns.items()}

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import fetch_openml, load_iris
 
+from cohirf.datasets.synthetic import LABEL
 from cohirf.optional import import_optional
 
 FOLDER_VARIABLE = "COHIRF_DATA"
-LABEL = "label"
-MOST_LEVELS = 10  # categorical features with this many levels or more are dropped
+TOO_MANY_LEVELS = 10  # categorical features with this many levels or more are dropped
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def load_real(name: str, folder: str | os.PathLike[str] | None = None) -> tuple[
     """
     if name not in REAL_DATA:
         raise ValueError(f"{name!r} is not a data set of the paper: pass one of {', '.join(REAL_DATA)}.")
-    frame, classes = _read(name, folder)
+    frame, classes = _read_frame(name, folder)
     rows = np.flatnonzero(~frame.duplicated().to_numpy())
     y = np.unique(np.asarray(classes)[rows].astype(str), return_inverse=True)[1]
     return prepare(frame.iloc[rows]), y
@@ -99,10 +99,10 @@ def _prepare_column(column: Any) -> list[NDArray[np.float64]]:
     levels = column.astype("category").cat.remove_unused_categories()
     codes = levels.cat.codes.to_numpy()
     n_levels = len(levels.cat.categories)
-    return [] if n_levels >= MOST_LEVELS else [(codes == level).astype(np.float64) for level in range(1, n_levels)]
+    return [] if n_levels >= TOO_MANY_LEVELS else [(codes == level).astype(np.float64) for level in range(1, n_levels)]
 
 
-def _read(name: str, folder: str | os.PathLike[str] | None) -> tuple[Any, Any]:
+def _read_frame(name: str, folder: str | os.PathLike[str] | None) -> tuple[Any, Any]:
     """Return the features as a frame, and the classes."""
     pandas = import_optional("pandas", "frame", "load_real")
     if name == "iris":

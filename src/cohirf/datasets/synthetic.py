@@ -19,14 +19,14 @@ from cohirf.durable.temporary import replacing
 from cohirf.optional import import_optional
 
 FILE_BLOCK_CELLS = 2**24
-EDGE = 6.0  # length of an edge of the hypercube, divided by the square root of its dimension
+CUBE_EDGE = 6.0  # length of an edge of the hypercube, divided by the square root of its dimension
 FEW_CORNERS = 2**16  # up to this number, all corners are listed and drawn from
 LABEL = "label"
-TABLES = (".parquet", ".csv")
+TABLE_ENDINGS = (".parquet", ".csv")
 LOW, HIGH = (-3.0, -4.0), (18.0, 13.0)  # corners of the box with all shapes, in which noise is uniform
 
-FloatArray = NDArray[np.float64]
-Curve = Callable[[FloatArray], FloatArray]  # from places between 0 and 1 to points, one in each row
+Points = NDArray[np.float64]
+Curve = Callable[[Points], Points]  # from places between 0 and 1 to points, one in each row
 
 
 def make_spheres(
@@ -117,7 +117,7 @@ def write_spheres(
     def draw(n: int, rng: np.random.RandomState) -> tuple[NDArray[Any], NDArray[Any]]:
         return make_spheres(n, radii=radii, noise=noise, random_state=rng)
 
-    return _write(Path(path), n_samples, Recipe(3, len(radii), draw), check_random_state(random_state))
+    return _write_rows(Path(path), n_samples, Recipe(3, len(radii), draw), check_random_state(random_state))
 
 
 def make_hypercube(
@@ -202,7 +202,7 @@ def write_hypercube(
     def draw(n: int, rng: np.random.RandomState) -> tuple[NDArray[Any], NDArray[Any]]:
         return _around_corners(corners, n_noise, n, rng)
 
-    return _write(Path(path), n_samples, Recipe(n_informative + n_noise, n_clusters, draw), rng)
+    return _write_rows(Path(path), n_samples, Recipe(n_informative + n_noise, n_clusters, draw), rng)
 
 
 def write_blobs(
@@ -254,7 +254,7 @@ def write_blobs(
         y = rng.permutation(np.arange(n) % n_clusters)
         return centres[y] + spread * rng.standard_normal((n, n_features)), y
 
-    return _write(Path(path), n_samples, Recipe(n_features, n_clusters, draw), rng)
+    return _write_rows(Path(path), n_samples, Recipe(n_features, n_clusters, draw), rng)
 
 
 def make_shapes(
@@ -303,7 +303,7 @@ def make_shapes(
     >>> int(labels.max()) + 1
     9
     """
-    return draw_shapes(n_samples, noise, check_random_state(random_state))
+    return _draw_shapes(n_samples, noise, check_random_state(random_state))
 
 
 def write_shapes(path: str | os.PathLike[str], n_samples: int, *, noise: float = 0.1, random_state: Any = None) -> Path:
@@ -324,10 +324,10 @@ def write_shapes(path: str | os.PathLike[str], n_samples: int, *, noise: float =
     """
 
     def draw(n: int, rng: np.random.RandomState) -> tuple[NDArray[Any], NDArray[Any]]:
-        return draw_shapes(n, noise, rng)
+        return _draw_shapes(n, noise, rng)
 
     recipe = Recipe(2, len(SHAPES), draw, has_noise=True)
-    return _write(Path(path), n_samples, recipe, check_random_state(random_state))
+    return _write_rows(Path(path), n_samples, recipe, check_random_state(random_state))
 
 
 def labels_file(path: str | os.PathLike[str]) -> Path:
@@ -336,7 +336,7 @@ def labels_file(path: str | os.PathLike[str]) -> Path:
     It is ``*_labels.npy`` for ``.npy``, and ``path`` itself for tables, which have the labels as a column.
     """
     path = Path(path)
-    return path if path.suffix.lower() in TABLES else path.with_name(f"{path.stem}_labels.npy")
+    return path if path.suffix.lower() in TABLE_ENDINGS else path.with_name(f"{path.stem}_labels.npy")
 
 
 @dataclass(frozen=True)
@@ -375,7 +375,7 @@ def _draw_corners(n_clusters: int, n_informative: int, rng: np.random.RandomStat
         while len(bits) < n_clusters:
             drawn = np.concatenate([bits, rng.randint(0, 2, (n_clusters - len(bits), n_informative))])
             bits = drawn[np.sort(np.unique(drawn, axis=0, return_index=True)[1])]  # without those drawn before
-    corners: NDArray[np.float64] = bits * EDGE * np.sqrt(n_informative)
+    corners: NDArray[np.float64] = bits * CUBE_EDGE * np.sqrt(n_informative)
     return corners
 
 
@@ -391,14 +391,14 @@ def _around_corners(
     return X, y
 
 
-def _write(path: Path, n_samples: int, recipe: Recipe, rng: np.random.RandomState) -> Path:
+def _write_rows(path: Path, n_samples: int, recipe: Recipe, rng: np.random.RandomState) -> Path:
     """Write rows and labels, block by block, and return the path of the labels.
 
     Existing files are replaced when everything is written.
     """
-    if path.suffix.lower() in TABLES:
+    if path.suffix.lower() in TABLE_ENDINGS:
         with replacing(path) as file:
-            _write_table(file, path.suffix.lower(), recipe.blocks(n_samples, rng))
+            _write_numbers(file, path.suffix.lower(), recipe.blocks(n_samples, rng))
     else:
         _write_arrays(path, n_samples, recipe, rng)
     return labels_file(path)
@@ -418,7 +418,7 @@ def _write_arrays(path: Path, n_samples: int, recipe: Recipe, rng: np.random.Ran
         sync_file(rows)  # takes long for large files: do it before the labels are replaced, not between the two
 
 
-def _write_table(file: IO[bytes], ending: str, blocks: Iterator[tuple[NDArray[Any], NDArray[Any]]]) -> None:
+def _write_numbers(file: IO[bytes], ending: str, blocks: Iterator[tuple[NDArray[Any], NDArray[Any]]]) -> None:
     arrow = import_optional("pyarrow", "arrow", "Writing a table")
     tables = (arrow.table({**{f"x{j}": X[:, j] for j in range(X.shape[1])}, LABEL: y}) for X, y in blocks)
     first = next(tables)
@@ -445,11 +445,11 @@ class Shape:
     width: float  # largest distance of a point from the place on the curve that it belongs to
     curve: Curve  # returns points of the curve at places between 0 and 1
 
-    def draw(self, n_points: int, rng: np.random.RandomState) -> FloatArray:
+    def draw(self, n_points: int, rng: np.random.RandomState) -> Points:
         """Draw random points of the shape."""
         place, distance, angle = rng.uniform(size=(3, n_points))
         # distances with square roots of uniform numbers make points uniform in a disc
-        offset: FloatArray = np.sqrt(distance)[:, None] * direction(2 * np.pi * angle)
+        offset: Points = np.sqrt(distance)[:, None] * direction(2 * np.pi * angle)
         return self.curve(place) + self.width * offset
 
 
@@ -457,9 +457,9 @@ def worm(start: tuple[float, float], height: float, angle: float) -> Curve:
     """Return one and a half waves of length 6, which begin at ``start`` and climb at an angle."""
     forward, upward = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
 
-    def curve(place: FloatArray) -> FloatArray:
+    def curve(place: Points) -> Points:
         along, across = 6 * place, height * np.sin(3 * np.pi * place)
-        points: FloatArray = np.asarray(start) + along[:, None] * forward + across[:, None] * upward
+        points: Points = np.asarray(start) + along[:, None] * forward + across[:, None] * upward
         return points
 
     return curve
@@ -468,7 +468,7 @@ def worm(start: tuple[float, float], height: float, angle: float) -> Curve:
 def spiral(centre: tuple[float, float], radius: float, angle: float) -> Curve:
     """Return one and a half turns, which end at the radius and half a turn beyond the angle."""
 
-    def curve(place: FloatArray) -> FloatArray:
+    def curve(place: Points) -> Points:
         turned = np.sqrt(0.05 + 0.95 * place)  # points are about as dense near the centre as far from it
         return np.asarray(centre) + radius * turned[:, None] * direction(3 * np.pi * turned + angle)
 
@@ -485,7 +485,7 @@ def lump(centre: tuple[float, float]) -> Curve:
     return lambda place: np.broadcast_to(np.asarray(centre), (len(place), 2))
 
 
-def direction(angle: FloatArray) -> FloatArray:
+def direction(angle: Points) -> Points:
     """Return vectors of length 1 at the given angles."""
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
@@ -504,7 +504,7 @@ SHAPES = (
 )
 
 
-def draw_shapes(n_samples: int, noise: float, rng: np.random.RandomState) -> tuple[FloatArray, NDArray[np.int64]]:
+def _draw_shapes(n_samples: int, noise: float, rng: np.random.RandomState) -> tuple[Points, NDArray[np.int64]]:
     """Draw points of all shapes and uniform noise, in random order, and the number of the shape of each; noise has -1.
 
     The number of points of a shape is fixed; only their places are random.

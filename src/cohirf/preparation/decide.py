@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.preparation.evidence import MOST_LEVELS_COUNTED, Evidence, Problem, Tally, shorten
+from cohirf.preparation.evidence import MOST_LEVELS_COUNTED, Evidence, Problem, Tally, abridge
 from cohirf.preparation.kinds import (
     CYCLES,
     Boolean,
@@ -101,7 +101,7 @@ def _choose(found: Evidence, *, comma: bool, impute: bool) -> Column | Problem:
         gaps = " where it is not missing" if found.n_missing else ""
         numbers = [tally.low for tally in found.tallies or [] if isinstance(tally.reading, NumberReading)]
         number = numbers[0] if numbers and np.isfinite(numbers[0]) else None
-        return LeftOut(found.name, f"always {_show(value)}{gaps}", found.n_missing, role="constant", value=number)
+        return LeftOut(found.name, f"always {_quote(value)}{gaps}", found.n_missing, role="constant", value=number)
     if found.stored == "bool":
         return Boolean(found.name, "true or false", found.n_missing)
     if pair := _find_pair(found):
@@ -128,7 +128,7 @@ def _grant(found: Evidence, wish: str, *, comma: bool, impute: bool) -> Column |
     if wish == "boolean":
         pair = ("true", "false") if found.stored == "bool" else _find_pair(found) or _find_digits(found)
         if pair is None:
-            levels = ", ".join(_show(value) for value in list(found.counts)[:5])
+            levels = ", ".join(_quote(value) for value in list(found.counts)[:5])
             return Problem(found.name, f"is not a boolean, but holds {levels}", ": ask for a category instead")
         return Boolean(found.name, reason, found.n_missing, true=pair[0], false=pair[1])
     best = best_tally(found, comma=comma)
@@ -291,5 +291,5 @@ def _is_called_id(name: Any) -> bool:
     return any(word.lower() in ID_WORDS for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", str(name)))
 
 
-def _show(value: Any) -> str:
-    return repr(shorten(value)) if isinstance(value, str) else f"{value:,.6g}"
+def _quote(value: Any) -> str:
+    return repr(abridge(value)) if isinstance(value, str) else f"{value:,.6g}"

@@ -15,11 +15,11 @@ from cohirf.preparation.kinds import CYCLES, Name, is_number, is_text, is_time, 
 from cohirf.preparation.readings import (
     CODE,
     COMPACT_DATE,
-    WHOLE,
-    Cells,
+    WHOLE_NUMBER,
     DateReading,
     NumberReading,
-    clean,
+    ReadCells,
+    clean_text,
     compute,
     find_date_formats,
     find_unit,
@@ -30,21 +30,33 @@ from cohirf.sources.tables import Table
 MOST_DISTINCT = 50_000  # distinct cells of a column are counted up to this number,
 MOST_LEVELS_COUNTED = 10_000  # how often each occurs, up to this number; categories need it
 MOST_COUNTED = 2**20  # and up to this number in all columns together
-MOST_NAMED = 5  # cells that are named in a message
+MOST_STRAYS = 5  # cells that are named in a message
 HOPELESS = 0.5  # share of bad cells with which a reading is not tried any more, if another one is better
-SAMPLE = 200  # cells that say which readings are worth a try
+TRIED_CELLS = 200  # cells that say which readings are worth a try
 LONGEST = 40  # characters of a cell in a message
 
-Places = Callable[[Iterable[int]], dict[int, str]]
+FindPlaces = Callable[[Iterable[int]], dict[int, str]]
 
 
 @dataclass
-class Tally:
-    """How well a reading suits a column."""
+class Strays:
+    """The cells of a column that cannot be read."""
+
+    n_bad: int = 0
+    first: list[tuple[int, str]] = field(default_factory=list)  # row and text of some of them
+
+    def note(self, is_bad: NDArray[np.bool_], text: Any, start: int) -> None:
+        """Count the bad cells of a block that starts with row ``start``."""
+        bad = np.flatnonzero(is_bad)
+        self.n_bad += len(bad)
+        self.first += [(start + int(row), text[int(row)].as_py()) for row in bad[: MOST_STRAYS - len(self.first)]]
+
+
+@dataclass(kw_only=True)
+class Tally(Strays):
+    """How well a reading suits a column: which cells it cannot read, and what the others are."""
 
     reading: NumberReading | DateReading
-    n_bad: int = 0  # cells that it cannot read,
-    first: list[tuple[int, str]] = field(default_factory=list)  # and row and text of the first of them
     n_read: int = 0  # cells that it can read,
     is_whole: bool = True  # whether these are whole numbers,
     low: float = np.inf
@@ -52,13 +64,9 @@ class Tally:
     total: float = 0.0  # and their sum
     steps: dict[str, NDArray[np.int64]] = field(default_factory=dict)  # of dates: cells in each hour, on each weekday
 
-    def add(self, cells: Cells, text: Any, start: int) -> None:
+    def add(self, cells: ReadCells, text: Any, start: int) -> None:
         """Count the cells of a block that starts with row ``start``."""
-        if cells.is_bad.any():
-            bad = np.flatnonzero(cells.is_bad)
-            self.n_bad += len(bad)
-            named = bad[: MOST_NAMED - len(self.first)]
-            self.first += [(start + int(row), text[int(row)].as_py()) for row in named]
+        self.note(cells.is_bad, text, start)
         present = cells.values[~np.isnan(cells.values)]
         if not len(present):
             return
@@ -121,13 +129,13 @@ class Evidence:
     def add(self, values: Any) -> None:
         """Take a block of cells, as an Arrow array, into account."""
         if self.wish == "category":
-            self._add_text(clean(values))
+            self._add_text(clean_text(values))
         elif is_number(str(values.type)):
             self._add_numbers(values)
         elif is_time(str(values.type)):
             self._add_moments(values)
         elif is_text(str(values.type)):
-            self._add_text(clean(values))
+            self._add_text(clean_text(values))
         else:
             self.n_missing += values.null_count
         self.n_rows += len(values)
@@ -137,7 +145,7 @@ class Evidence:
         numbers = cells.values
         is_missing = np.isnan(numbers)
         self.n_missing += int(is_missing.sum())
-        self.tallies = [Tally(NumberReading())] if self.tallies is None else self.tallies
+        self.tallies = [Tally(reading=NumberReading())] if self.tallies is None else self.tallies
         self.tallies[0].add(cells, None, self.n_rows)
         present = numbers[~is_missing]
         with np.errstate(invalid="ignore"):  # infinite values are not whole
@@ -149,7 +157,7 @@ class Evidence:
     def _add_moments(self, values: Any) -> None:
         cells = read_moments(values, DateReading(""))
         self.n_missing += values.null_count
-        self.tallies = [Tally(DateReading(""))] if self.tallies is None else self.tallies
+        self.tallies = [Tally(reading=DateReading(""))] if self.tallies is None else self.tallies
         self.tallies[0].add(cells, None, self.n_rows)
         self.is_whole = False
         if self.is_counted:
@@ -164,12 +172,12 @@ class Evidence:
             counted = text.drop_null().value_counts()
             self._count(counted.field(0).to_pylist(), counted.field(1).to_pylist())
         if self.tallies is None:
-            self.tallies = [Tally(reading) for reading in self._find_readings(text.drop_null())]
+            self.tallies = [Tally(reading=reading) for reading in self._find_readings(text.drop_null())]
         if not any(isinstance(tally.reading, NumberReading) for tally in self.tallies):
             self.is_whole = False
             self.n_spaces += compute().sum(compute().count_substring(text, " ")).as_py()
             self._tally(text)
-        elif self.is_whole and _all_match(text, WHOLE):
+        elif self.is_whole and _all_match(text, WHOLE_NUMBER):
             self._tally_whole(text)
         else:
             self.is_whole = False
@@ -199,7 +207,7 @@ class Evidence:
 
     def _find_readings(self, text: Any) -> Sequence[NumberReading | DateReading]:
         """Return the readings that are worth a try: those that read half of the first cells, or of distinct ones."""
-        samples = text[:SAMPLE], text.unique()[:SAMPLE]
+        samples = text[:TRIED_CELLS], text.unique()[:TRIED_CELLS]
         unit = next(filter(None, (find_unit(sample.to_pylist()) for sample in samples)), "")
         numbers = [NumberReading(".", unit), NumberReading(",", unit)]
         if self.wish is not None and self.wish.startswith("date:"):
@@ -274,7 +282,7 @@ class Problem:
 
     def tell_cells(self, places: dict[int, str]) -> str:
         """Return the sentence without its subject, the column."""
-        named = ", ".join(f"{places[row]}: {shorten(cell)!r}" for row, cell in self.cells)
+        named = ", ".join(f"{places[row]}: {abridge(cell)!r}" for row, cell in self.cells)
         more = f" and {self.n_cells - len(self.cells):,} more" if self.n_cells > len(self.cells) else ""
         return f"{self.what}{f': {named}{more}' if named else ''}{self.remedy}"
 
@@ -290,7 +298,7 @@ class DataError(ValueError):
         The lines of the message.
     """
 
-    def __init__(self, name: str, problems: Sequence[Problem], find_places: Places) -> None:
+    def __init__(self, name: str, problems: Sequence[Problem], find_places: FindPlaces) -> None:
         self.problems = list(problems)
         places = find_places(row for problem in problems for row, _ in problem.cells)
         told = [f"{problem.tell(places)}." for problem in problems]
@@ -306,6 +314,6 @@ def say_strays(n_cells: int, expected: str, *, are_taken: bool) -> str:
     return f"has {cells} that {are} not {expected}{f', which {are} taken as missing' if are_taken else ''}"
 
 
-def shorten(cell: str) -> str:
+def abridge(cell: str) -> str:
     """Return the beginning of a long cell."""
     return cell if len(cell) <= LONGEST else f"{cell[: LONGEST - 3]}..."

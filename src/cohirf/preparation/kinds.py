@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cohirf.optional import import_optional
-from cohirf.preparation.readings import Cells, DateReading, Floats, NumberReading, clean, compute
-from cohirf.sources.tables import NUMBERS
+from cohirf.preparation.readings import DateReading, Floats, NumberReading, ReadCells, clean_text, compute
+from cohirf.sources.tables import NUMBER_TYPES
 
 Name = str | int  # of a column: a number if the data has no names
 
@@ -214,7 +214,7 @@ class Boolean(Column):
             cells = read_numbers(values, NumberReading())
             return Encoded([cells.values], cells.is_bad | ~np.isin(cells.values, [0, 1]) & ~np.isnan(cells.values))
         pc = compute()
-        text = pc.utf8_lower(clean(values))
+        text = pc.utf8_lower(clean_text(values))
         is_true, is_false = _is(text, self.true), _is(text, self.false)
         present = pc.is_valid(text).to_numpy(zero_copy_only=False)
         return Encoded([np.where(is_true, 1.0, np.where(is_false, 0.0, np.nan))], present & ~is_true & ~is_false)
@@ -257,7 +257,7 @@ class Category(Column):
     def encode(self, values: Any) -> Encoded:
         """Return zeros and ones; other levels are ones of "other" if there is such a feature, and bad otherwise."""
         arrow = import_optional("pyarrow", "arrow", "Encoding categories")
-        text = clean(values)
+        text = clean_text(values)
         codes = compute().index_in(text, value_set=arrow.array(self.levels, arrow.string()))
         numbers = np.asarray(codes.fill_null(-1).to_numpy(zero_copy_only=False))
         is_missing = text.is_null().to_numpy(zero_copy_only=False)
@@ -369,7 +369,7 @@ def column_from_json(content: Any) -> Column:
 
 def is_number(stored: str) -> bool:
     """Return whether a type of Arrow is numeric or boolean."""
-    return stored in NUMBERS or stored.startswith("decimal")
+    return stored in NUMBER_TYPES or stored.startswith("decimal")
 
 
 def is_time(stored: str) -> bool:
@@ -387,18 +387,18 @@ def is_text(stored: str) -> bool:
     return stored.startswith(("string", "large_string", "string_view", "dictionary<"))
 
 
-def read_numbers(values: Any, reading: NumberReading) -> Cells:
+def read_numbers(values: Any, reading: NumberReading) -> ReadCells:
     """Return stored numbers as they are, and text by a reading."""
     if is_number(str(values.type)):
         numbers = np.asarray(values.cast("double").to_numpy(zero_copy_only=False), dtype=np.float64)
-        return Cells(numbers, np.zeros(len(numbers), dtype=bool))
-    return reading.read(clean(values))
+        return ReadCells(numbers, np.zeros(len(numbers), dtype=bool))
+    return reading.read(clean_text(values))
 
 
-def read_moments(values: Any, reading: DateReading) -> Cells:
+def read_moments(values: Any, reading: DateReading) -> ReadCells:
     """Return stored dates and times as seconds since 1970, and text by a reading."""
     if not is_time(str(values.type)):
-        return reading.read(clean(values))
+        return reading.read(clean_text(values))
     arrow = import_optional("pyarrow", "arrow", "Preparing a table")
     if is_clock(str(values.type)):
         values = values.cast(arrow.time64("us")).cast("int64").cast("double")
@@ -408,7 +408,7 @@ def read_moments(values: Any, reading: DateReading) -> Cells:
             values = compute().local_timestamp(values)
         values = values.cast(arrow.timestamp("us"), safe=False).cast("int64").cast("double")
         seconds = np.floor(np.asarray(values.to_numpy(zero_copy_only=False)) / 1e6)
-    return Cells(seconds.astype(np.float64), np.zeros(len(seconds), dtype=bool))
+    return ReadCells(seconds.astype(np.float64), np.zeros(len(seconds), dtype=bool))
 
 
 def phase(seconds: Floats, cycle: str) -> Floats:

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cohirf.preparation.data import Classes, Data, confirm_kinds, find_column
-from cohirf.preparation.encode import are_stored_numbers, encode
+from cohirf.preparation.data import Classes, Data, are_stored_numbers, confirm_kinds, encode_table, find_column
 from cohirf.preparation.kinds import Category, Column, Feature, LeftOut, Name, Number, column_from_json
 from cohirf.sources import ScaledSource, Source
 from cohirf.sources.source import listed
@@ -202,13 +201,13 @@ class Preparation:
             return f"left out: {column.reason}{'; names the rows' if names_rows else ''}"
         said = [column.reason] if column.reason else []
         if column.n_bad:
-            said.append(f"{_count(column.n_bad)} not {column.expects}, taken as missing")
+            said.append(f"{_say_cells(column.n_bad)} not {column.expects}, taken as missing")
         n_gaps = column.n_missing + column.n_bad
         if n_gaps and isinstance(column, Category) and column.missing is not None:
-            said.append(f"{_count(n_gaps)} missing, filled with {column.missing!r}, the most frequent level")
+            said.append(f"{_say_cells(n_gaps)} missing, filled with {column.missing!r}, the most frequent level")
         elif n_gaps and self.fill is not None and not isinstance(column, Category):
             value = column.features[0].show(self.fill[start])
-            said.append(f"{_count(n_gaps)} missing, filled with the {self.impute}, {value}")
+            said.append(f"{_say_cells(n_gaps)} missing, filled with the {self.impute}, {value}")
         return "; ".join(said)
 
     def __str__(self) -> str:
@@ -284,7 +283,7 @@ class Preparation:
         """Open the features of some data, before they are filled and scaled."""
         if data.table is None or are_stored_numbers(data.table, self.kept):
             return data.open_numbers([column.name for column in self.kept])
-        return encode(data.table, self.kept, lenient=lenient)
+        return encode_table(data.table, self.kept, lenient=lenient)
 
     def scaled(self, source: Source) -> Source:
         """Return a source whose rows are filled and scaled while they are read."""
@@ -461,7 +460,7 @@ def _kind(column: Column) -> str:
     return column.role if isinstance(column, LeftOut) else column.kind
 
 
-def _count(n_cells: int) -> str:
+def _say_cells(n_cells: int) -> str:
     return f"{n_cells:,} cell" if n_cells == 1 else f"{n_cells:,} cells"
 
 
@@ -487,10 +486,10 @@ def _check_name(column: Any) -> Name:
 def _read_vector(content: Any) -> Vector | None:
     if content is None:
         return None
-    return tuple(_check_number(value) for value in _check_list(content))
+    return tuple(_check_finite(value) for value in _check_list(content))
 
 
-def _check_number(value: Any) -> float:
+def _check_finite(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         raise ValueError(f"it has the value {reprlib.repr(value)} where a finite number is expected")
     return float(value)

@@ -19,9 +19,9 @@ from cohirf.sources.csv import MISSING
 
 Floats = NDArray[np.float64]
 
-SPACES = " \u00a0\u202f"  # plain, no-break and narrow: all of them group digits
+DIGIT_SPACES = " \u00a0\u202f"  # plain, no-break and narrow: all of them group digits
 APOSTROPHES = "'\u2019"
-MINUS = "\u2212"
+MINUS_SIGN = "\u2212"
 CURRENCIES = (
     *("EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "AUD", "CAD", "NZD", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF"),
     *("BRL", "MXN", "ZAR", "KRW", "TRY", "SGD", "HKD", "ILS", "RUB"),
@@ -29,15 +29,19 @@ CURRENCIES = (
 # what people write into a column of numbers or dates where there is none; elsewhere these may be levels
 MARKS = ("-", "--", "\u2013", "\u2014", "?", "??", ".", "*", "none", "nil", "missing", "unknown", "not available")
 LONGEST_UNIT = 5
-WHOLE = r"^[+-]?\d+$"
+WHOLE_NUMBER = r"^[+-]?\d+$"
 CODE = r"^(0\d+|[+-]?\d{19,})$"  # as numbers, these would lose digits
-DAYS = (
+DAY_FORMATS = (
     *("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"),
     *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
     *("%d %b %Y", "%d-%b-%Y", "%b %d, %Y"),  # %b reads names of months in full, too
 )
 CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
-DATE_FORMATS = (*DAYS, *(f"{day}{gap}{clock}" for day, gap, clock in product(DAYS, " T", CLOCKS)), *CLOCKS)
+DATE_FORMATS = (
+    *DAY_FORMATS,
+    *(f"{day}{gap}{clock}" for day, gap, clock in product(DAY_FORMATS, " T", CLOCKS)),
+    *CLOCKS,
+)
 COMPACT_DATE = "%Y%m%d"  # a number, unless the user says that it is a date
 FIRST_CELLS = 20
 FIELDS = {
@@ -58,7 +62,7 @@ def as_text(values: Any) -> Any:
     return values.cast("string")
 
 
-def clean(values: Any) -> Any:
+def clean_text(values: Any) -> Any:
     """Return an Arrow array as trimmed text, with null for cells that stand for a missing value."""
     arrow, pc = import_optional("pyarrow", "arrow", "Preparing a table"), compute()
     text = pc.utf8_trim_whitespace(as_text(values))
@@ -66,7 +70,7 @@ def clean(values: Any) -> Any:
     return pc.if_else(is_missing, None, text) if pc.any(is_missing).as_py() else text
 
 
-class Cells(NamedTuple):
+class ReadCells(NamedTuple):
     """Numbers, with NaN for missing cells and for those that cannot be read; and which cells these last are."""
 
     values: Floats
@@ -88,15 +92,15 @@ class NumberReading:
     decimal: str = "."
     unit: str = ""
 
-    def read(self, text: Any) -> Cells:
+    def read(self, text: Any) -> ReadCells:
         """Read clean text."""
         pc = compute()
         if not self.unit and self.decimal == "." and (values := _cast(text)) is not None:
-            return Cells(values, np.zeros(len(text), dtype=bool))
+            return ReadCells(values, np.zeros(len(text), dtype=bool))
         if self.unit:
             text = pc.utf8_trim_whitespace(pc.replace_substring(text, self.unit, "", max_replacements=1))
-        if pc.any(pc.match_substring(text, MINUS)).as_py():
-            text = pc.replace_substring(text, MINUS, "-")
+        if pc.any(pc.match_substring(text, MINUS_SIGN)).as_py():
+            text = pc.replace_substring(text, MINUS_SIGN, "-")
         is_good = pc.match_substring_regex(text, self._pattern)
         if not _all(is_good):
             is_good = _either(is_good, pc.is_null(text))
@@ -112,11 +116,11 @@ class NumberReading:
         values = _floats(pc.replace_substring(text, self.decimal, ".").cast("double"))
         is_huge = np.isinf(values)  # such as 1e999: no more a number than the word inf
         values = np.where(is_huge, np.nan, np.where(_bools(is_negative), -values, values))
-        return Cells(values, _bools(is_bad) | is_huge)
+        return ReadCells(values, _bools(is_bad) | is_huge)
 
     @property
     def _groups(self) -> tuple[str, ...]:
-        return ("," if self.decimal == "." else ".", *SPACES, *APOSTROPHES)
+        return ("," if self.decimal == "." else ".", *DIGIT_SPACES, *APOSTROPHES)
 
     @property
     def _pattern(self) -> str:
@@ -132,7 +136,7 @@ class DateReading:
 
     format: str
 
-    def read(self, text: Any) -> Cells:
+    def read(self, text: Any) -> ReadCells:
         """Read clean text as seconds since 1970, in local time."""
         pc = compute()
         is_missing = _bools(pc.is_null(text))
@@ -142,7 +146,7 @@ class DateReading:
         is_bad = np.isnan(values) & ~is_missing
         if is_bad.any():
             is_bad &= ~_bools(pc.is_in(pc.utf8_lower(text), value_set=_array(MARKS)))
-        return Cells(values, is_bad)
+        return ReadCells(values, is_bad)
 
     def _parse(self, text: Any) -> Floats:
         moments = compute().strptime(text, format=self.format, unit="s", error_is_null=True)
@@ -178,11 +182,6 @@ class DateReading:
         """Whether a date has a year."""
         return "%Y" in self._in_full or "%y" in self._in_full
 
-    @property
-    def has_clock(self) -> bool:
-        """Whether there is a time of day."""
-        return "%M" in self.format
-
 
 def find_unit(cells: Iterable[str]) -> str:
     """Return the text that most cells have before or after their number; empty if there is none."""
@@ -193,7 +192,7 @@ def find_unit(cells: Iterable[str]) -> str:
 
 def _unit_of(cell: str) -> str:
     """Return what remains of a cell without its number; before the number, only currencies are units."""
-    rest = cell.strip(f"0123456789.,+-(){MINUS}{APOSTROPHES}{SPACES}")
+    rest = cell.strip(f"0123456789.,+-(){MINUS_SIGN}{APOSTROPHES}{DIGIT_SPACES}")
     if not rest or len(rest) > LONGEST_UNIT or any(sign.isdigit() for sign in rest):
         return ""
     is_currency = rest in CURRENCIES or any(unicodedata.category(sign) == "Sc" for sign in rest)

@@ -16,7 +16,7 @@ from scipy import sparse
 from cohirf.algorithm.grouping import IntArray, row_blocks
 from cohirf.optional import import_optional
 from cohirf.sources.files import FileStamp, SourceChangedError, naming, shown
-from cohirf.sources.source import PIECE_BYTES, Columns, Source, StreamedSource, rows_within
+from cohirf.sources.source import PIECE_BYTES, ColumnChoice, Source, StreamedSource, rows_within
 
 SEEK_BYTES = 2**16  # reading this much takes about as long as starting another read
 METADATA = (".zarray", "zarr.json", ".zgroup")  # every Zarr folder contains one of them
@@ -59,7 +59,7 @@ class NpySource(Source):
     seem to hold all of it in memory.
     """
 
-    def __init__(self, path: str | os.PathLike[str], columns: Columns = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], columns: ColumnChoice = None) -> None:
         self._file = FileStamp.of(path)
         with naming(self._file.name, ".npy"):
             header = np.lib.format.open_memmap(self._file.path, mode="r")  # reads only the header
@@ -114,7 +114,7 @@ class NpySource(Source):
 class ZarrSource(StreamedSource):
     """A two-dimensional Zarr array, which is decoded a few rows of chunks at a time."""
 
-    def __init__(self, data: str | os.PathLike[str] | Any, columns: Columns = None) -> None:
+    def __init__(self, data: str | os.PathLike[str] | Any, columns: ColumnChoice = None) -> None:
         self._path = _path_of(data)
         self._array = data if self._path is None else None
         name = "The Zarr array" if self._path is None else shown(self._path)
@@ -217,7 +217,7 @@ def _modified_ns(file: Path) -> int | None:
 class DaskSource(StreamedSource):
     """A two-dimensional Dask array. The chunk that was computed last is kept in memory."""
 
-    def __init__(self, array: Any, columns: Columns = None) -> None:
+    def __init__(self, array: Any, columns: ColumnChoice = None) -> None:
         refuse_unknown_chunks(array)
         row_chunks = array.chunks[0] if array.ndim else ()
         super().__init__(DASK_ARRAY, array.shape, array.dtype, columns=columns, starts=np.cumsum((0, *row_chunks[:-1])))

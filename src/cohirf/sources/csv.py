@@ -16,10 +16,10 @@ from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
 from cohirf.sources.csv_format import UTF_8, find_delimiter, find_encoding, find_lines, find_ragged, first_record
 from cohirf.sources.files import FileStamp, one_line, shown
-from cohirf.sources.source import Columns, choose_names, refuse_type
+from cohirf.sources.source import ColumnChoice, choose_names, refuse_type
 from cohirf.sources.tables import ArrowTable, Table, TableSource, open_file
 
-BLOCK_BYTES = 2**20  # Arrow reads about thirty blocks ahead
+CSV_BLOCK_BYTES = 2**20  # Arrow reads about thirty blocks ahead
 A_LINE_EACH = "give a line of column names and a line for each sample"
 ENCODINGS = {"cp1252": "Windows-1252", "latin-1": "Latin-1", "utf-16": "UTF-16"}
 MOST_RAGGED = 5  # named in an error message
@@ -85,7 +85,7 @@ class CsvTable(Table):
         found = find_lines(self._file, self.encoding, self.delimiter, [row + shift for row in rows])
         return {record - shift: line for record, line in found.items()}
 
-    def infer_types(self, columns: Columns) -> dict[str, str]:
+    def infer_types(self, columns: ColumnChoice) -> dict[str, str]:
         """Return the chosen columns and their types after conversion, inferred from the beginning of the file."""
         with self._naming(), self._open() as reader:
             found = {
@@ -122,7 +122,7 @@ class CsvTable(Table):
         return csv.open_csv(
             arrow.CompressedInputStream(file, "gzip") if self._file.path.suffix.lower() == ".gz" else file,
             csv.ReadOptions(
-                block_size=BLOCK_BYTES,
+                block_size=CSV_BLOCK_BYTES,
                 column_names=self._names,
                 # Arrow counts empty lines when it skips lines
                 skip_rows_after_names=0 if self._header is False else self._n_empty + 1,
@@ -194,7 +194,9 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def open_csv(table: CsvTable, columns: Columns = None, converted: str | os.PathLike[str] | None = None) -> TableSource:
+def open_csv(
+    table: CsvTable, columns: ColumnChoice = None, converted: str | os.PathLike[str] | None = None
+) -> TableSource:
     """Convert a CSV file to an Arrow file, unless an up-to-date conversion exists, and open that as a source."""
     types = table.infer_types(columns)
     made_from = table.describe() | {"types": types}

@@ -68,12 +68,12 @@ def find_delimiter(file: FileStamp, encoding: str) -> str:
     with open_text(file, encoding) as opened:
         beginning = opened.read(BEGINNING)
     preferred = sorted(DELIMITERS, key=lambda one: one != "\t") if ".tsv" in _endings(file.path) else DELIMITERS
-    judged = [(_judge(beginning, one), one) for one in preferred]
+    judged = [(_judge_delimiter(beginning, one), one) for one in preferred]
     several = [entry for entry in judged if entry[0][-1] > 1 and entry[0][0] >= 0.5]
     return max(several or judged, key=lambda entry: entry[0] if several else entry[0][:1])[1]
 
 
-def _judge(beginning: str, delimiter: str) -> tuple[float, float, int]:
+def _judge_delimiter(beginning: str, delimiter: str) -> tuple[float, float, int]:
     """Return the share of rows as long as the first, that of cells without other delimiters, and that length."""
     lines = io.StringIO(beginning, newline="")
     records = [record for record in islice(_records(lines, delimiter), MOST_RECORDS) if record]

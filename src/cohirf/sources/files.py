@@ -12,7 +12,7 @@ import numpy as np
 
 from cohirf.error_contexts import replacing_errors
 
-CHUNK_BYTES = 2**16
+STAMP_BYTES = 2**16
 
 
 class SourceChangedError(OSError):
@@ -57,9 +57,9 @@ class FileStamp:
         """Yield size and modification time, then evenly spaced chunks of the file, including the first and the last."""
         yield f"{self.size} {self.modified_ns}".encode()
         with self.path.open("rb") as file:
-            for position in np.unique(np.linspace(0, max(0, self.size - CHUNK_BYTES), n_chunks, dtype=np.int64)):
+            for position in np.unique(np.linspace(0, max(0, self.size - STAMP_BYTES), n_chunks, dtype=np.int64)):
                 file.seek(int(position))
-                yield file.read(CHUNK_BYTES)
+                yield file.read(STAMP_BYTES)
 
 
 def shown(path: Path) -> str:

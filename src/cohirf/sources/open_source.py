@@ -12,7 +12,7 @@ from scipy import sparse
 from cohirf.sources.arrays import METADATA, ArraySource, DaskSource, NpySource, ZarrSource
 from cohirf.sources.csv import CsvTable, open_csv
 from cohirf.sources.files import one_line, shown
-from cohirf.sources.source import Columns, Source, choose_numbers
+from cohirf.sources.source import ColumnChoice, Source, choose_numbers
 from cohirf.sources.tables import (
     ArrowTable,
     FrameTable,
@@ -44,7 +44,7 @@ FILES: dict[str, type[Source | Table]] = {
 def open_source(
     data: Any,
     *,
-    columns: Columns = None,
+    columns: ColumnChoice = None,
     converted: str | os.PathLike[str] | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
@@ -134,7 +134,7 @@ def open_source(
     """
     if isinstance(data, str | os.PathLike):
         path = Path(data).expanduser()
-        kind = find_kind(path)
+        kind = find_format(path)
         _refuse_options(kind, converted=converted, delimiter=delimiter, header=header)
         if kind is CsvTable:
             return open_csv(CsvTable(path, delimiter, header), columns, converted)
@@ -148,7 +148,7 @@ def open_table(data: Any, *, delimiter: str | None = None, header: bool | None =
     if not isinstance(data, Path):
         is_named = is_frame(data) and any(isinstance(name, str) for name in frame_names(data))
         return FrameTable(data) if is_named else None
-    kind = find_kind(data)
+    kind = find_format(data)
     if kind is CsvTable:
         return CsvTable(data, delimiter, header)
     if not issubclass(kind, Table):
@@ -164,7 +164,7 @@ def _refuse_options(kind: Any, **given: Any) -> None:
             raise TypeError(f"{name}= is only for CSV files: leave it out.")
 
 
-def find_kind(path: Path) -> Any:
+def find_format(path: Path) -> Any:
     """Return the class that opens a file (by the ending of its name) or a folder (by its content)."""
     name = shown(path.absolute())
     if path.is_dir():
@@ -181,7 +181,7 @@ def find_kind(path: Path) -> Any:
     return FILES[max(endings, key=len)]
 
 
-def _open_object(data: Any, columns: Columns) -> Source:
+def _open_object(data: Any, columns: ColumnChoice) -> Source:
     module = type(data).__module__
     if isinstance(data, Source):
         if columns is not None:

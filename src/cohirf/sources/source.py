@@ -26,7 +26,7 @@ PIECE_BYTES = 2**23  # memory for decoding, in addition to the requested rows
 FINGERPRINT_SAMPLES = 16
 N_CURSORS = 2  # threads that read neighbouring blocks may arrive in either order
 
-Columns = Sequence[Any] | Callable[[Any], bool] | None  # a list of columns, a function that selects them, or all
+ColumnChoice = Sequence[Any] | Callable[[Any], bool] | None  # a list of columns, a function that selects them, or all
 
 
 class Source(ABC):
@@ -93,7 +93,7 @@ class Source(ABC):
         shape: Sequence[int],
         stored: DTypeLike,
         *,
-        columns: Columns = None,
+        columns: ColumnChoice = None,
         feature_names: Sequence[str] | None = None,
     ) -> None:
         stored = np.dtype(stored)
@@ -348,7 +348,7 @@ def rows_within(n_bytes: int, row_bytes: int) -> int:
     return max(1, n_bytes // row_bytes)
 
 
-def choose_numbers(source: str, n_columns: int, columns: Columns) -> list[int] | None:
+def choose_numbers(source: str, n_columns: int, columns: ColumnChoice) -> list[int] | None:
     """Return the chosen column numbers, or None for all of them."""
     if columns is None:
         return None
@@ -361,7 +361,7 @@ def choose_numbers(source: str, n_columns: int, columns: Columns) -> list[int] |
     return [int(column) for column in columns]
 
 
-def choose_names(source: str, available: Sequence[str], columns: Columns) -> list[str]:
+def choose_names(source: str, available: Sequence[str], columns: ColumnChoice) -> list[str]:
     """Return the chosen column names; all available names if ``columns`` is None."""
     repeated = [name for name, times in Counter(available).items() if times > 1]
     if repeated:

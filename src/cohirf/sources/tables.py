@@ -17,7 +17,7 @@ from cohirf.optional import import_optional
 from cohirf.sources.files import FileStamp, SourceChangedError, naming, shown
 from cohirf.sources.source import (
     PIECE_BYTES,
-    Columns,
+    ColumnChoice,
     StreamedSource,
     choose_names,
     choose_numbers,
@@ -31,7 +31,7 @@ BUFFER_BYTES = 2**16  # of each column of a Parquet file; without buffers, whole
 PIECE_ROWS = 2**16  # larger pieces are not decoded faster, and temporarily take several times their size
 LOADED_BYTES = 2**26  # larger record batches of an Arrow file are memory-mapped, if possible
 MAPPED_BYTES = 2**24
-NUMBERS = {"bool": "bool", "halffloat": "float16", "float": "float32", "double": "float64"} | {
+NUMBER_TYPES = {"bool": "bool", "halffloat": "float16", "float": "float32", "double": "float64"} | {
     name: name for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 }
 
@@ -85,7 +85,7 @@ class Table(ABC):
                     f"with the same columns{remedy}."
                 )
 
-    def choose_numbers(self, columns: Columns) -> Types:
+    def choose_numbers(self, columns: ColumnChoice) -> Types:
         """Return the chosen columns, all of which must have numbers; by default all but pandas' index columns."""
         file = next(iter(self.parts), self.name)
         names = choose_names(file, list(self.types), columns)
@@ -95,7 +95,7 @@ class Table(ABC):
         for name in dict.fromkeys([*names, *others]):
             self.refuse_difference(name, ", or choose others with columns=[...]")
         for name in names:
-            if self.types[name] not in NUMBERS:
+            if self.types[name] not in NUMBER_TYPES:
                 raise refuse_type(file, name, self.types[name])
         return {name: self.types[name] for name in names}
 
@@ -125,7 +125,7 @@ class ParquetTable(StoredTable):
         for number, file in enumerate(self._files):
             with naming(file.name, PARQUET), _open_parquet(file) as parquet:
                 schema, metadata = parquet.schema_arrow, parquet.metadata
-            described.append(_describe(file.name, schema))
+            described.append(_read_schema(file.name, schema))
             groups = range(metadata.num_row_groups)
             self._groups += [(number, group, metadata.row_group(group).num_rows) for group in groups]
         super().__init__(shown(path.absolute()), *described[0])
@@ -172,7 +172,7 @@ class ArrowTable(StoredTable):
         with naming(self._file.name, ARROW), open_file(self._file) as file:
             self._can_seek = bool(file.read_at(len(MAGIC), 0) == MAGIC)  # a stream has no list of its batches
             schema = self._open_batches(file).schema
-        super().__init__(self._file.name, *_describe(self._file.name, schema))
+        super().__init__(self._file.name, *_read_schema(self._file.name, schema))
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -257,7 +257,7 @@ class FrameTable(Table):
             self._table = arrow.Table.from_pandas(_unmix(frame), preserve_index=False)
         else:
             self._table = frame.to_arrow() if hasattr(frame, "to_arrow") else arrow.table(frame)
-        super().__init__(FRAME, *_describe(FRAME, self._table.schema))
+        super().__init__(FRAME, *_read_schema(FRAME, self._table.schema))
 
     def read(self, columns: Sequence[str], start: int = 0) -> Iterator[Any]:
         """Yield slices of the frame."""
@@ -282,13 +282,13 @@ class TableSource(StreamedSource):
         The data that the table was made from: error messages name it, and the fingerprint identifies it.
     """
 
-    def __init__(self, table: StoredTable, columns: Columns = None, *, origin: Table | None = None) -> None:
+    def __init__(self, table: StoredTable, columns: ColumnChoice = None, *, origin: Table | None = None) -> None:
         types = table.choose_numbers(columns)
         self._table, self._origin = table, origin or table
         super().__init__(
             self._origin.name,
             (sum(table.sizes), len(types)),
-            np.result_type(*(np.dtype(NUMBERS[stored]) for stored in types.values())),
+            np.result_type(*(np.dtype(NUMBER_TYPES[stored]) for stored in types.values())),
             feature_names=list(types),
             starts=table.starts,
         )
@@ -336,7 +336,7 @@ def _open_parquet(file: FileStamp) -> Any:
     )
 
 
-def _describe(name: str, schema: Any) -> tuple[Types, list[str]]:
+def _read_schema(name: str, schema: Any) -> tuple[Types, list[str]]:
     """Return the columns of an Arrow schema with their types, and those in which pandas stored an index."""
     with naming(name, "a table"):  # names and metadata may be damaged
         names, metadata = list(schema.names), schema.pandas_metadata or {}
@@ -355,7 +355,7 @@ def frame_names(frame: Any) -> list[Any]:
     return list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
 
 
-def read_frame(frame: Any, columns: Columns) -> tuple[NDArray[Any], list[str] | None]:
+def read_frame(frame: Any, columns: ColumnChoice) -> tuple[NDArray[Any], list[str] | None]:
     """Return chosen columns of a data frame as an array, and their names if these are text; Arrow is not needed."""
     names = frame_names(frame)
     if not all(isinstance(name, str) for name in names):
@@ -364,13 +364,13 @@ def read_frame(frame: Any, columns: Columns) -> tuple[NDArray[Any], list[str] | 
                 f"{FRAME} has column names of several types, {names[:8]}: convert all column names to strings."
             )
         numbers = choose_numbers(FRAME, len(names), columns) or range(len(names))
-        return _to_array(frame, numbers, names), None
+        return _stack_columns(frame, numbers, names), None
     chosen = choose_names(FRAME, names, columns)
     place = {name: number for number, name in enumerate(names)}
-    return _to_array(frame, [place[name] for name in chosen], names), chosen
+    return _stack_columns(frame, [place[name] for name in chosen], names), chosen
 
 
-def _to_array(frame: Any, numbers: Sequence[int], names: list[Any]) -> NDArray[Any]:
+def _stack_columns(frame: Any, numbers: Sequence[int], names: list[Any]) -> NDArray[Any]:
     """Return columns as an array of numbers; missing cells become NaN."""
     values = []
     for number in numbers:
