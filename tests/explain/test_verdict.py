@@ -48,7 +48,7 @@ def facts():
 
 def test_the_same_clusters_are_a_tie(facts):
     assert recommend(facts) == "either"
-    assert judge_base_alone(facts).answer == "It finds the same clusters."
+    assert judge_base_alone(facts)[0].answer == "It finds the same clusters."
     assert in_one_line(facts).startswith("Trust these clusters as you would trust KMeans: it finds the same ones")
     assert advise(facts) == []
 
@@ -75,7 +75,7 @@ def test_the_base_is_better_if_the_fit_agrees_less_with_its_runs_and_has_a_lower
 def test_around_k_means_only_the_published_algorithm_is_judged(facts):
     lost = replace(facts, comparison=replace(DIFFERENT, agreement=0.3), is_k_means=True)
     assert recommend(lost) == "unknown"
-    assert judge_base_alone(lost).answer == "Not known."
+    assert judge_base_alone(lost)[0].answer == "Not known."
     assert recommend(replace(lost, as_published=True)) == "use the base method alone"
     assert recommend(replace(lost, comparison=ALIKE)) == "either"
 
@@ -92,7 +92,7 @@ def test_a_density_method_is_better_if_the_fit_has_more_noise(facts, noise, said
 
 def test_a_fit_that_lost_clusters_is_not_trusted_and_gets_advice(facts):
     lost = replace(facts, comparison=replace(DIFFERENT, agreement=0.3), as_published=True, n_batches=8)
-    assert judge_base_alone(lost).answer == "Probably."
+    assert judge_base_alone(lost)[0].answer == "Probably."
     assert in_one_line(lost).startswith("Do not trust these clusters: in 1,000 rows, runs of KMeans agree")
     first, second, last = advise(lost)
     assert first.startswith("the defaults of CoHiRF")
@@ -102,7 +102,7 @@ def test_a_fit_that_lost_clusters_is_not_trusted_and_gets_advice(facts):
 
 def test_clusters_that_differ_without_a_loss_are_not_judged(facts):
     found = replace(facts, comparison=DIFFERENT)
-    finding = judge_base_alone(found)
+    finding, _ = judge_base_alone(found)
     assert (finding.answer, finding.tone) == ("Not known.", "unknown")
     assert "nothing in the data tells which of the two is better" in finding.reason
     assert "is not known: in 1,000 rows it finds other clusters" in in_one_line(found)
@@ -111,22 +111,22 @@ def test_clusters_that_differ_without_a_loss_are_not_judged(facts):
 def test_one_run_of_the_base_method_is_the_base_method_whatever_a_sample_shows(facts):
     once = replace(facts, comparison=Comparison("DBSCAN", reason="not run"), ran_once=True)
     assert recommend(once) == "either"
-    assert judge_base_alone(once).tone == "good"
+    assert judge_base_alone(once)[0].tone == "good"
     assert "one run of DBSCAN on all rows" in in_one_line(once)
 
 
 def test_without_a_comparison_the_reason_is_given(facts):
     found = replace(facts, comparison=Comparison("DBSCAN", reason="It was not run."))
     assert recommend(found) == "unknown"
-    assert judge_base_alone(found).reason == "It was not run."
+    assert judge_base_alone(found)[0].reason == "It was not run."
     assert in_one_line(found) == "Whether DBSCAN alone would do better is not known: It was not run."
 
 
 def test_noise_and_numbers_of_clusters_are_told_where_they_differ(facts):
     found = replace(facts, comparison=replace(DIFFERENT, n_clusters=(9, 1), noise=(0.44, 0.01)))
-    reason = judge_base_alone(found).reason
+    reason = judge_base_alone(found)[0].reason
     assert "finds 1 cluster where the fit has 9, and 1% noise where the fit has 44%." in reason
-    assert "noise" not in judge_base_alone(facts).reason
+    assert "noise" not in judge_base_alone(facts)[0].reason
 
 
 def test_useless_clusters_come_first(facts):
@@ -161,7 +161,7 @@ def test_local_batches_that_find_the_clusters_of_all_rows_are_the_base_method(fa
     assert recommend(local) == "either"
     assert recommend(replace(local, kind="local")) != "either"
     assert said in in_one_line(local)
-    assert judge_base_alone(local).answer == "It is the same."
+    assert judge_base_alone(local)[0].answer == "It is the same."
 
 
 def test_local_batches_are_not_said_to_lose_clusters_that_the_border_of_a_region_cuts(facts):
@@ -169,7 +169,7 @@ def test_local_batches_are_not_said_to_lose_clusters_that_the_border_of_a_region
     local = replace(facts, comparison=found, kind="local", n_batches=7, finds_number=True, is_part=True)
     assert recommend(local) == "unknown"
     assert in_one_line(local).endswith("DBSCAN may have cut clusters at the border of these rows.")
-    assert "at the border of these rows" in judge_base_alone(local).reason
+    assert "at the border of these rows" in judge_base_alone(local)[0].reason
     assert recommend(replace(local, is_part=False)) == "use the base method alone"
     assert recommend(replace(local, finds_number=False)) == "use the base method alone"
     assert recommend(replace(local, comparison=replace(found, noise=(0.3, 0.1)))) == "use the base method alone"

@@ -238,7 +238,7 @@ def is_lost(
 
 def verdict(facts: Facts) -> list[Finding]:
     """Answer the questions about a fit."""
-    findings = [judge_base_alone(facts), judge_neighbours(facts)]
+    findings = [judge_base_alone(facts)[0], judge_neighbours(facts)]
     problem = facts.problem
     if problem is not None:
         tone = "poor" if problem.spoils_all else "fair"
@@ -246,22 +246,26 @@ def verdict(facts: Facts) -> list[Finding]:
     return findings
 
 
-def judge_base_alone(facts: Facts) -> Finding:
-    """Answer whether the base method alone finds better clusters in the same rows."""
-    found, said = facts.comparison, recommend(facts)
-    question = f"Would {found.base} alone do better?"
+def judge_base_alone(facts: Facts) -> tuple[Finding, str]:
+    """Answer whether the base method alone finds better clusters in the same rows; also in one line."""
+    found, base = facts.comparison, facts.comparison.base
+    question, unknown = f"Would {base} alone do better?", f"Whether {base} alone would do better is not known: "
+    trust = f"Trust these clusters as you would trust {base}: "
     if facts.is_whole:
-        return Finding(question, "It is the same.", f"{_say_why_whole(facts)}.", "good")
+        why = _say_why_whole(facts)
+        return Finding(question, "It is the same.", f"{why}.", "good"), f"{trust}{uncapitalised(why)}."
     if found.reason:
-        return Finding(question, "Not known.", found.reason, "unknown")
-    measured = _measured(found)
+        return Finding(question, "Not known.", found.reason, "unknown"), f"{unknown}{found.reason}"
+    measured, said = _measured(found), recommend(facts)
     if said == EITHER:
-        return Finding(question, "It finds the same clusters.", measured, "good")
+        line = f"{trust}it finds the same ones in {found.n_rows:,} rows (adjusted Rand index {found.same:.2f})."
+        return Finding(question, "It finds the same clusters.", measured, "good"), line
     if said == ALONE:
-        reason = f"{measured} The fit has lost clusters that {found.base} finds."
-        return Finding(question, "Probably.", reason, "poor")
-    reason = f"{measured} The two differ, and {_say_why_unknown(facts)}."
-    return Finding(question, "Not known.", reason, "unknown")
+        reason = f"{measured} The fit has lost clusters that {base} finds."
+        return Finding(question, "Probably.", reason, "poor"), _say_lost(facts)
+    why = _say_why_unknown(facts)
+    line = f"in {found.n_rows:,} rows it finds other clusters (adjusted Rand index {found.same:.2f}), and {why}."
+    return Finding(question, "Not known.", f"{measured} The two differ, and {why}.", "unknown"), f"{unknown}{line}"
 
 
 def judge_neighbours(facts: Facts) -> Finding:
@@ -280,34 +284,26 @@ def judge_neighbours(facts: Facts) -> Finding:
 
 def in_one_line(facts: Facts) -> str:
     """Return whether to trust the clusters, in one line."""
-    found, said = facts.comparison, recommend(facts)
     if facts.problem is not None and facts.problem.spoils_all:
         return f"Do not trust these clusters: {uncapitalised(facts.problem.message)}"
-    if facts.is_whole:
-        return f"Trust these clusters as you would trust {found.base}: {uncapitalised(_say_why_whole(facts))}."
-    if said == EITHER:
-        return (
-            f"Trust these clusters as you would trust {found.base}: it finds the same ones in {found.n_rows:,} rows "
-            f"(adjusted Rand index {found.same:.2f})."
-        )
-    if said == ALONE and facts.finds_number:
-        return (
-            f"Do not trust these clusters: in {found.n_rows:,} rows, {found.base} alone finds "
-            f"{count_of(found.n_clusters[1], 'cluster')} and {found.noise[1]:.0%} noise, and the fit "
-            f"{found.n_clusters[0]:,} and {found.noise[0]:.0%}. Use {found.base} alone, if it can run on all rows."
-        )
-    if said == ALONE:
-        return (
-            f"Do not trust these clusters: in {found.n_rows:,} rows, runs of {found.base} agree with each other "
-            f"(adjusted Rand index {found.reproducibility:.2f}), and much less with the fit ({found.agreement:.2f}). "
-            f"Use {found.base} alone, if it can run on all rows."
-        )
-    if found.reason:
-        return f"Whether {found.base} alone would do better is not known: {found.reason}"
-    return (
-        f"Whether {found.base} alone would do better is not known: in {found.n_rows:,} rows it finds other clusters "
-        f"(adjusted Rand index {found.same:.2f}), and {_say_why_unknown(facts)}."
+    return judge_base_alone(facts)[1]
+
+
+def _say_lost(facts: Facts) -> str:
+    """Return what the fit has lost, in one line."""
+    found = facts.comparison
+    what = (
+        f"runs of {found.base} agree with each other (adjusted Rand index {found.reproducibility:.2f}), and much less "
+        f"with the fit ({found.agreement:.2f})"
     )
+    if facts.finds_number:
+        n_found = count_of(found.n_clusters[1], "cluster")
+        what = (
+            f"{found.base} alone finds {n_found} and {found.noise[1]:.0%} noise, and the fit {found.n_clusters[0]:,} "
+            f"and {found.noise[0]:.0%}"
+        )
+    remedy = f"Use {found.base} alone, if it can run on all rows."
+    return f"Do not trust these clusters: in {found.n_rows:,} rows, {what}. {remedy}"
 
 
 def advise(facts: Facts) -> list[str]:
