@@ -100,11 +100,6 @@ def fast_tests(file):
     ]
 
 
-@pytest.mark.parametrize("storage", ["arrow", "array", "csv", "dask", "npy", "parquet", "zarr"])
-def test_every_storage_has_tests_that_are_not_slow(storage):
-    assert any("open_source" in words for words in fast_tests(f"sources/test_{storage}_source.py"))
-
-
 @pytest.mark.parametrize(
     ("file", "words"),
     [("test_dask_fits.py", {"client", "assert_same"}), ("explain/test_report_browser.py", {"browser", "open_report"})],

@@ -159,9 +159,9 @@ def open_table(data: Any, *, delimiter: str | None = None, header: bool | None =
 
 
 def _refuse_options(kind: Any, **given: Any) -> None:
-    for name, value in given.items():
+    for option, value in given.items():
         if value is not None and kind is not CsvTable:
-            raise TypeError(f"{name}= is only for CSV files: leave it out.")
+            raise TypeError(f"{option}= is only for CSV files: leave it out.")
 
 
 def find_format(path: Path) -> Any:
