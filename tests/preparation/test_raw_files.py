@@ -27,7 +27,7 @@ def test_a_file_is_prepared_as_the_frame(kind, in_memory, tmp_path, monkeypatch)
     path = tmp_path / ("c.parquet" if kind == "parquet" else "c.tsv" if kind == "tsv" else "c.csv")
     write_customers(tmp_path / path.name.replace("tsv", "csv"), 600, random_state=0)
     if kind == "blocks":
-        monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 8000)
+        monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 8000)
     elif kind == "tsv":
         CUSTOMERS.to_csv(path, sep="\t", index=False)
     elif kind == "utf-16":
@@ -40,7 +40,7 @@ def test_a_file_is_prepared_as_the_frame(kind, in_memory, tmp_path, monkeypatch)
 
 def test_out_of_core_rows_are_those_in_memory(in_memory, tmp_path, monkeypatch):
     write_customers(tmp_path / "c.csv", 600, random_state=0)
-    monkeypatch.setattr("cohirf.sources.csv.BLOCK_BYTES", 8000)
+    monkeypatch.setattr("cohirf.sources.csv.CSV_BLOCK_BYTES", 8000)
     monkeypatch.setattr("cohirf.preparation.preparation.IN_MEMORY_BYTES", 100)
     prepared = prepare(tmp_path / "c.csv")
     assert prepared.rows() is prepared.source
