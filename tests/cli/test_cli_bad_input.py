@@ -444,12 +444,12 @@ def test_the_data_is_never_replaced(cohirf, model, command):
 
 
 def test_a_model_that_exists_is_not_replaced(cohirf, model):
-    before = (model / "manifest.json").read_bytes()
+    before = model.read_bytes()
     refused(
         cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species", "--model", "model"),
         "--model model exists: give another name, or --force to replace it.",
     )
-    assert (model / "manifest.json").read_bytes() == before
+    assert model.read_bytes() == before
 
 
 def test_a_checkpoint_of_another_fit_is_refused(cohirf, folder, apart):

@@ -128,7 +128,7 @@ def test_all_options_of_a_fit_work_together(cohirf, folder, iris):
     page = Path("report.html").read_text(encoding="utf-8")
     assert f"cohirf {command}" in page
     assert "setosa" in data_of(page)
-    assert sorted(path.name for path in Path("ck").iterdir()) == ["journal", "lock", "manifest.json"]
+    assert sorted(path.name for path in Path("ck").iterdir()) == ["journal", "lock"]
 
 
 @pytest.mark.parametrize("scale", ["standard", "minmax", "none"])

@@ -30,7 +30,7 @@ from cohirf.report.render import (
 )
 from cohirf.report.study import check_study
 from cohirf.report.summarize import Options, summarize
-from cohirf.saving import Origin
+from cohirf.store import Origin
 
 PAYLOADS = [
     "<script>alert(1)</script>",

@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 from cohirf import CoHiRF
 from cohirf.report import downloads, write_report
 from cohirf.report.cuts import find_cuts
-from cohirf.saving import Origin
+from cohirf.store import Origin
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
 

@@ -8,7 +8,7 @@ import cohirf
 from cohirf import CoHiRF
 from cohirf.report.run import describe_run
 from cohirf.report.study import check_study
-from cohirf.saving import Origin
+from cohirf.store import Origin
 
 
 class Odd:

@@ -15,7 +15,7 @@ from cohirf import CoHiRF
 from cohirf.clusterers import KernelKMeans
 from cohirf.preparation import prepare
 from cohirf.report.script import write_script
-from cohirf.saving import Origin
+from cohirf.store import Origin
 
 
 def run(script, **names):

@@ -16,8 +16,8 @@ from cohirf.cli.writing import CLUSTER, TABLES, check_file, check_ids, check_mod
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.preparation import Classes, Prepared
-from cohirf.saving import Origin, save_model
 from cohirf.sources.files import shown
+from cohirf.store import Origin, save_model
 
 REPORT_PACKAGES = ("jinja2",)
 

@@ -28,14 +28,14 @@ from cohirf.cli.targets import Targets, say_written
 from cohirf.cli.tune_summary import describe_labels, describe_tuned, facts_grid, trials_grid
 from cohirf.cli.values import read_count, read_number, refuse_unknown
 from cohirf.cli.writing import check_file, check_parent, refuse_data
-from cohirf.durable.temporary import replacing
 from cohirf.estimator import CoHiRF
 from cohirf.planning.byte_sizes import format_bytes
 from cohirf.planning.memory import peak_bytes, resident_bytes, resolve_memory_limit
 from cohirf.preparation import Classes, Prepared
 from cohirf.preparation.preparation import IN_MEMORY_BYTES
-from cohirf.saving import Origin
 from cohirf.sources.files import shown
+from cohirf.store import Origin
+from cohirf.store.files import replacing
 from cohirf.tuning.metrics import SILHOUETTE_ROWS, Metric
 from cohirf.validation import set_columns
 

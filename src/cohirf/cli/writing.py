@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from cohirf.algorithm.grouping import row_blocks
 from cohirf.cli.errors import BadInputError
 from cohirf.cli.formulas import escape_formula, is_formula
-from cohirf.durable.temporary import refuse_irregular, replacing
 from cohirf.optional import import_optional
 from cohirf.planning.byte_sizes import format_bytes
-from cohirf.saving import refuse_target
 from cohirf.sources.files import shown
+from cohirf.store import refuse_target
+from cohirf.store.files import refuse_irregular, replacing
 
 CLUSTER = "cluster"
 TABLES = (".parquet", ".csv", ".npy")

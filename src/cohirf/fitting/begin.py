@@ -19,7 +19,6 @@ from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.randomness import Draw, Entropy, generator_at, root_entropy
 from cohirf.algorithm.screening import sample_size, screen_features
-from cohirf.checkpoint import ResumableEngine, open_checkpoint
 from cohirf.data import Data
 from cohirf.data.data import DataWeights
 from cohirf.describe import describe_fit
@@ -27,6 +26,7 @@ from cohirf.engines.local import one_thread
 from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.locality import are_local, choose_overlap, choose_settings, count_spanned
 from cohirf.planning import Neighbourhood, draw_rows, plan_batches, plan_for_device
+from cohirf.store import ResumableEngine, open_checkpoint
 
 WrapEngine = Callable[[Engine], Engine]
 
@@ -95,8 +95,7 @@ def begin(
         )
         checkpoint = stack.enter_context(open_checkpoint(model.checkpoint, fit, lambda: asdict(settling())))
         settled = Settled(tuple(checkpoint.settled["entropy"]), checkpoint.settled["batch_size"])
-        # features are counted when an engine is wrapped, which happens after the screening
-        wrappers.append(lambda engine: ResumableEngine(engine, checkpoint.journal, model._count_relevant()))
+        wrappers.append(lambda engine: ResumableEngine(engine, checkpoint.journal))
     wrappers.append(watch_engine(model))
     return settled, lambda engine: reduce(lambda inner, wrap: wrap(inner), wrappers, engine)
 

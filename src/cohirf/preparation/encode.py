@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from cohirf.callers import warn_caller
-from cohirf.durable.temporary import TemporaryFile
 from cohirf.optional import import_optional
 from cohirf.preparation.decide import STRAY_SHARE
 from cohirf.preparation.evidence import MOST_NAMED
@@ -21,6 +20,7 @@ from cohirf.preparation.text import as_text
 from cohirf.sources import Source
 from cohirf.sources.arrow_columns import NUMBERS
 from cohirf.sources.arrow_ipc import ArrowSource
+from cohirf.store.files import TemporaryFile
 
 
 @dataclass

@@ -13,7 +13,7 @@ import numpy as np
 from cohirf.diagnosis.text import clean, shorten
 from cohirf.report.script import write_script
 from cohirf.report.study import Study
-from cohirf.saving.origin import Origin
+from cohirf.store import Origin
 
 PACKAGES = ("cohirf", "numpy", "scipy", "scikit-learn")
 MAX_VALUE = 400  # characters

@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from cohirf.estimator import CoHiRF
-from cohirf.saving.origin import Origin
+from cohirf.store import Origin
 
 MAX_CODE = 100_000
 WIDTH = 100
@@ -37,7 +37,7 @@ def write_script(model: CoHiRF, origin: Origin | None = None, pipeline: Any = No
     >>> from sklearn.datasets import load_iris
     >>> from cohirf import CoHiRF
     >>> from cohirf.report.script import write_script
-    >>> from cohirf.saving.origin import Origin
+    >>> from cohirf.store import Origin
     >>> model = CoHiRF(KMeans(3), n_views=3, random_state=0).fit(load_iris().data)
     >>> print(write_script(model, Origin("iris.csv", {"scaling": "standard"})))
     from cohirf import CoHiRF

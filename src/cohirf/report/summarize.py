@@ -29,7 +29,7 @@ from cohirf.report.run import describe_run
 from cohirf.report.sample import Sample, draw_sample
 from cohirf.report.study import Study
 from cohirf.report.suggestion import describe_merge, suggest_cut
-from cohirf.saving.origin import Origin
+from cohirf.store import Origin
 from cohirf.summary.numbers import cluster_positions
 
 

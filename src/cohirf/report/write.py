@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from cohirf.diagnosis.text import shorten
-from cohirf.durable.temporary import replacing
 from cohirf.preparation import Preparation
 from cohirf.report.history import describe_history
 from cohirf.report.render import render, render_update
 from cohirf.report.study import check_study
 from cohirf.report.summarize import Options, summarize
-from cohirf.saving import Origin
+from cohirf.store import Origin
+from cohirf.store.files import replacing
 
 
 def write_report(

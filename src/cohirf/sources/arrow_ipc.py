@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.durable.temporary import TemporaryFile
 from cohirf.sources.arrow_batches import (
     are_plain,
     has_file_format,
@@ -23,6 +22,7 @@ from cohirf.sources.columns import Columns
 from cohirf.sources.files import FileStamp, Origin, SourceChangedError, naming
 from cohirf.sources.source import rows_within
 from cohirf.sources.streamed import StreamedSource
+from cohirf.store.files import TemporaryFile
 
 KIND = "an Arrow file"
 LOADED_BYTES = 2**26  # larger record batches are memory-mapped, if possible

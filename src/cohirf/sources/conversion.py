@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from cohirf.durable.temporary import TemporaryFile, replacing
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
 from cohirf.sources.files import shown
+from cohirf.store.files import TemporaryFile, replacing
 
 MADE_FROM = b"cohirf: made from"
 

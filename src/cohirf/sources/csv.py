@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
-from cohirf.durable.temporary import TemporaryFile
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
 from cohirf.sources.arrow_batches import open_file
@@ -21,6 +20,7 @@ from cohirf.sources.columns import Columns, choose_names, refuse_type
 from cohirf.sources.conversion import MADE_FROM, is_made, writing
 from cohirf.sources.csv_format import UTF_8, find_delimiter, find_encoding, find_lines, find_ragged, first_record
 from cohirf.sources.files import FileStamp, one_line
+from cohirf.store.files import TemporaryFile
 
 BLOCK_BYTES = 2**20  # Arrow reads about thirty blocks ahead
 A_LINE_EACH = "give a line of column names and a line for each sample"
