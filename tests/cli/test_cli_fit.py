@@ -71,7 +71,7 @@ def test_a_bare_fit_says_what_it_chose_and_what_came_out(cohirf, folder, iris):
     assert "rows out" not in outcome.out  # levels were told while they ran
     assert outcome.out.splitlines()[-2].startswith(f"{len(sizes)} clusters in 150 rows. The largest has {sizes.max()} ")
     assert outcome.out.splitlines()[-1] == (
-        "Nothing was written: give --out labels.csv to keep the clusters, --model model/ to predict and cut later, "
+        "Nothing was written: give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, "
         "--report report.html to see a report."
     )
     assert sorted(path.name for path in folder.iterdir()) == ["iris.csv", "iris.parquet", "plain.csv"]
@@ -111,7 +111,7 @@ def test_all_options_of_a_fit_work_together(cohirf, folder, iris):
     command = (
         "fit iris.parquet --estimator dbscan --param eps=0.8 --param min_samples=5 --views 5 --max-features 0.5 "
         "--consensus relaxed --batch-size 100 --memory-limit 4GB --checkpoint ck/ --label-column species "
-        "--id-column id --scale standard --out labels.parquet --model model/ --report report.html --n-jobs 2 --seed 0"
+        "--id-column id --scale standard --out labels.parquet --model model.cohirf --report report.html --n-jobs 2 --seed 0"
     )
     outcome = cohirf(*command.split())
     assert outcome.code == 0
@@ -123,8 +123,8 @@ def test_all_options_of_a_fit_work_together(cohirf, folder, iris):
     assert table["id"].to_pylist() == iris["id"].tolist()
     assert table["cluster"].to_pylist() == labels.tolist()
     assert re.search(rf"^ARI +{adjusted_rand_score(iris['species'], labels):.3f}$", outcome.out, re.MULTILINE)
-    assert outcome.out.endswith("Written: labels.parquet (labels), model (model), report.html (report)\n")
-    assert (package.load("model").labels_ == labels).all()
+    assert outcome.out.endswith("Written: labels.parquet (labels), model.cohirf (model), report.html (report)\n")
+    assert (package.load("model.cohirf").labels_ == labels).all()
     page = Path("report.html").read_text(encoding="utf-8")
     assert f"cohirf {command}" in page
     assert "setosa" in data_of(page)

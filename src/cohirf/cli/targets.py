@@ -45,7 +45,7 @@ class Targets:
         check_file(self.report, "--report", (".html", ".htm"), force=self.force, data=data)
         check_ids(self.labels, id_column)
         if self.model is not None and checkpoint is not None and self.model.resolve() == Path(checkpoint).resolve():
-            raise BadInputError(f"--model {shown(self.model.absolute())} is also the checkpoint: give another folder.")
+            raise BadInputError(f"--model {shown(self.model.absolute())} is also the checkpoint: give another path.")
         if self.report is not None:
             for package in REPORT_PACKAGES:
                 import_optional(package, "report", "--report")

@@ -60,7 +60,7 @@ def refuse_data(path: Path, flag: str, data: Path | None) -> None:
 
 
 def check_model(path: Path | None, flag: str, *, force: bool, data: Path | None = None) -> None:
-    """Refuse a folder that cannot be created or that exists, unless ``force``; only saved models are replaced."""
+    """Refuse a model that cannot be written or that exists, unless ``force``; only saved models are replaced."""
     if path is None:
         return
     name = shown(path.absolute())
