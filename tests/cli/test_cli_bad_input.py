@@ -554,4 +554,4 @@ def test_values_whose_squares_overflow_are_named(cohirf, folder):
 
 def test_a_model_and_a_checkpoint_do_not_share_a_folder(cohirf, folder, apart):
     outcome = cohirf("fit", "iris.csv", *apart, "--model", "here", "--checkpoint", "./here")
-    assert (outcome.code, outcome.err) == (2, "cohirf: --model here is also the checkpoint: give another folder.\n")
+    assert (outcome.code, outcome.err) == (2, "cohirf: --model here is also the checkpoint: give another path.\n")

@@ -71,8 +71,8 @@ def test_a_bare_fit_says_what_it_chose_and_what_came_out(cohirf, folder, iris):
     assert "rows out" not in outcome.out  # levels were told while they ran
     assert outcome.out.splitlines()[-2].startswith(f"{len(sizes)} clusters in 150 rows. The largest has {sizes.max()} ")
     assert outcome.out.splitlines()[-1] == (
-        "Nothing was written: give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, "
-        "--report report.html to see a report."
+        "Nothing was written: give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut "
+        "later, --report report.html to see a report."
     )
     assert sorted(path.name for path in folder.iterdir()) == ["iris.csv", "iris.parquet", "plain.csv"]
 
@@ -111,7 +111,8 @@ def test_all_options_of_a_fit_work_together(cohirf, folder, iris):
     command = (
         "fit iris.parquet --estimator dbscan --param eps=0.8 --param min_samples=5 --views 5 --max-features 0.5 "
         "--consensus relaxed --batch-size 100 --memory-limit 4GB --checkpoint ck/ --label-column species "
-        "--id-column id --scale standard --out labels.parquet --model model.cohirf --report report.html --n-jobs 2 --seed 0"
+        "--id-column id --scale standard --out labels.parquet --model model.cohirf --report report.html --n-jobs 2 "
+        "--seed 0"
     )
     outcome = cohirf(*command.split())
     assert outcome.code == 0

@@ -42,8 +42,8 @@ from cohirf.validation import set_columns
 TRIAL_TABLES = (".csv", ".parquet")
 DISTANCE_BYTES = 12  # per pair of rows: computed as float64, kept as float32
 NOTHING = {
-    False: "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, --table trials.csv to "
-    "keep the trials.",
+    False: "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, "
+    "--table trials.csv to keep the trials.",
     True: "give --out labels.csv to keep the clusters, --table trials.csv to keep the trials.",
 }
 
