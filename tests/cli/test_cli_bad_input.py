@@ -445,12 +445,12 @@ def test_the_data_is_never_replaced(cohirf, model, command):
 
 
 def test_a_model_that_exists_is_not_replaced(cohirf, model):
-    before = (model / "manifest.json").read_bytes()
+    before = model.read_bytes()
     refused(
         cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species", "--model", "model"),
         "--model model exists: give another name, or --force to replace it.",
     )
-    assert (model / "manifest.json").read_bytes() == before
+    assert model.read_bytes() == before
 
 
 def test_a_checkpoint_of_another_fit_is_refused(cohirf, folder, apart):
@@ -555,4 +555,4 @@ def test_values_whose_squares_overflow_are_named(cohirf, folder):
 
 def test_a_model_and_a_checkpoint_do_not_share_a_folder(cohirf, folder, apart):
     outcome = cohirf("fit", "iris.csv", *apart, "--model", "here", "--checkpoint", "./here")
-    assert (outcome.code, outcome.err) == (2, "cohirf: --model here is also the checkpoint: give another folder.\n")
+    assert (outcome.code, outcome.err) == (2, "cohirf: --model here is also the checkpoint: give another path.\n")

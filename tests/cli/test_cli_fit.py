@@ -71,8 +71,8 @@ def test_a_bare_fit_says_what_it_chose_and_what_came_out(cohirf, folder, iris):
     assert "rows out" not in outcome.out  # levels were told while they ran
     assert outcome.out.splitlines()[-2].startswith(f"{len(sizes)} clusters in 150 rows. The largest has {sizes.max()} ")
     assert outcome.out.splitlines()[-1] == (
-        "Nothing was written: give --out labels.csv to keep the clusters, --model model/ to predict and cut later, "
-        "--report report.html to see a report."
+        "Nothing was written: give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut "
+        "later, --report report.html to see a report."
     )
     assert sorted(path.name for path in folder.iterdir()) == ["iris.csv", "iris.parquet", "plain.csv"]
 
@@ -123,12 +123,12 @@ def test_all_options_of_a_fit_work_together(cohirf, folder, iris):
     assert table["id"].to_pylist() == iris["id"].tolist()
     assert table["cluster"].to_pylist() == labels.tolist()
     assert re.search(rf"^ARI +{adjusted_rand_score(iris['species'], labels):.3f}$", outcome.out, re.MULTILINE)
-    assert outcome.out.endswith("Written: labels.parquet (labels), model (model), report.html (report)\n")
-    assert (package.load("model").labels_ == labels).all()
+    assert outcome.out.endswith("Written: labels.parquet (labels), model.cohirf (model), report.html (report)\n")
+    assert (package.load("model.cohirf").labels_ == labels).all()
     page = Path("report.html").read_text(encoding="utf-8")
     assert f"cohirf {command}" in page
     assert "setosa" in data_of(page)
-    assert sorted(path.name for path in Path("ck").iterdir()) == ["journal", "lock", "manifest.json"]
+    assert sorted(path.name for path in Path("ck").iterdir()) == ["journal", "lock"]
 
 
 @pytest.mark.parametrize("scale", ["standard", "minmax", "none"])

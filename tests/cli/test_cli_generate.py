@@ -12,7 +12,7 @@ import pytest
 
 from cohirf.cli import demo as cli_demo
 from cohirf.datasets import make_hypercube, synthetic, write_blobs, write_customers, write_shapes, write_spheres
-from cohirf.durable.temporary import replacing
+from cohirf.store.files import replacing
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ import cohirf as package
 from cohirf import CoHiRF, FusionHierarchy
 from cohirf.cli import main
 from cohirf.preparation import Boolean, Category, Date, LeftOut, Number
-from cohirf.saving import load_preparation, save_model
+from cohirf.store import load_preparation, save_model
 
 NUMBER = Number("a").to_json()
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
@@ -165,18 +165,18 @@ def test_a_preparation_that_was_tampered_with_is_refused(cohirf, model, change, 
     save_model(package.load(model), "other", preparation=load_preparation(model) | change)
     outcome = cohirf("predict", "other", "iris.csv", "--out", "labels.csv")
     assert outcome.code == 2
-    assert outcome.err == f"cohirf: other: preparation.json cannot be used: {reason}. Fit and save the model again.\n"
+    assert outcome.err == f"cohirf: other: its preparation cannot be used: {reason}. Fit and save it again.\n"
 
 
 def test_a_damaged_model_is_refused_by_name(cohirf, model):
-    content = bytearray((model / "labels.npy").read_bytes())
+    content = bytearray(model.read_bytes())
     content[-1] ^= 1
-    (model / "labels.npy").write_bytes(content)
+    model.write_bytes(content)
     outcome = cohirf("info", model)
     assert outcome.code == 2
     assert outcome.err == (
-        f"cohirf: '{model / 'labels.npy'}' cannot be used: its SHA-256 differs from the one in the manifest. Get an "
-        "undamaged copy, or fit and save the model again.\n"
+        f"cohirf: '{model}' cannot be used: its SHA-256 differs. Get an undamaged copy, or fit and save the model "
+        "again.\n"
     )
 
 

@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF, load
 from cohirf.cli.update import CoHiRF as UpdatedModel
-from cohirf.saving import load_origin, load_preparation, save_model
+from cohirf.store import load_origin, load_preparation, save_model
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 

@@ -70,8 +70,8 @@ app = typer.Typer(
     epilog="\n".join(
         [
             "cohirf fit data.csv",
-            "cohirf fit data.parquet --estimator dbscan --param eps=0.2 --out labels.parquet --model model/",
-            "cohirf predict model/ new.parquet --out labels.parquet",
+            "cohirf fit data.parquet --estimator dbscan --param eps=0.2 --out labels.parquet --model model.cohirf",
+            "cohirf predict model.cohirf new.parquet --out labels.parquet",
         ]
     ),
     cls=PlainGroup,
@@ -126,7 +126,7 @@ def _program(
     "cohirf fit iris.csv --label-column species --clusters 3 --report report.html",
     "cohirf fit data.parquet --clusters 10 --views 10 --max-features 0.7 --out labels.csv",
     "cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000 --checkpoint ck/ "
-    "--id-column id --out labels.parquet --model model/",
+    "--id-column id --out labels.parquet --model model.cohirf",
     common=COMMON_IN_FIT,
 )
 def fit(
@@ -178,7 +178,7 @@ def tune(
     tune(data, options, about, method, targets, table, screen)
 
 
-@command("cohirf predict model/ new.parquet --out labels.parquet")
+@command("cohirf predict model.cohirf new.parquet --out labels.parquet")
 def predict(
     model: ModelPath,
     data: DataPath,
@@ -197,8 +197,8 @@ def predict(
 
 
 @command(
-    "cohirf update model/ january.parquet",
-    "cohirf update model/ february.csv --report changes.html --out labels.csv",
+    "cohirf update model.cohirf january.parquet",
+    "cohirf update model.cohirf february.csv --report changes.html --out labels.csv",
 )
 def update(
     model: ModelPath,
@@ -234,7 +234,7 @@ def update(
 )
 def merge(
     models: Annotated[list[Path], argument("Folders that cohirf fit --model has written.", "MODEL...")],
-    model: Annotated[Path, option("--model", "Save the merged model to this new folder.", OUTPUT, "FOLDER")],
+    model: Annotated[Path, option("--model", "Save the merged model to this new file.", OUTPUT, "FILE")],
     screen: Screen,
     exemplars_only: Annotated[
         bool,
@@ -252,7 +252,7 @@ def merge(
     merge(models, model, screen, exemplars_only=exemplars_only, force=force)
 
 
-@command("cohirf drift model/ new.parquet", "cohirf drift model/ new.csv --json")
+@command("cohirf drift model.cohirf new.parquet", "cohirf drift model.cohirf new.csv --json")
 def drift(model: ModelPath, data: DataPath, reading: NewDataOptions, screen: Screen) -> None:
     """Say whether new rows look like those of a model, or whether it should be updated."""
     from cohirf.cli.drift import drift
@@ -260,7 +260,7 @@ def drift(model: ModelPath, data: DataPath, reading: NewDataOptions, screen: Scr
     drift(model, data, reading, screen)
 
 
-@command("cohirf cut model/ --clusters 8 --out labels.parquet")
+@command("cohirf cut model.cohirf --clusters 8 --out labels.parquet")
 def cut(
     model: ModelPath,
     csv: CsvOptions,
@@ -289,10 +289,10 @@ def cut(
 
 
 @command(
-    "cohirf tree model/",
-    "cohirf tree model/ --top 60",
-    "cohirf tree model/ --format newick > tree.nwk",
-    "cohirf tree model/ --format linkage --out linkage.npy",
+    "cohirf tree model.cohirf",
+    "cohirf tree model.cohirf --top 60",
+    "cohirf tree model.cohirf --format newick > tree.nwk",
+    "cohirf tree model.cohirf --format linkage --out linkage.npy",
 )
 def tree(
     model: ModelPath,
@@ -328,7 +328,7 @@ def tree(
     tree(model, format, top, out, force=force)
 
 
-@command("cohirf report model/ data.parquet --out report.html")
+@command("cohirf report model.cohirf data.parquet --out report.html")
 def report(
     model: ModelPath,
     data: DataPath,
@@ -349,9 +349,9 @@ def report(
     report(model, data, out, reading, screen, title, image_shape, label_column, force=force)
 
 
-@command("cohirf info model/", "cohirf info data.parquet")
+@command("cohirf info model.cohirf", "cohirf info data.parquet")
 def info(
-    path: Annotated[Path, argument("The folder of a model, or a data file.", "MODEL|DATA")],
+    path: Annotated[Path, argument("The file of a model, or a data file.", "MODEL|DATA")],
     csv: CsvOptions,
     screen: Screen,
 ) -> None:

@@ -26,8 +26,8 @@ from cohirf.sources.files import shown
 from cohirf.validation import set_columns
 
 NOTHING = (
-    "give --out labels.csv to keep the clusters, --model model/ to predict and cut later, --report report.html to "
-    "see a report."
+    "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, --report report.html "
+    "to see a report."
 )
 
 

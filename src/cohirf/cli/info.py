@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from cohirf.cli.console import Console
 from cohirf.cli.explain import in_words_of_options
 from cohirf.cli.grids import Grid
-from cohirf.cli.models import is_model, open_model
+from cohirf.cli.models import open_model
 from cohirf.cli.options import CsvOptions, Screen
 from cohirf.cli.summary import cluster_grid, describe_model, level_grid, model_grid
 from cohirf.description import Diagnosis, describe_clusters
@@ -24,6 +24,7 @@ from cohirf.preparation.evidence import Evidence, Problem, gather, gather_number
 from cohirf.preparation.kinds import Name
 from cohirf.preparation.readings import DateReading
 from cohirf.sources.tables import Table
+from cohirf.store import is_model
 
 MOST_COLUMNS = 20  # shown in the table
 
@@ -31,7 +32,7 @@ MOST_COLUMNS = 20  # shown in the table
 def info(path: Path, csv: CsvOptions, screen: Screen) -> None:
     """Describe a model or a data file."""
     console = Console.on(screen)
-    if path.is_dir() and is_model(path):
+    if is_model(path):
         _describe_model(path, console)
     else:
         _describe_data(Data.open(path, **csv.given()), console)

@@ -15,8 +15,8 @@ from cohirf.cli.options import Screen
 from cohirf.cli.update import say_changes
 from cohirf.cli.writing import check_model
 from cohirf.preparation import Preparation
-from cohirf.saving import load_preparation, save_model
 from cohirf.sources.files import shown
+from cohirf.store import load_preparation, save_model
 from cohirf.updating.merge import merge as merge_models
 
 

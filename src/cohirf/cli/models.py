@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from cohirf.cli.errors import BadInputError
-from cohirf.durable.errors import CONTENT_ERRORS
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Preparation
-from cohirf.saving import MANIFEST_DIGEST, PREPARATION, load_model, load_preparation
 from cohirf.sources.files import one_line, shown
+from cohirf.store import is_model, load_model, load_preparation
+from cohirf.store.errors import CONTENT_ERRORS
 
-REMEDY = "give the folder that cohirf fit --model wrote"
+REMEDY = "give the file that cohirf fit --model wrote"
 
 
 def open_model(path: Path) -> tuple[CoHiRF, Preparation]:
@@ -28,14 +28,9 @@ def open_model(path: Path) -> tuple[CoHiRF, Preparation]:
         preparation = Preparation.from_json(content, model.n_features_in_)
     except CONTENT_ERRORS as error:
         raise BadInputError(
-            f"{shown(path.absolute())}: {PREPARATION} cannot be used: {one_line(error)}. Fit and save the model again."
+            f"{shown(path.absolute())}: its preparation cannot be used: {one_line(error)}. Fit and save it again."
         ) from error
     return model, preparation
-
-
-def is_model(path: Path) -> bool:
-    """Return whether a path is the folder of a saved model."""
-    return (path / MANIFEST_DIGEST).is_file()  # a checkpoint also has a manifest, but no digest file
 
 
 def _without_changes(model: CoHiRF) -> Preparation:

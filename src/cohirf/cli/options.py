@@ -68,7 +68,7 @@ def _completer(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
 DataPath = Annotated[
     Path, argument("The data: a Parquet, CSV, Arrow, .npy or Zarr file, or a folder of Parquet files.", "DATA")
 ]
-ModelPath = Annotated[Path, argument("The folder that cohirf fit --model has written.", "MODEL")]
+ModelPath = Annotated[Path, argument("The file that cohirf fit --model has written.", "MODEL")]
 LabelColumn = Annotated[
     str | None,
     option(
@@ -137,6 +137,6 @@ class TargetOptions:
     """The output files of a fit."""
 
     out: Out = None
-    model: Annotated[Path | None, option("--model", "Save the model to this new folder.", OUTPUT, "FOLDER")] = None
+    model: Annotated[Path | None, option("--model", "Save the model to this new file.", OUTPUT, "FILE")] = None
     escape_formulas: EscapeFormulas = False
     force: Force = False

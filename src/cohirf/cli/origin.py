@@ -9,7 +9,7 @@ from typing import Any
 from cohirf.cli.data_options import DataOptions
 from cohirf.cli.invocation import command_line
 from cohirf.preparation import prepare
-from cohirf.saving import Origin
+from cohirf.store import Origin
 
 
 def find_origin(data: Path, about: DataOptions, scaling: str) -> Origin:

@@ -12,7 +12,7 @@ from cohirf.cli.models import open_model
 from cohirf.cli.options import Screen
 from cohirf.cli.writing import check_file
 from cohirf.report import write_report
-from cohirf.saving import load_origin
+from cohirf.store import load_origin
 
 
 def report(

@@ -16,8 +16,8 @@ from cohirf.cli.writing import CLUSTER, TABLES, check_file, check_ids, check_mod
 from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.preparation import Classes, Prepared
-from cohirf.saving import Origin, save_model
 from cohirf.sources.files import shown
+from cohirf.store import Origin, save_model
 
 REPORT_PACKAGES = ("jinja2",)
 
@@ -45,7 +45,7 @@ class Targets:
         check_file(self.report, "--report", (".html", ".htm"), force=self.force, data=data)
         check_ids(self.labels, id_column)
         if self.model is not None and checkpoint is not None and self.model.resolve() == Path(checkpoint).resolve():
-            raise BadInputError(f"--model {shown(self.model.absolute())} is also the checkpoint: give another folder.")
+            raise BadInputError(f"--model {shown(self.model.absolute())} is also the checkpoint: give another path.")
         if self.report is not None:
             for package in REPORT_PACKAGES:
                 import_optional(package, "report", "--report")

@@ -13,11 +13,11 @@ from cohirf.cli.models import open_model
 from cohirf.cli.values import read_count, refuse_unknown
 from cohirf.cli.writing import check_file
 from cohirf.description import name_tree, write_tree
-from cohirf.durable.temporary import replacing
 from cohirf.estimator import CoHiRF
 from cohirf.hierarchy import FusionHierarchy
 from cohirf.optional import import_optional
 from cohirf.preparation import Preparation
+from cohirf.store.files import replacing
 
 WIDEST, NARROWEST = 10_000, 40  # characters of a line
 

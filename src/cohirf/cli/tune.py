@@ -28,22 +28,22 @@ from cohirf.cli.targets import Targets, say_written
 from cohirf.cli.tune_summary import describe_labels, describe_tuned, facts_grid, trials_grid
 from cohirf.cli.values import read_count, read_number, refuse_unknown
 from cohirf.cli.writing import check_file, check_parent, refuse_data
-from cohirf.durable.temporary import replacing
 from cohirf.estimator import CoHiRF
 from cohirf.planning.byte_sizes import format_bytes
 from cohirf.planning.memory import peak_bytes, read_memory_limit, resident_bytes, resolve_memory_limit
 from cohirf.preparation import Classes, Prepared
 from cohirf.preparation.preparation import IN_MEMORY_BYTES
-from cohirf.saving import Origin
 from cohirf.sources.files import shown
+from cohirf.store import Origin
+from cohirf.store.files import replacing
 from cohirf.tuning.metrics import SILHOUETTE_ROWS, Metric
 from cohirf.validation import set_columns
 
 TRIAL_TABLES = (".csv", ".parquet")
 DISTANCE_BYTES = 12  # per pair of rows: computed as float64, kept as float32
 NOTHING = {
-    False: "give --out labels.csv to keep the clusters, --model model/ to predict and cut later, --table trials.csv to "
-    "keep the trials.",
+    False: "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, "
+    "--table trials.csv to keep the trials.",
     True: "give --out labels.csv to keep the clusters, --table trials.csv to keep the trials.",
 }
 

@@ -22,7 +22,7 @@ from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.preparation import Prepared
 from cohirf.report import write_update_report
-from cohirf.saving import load_origin, load_preparation, save_model
+from cohirf.store import load_origin, load_preparation, save_model
 from cohirf.summary.numbers import Changes
 
 

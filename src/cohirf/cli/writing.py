@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from cohirf.algorithm.grouping import row_blocks
 from cohirf.cli.errors import BadInputError
 from cohirf.cli.formulas import escape_formula, is_formula
-from cohirf.durable.temporary import refuse_irregular, replacing
 from cohirf.optional import import_optional
 from cohirf.planning.byte_sizes import format_bytes
-from cohirf.saving import refuse_target
 from cohirf.sources.files import shown
+from cohirf.store import refuse_target
+from cohirf.store.files import refuse_irregular, replacing
 
 CLUSTER = "cluster"
 TABLES = (".parquet", ".csv", ".npy")
@@ -60,7 +60,7 @@ def refuse_data(path: Path, flag: str, data: Path | None) -> None:
 
 
 def check_model(path: Path | None, flag: str, *, force: bool, data: Path | None = None) -> None:
-    """Refuse a folder that cannot be created or that exists, unless ``force``; only saved models are replaced."""
+    """Refuse a model that cannot be written or that exists, unless ``force``; only saved models are replaced."""
     if path is None:
         return
     name = shown(path.absolute())

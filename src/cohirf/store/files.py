@@ -1,8 +1,8 @@
-"""Temporary and unfinished files that do not stay behind when the process is killed.
+"""Files that are replaced as a whole, and temporary files that do not stay behind when the process is killed.
 
-On Linux these files have no name, so the operating system removes them when the process ends, even if it is killed.
-On other systems the name of a file tells which process created it: before another temporary file is created in the
-same directory, the files of processes that have ended are removed.
+On Linux unfinished files have no name, so the operating system removes them when the process ends, even if it is
+killed. On other systems the name of a file tells which process created it: before another temporary file is created in
+the same directory, the files of processes that have ended are removed.
 """
 
 from __future__ import annotations
@@ -26,12 +26,9 @@ from typing import IO, Any
 
 import psutil
 
-from cohirf.durable.errors import naming
-from cohirf.durable.files import sync_directory, sync_file
+from cohirf.store.errors import naming
 
-# machine, process number, start of the process (seconds since 1970), random digits
-NAME = re.compile(r"\.cohirf-(?P<machine>[0-9a-f]{8})-(?P<process>\d+)-(?P<started>\d+)-[0-9a-f]{8}")
-CLOCK_SECONDS = 3600  # setting the clock while a process runs changes its start time on Linux
+NAME = re.compile(r"\.cohirf-(?P<machine>[0-9a-f]{8})-(?P<process>\d{1,10})-[0-9a-f]{8}")
 PRIVATE, SHARED = 0o600, 0o666  # permissions, before the user's mask
 NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 DESCRIPTORS = Path("/proc/self/fd")  # Linux lists open files here
@@ -39,6 +36,34 @@ MACHINE_ID = Path("/etc/machine-id")
 
 _KEPT: set[TemporaryFile] = set()  # files whose path was sent to another process
 _LEFT: set[Path] = set()  # files of this process that are no longer needed but could not be removed yet
+
+
+def write_all(file: IO[bytes], content: Any) -> None:
+    """Write all bytes to an unbuffered file, however many the system accepts per call."""
+    whole = memoryview(content)
+    rest = whole.cast("B") if whole.nbytes else whole  # an empty view cannot be cast
+    while rest.nbytes:
+        rest = rest[os.write(file.fileno(), rest) :]
+
+
+def sync_file(file: IO[Any]) -> None:
+    """Wait until what was written to an open file is on disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def sync_directory(directory: Path) -> None:
+    """Wait until the names in a directory are on disk."""
+    if os.name != "posix":  # on Windows a directory cannot be opened, and renaming is durable
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some network file systems do not support it
+            raise
+    finally:
+        os.close(descriptor)
 
 
 class TemporaryFile(os.PathLike[str]):
@@ -62,7 +87,7 @@ class TemporaryFile(os.PathLike[str]):
     Examples
     --------
     >>> from pathlib import Path
-    >>> from cohirf.durable.temporary import TemporaryFile
+    >>> from cohirf.store.files import TemporaryFile
     >>> temporary = TemporaryFile()
     >>> n_written = temporary.file.write(b"content")
     >>> temporary.file.flush()
@@ -99,7 +124,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from cohirf.durable.temporary import replacing
+    >>> from cohirf.store.files import replacing
     >>> path = Path(tempfile.mkdtemp()) / "labels.txt"
     >>> with replacing(path) as file:
     ...     n_written = file.write(b"0 0 1")
@@ -157,19 +182,9 @@ def remove_strays(directory: Path) -> None:
 
 
 def is_stray(name: str) -> bool:
-    """Return whether a file name belongs to a temporary file of this machine whose process has certainly ended."""
+    """Return whether a file name belongs to a temporary file of this machine whose process has ended."""
     found = NAME.fullmatch(name)
-    if found is None or found["machine"] != _machine():
-        return False
-    try:
-        process = psutil.Process(int(found["process"]))
-        if process.status() == psutil.STATUS_ZOMBIE:
-            return True
-        return bool(abs(process.create_time() - int(found["started"])) > CLOCK_SECONDS)
-    except psutil.NoSuchProcess:
-        return True
-    except psutil.Error:
-        return False
+    return found is not None and found["machine"] == _machine() and not psutil.pid_exists(int(found["process"]))
 
 
 def _replaced_permissions(path: Path) -> int | None:
@@ -223,8 +238,7 @@ def _new_path(directory: Path) -> Path:
     """Remove strays from a directory, and return a new temporary name in it."""
     _remove_left()
     remove_strays(directory)
-    started = int(psutil.Process().create_time())
-    return directory / f".cohirf-{_machine()}-{os.getpid()}-{started}-{secrets.token_hex(4)}"
+    return directory / f".cohirf-{_machine()}-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 def _machine() -> str:

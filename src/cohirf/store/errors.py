@@ -1,4 +1,4 @@
-"""Errors that name the file: errors of the operating system, and errors caused by the content of a file."""
+"""Errors about saved models and checkpoints, and errors of the operating system that name the file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,20 @@ from typing import Any
 
 from cohirf.error_contexts import replacing_errors
 
-CONTENT_ERRORS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError)
+CONTENT_ERRORS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)
+REMEDY = "Get an undamaged copy, or fit and save the model again."  # of a saved model
+
+
+class ModelFileError(ValueError):
+    """A saved model is damaged or of another format, or the file is not a saved model."""
+
+
+class CheckpointError(ValueError):
+    """A checkpoint is damaged, in use by another process, or belongs to another fit."""
+
+
+class CheckpointWarning(UserWarning):
+    """A part of a checkpoint is damaged, and its batches are computed again."""
 
 
 @replacing_errors
@@ -36,8 +49,6 @@ def refusing(path: Path, refusal: type[Exception], remedy: str) -> Iterator[None
         yield
     except refusal:
         raise
-    except RecursionError as error:
-        raise refusal(f"{shown(path)} is nested too deeply. {remedy}") from error
     except MemoryError as error:
         raise refusal(f"{shown(path)} does not fit into memory: use a machine with more memory.") from error
     except CONTENT_ERRORS as error:

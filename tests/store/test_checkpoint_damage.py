@@ -1,6 +1,5 @@
 """A damaged checkpoint is noticed: what can be computed again is, and the rest is refused in words."""
 
-import json
 import re
 import warnings
 from itertools import pairwise
@@ -9,7 +8,8 @@ import numpy as np
 import pytest
 
 from cohirf import open_source
-from cohirf.checkpoint import CheckpointError, CheckpointWarning
+from cohirf.store import CheckpointError, CheckpointWarning
+from cohirf.store.checkpoint import KIND, VERSION
 from resumable import Cells, X, fit, make_model, result
 
 # batches are tiny here, so that there are many
@@ -50,8 +50,8 @@ def resume(path):
 
 
 def record_starts(content):
-    """Return where each record of a journal begins, and where the last one ends."""
-    return [found.start() for found in re.finditer(b"cBat", content)] + [len(content)]
+    """Return where each run of a journal begins, and where the last one ends."""
+    return [*(found.start() for found in re.finditer(b"cRec", content)), len(content)][1:]
 
 
 def damaged_at(path, byte):
@@ -72,7 +72,7 @@ def test_a_flipped_bit_of_the_journal_costs_its_batch_and_those_behind_it(journa
     starts = record_starts(content)
     rng = np.random.default_rng(0)
     lengths = [8 * (start + byte) + 3 for start in starts[:-1] for byte in (0, 5, 9, 14, 17)]
-    for bit in [*lengths, *rng.integers(8 * len(content), size=10)]:
+    for bit in [*lengths, *rng.integers(8 * starts[0], 8 * len(content), size=10)]:
         journal.write_bytes(flipped(content, bit))
         number = np.searchsorted(starts, bit // 8, side="right") - 1
         found, calls, warned = resume(journal.parent)
@@ -85,8 +85,8 @@ def test_a_journal_cut_short_anywhere_goes_on_from_its_last_whole_record(journal
     content = journal.read_bytes()
     starts = record_starts(content)
     rng = np.random.default_rng(0)
-    edges = {start + offset for start in starts for offset in (-1, 0, 1, 19, 20, 21)} & set(range(len(content)))
-    for length in sorted(edges | {int(length) for length in rng.integers(len(content), size=8)}):
+    edges = {start + offset for start in starts[:-1] for offset in (0, 1, 20, 21)}
+    for length in sorted(edges | {int(length) for length in rng.integers(starts[0], len(content), size=8)}):
         journal.write_bytes(content[:length])
         found, calls, warned = resume(journal.parent)
         assert found == whole[0]
@@ -99,7 +99,7 @@ def test_swapped_records_are_noticed(journal, whole):
     starts = record_starts(content)
     records = [content[start:end] for start, end in pairwise(starts)]
     records[1], records[2] = records[2], records[1]
-    journal.write_bytes(b"".join(records))
+    journal.write_bytes(content[: starts[0]] + b"".join(records))
     assert resume(journal.parent) == (whole[0], whole[1][1:], [damaged_at(journal, starts[1])])
 
 
@@ -114,7 +114,7 @@ def test_a_record_that_is_left_out_or_repeated_is_noticed(journal, whole):
         assert calls in (whole[1][1:], whole[1][2:])
 
 
-@pytest.mark.parametrize("garbage", [b"\0" * 4096, b"garbage" * 10, b"cBat" * 10])
+@pytest.mark.parametrize("garbage", [b"\0" * 4096, b"cRec" * 10])
 def test_garbage_behind_the_last_record_is_noticed_when_the_fit_gets_there(garbage, journal, whole):
     content = journal.read_bytes()
     end = record_starts(content)[2]
@@ -124,88 +124,72 @@ def test_garbage_behind_the_last_record_is_noticed_when_the_fit_gets_there(garba
     assert resume(journal.parent) == (whole[0], [], [])
 
 
-def test_the_journal_of_another_fit_is_noticed(journal, tmp_path, whole):
+def test_the_runs_of_another_fit_are_noticed(journal, tmp_path, whole):
     fit(make_model(tmp_path / "other", batch_size=20, random_state=1), open_source(DATA))
-    journal.write_bytes((tmp_path / "other" / "journal").read_bytes())
-    assert resume(journal.parent) == (*whole, [damaged_at(journal, 0)])
+    other, content = (tmp_path / "other" / "journal").read_bytes(), journal.read_bytes()
+    start = record_starts(content)[0]
+    journal.write_bytes(content[:start] + other[record_starts(other)[0] :])
+    assert resume(journal.parent) == (*whole, [damaged_at(journal, start)])
 
 
 def test_a_missing_journal_is_computed_again(journal, whole):
     journal.unlink()
-    assert resume(journal.parent) == (*whole, [f"{journal} is missing: all batches are computed again."])
+    assert resume(journal.parent) == (*whole, [])
     assert resume(journal.parent) == (whole[0], [], [])
 
 
 def test_who_wants_no_repair_makes_the_warning_an_error(journal):
-    damaged = flipped(journal.read_bytes(), 800)
+    start = record_starts(journal.read_bytes())[0]
+    damaged = flipped(journal.read_bytes(), 8 * start + 800)
     journal.write_bytes(damaged)
     with warnings.catch_warnings():
         warnings.simplefilter("error", CheckpointWarning)
-        with pytest.raises(CheckpointWarning, match="is damaged at byte 0"):
+        with pytest.raises(CheckpointWarning, match=f"is damaged at byte {start}"):
             fit(model(journal.parent), open_source(DATA))
     assert journal.read_bytes() == damaged
 
 
-# -- the manifest --------------------------------------------------------------------------------------------------
+# -- its beginning -------------------------------------------------------------------------------------------------
 
 
 def refused(message):
     return pytest.raises(CheckpointError, match=f"^{re.escape(message)}$")
 
 
-def test_a_flipped_bit_of_the_manifest_is_refused(path):
-    manifest = path / "manifest.json"
-    content = manifest.read_bytes()
-    for bit in np.random.default_rng(0).integers(8 * len(content), size=100):
-        manifest.write_bytes(flipped(content, bit))
-        with pytest.raises(CheckpointError, match=r"manifest.json (is damaged: delete|has format version \d+)"):
+def test_a_flipped_bit_of_the_beginning_is_refused(journal):
+    content = journal.read_bytes()
+    for bit in np.random.default_rng(0).integers(8 * record_starts(content)[0], size=60):
+        journal.write_bytes(flipped(content, bit))
+        with pytest.raises(CheckpointError, match=r"journal (is damaged: delete|has format version \d+)"):
+            fit(model(journal.parent), open_source(DATA))
+
+
+def test_what_is_no_beginning_is_refused(journal):
+    content, path = journal.read_bytes(), journal.parent
+    start = record_starts(content)[0]
+    line = content.index(b"\n") + 1
+    for damaged in (b"", b"x", content[: line - 1], content[:line], content[: start - 1], b"{}" * 100, b"[" * 10**5):
+        journal.write_bytes(damaged)
+        with refused(f"{journal} is damaged: delete {path} to start again."):
             fit(model(path), open_source(DATA))
-
-
-def test_a_manifest_cut_short_is_refused(path):
-    manifest = path / "manifest.json"
-    content = manifest.read_bytes()
-    for length in [0, 1, *range(50, len(content), 100), len(content) - 1]:
-        manifest.write_bytes(content[:length])
-        with refused(f"{manifest} is damaged: delete {path} to start again."):
-            fit(model(path), open_source(DATA))
-
-
-@pytest.mark.parametrize("text", ["[]", "null", "1", '"text"', "[" * 100_000, "{}", '{"format": "cohirf-checkpoint"}'])
-def test_what_is_no_manifest_is_refused(text, path):
-    (path / "manifest.json").write_text(text, encoding="utf-8")
-    with refused(f"{path / 'manifest.json'} is damaged: delete {path} to start again."):
+    journal.write_bytes(b"cohirf-model 6\n" + content[line:])
+    with refused(f"{journal} is damaged: delete {path} to start again."):
         fit(model(path), open_source(DATA))
 
 
-def test_a_manifest_with_the_same_content_in_other_words_is_damaged(path):
-    manifest = path / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text(encoding="utf-8"))), encoding="utf-8")
-    with refused(f"{manifest} is damaged: delete {path} to start again."):
-        fit(model(path), open_source(DATA))
-
-
-def test_a_newer_format_is_refused(path):
-    manifest = path / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text(encoding="utf-8")) | {"version": 5}), encoding="utf-8")
+@pytest.mark.parametrize("version", [VERSION - 1, VERSION + 1])
+def test_another_format_is_refused(version, journal):
+    lines = [f"{KIND} {number}\n".encode() for number in (VERSION, version)]
+    journal.write_bytes(journal.read_bytes().replace(*lines, 1))
     with refused(
-        f"{manifest} has format version 5, but this version of cohirf reads version 4: "
+        f"{journal} has format version {version}, but this version of cohirf reads version {VERSION}: "
         f"use the version of cohirf that wrote it, or give another directory."
     ):
-        fit(model(path), open_source(DATA))
-
-
-def test_a_journal_without_a_manifest_is_refused(path):
-    (path / "manifest.json").unlink()
-    with refused(f"{path} has a journal but no manifest.json: delete the directory to start again."):
-        fit(model(path), open_source(DATA))
+        fit(model(journal.parent), open_source(DATA))
 
 
 def test_a_directory_in_which_a_fit_was_killed_before_it_began_is_taken(tmp_path, whole):
-    for present in (["lock"], ["lock", "journal"], ["lock", "journal", "manifest.json.new"]):
-        path = tmp_path / str(len(present))
-        path.mkdir()
-        for name in present:
-            (path / name).touch()
-        assert resume(path) == (*whole, [])
-        assert sorted(file.name for file in path.iterdir()) == ["journal", "lock", "manifest.json"]
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / "lock").touch()
+    assert resume(tmp_path / "begun") == (*whole, [])
+    assert sorted(file.name for file in (tmp_path / "begun").iterdir()) == ["journal", "lock"]
