@@ -33,13 +33,15 @@ pytestmark = pytest.mark.filterwarnings("ignore::cohirf.ThinBatchesWarning")
 
 FILES = ["journal", "lock"]
 WEIGHTS = np.arange(len(X)) % 4
-OPTIONS = {
-    "strict": {"n_views": 2},
-    "relaxed": {"n_views": 3, "consensus": "relaxed", "max_features": 2},
-    "medoid weights": {"medoid_weights": True},
-    "rbf": {"medoid": "rbf"},
-    "one batch": {"batch_size": None},
-    "K-Means": {"estimator": StoppedKMeans(4, n_init=1), "max_features": 2, "n_views": 2},
+OPTIONS = {  # parameters, and whether the data is a source
+    "strict": ({"n_views": 2}, False),
+    "strict, source": ({"n_views": 2}, True),
+    "jobs": ({"n_views": 2, "n_jobs": 2}, False),
+    "jobs, source": ({"n_views": 3, "consensus": "relaxed", "max_features": 2, "n_jobs": 2}, True),
+    "medoid weights, source": ({"medoid_weights": True}, True),
+    "rbf": ({"medoid": "rbf"}, False),
+    "one batch": ({"batch_size": None}, False),
+    "K-Means": ({"estimator": StoppedKMeans(4, n_init=1), "max_features": 2, "n_views": 2}, True),
 }
 SPARSE = np.where(X > 0, X, 0)
 DATA = {

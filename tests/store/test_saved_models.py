@@ -82,7 +82,7 @@ CASES = {
     "noise": (published(min_cluster_size=20), rows()),
     "no clusters, CSR": (published(min_cluster_size=1000), sparse.csr_matrix(rows())),
     "one row": (published(), rows()[:1]),
-    "batches": (published(batch_size=20, medoid_weights=True, medoid="rbf", max_candidates=9), rows()),
+    "batches": (published(batch_size=20, medoid_weights=True, medoid="rbf"), rows()),
     "not finite": (published(OPTICS(max_eps=np.inf, min_samples=5), n_views=1), rows()),
     "pipeline": (published(make_pipeline(MinMaxScaler((0, 2)), PCA(2), AgglomerativeClustering(3))), rows()),
     "union": (
