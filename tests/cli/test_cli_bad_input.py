@@ -267,18 +267,10 @@ OPTIONS_REFUSED = {
         "--consensus strikt",
         "--consensus 'strikt' is not valid: give 'auto' or 'majority' or 'relaxed' or 'strict'.",
     ),
-    "threshold": (
-        "--consensus-threshold 2",
-        "--consensus-threshold '2' is not valid: give a number in [0, 1] or none.",
-    ),
     "batch size": ("--batch-size 1", "--batch-size '1' is not valid: give an int >= 2 or none or 'auto'."),
     "levels": ("--max-iter 0", "--max-iter '0' is not valid: give an int in [1, 100000]."),
     "jobs": ("--n-jobs 0", "--n-jobs 0 is not valid: give 1 or more, or -1 for all cores."),
-    "memory in words": (
-        "--memory-limit lots",
-        '--memory-limit \'lots\' is not valid: give a positive number of bytes, or text such as "500MB", "2GB" or '
-        '"1.5GiB" (units: B, KB, KiB, MB, MiB, GB, GiB, TB, TiB).',
-    ),
+    "memory in words": ("--batch-size lots", "--batch-size 'lots' is not valid: give an int >= 2 or none or 'auto'."),
     "checkpoint nowhere": (
         "--checkpoint no/ck",
         "no/ck: The checkpoint was not opened (No such file or directory): give a directory that can be written to, or "
@@ -317,7 +309,7 @@ OPTIONS_REFUSED = {
     "a delimiter for an array": ("--delimiter ;", "--delimiter is only for CSV files: leave it out."),
     "unknown option": (
         "--vews 3",
-        "No such option: --vews (Possible options: --as, --scale-views, --views). Try cohirf fit --help.",
+        "No such option: --vews (Possible options: --as, --views). Try cohirf fit --help.",
     ),
 }
 
@@ -462,11 +454,11 @@ def test_a_checkpoint_of_another_fit_is_refused(cohirf, folder, apart):
     )
 
 
-def test_a_memory_limit_below_what_python_takes_is_refused(cohirf, folder, apart):
-    outcome = cohirf("fit", "iris.csv", *apart, "--batch-size", "auto", "--memory-limit", "1MB", "--quiet")
+def test_memory_below_what_python_takes_is_refused(cohirf, folder, apart):
+    outcome = cohirf("fit", "iris.csv", *apart, "--batch-size", "1MB", "--quiet")
     assert outcome.code == 2
-    assert outcome.err.startswith("cohirf: --memory-limit 1 MB is too low: this process takes ")
-    assert outcome.err.endswith("Raise --memory-limit.\n")
+    assert outcome.err.startswith("cohirf: --batch-size 1 MB is too low: this process takes ")
+    assert outcome.err.endswith("Raise --batch-size.\n")
 
 
 @pytest.mark.parametrize(
@@ -482,38 +474,8 @@ def test_a_memory_limit_below_what_python_takes_is_refused(cohirf, folder, apart
         ("cut gone --clusters 2", "gone does not exist: give the folder that cohirf fit --model wrote."),
         ("cut gone", "cut needs a level: give either --clusters or --level, not both."),
         ("cut gone --clusters 2 --level 1", "cut needs a level: give either --clusters or --level, not both."),
-        (
-            "cut gone --clusters 2 --id-column id",
-            "--id-column 'id' is a column of the data: give the data that the model was fitted to with --data.",
-        ),
         ("tree gone --format nwk", "--format 'nwk' is not valid: give text, newick, json, linkage or graphml."),
         ("info gone.csv", "gone.csv is not a file: check the path."),
-        (
-            "report gone iris.csv --out r.html --image-shape 8",
-            "--image-shape '8' is not valid: give height and width, such as 8x8, or 32x32x3.",
-        ),
-        (
-            "generate blobs --n ten --out a.npy",
-            "--n 'ten' is not valid: give a whole number from 1 on, such as 1000 or 1e6.",
-        ),
-        (
-            "generate blobs --n 1.5 --out a.npy",
-            "--n '1.5' is not valid: give a whole number from 1 on, such as 1000 or 1e6.",
-        ),
-        ("generate blobs --n 10 --spread wide --out a.npy", "--spread 'wide' is not valid: give a number from 0 on."),
-        (
-            "generate blobs --n 10 --out a.xyz",
-            "--out a.xyz: the kind of file is not known: give a name that ends in .parquet or .csv or .npy.",
-        ),
-        (
-            "generate blobs --n 10 --out iris.csv",
-            "--out iris.csv exists: give another name, or --force to replace it.",
-        ),
-        (
-            "generate hypercube --n 10 --clusters 9 --out a.npy",
-            "--clusters 9 is above the 8 corners of a hypercube with --informative 3: raise --informative, or lower "
-            "--clusters.",
-        ),
     ],
 )
 def test_other_commands_refuse_in_the_same_way(cohirf, folder, arguments, message):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cohirf
-from cohirf.cli.explain import IN_WORDS_OF_OPTIONS
+from cohirf.cli.errors import IN_WORDS_OF_OPTIONS
 
 PACKAGE = Path(cohirf.__file__).parent
 REMEDY = "fit from a file with cohirf.open_source"
@@ -38,7 +38,7 @@ def filled(part):
 
 @cache
 def messages():
-    files = (path for path in PACKAGE.rglob("*.py") if path.name != "explain.py" or path.parent.name != "cli")
+    files = (path for path in PACKAGE.rglob("*.py") if path.name != "errors.py" or path.parent.name != "cli")
     return {message for path in files for message in strings_in(ast.parse(path.read_text(encoding="utf-8")))}
 
 

@@ -110,7 +110,7 @@ def test_what_it_chose_can_be_given(cohirf, folder, iris):
 def test_all_options_of_a_fit_work_together(cohirf, folder, iris):
     command = (
         "fit iris.parquet --estimator dbscan --param eps=0.8 --param min_samples=5 --views 5 --max-features 0.5 "
-        "--consensus relaxed --batch-size 100 --memory-limit 4GB --checkpoint ck/ --label-column species "
+        "--consensus relaxed --batch-size 100 --checkpoint ck/ --label-column species "
         "--id-column id --scale standard --out labels.parquet --model model/ --report report.html --n-jobs 2 --seed 0"
     )
     outcome = cohirf(*command.split())
@@ -252,18 +252,18 @@ def test_large_data_is_read_from_disk_in_batches(cohirf, folder, iris, monkeypat
 
 def test_batches_can_be_local(cohirf, folder, iris):
     options = ("--estimator", "dbscan", "--param", "eps=0.5", "--scale", "none", "--batch-size", 40)
-    local = ("--batches", "local", "--overlap", 0.3)
+    local = ("--batches", "local")
     assert (
         cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species", *options, *local, "--out", "labels.csv").code
         == 0
     )
-    same = expected_labels(iris[FEATURES], DBSCAN(eps=0.5), batch_size=40, batches="local", overlap=0.3)
+    same = expected_labels(iris[FEATURES], DBSCAN(eps=0.5), batch_size=40, batches="local")
     assert (read_labels() == same).all()
 
 
 @pytest.mark.slow
 def test_from_many_rows_on_the_batch_size_is_measured(cohirf, folder, iris, monkeypatch):
-    monkeypatch.setattr("cohirf.cli.estimators.MANY_ROWS", 100)
+    monkeypatch.setattr("cohirf.cli.parameters.MANY_ROWS", 100)
     outcome = cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species")
     assert "chosen: --clusters auto --scale standard --seed 0 --batch-size auto\n" in outcome.err
     assert "--batch-size 150: one batch" in outcome.err
@@ -477,7 +477,7 @@ def test_the_document_has_the_names_and_the_headline(cohirf, folder, apart):
 
 
 def test_many_clusters_are_counted_below_the_largest(cohirf, folder, apart):
-    out = cohirf("fit", "iris.csv", *apart, "--clusters", 20, "--no-verdict").out
+    out = cohirf("fit", "iris.csv", *apart, "--clusters", 20).out
     assert re.search(r"^\.\.\. +8 more$", out, re.MULTILINE)
 
 

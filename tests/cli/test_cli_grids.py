@@ -2,7 +2,7 @@
 
 import pytest
 
-from cohirf.cli.grids import Grid, grid_lines, wrap
+from cohirf.cli.console import Grid, grid_lines, wrap
 
 LEVELS = Grid([("1", "150", "0.68"), ("2", "14", "0.9")], ("level", "rows in", "agreement"))
 NAMES = Grid([("0", "68", "narrow sepal, medium petal length, medium petal width")], ("cluster", "rows", "name"), True)

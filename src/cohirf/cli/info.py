@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 
-from cohirf.cli.console import Console
-from cohirf.cli.explain import in_words_of_options
-from cohirf.cli.grids import Grid
-from cohirf.cli.models import is_model, open_model
-from cohirf.cli.options import CsvOptions, Screen
+from cohirf.cli.console import Console, Grid
+from cohirf.cli.errors import in_words_of_options
+from cohirf.cli.new_rows import is_model, open_model
 from cohirf.cli.summary import cluster_grid, describe_model, level_grid, model_grid
 from cohirf.description import describe_clusters
 from cohirf.diagnosis import Diagnosis
@@ -30,13 +28,13 @@ from cohirf.preparation.tables import Table
 MOST_COLUMNS = 20  # shown in the table
 
 
-def info(path: Path, csv: CsvOptions, screen: Screen) -> None:
+def info(path: Path, *, delimiter: str | None, header: bool | None, json: bool) -> None:
     """Describe a model or a data file."""
-    console = Console.on(screen)
+    console = Console(as_json=json)
     if path.is_dir() and is_model(path):
         _describe_model(path, console)
     else:
-        _describe_data(Data.open(path, **csv.given()), console)
+        _describe_data(Data.open(path, delimiter=delimiter, header=header), console)
 
 
 def _describe_model(path: Path, console: Console) -> None:

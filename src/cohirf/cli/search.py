@@ -7,22 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cohirf.cli.errors import BadInputError
-from cohirf.cli.estimator_options import BASE_METHOD, FLAGS, EstimatorOptions
-from cohirf.cli.estimators import (
-    read_assignments,
-    read_base_method,
-    read_parameters,
-    settle_parameters,
-    to_arguments,
-    to_text,
-)
+from cohirf.cli.fit import read_assignments, read_base_method
+from cohirf.cli.options import MethodOptions
+from cohirf.cli.parameters import BASE_METHOD, FLAGS, read_parameters, settle_parameters, to_arguments, to_text
 from cohirf.clusterers.names import make_base_method
 from cohirf.clusterers.short_names import NAMES
 from cohirf.estimator import CoHiRF
 from cohirf.tuning import first_trials, paper_space, recommended_space, wide_space
-from cohirf.tuning.search_space import NUMBERS, SPACES
-
-INNER = "estimator__"  # prefix of the base method's parameters in CoHiRF
+from cohirf.tuning.search_space import INNER, NUMBERS, RANGES
 
 
 @dataclass(frozen=True)
@@ -106,13 +98,13 @@ class Search:
         return "searched: " + ", ".join(f"{self.called(name)} {_in_words(where)}" for name, where in self.space.items())
 
 
-def read_search(options: EstimatorOptions, *, space: str, alone: bool) -> Search:
+def read_search(options: MethodOptions, texts: Mapping[str, str], *, space: str, alone: bool) -> Search:
     """Return the search that the options describe; refuse options that contradict each other."""
     method = options.estimator or BASE_METHOD
     base = read_base_method(options.estimator, options.param)
     if base is None and (alone or options.as_published):
         base = make_base_method(method)
-    assigned, parameters = read_assignments(options.param), read_parameters(options.given())
+    assigned, parameters = read_assignments(options.param), read_parameters(texts)
     search = Search(method, base, alone, options.as_published, assigned, parameters)
     _refuse_misfits(search, space)
     whole = _whole_space(search, space)
@@ -126,7 +118,7 @@ def read_search(options: EstimatorOptions, *, space: str, alone: bool) -> Search
 
 
 def _whole_space(search: Search, space: str) -> dict[str, Any]:
-    known = [name for name, (_, cls) in NAMES.items() if cls in SPACES]
+    known = [name for name, (_, cls) in NAMES.items() if cls in RANGES]
     if search.method not in known:
         raise BadInputError(
             f"--estimator {search.method} has no search space: give one of {', '.join(known)}; or tune it in "
@@ -147,8 +139,6 @@ def _given(search: Search) -> dict[str, str]:
 
 
 def _refuse_misfits(search: Search, space: str) -> None:
-    if search.parameters.get("checkpoint") is not None:
-        raise BadInputError("--checkpoint is for a single fit: give --storage trials.db, which stores all trials.")
     if "random_state" in search.parameters and search.parameters["random_state"] is None:
         raise BadInputError("--seed 'none' is not valid: give a number; all trials have the same seed.")
     if not search.alone:

@@ -22,7 +22,7 @@ from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.progress import Advance, Work, say, showing
 from cohirf.tuning.metrics import Metric, find_metric
-from cohirf.tuning.search_space import NUMBERS, SearchSpace, first_trials, recommended_space
+from cohirf.tuning.search_space import INNER, NUMBERS, SearchSpace, first_trials, recommended_space
 
 DESCRIPTION = "cohirf"  # attribute of a study: description of the search
 ERROR = "error"  # attribute of a trial: why it failed
@@ -32,6 +32,7 @@ EDGE = 0.01  # share of a range of numbers that counts as its edge
 WITHOUT_EFFECT = {"checkpoint", "n_jobs", "random_state", "verbose"}  # do not affect scores; each fit gets its seed
 
 Seeds = Sequence[int]
+Outcome = tuple[float, str]  # score of a trial, and its error message, empty unless it failed
 
 
 @dataclass(frozen=True)
@@ -195,20 +196,13 @@ def tune(
     ends = math.inf if timeout is None else time.monotonic() + timeout
     with showing(Work("tuning", n_trials, "trials", stays=True), shown=bool(verbose)) as advance:
         jobs = Parallel(n_jobs=n_jobs)
-        tell = say if verbose else _say_nothing
-        _search(optuna, study, space, seeds_of, evaluate, n_trials, ends, random_state, jobs, advance, tell)
+        _search(
+            optuna, study, space, seeds_of, evaluate, n_trials, ends, random_state, jobs, advance, verbose=bool(verbose)
+        )
     best = _best_trial(study, measure)
     warn_of_edges(best.params, space)
     model = _seeded(clone(estimator).set_params(**best.params), best.user_attrs.get(SEEDS, seeds)[0]).fit(X)
     return Tuned(model, best.params, best.value, study)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Score of a trial, and its error message, empty unless it failed."""
-
-    score: float
-    error: str = ""
 
 
 def _search(
@@ -222,11 +216,12 @@ def _search(
     random_state: int,
     parallel: Parallel,
     advance: Advance,
-    tell: Callable[[str], None],
+    *,
+    verbose: bool,
 ) -> None:
-    """Run trials in rounds of ``n_jobs``, until there are ``n_trials`` or time is up; tell of each better one."""
-    known = {_key(trial): _outcome(trial) for trial in _finished(study)}
-    best = max((outcome.score for outcome in known.values() if not outcome.error), default=-math.inf)
+    """Run trials in rounds of ``n_jobs``, until there are ``n_trials`` or time is up; say each that is the best."""
+    known = {_key(trial): (trial.value, trial.user_attrs.get(ERROR, "")) for trial in _finished(study)}
+    best = max((score for score, error in known.values() if not error), default=-math.inf)
     advance(len(_finished(study)), _best_so_far(study))
     while (n_done := len(_finished(study))) < n_trials and (time.monotonic() < ends or not n_done):
         # seeded by the number of trials, so that a resumed search makes the same proposals
@@ -240,42 +235,33 @@ def _search(
         calls = (delayed(evaluate)(trial.params, trial.user_attrs[SEEDS]) for trial in new.values())
         known |= dict(zip(new, parallel(calls), strict=True))
         for trial in trials:
-            outcome = known[_key(trial)]
-            if outcome.error:
-                trial.set_user_attr(ERROR, outcome.error)
-            is_better = not outcome.error and outcome.score > best
-            best = outcome.score if is_better else best
-            study.tell(trial, outcome.score)
-            if is_better:
-                tell(f"trial {trial.number}: {outcome.score:.4g} with {say_parameters(trial.params)}")
+            score, error = known[_key(trial)]
+            if error:
+                trial.set_user_attr(ERROR, error)
+            study.tell(trial, score)
+            if not error and score > best:
+                best = score
+                if verbose:
+                    said = ", ".join(f"{_short(name)}={_shown(value)}" for name, value in trial.params.items())
+                    say(f"trial {trial.number}: {score:.4g} with {said}")
         advance(len(trials), _best_so_far(study))
 
 
-def say_parameters(parameters: dict[str, Any]) -> str:
-    """Return parameters and their values in a few words.
+def _short(name: str) -> str:
+    return name.removeprefix(INNER)
 
-    Examples
-    --------
-    >>> from cohirf.tuning.tune import say_parameters
-    >>> say_parameters({"max_features": 0.712345, "estimator__n_clusters": 5})
-    'max_features=0.712, n_clusters=5'
-    """
-    return ", ".join(
-        f"{name.removeprefix('estimator__')}={value:.3g}"
-        if isinstance(value, float)
-        else f"{name.removeprefix('estimator__')}={value}"
-        for name, value in parameters.items()
-    )
+
+def _shown(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def warn_of_edges(best: dict[str, Any], space: SearchSpace) -> None:
     """Warn if the best value of a parameter is at the edge of its range, beyond which there may be a better one."""
     for name, value in best.items():
-        where, short = space[name], name.removeprefix("estimator__")
+        where, short, shown = space[name], _short(name), _shown(value)
         if hasattr(where, "choices") or where.single() or short in OF_VIEWS:
             continue
         room = 0 if isinstance(value, int) else EDGE * (where.high - where.low)
-        shown = f"{value:.3g}" if isinstance(value, float) else str(value)
         if short in NUMBERS and value == where.low:
             _warn(
                 f"{short}={shown} is the smallest number of clusters that was tried. Scores often prefer few clusters: "
@@ -292,10 +278,6 @@ def _warn(message: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=4)  # the caller of tune
 
 
-def _say_nothing(_: str) -> None:
-    """Ignore a message."""
-
-
 def _evaluate(
     estimator: Any, X: Any, values: Any, y: Any, metric: Metric, params: dict[str, Any], seeds: Seeds
 ) -> Outcome:
@@ -308,8 +290,8 @@ def _evaluate(
                 warnings.simplefilter("ignore")  # a search tries many parameters that cause warnings
                 scores.append(metric(values, model.fit_predict(X), y))
         except Exception as error:
-            return Outcome(metric.worst, f"{type(error).__name__}: {error}")
-    return Outcome(float(np.mean(scores)))
+            return metric.worst, f"{type(error).__name__}: {error}"
+    return float(np.mean(scores)), ""
 
 
 def _seeds_of_trial(seeds: Seeds | None, random_state: int, number: int) -> Seeds:
@@ -436,7 +418,3 @@ def _best_trial(study: Any, metric: Metric) -> Any:
 def _key(trial: Any) -> tuple[Any, ...]:
     """Return what the outcome of a trial depends on: its seeds and parameters."""
     return (*trial.user_attrs.get(SEEDS, ()), *sorted(trial.params.items()))
-
-
-def _outcome(trial: Any) -> Outcome:
-    return Outcome(trial.value, trial.user_attrs.get(ERROR, ""))

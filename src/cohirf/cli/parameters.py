@@ -1,0 +1,152 @@
+"""Options made from the docstrings of CoHiRF and of tune: names, allowed values, defaults and texts are theirs.
+
+Their files are read as text and not imported: help does not wait for NumPy and scikit-learn.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from cohirf.cli.options import CLUSTERING, SEARCH, SIZE, option
+
+BASE_METHOD = "kmeans"
+SEED = 0  # the same command gives the same clusters
+MANY_ROWS = 50_000  # from this number of rows on, the default batch size is auto
+
+SHORT = {"n_clusters": "clusters", "n_views": "views", "random_state": "seed"}
+OF_SIZE = ("batch_size", "batches", "checkpoint", "device", "n_jobs")
+LEFT_OUT = {
+    "estimator",  # --estimator and --param
+    "verbose",  # --quiet
+    "memory_limit",  # --batch-size 2GB
+    # no page recommends to change these
+    *("consensus_threshold", "feature_screen", "max_candidates", "medoid_weights", "overlap", "scale_views"),
+}
+SEARCHED = ("n_clusters", "merge", "n_views", "max_features", "consensus", "batch_size", "batches", "random_state")
+DEFAULTS = {  # where the program's differ from those of the class
+    "n_clusters": "that of the base method, else auto",
+    "batch_size": f"auto from {MANY_ROWS:,} rows on, none below",
+    "random_state": str(SEED),
+}
+SEARCH_DEFAULTS = {"timeout": "60", "n_jobs": "1"}
+METAVARS = {"int": "INT", "float": "FLOAT", "bool": "true|false", "str": "TEXT", "path": "PATH"}
+PARAMETER = re.compile(r"^(\w+) : (.+?)(?:, default=(.+))?\n((?: {4}.+(?:\n|$))+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Documented:
+    """What a numpydoc docstring says about a parameter: its type, its default and its text."""
+
+    kind: str
+    default: str
+    text: str
+
+
+def read_docstring(docstring: str) -> dict[str, Documented]:
+    r"""Return the parameters that a numpydoc docstring describes.
+
+    Examples
+    --------
+    >>> from cohirf.cli.parameters import read_docstring
+    >>> read_docstring("Title.\n\nParameters\n----------\na : int, default=1\n    A number.\n    Any.")
+    {'a': Documented(kind='int', default='1', text='A number. Any.')}
+    """
+    section = docstring.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    return {
+        name: Documented(kind, default, " ".join(text.split()))
+        for name, kind, default, text in PARAMETER.findall(section)
+    }
+
+
+def read_file(place: str, name: str) -> dict[str, Documented]:
+    """Return the parameters of a class or a function in a file of the package, without importing it."""
+    tree = ast.parse(files("cohirf").joinpath(place).read_text(encoding="utf-8"))
+    found = (node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name)
+    return read_docstring(ast.get_docstring(next(found)) or "")
+
+
+DOCUMENTED = {name: found for name, found in read_file("estimator.py", "CoHiRF").items() if name not in LEFT_OUT}
+FLAGS = {name: f"--{SHORT.get(name, name).replace('_', '-')}" for name in DOCUMENTED}
+SEARCH_FLAGS = {
+    "metric": "--metric",
+    "n_trials": "--trials",
+    "timeout": "--timeout",
+    "n_jobs": "--jobs",
+    "storage": "--storage",
+}
+
+
+def parameter_options(names: Iterable[str] = tuple(DOCUMENTED)) -> dict[str, Any]:
+    """Return an option of typer for each of the parameters of CoHiRF."""
+    panels = {name: SIZE if name in OF_SIZE else CLUSTERING for name in names}
+    return {name: _to_option(name, DOCUMENTED[name], FLAGS, panels[name], DEFAULTS) for name in names}
+
+
+def search_options() -> dict[str, Any]:
+    """Return an option of typer for each of the parameters of ``tune`` that are one."""
+    documented = read_file("tuning/tune.py", "tune")
+    return {name: _to_option(name, documented[name], SEARCH_FLAGS, SEARCH, SEARCH_DEFAULTS) for name in SEARCH_FLAGS}
+
+
+def _to_option(name: str, found: Documented, flags: Mapping[str, str], panel: str, defaults: Mapping[str, str]) -> Any:
+    choices = tuple(re.findall(r'"(\w+)"', found.kind))
+    kinds = re.findall(r"\b(?:int|float|bool|path|str(?! or path))\b", found.kind)
+    metavar = "|".join([*(METAVARS[kind] for kind in kinds), *choices]) if kinds else "NAME"
+    text = re.split(r"(?<=\.) (?=[A-Z\"])", found.text)[0]
+    if not kinds and not all(choice in text for choice in choices):
+        text = f"{text.removesuffix('.')} ({', '.join(choices[:-1])} or {choices[-1]})."
+
+    def in_words(match: re.Match[str]) -> str:
+        return " ".join(filter(None, [flags.get(match[1], match[1]), match[2]]))
+
+    text = re.sub(r'``(\w+)(?:="?([\w.]+)"?)?``', in_words, text)
+    default = defaults.get(name, found.default.strip('"').lower())
+    return option(flags[name], text, panel, metavar, choices=choices, default=default)
+
+
+def read_parameters(given: Mapping[str, str]) -> dict[str, Any]:
+    """Return the parameters of CoHiRF that options give as text."""
+    from cohirf.clusterers.names import text_parameters  # imports scikit-learn, which help does not need
+    from cohirf.estimator import CoHiRF
+
+    known = text_parameters(CoHiRF)
+    parameters: dict[str, Any] = {}
+    for name, text in given.items():
+        try:
+            parameters[name] = known[name].parse(text)
+        except ValueError:
+            if name != "batch_size" or not re.fullmatch(r"[\d.]+ *[KMGT]?i?B", text):
+                raise
+            parameters |= {"batch_size": "auto", "memory_limit": text}  # a batch size may be told as memory: 2GB
+    return parameters
+
+
+def settle_parameters(parameters: Mapping[str, Any], n_rows: int) -> dict[str, Any]:
+    """Add the defaults of the command line that differ from those of CoHiRF."""
+    chosen: dict[str, Any] = {"random_state": SEED}
+    if n_rows >= MANY_ROWS:
+        chosen["batch_size"] = "auto"
+    return chosen | dict(parameters)
+
+
+def to_arguments(parameters: Mapping[str, Any]) -> list[str]:
+    """Return parameters of CoHiRF as command-line arguments, which :func:`read_parameters` reads."""
+    told = {name: value for name, value in parameters.items() if name != "memory_limit"}
+    if "memory_limit" in parameters:
+        told["batch_size"] = parameters["memory_limit"]
+    return [word for name, value in told.items() for word in (FLAGS[name], to_text(value))]
+
+
+def to_text(value: Any) -> str:
+    """Return a value as text that parses to the same value."""
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+def say_chosen(chosen: Mapping[str, Any]) -> str:
+    """Return the line that lists the defaults that were chosen, as options."""
+    return f"chosen: {' '.join(f'{flag} {value}' for flag, value in chosen.items())}"
