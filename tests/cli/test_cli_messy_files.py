@@ -1,7 +1,6 @@
 """Messy files: each is clustered as it is, or refused with one clear message."""
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -219,14 +218,13 @@ def test_ids_that_were_found_do_not_keep_labels_from_an_array(cohirf):
     assert np.load("new.npy").shape == (100,)
 
 
-def test_lines_of_the_table_are_as_wide_as_the_terminal(monkeypatch):
-    from cohirf.cli.summary import column_lines
+def test_lines_of_the_table_are_as_wide_as_the_terminal():
+    from cohirf.cli.console import grid_lines
+    from cohirf.cli.summary import column_grid
     from cohirf.preparation import prepare
 
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda **_: os.terminal_size((50, 20)))
-    lines = column_lines(prepare(make_customers(100, random_state=0)[0]).preparation)
-    assert max(map(len, lines)) <= 50
+    table = column_grid(prepare(make_customers(100, random_state=0)[0]).preparation)
+    assert max(map(len, grid_lines(table, 50))) <= 50
 
 
 def fit_and_spoil(cohirf):

@@ -15,7 +15,7 @@ from cohirf import CoHiRF, __version__
 from cohirf.cli import main
 from cohirf.cli.console import Console, Grid, LogDisplay
 from cohirf.cli.errors import explain, one_line
-from cohirf.cli.options import IMPUTES, SCALES
+from cohirf.cli.options import DataOptions, MethodOptions, NewRowsOptions, Screen, read_docstring
 from cohirf.cli.parameters import (
     DOCUMENTED,
     FLAGS,
@@ -28,8 +28,7 @@ from cohirf.cli.parameters import (
     to_arguments,
 )
 from cohirf.clusterers.names import text_parameters
-from cohirf.preparation.preparation import IMPUTES as LIBRARY_IMPUTES
-from cohirf.preparation.preparation import SCALINGS
+from cohirf.preparation.preparation import IMPUTES, SCALINGS
 from cohirf.progress import LogBar, Work
 from cohirf.tuning import metrics, tune
 
@@ -53,7 +52,7 @@ def plain(text):
 def test_options_are_the_parameters_of_the_estimator():
     library = signature(CoHiRF).parameters
     assert set(DOCUMENTED) == set(library) - LEFT_OUT
-    assert {name: found.default.strip('"') for name, found in DOCUMENTED.items()} == {
+    assert {name: found.default for name, found in DOCUMENTED.items()} == {
         name: str(library[name].default) for name in DOCUMENTED
     }
     assert FLAGS["n_clusters"], FLAGS["batch_size"] == ("--clusters", "--batch-size")
@@ -63,14 +62,23 @@ def test_options_of_a_search_are_the_parameters_of_tune():
     library = signature(tune).parameters
     documented = read_file("tuning/tune.py", "tune")
     for name in SEARCH_FLAGS:
-        assert documented[name].default.strip('"') == str(library[name].default)
+        assert documented[name].default == str(library[name].default)
+
+
+@pytest.mark.parametrize("group", [DataOptions, MethodOptions, Screen])
+def test_groups_document_their_options(group):
+    assert set(read_docstring(group.__doc__)) == set(vars(group()))
+
+
+def test_new_rows_are_read_with_options_of_a_fit():
+    assert set(vars(NewRowsOptions())) <= set(vars(DataOptions()))
 
 
 @pytest.mark.parametrize("made", [parameter_options(), search_options()], ids=["fit", "tune"])
 def test_the_help_is_one_sentence_about_options(made):
     for name, declared in made.items():
         assert not re.search(r"`|callable|verbose|None", declared.help), name
-        assert 0 < len(declared.help) < 260, name
+        assert 0 < len(declared.help) < 300, name
         assert declared.metavar, name
 
 
@@ -79,8 +87,9 @@ def test_shells_complete_what_the_library_takes():
         if name in FLAGS and parameter.options:
             assert sorted(parameter_options()[name].autocompletion("")) == list(parameter.options), name
     assert search_options()["metric"].autocompletion("") == list(metrics.METRICS)
-    assert (*SCALINGS, "auto") == (*SCALES[1:], "auto")
-    assert IMPUTES == LIBRARY_IMPUTES
+    of_data = read_docstring(DataOptions.__doc__)
+    assert of_data["scale"].kind == f"""{{{", ".join(f'"{name}"' for name in ("auto", *SCALINGS))}}}"""
+    assert of_data["impute"].kind == f"""{{{", ".join(f'"{name}"' for name in IMPUTES)}}}"""
 
 
 def test_options_become_parameters():
@@ -276,7 +285,7 @@ def test_a_reader_that_leaves_early_is_no_fault(model):
 
 
 def test_the_demo_runs_and_writes_a_report(cohirf, folder, monkeypatch):
-    monkeypatch.setattr("cohirf.cli.report.ROWS", 2_000)
+    monkeypatch.setattr("cohirf.cli.report.ROWS", 500)
     outcome = cohirf("demo", "--out", "page.html")
     assert outcome.code == 0
     lines = outcome.out.splitlines()

@@ -398,6 +398,7 @@ def test_a_search_is_bounded_by_default_and_need_not_be(cohirf, folder, monkeypa
         raise ValueError("enough")
 
     monkeypatch.setattr(tuning, "tune", record)
+    monkeypatch.setattr("cohirf.cli.search.first_trials", lambda *_: [])
     cohirf("tune", "iris.csv", *SPECIES)
     cohirf("tune", "iris.csv", *SPECIES, "--timeout", "none")
     cohirf("tune", "iris.csv", *SPECIES, "--timeout", "5")

@@ -16,34 +16,16 @@ import typer
 import cohirf
 from cohirf.cli.errors import Interrupted
 from cohirf.cli.options import (
-    CLUSTERING,
-    DATA,
-    OUT_TEXT,
-    OUTPUT,
-    SEARCH,
-    SPACES,
     Command,
     DataOptions,
-    DataPath,
-    Delimiter,
-    EscapeFormulas,
-    Force,
-    Header,
-    Json,
-    LabelColumn,
     MethodOptions,
-    ModelPath,
-    NewKinds,
     NewRowsOptions,
-    Out,
     Screen,
-    argument,
-    option,
+    read_section,
     spread_groups,
 )
 from cohirf.cli.parameters import SEARCHED, parameter_options, search_options
 
-TREE_FORMATS = ("text", "newick", "json", "linkage", "graphml")
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(
@@ -55,7 +37,7 @@ app = typer.Typer(
 )
 
 
-def command(module: str, *examples: str) -> Callable[[Command], Command]:
+def command(module: str) -> Callable[[Command], Command]:
     """Declare a command: the function of the same name in a module of this package does its work."""
 
     def add(declared: Command) -> Command:
@@ -66,8 +48,8 @@ def command(module: str, *examples: str) -> Callable[[Command], Command]:
             except KeyboardInterrupt:
                 raise Interrupted("Stopped.") from None
 
-        epilog = "\n\n".join(["Examples:", *examples])
-        app.command(epilog=epilog, context_settings=CONTEXT)(spread_groups(run))
+        examples = read_section(declared.__doc__, "Examples").replace("\\\n", "").splitlines()
+        app.command(epilog="\n\n".join(["Examples:", *examples]), context_settings=CONTEXT)(spread_groups(run))
         return declared
 
     return add
@@ -87,217 +69,255 @@ def _program(
 ) -> None: ...
 
 
-@command(
-    "fit",
-    "cohirf fit data.csv",
-    "cohirf fit iris.csv --label-column species --clusters 3 --report report.html",
-    "cohirf fit data.parquet --clusters 10 --views 10 --max-features 0.7 --out labels.csv",
-    "cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000 --checkpoint ck/ "
-    "--id-column id --out labels.parquet --model model/",
-)
+@command("fit")
 def fit(
-    data: DataPath,
+    data: Path,
     method: MethodOptions,
     given: Annotated[dict[str, str], parameter_options()],
     about: DataOptions,
     screen: Screen,
-    out: Out = None,
-    model: Annotated[Path | None, option("--model", "Save the model to this new folder.", OUTPUT, "FOLDER")] = None,
-    report: Annotated[Path | None, option("--report", "Write a report to this .html file.", OUTPUT, "FILE")] = None,
-    escape_formulas: EscapeFormulas = False,
-    force: Force = False,
+    *,
+    out: Path | None = None,
+    model: Path | None = None,
+    report: Path | None = None,
+    escape_formulas: bool = False,
+    force: bool = False,
 ) -> None:
-    """Cluster the rows of a file."""
+    r"""Cluster the rows of a file.
+
+    Parameters
+    ----------
+    model : folder
+        Save the model to this new folder.
+    report : file
+        Write a report to this .html file.
+
+    Examples
+    --------
+    cohirf fit data.csv
+    cohirf fit iris.csv --label-column species --clusters 3 --report report.html
+    cohirf fit data.parquet --clusters 10 --views 10 --max-features 0.7 --out labels.csv
+    cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000 --checkpoint ck/ \
+    --id-column id --out labels.parquet --model model/
+    """
 
 
-@command(
-    "tune",
-    "cohirf tune data.csv",
-    "cohirf tune iris.csv --label-column species --metric ari --space wide --storage trials.db",
-    "cohirf tune data.parquet --estimator dbscan --param min_samples=5 --views 1 --trials 100 --table trials.csv",
-)
+@command("tune")
 def tune(
-    data: DataPath,
+    data: Path,
     search: Annotated[dict[str, str], search_options()],
     method: MethodOptions,
     given: Annotated[dict[str, str], parameter_options(SEARCHED)],
     about: DataOptions,
     screen: Screen,
-    space: Annotated[
-        str,
-        option(
-            "--space",
-            "The search space: recommended has the ranges that we recommend, paper those of the paper, and wide adds "
-            "the consensus. Parameters that are given as options are not searched.",
-            SEARCH,
-            "NAME",
-            choices=SPACES,
-            default="recommended",
-        ),
-    ] = "recommended",
-    alone: Annotated[bool, option("--alone", "Tune the base method without CoHiRF.", SEARCH)] = False,
-    table: Annotated[
-        Path | None, option("--table", "Write all trials to this .csv or .parquet file.", OUTPUT, "FILE")
-    ] = None,
-    force: Force = False,
+    *,
+    space: str = "recommended",
+    alone: bool = False,
+    table: Path | None = None,
+    force: bool = False,
 ) -> None:
-    """Search for the parameters that cluster the rows of a file best."""
+    """Search for the parameters that cluster the rows of a file best.
+
+    Parameters
+    ----------
+    space : {"recommended", "paper", "wide"}, default=recommended
+        The search space: recommended has the ranges that we recommend, paper those of the paper, and wide adds the
+        consensus. Parameters that are given as options are not searched.
+    alone : bool
+        Tune the base method without CoHiRF.
+    table : file
+        Write all trials to this .csv or .parquet file.
+
+    Examples
+    --------
+    cohirf tune data.csv
+    cohirf tune iris.csv --label-column species --metric ari --space wide --storage trials.db
+    cohirf tune data.parquet --estimator dbscan --param min_samples=5 --views 1 --trials 100 --table trials.csv
+    """
 
 
-@command("new_rows", "cohirf predict model/ new.parquet --out labels.parquet")
+@command("new_rows")
 def predict(
-    model: ModelPath,
-    data: DataPath,
-    out: Annotated[Path, option("--out", OUT_TEXT, OUTPUT, "FILE")],
+    model: Path,
+    data: Path,
     reading: NewRowsOptions,
     screen: Screen,
-    escape_formulas: EscapeFormulas = False,
-    force: Force = False,
+    *,
+    out: Path,
+    escape_formulas: bool = False,
+    force: bool = False,
 ) -> None:
-    """Assign new rows to the clusters of a model."""
+    """Assign new rows to the clusters of a model.
+
+    Examples
+    --------
+    cohirf predict model/ new.parquet --out labels.parquet
+    """
 
 
-@command(
-    "new_rows",
-    "cohirf update model/ january.parquet",
-    "cohirf update model/ february.csv --report changes.html --out labels.csv",
-)
+@command("new_rows")
 def update(
-    model: ModelPath,
-    data: DataPath,
+    model: Path,
+    data: Path,
     reading: NewRowsOptions,
     screen: Screen,
-    report: Annotated[
-        Path | None,
-        option(
-            "--report",
-            "Write how clusters have changed over all updates to this .html file, and say how the new rows differ "
-            "from those before, as cohirf drift does.",
-            OUTPUT,
-            "FILE",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        option("--out", "Write the cluster of each new row to this .parquet, .csv or .npy file.", OUTPUT, "FILE"),
-    ] = None,
-    escape_formulas: EscapeFormulas = False,
-    force: Force = False,
+    *,
+    report: Path | None = None,
+    out: Path | None = None,
+    escape_formulas: bool = False,
+    force: bool = False,
 ) -> None:
-    """Add the rows of a file to a model; its clusters keep their numbers."""
+    """Add the rows of a file to a model; its clusters keep their numbers.
+
+    Parameters
+    ----------
+    report : file
+        Write how clusters have changed over all updates to this .html file, and say how the new rows differ from those
+        before, as cohirf drift does.
+    out : file
+        Write the cluster of each new row to this .parquet, .csv or .npy file.
+
+    Examples
+    --------
+    cohirf update model/ january.parquet
+    cohirf update model/ february.csv --report changes.html --out labels.csv
+    """
 
 
-@command(
-    "merge", "cohirf merge north/ south/ west/ --model all/", "cohirf merge north/ --exemplars-only --model small/"
-)
+@command("merge")
 def merge(
-    models: Annotated[list[Path], argument("Folders that cohirf fit --model has written.", "MODEL...")],
-    model: Annotated[Path, option("--model", "Save the merged model to this new folder.", OUTPUT, "FOLDER")],
-    exemplars_only: Annotated[
-        bool,
-        option(
-            "--exemplars-only",
-            "Reduce each model to its clusters first: their exemplars, means and numbers of rows.",
-            CLUSTERING,
-        ),
-    ] = False,
-    json: Json = False,
-    force: Force = False,
+    models: list[Path], *, model: Path, exemplars_only: bool = False, json: bool = False, force: bool = False
 ) -> None:
-    """Merge models of different rows into one, without their data."""
+    """Merge models of different rows into one, without their data.
+
+    Parameters
+    ----------
+    models : MODEL...
+        Folders that cohirf fit --model has written.
+    model : folder
+        Save the merged model to this new folder.
+    exemplars_only : bool
+        Reduce each model to its clusters first: their exemplars, means and numbers of rows.
+
+    Examples
+    --------
+    cohirf merge north/ south/ west/ --model all/
+    cohirf merge north/ --exemplars-only --model small/
+    """
 
 
-@command("new_rows", "cohirf drift model/ new.parquet", "cohirf drift model/ new.csv --json")
-def drift(model: ModelPath, data: DataPath, kinds: NewKinds = None, json: Json = False) -> None:
-    """Say whether new rows look like those of a model, or whether it should be updated."""
+@command("new_rows")
+def drift(model: Path, data: Path, *, kinds: list[str] | None = None, json: bool = False) -> None:
+    """Say whether new rows look like those of a model, or whether it should be updated.
+
+    Examples
+    --------
+    cohirf drift model/ new.parquet
+    cohirf drift model/ new.csv --json
+    """
 
 
-@command("hierarchy", "cohirf cut model/ --clusters 8 --out labels.parquet")
+@command("hierarchy")
 def cut(
-    model: ModelPath,
-    clusters: Annotated[
-        str | None, option("--clusters", "Merge the clusters of the model to exactly this many.", CLUSTERING, "INT")
-    ] = None,
-    level: Annotated[
-        str | None, option("--level", "Cut at this level; at level 0 every row is its own cluster.", CLUSTERING, "INT")
-    ] = None,
-    data: Annotated[
-        Path | None,
-        option("--data", "The data of the fit; the names of its rows are copied to the output.", DATA, "DATA"),
-    ] = None,
-    out: Out = None,
-    escape_formulas: EscapeFormulas = False,
-    json: Json = False,
-    force: Force = False,
+    model: Path,
+    *,
+    clusters: str | None = None,
+    level: str | None = None,
+    data: Path | None = None,
+    out: Path | None = None,
+    escape_formulas: bool = False,
+    json: bool = False,
+    force: bool = False,
 ) -> None:
-    """Cut the hierarchy of a model into fewer or more clusters."""
+    """Cut the hierarchy of a model into fewer or more clusters.
+
+    Parameters
+    ----------
+    clusters : int
+        Merge the clusters of the model to exactly this many.
+    level : int
+        Cut at this level; at level 0 every row is its own cluster.
+    data : data
+        The data of the fit; the names of its rows are copied to the output.
+
+    Examples
+    --------
+    cohirf cut model/ --clusters 8 --out labels.parquet
+    """
 
 
-@command(
-    "hierarchy",
-    "cohirf tree model/",
-    "cohirf tree model/ --top 60",
-    "cohirf tree model/ --format newick > tree.nwk",
-    "cohirf tree model/ --format linkage --out linkage.npy",
-)
+@command("hierarchy")
 def tree(
-    model: ModelPath,
-    format: Annotated[  # noqa: A002 - the option is called so
-        str,
-        option(
-            "--format",
-            "text for people; newick or graphml for tree viewers, linkage for SciPy (CSV, or .npy), json for "
-            "cohirf.FusionHierarchy.",
-            OUTPUT,
-            "NAME",
-            choices=TREE_FORMATS,
-            default="text",
-        ),
-    ] = "text",
-    top: Annotated[
-        str | None,
-        option(
-            "--top",
-            "Only the top of the tree, with at most this many leaves. In text, a number above that of the clusters "
-            "also shows parts of clusters.",
-            OUTPUT,
-            "INT",
-            default="in text, the clusters, and at most 30; else the whole tree",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, option("--out", "The file to write.", OUTPUT, "FILE", default="standard output")
-    ] = None,
-    force: Force = False,
+    model: Path,
+    *,
+    format: str = "text",  # noqa: A002 - the option is called so
+    top: str | None = None,
+    out: Path | None = None,
+    force: bool = False,
 ) -> None:
-    """Print the tree of a model with sizes and names, or write it to a file."""
+    """Print the tree of a model with sizes and names, or write it to a file.
+
+    Parameters
+    ----------
+    format : {"text", "newick", "json", "linkage", "graphml"}, default=text
+        text for people; newick or graphml for tree viewers, linkage for SciPy (CSV, or .npy), json for
+        cohirf.FusionHierarchy.
+    top : int, default=in text, the clusters, and at most 30; else the whole tree
+        Only the top of the tree, with at most this many leaves. In text, a number above that of the clusters also shows
+        parts of clusters.
+    out : file, default=standard output
+        The file to write.
+
+    Examples
+    --------
+    cohirf tree model/
+    cohirf tree model/ --top 60
+    cohirf tree model/ --format newick > tree.nwk
+    cohirf tree model/ --format linkage --out linkage.npy
+    """
 
 
-@command("report", "cohirf report model/ data.parquet --out report.html")
-def report(
-    model: ModelPath,
-    data: DataPath,
-    out: Annotated[Path, option("--out", "The file to write: .html.", OUTPUT, "FILE")],
-    label_column: LabelColumn = None,
-    force: Force = False,
-) -> None:
-    """Write a report on a model: one HTML file that needs no network."""
+@command("report")
+def report(model: Path, data: Path, *, out: Path, label_column: str | None = None, force: bool = False) -> None:
+    """Write a report on a model: one HTML file that needs no network.
+
+    Parameters
+    ----------
+    out : file
+        The file to write: .html.
+
+    Examples
+    --------
+    cohirf report model/ data.parquet --out report.html
+    """
 
 
-@command("info", "cohirf info model/", "cohirf info data.parquet")
-def info(
-    path: Annotated[Path, argument("The folder of a model, or a data file.", "MODEL|DATA")],
-    delimiter: Delimiter = None,
-    header: Header = None,
-    json: Json = False,
-) -> None:
-    """Describe a model or a data file."""
+@command("info")
+def info(path: Path, *, delimiter: str | None = None, header: bool | None = None, json: bool = False) -> None:
+    """Describe a model or a data file.
+
+    Parameters
+    ----------
+    path : MODEL|DATA
+        The folder of a model, or a data file.
+
+    Examples
+    --------
+    cohirf info model/
+    cohirf info data.parquet
+    """
 
 
-@command("report", "cohirf demo")
-def demo(
-    out: Annotated[
-        Path, option("--out", "Write the report on the digits data to this file.", OUTPUT, "FILE", default="demo.html")
-    ] = Path("demo.html"),
-) -> None:
-    """Cluster four data sets with CoHiRF and with the base method alone; write a report on the digits."""
+@command("report")
+def demo(*, out: Path = Path("demo.html")) -> None:
+    """Cluster four data sets with CoHiRF and with the base method alone; write a report on the digits.
+
+    Parameters
+    ----------
+    out : file, default=demo.html
+        Write the report on the digits data to this file.
+
+    Examples
+    --------
+    cohirf demo
+    """

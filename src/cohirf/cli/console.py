@@ -35,25 +35,17 @@ class Console:
         """Return a console with the output options of the user."""
         return cls(screen.json, screen.quiet)
 
-    def note(self, text: str) -> None:
-        """Print a message that is not part of the result, unless --quiet is given."""
-        if not self.quiet:
-            _print_lines(wrap(one_line(text), _width(sys.stderr)), sys.stderr)
-
-    def note_lines(self, lines: Sequence[str]) -> None:
-        """Print lines that are not part of the result as they are, unless --quiet is given."""
-        for line in () if self.quiet else lines:
-            _print(line, sys.stderr)
+    def note(self, *parts: Grid | str) -> None:
+        """Print tables and text that are not part of the result, unless --quiet is given."""
+        for part in () if self.quiet else parts:
+            _print_lines(_lines(part, sys.stderr), sys.stderr)
 
     def show(self, document: dict[str, Any], *shown: Grid | str) -> None:
         """Print the result: the document with --json; otherwise tables and text, unless --quiet is given."""
         if self.as_json:
             _print(json.dumps(document, allow_nan=False), sys.stdout)
         for part in () if self.as_json or self.quiet else shown:
-            if isinstance(part, str):
-                _print_lines(wrap(one_line(part), _width(sys.stdout)), sys.stdout)
-            else:
-                _print_lines([*grid_lines(part, _width(sys.stdout)), ""], sys.stdout)
+            _print_lines([*_lines(part, sys.stdout), *([] if isinstance(part, str) else [""])], sys.stdout)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -146,6 +138,11 @@ def _width(stream: Any) -> int | None:
     return max(NARROWEST, shutil.get_terminal_size().columns) if stream.isatty() else None
 
 
+def _lines(part: Grid | str, stream: Any) -> list[str]:
+    width = _width(stream)
+    return wrap(one_line(part), width) if isinstance(part, str) else grid_lines(part, width)
+
+
 def _print_lines(lines: Sequence[str], stream: Any) -> None:
     for line in lines:
         _print(line, stream)
@@ -225,7 +222,7 @@ def _stack(headings: Sequence[str], row: Sequence[str], width: int) -> Iterator[
     """Yield a row as running text: each value behind its heading."""
     if not headings:
         yield from wrap(row[0], width)
-        yield from wrap(row[1], width, STEP)
+        yield from wrap(GAP.join(row[1:]).rstrip(), width, STEP)
         return
     pairs = ", ".join(f"{heading} {cell}" for heading, cell in zip(headings[1:], row[1:], strict=True) if cell)
     yield from wrap(f"{headings[0]} {row[0]}: {pairs}", width, STEP, "")

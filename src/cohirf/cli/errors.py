@@ -77,13 +77,6 @@ def one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in flat)
 
 
-def refuse_unknown(flag: str, given: str | None, choices: tuple[str, ...]) -> None:
-    """Refuse a value that is not one of ``choices``."""
-    if given is not None and given not in choices:
-        known = " or ".join([*filter(None, [", ".join(choices[:-1])]), choices[-1]])
-        raise BadInputError(f"{flag} {given!r} is not valid: give {known}.")
-
-
 def read_count(flag: str, text: str, least: int = 1) -> int:
     """Return an integer of at least ``least``; it may be written as 1e6."""
     try:
@@ -134,10 +127,11 @@ def in_words_of_options(message: str) -> str:
 @cache
 def _all_flags() -> dict[str, str]:
     """Return the option of each parameter of the library."""
-    from cohirf.cli.options import DataOptions, flags_of
+    from cohirf.cli.options import DataOptions, flag_of
     from cohirf.cli.parameters import FLAGS
 
-    return FLAGS | flags_of(DataOptions) | {"scaling": "--scale", "memory_limit": "--batch-size"}
+    of_data = {name: flag_of(name).partition("/")[0] for name in vars(DataOptions())}
+    return FLAGS | of_data | {"scaling": "--scale", "memory_limit": "--batch-size"}
 
 
 def _explain_system(error: OSError) -> str:

@@ -22,8 +22,8 @@ from cohirf.cli.outputs import (
     save_labels,
     say_written,
 )
-from cohirf.cli.parameters import BASE_METHOD, FLAGS, read_parameters, say_chosen, settle_parameters
-from cohirf.cli.summary import agreement, cluster_grid, column_lines, describe_columns, describe_model, fact_grid
+from cohirf.cli.parameters import BASE_METHOD, FLAGS, read_parameters, settle_parameters
+from cohirf.cli.summary import agreement, cluster_grid, column_grid, describe_columns, describe_model, fact_grid
 from cohirf.clusterers.names import make_base_method
 from cohirf.clusterers.short_names import NAMES
 from cohirf.description import describe_clusters, make_headline
@@ -115,10 +115,10 @@ def read_assignments(parameters: list[str] | None) -> dict[str, str]:
 
 def note_data(console: Console, data: Prepared, chosen: dict[str, Any]) -> None:
     """Print what was done with the data, and the defaults that were chosen."""
-    console.note(data.describe())
-    console.note_lines(column_lines(data.preparation))
+    columns = column_grid(data.preparation)
+    console.note(data.describe(), *([] if columns is None else [columns]))
     if chosen:
-        console.note(say_chosen(chosen))
+        console.note(f"chosen: {' '.join(f'{flag} {value}' for flag, value in chosen.items())}")
 
 
 def find_origin(data: Path, about: DataOptions, scaling: str) -> Origin:

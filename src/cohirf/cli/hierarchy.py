@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from cohirf.algorithm.grouping import IntArray
-from cohirf.cli.app import TREE_FORMATS
 from cohirf.cli.console import NARROWEST, Console, Grid
-from cohirf.cli.errors import BadInputError, in_words_of_options, read_count, refuse_unknown
+from cohirf.cli.errors import BadInputError, in_words_of_options, read_count
 from cohirf.cli.new_rows import csv_format, open_model
 from cohirf.cli.outputs import TABLES, check_file, check_ids, save_labels, say_written
 from cohirf.cli.summary import MOST_SIZES, shown_sizes
@@ -115,7 +114,6 @@ def tree(
     force: bool,
 ) -> None:
     """Print the tree of a model with sizes and names, or write it to a file."""
-    refuse_unknown("--format", format, TREE_FORMATS)
     check_file(out, "--out", (), force=force)
     (fitted, preparation), n_leaves = open_model(model), None if top is None else read_count("--top", top)
     if format == "text":

@@ -32,10 +32,10 @@ CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 def predict(
     model: Path,
     data: Path,
-    out: Path,
     reading: NewRowsOptions,
     screen: Screen,
     *,
+    out: Path,
     escape_formulas: bool,
     force: bool,
 ) -> None:

@@ -1,65 +1,93 @@
-"""Options and arguments that commands share, declared once for typer, and groups of them.
+"""Options made from signatures and docstrings, and the groups of options that several commands take.
 
-Nothing here imports NumPy: help must be fast.
+A parameter before ``*`` is an argument, one behind it an option. Docstrings are in the format of numpydoc: the type of
+a parameter becomes the placeholder of its value. Nothing here imports NumPy: help must be fast.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import cache
-from inspect import Parameter, Signature, signature
-from pathlib import Path
+from inspect import Parameter, Signature, cleandoc, signature
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from cohirf.cli.errors import BadInputError, refuse_unknown
+from cohirf.cli.errors import BadInputError
 from cohirf.clusterers.short_names import NAMES
 
-SEARCH, CLUSTERING, SIZE, DATA, OUTPUT = "Search", "Clustering", "Size", "Data", "Output"
-SCALES = ("auto", "standard", "minmax", "none")
-IMPUTES = ("median", "mean", "none")
-SPACES = ("recommended", "paper", "wide")
+PANELS = {  # headings in the help; all other options are under Output
+    **dict.fromkeys(("label_column", "id_column", "drop", "keep", "kinds", "scale", "impute"), "Data"),
+    **dict.fromkeys(("delimiter", "header", "data"), "Data"),
+    **dict.fromkeys(("estimator", "param", "as_published", "clusters", "level", "exemplars_only"), "Clustering"),
+    **dict.fromkeys(("space", "alone"), "Search"),
+}
+FLAGS_OF = {"kinds": "--as", "header": "--header/--no-header"}  # where they differ from the names
+METAVARS = {"bool": "true|false", "str": "TEXT"}
+PARAMETER = re.compile(r"^(\w+) : (.+?)(?:, default=(.+))?\n((?: {4}.+(?:\n|$))+)", re.MULTILINE)
+NOT_TYPED = re.compile(r'"[\w-]+"|\bor\b|None|callable|RandomState instance|str or (?=path)')
 Command = Callable[..., None]
 
 
-def option(
-    flags: str,
-    text: str,
-    panel: str,
-    metavar: str | None = None,
-    *,
-    choices: tuple[str, ...] = (),
-    default: str | None = None,
-) -> Any:
-    """Return an option of typer.
+@dataclass(frozen=True)
+class Documented:
+    """What a numpydoc docstring says about a parameter: its type, its default and its text."""
 
-    Parameters
-    ----------
-    flags : str
-        Name of the option, or two names that switch it on and off.
-    text : str
-        Help text.
-    panel : str
-        The heading under which the help lists it.
-    metavar : str
-        Placeholder for the value in the help; None for a switch.
-    choices : tuple of str
-        Values that the shell completes.
-    default : str
-        The default, as the help shows it. The value itself is None, so that commands know whether it was given.
+    kind: str
+    default: str
+    text: str
+
+
+def read_docstring(docstring: str | None) -> dict[str, Documented]:
+    r"""Return the parameters that a docstring describes.
+
+    Examples
+    --------
+    >>> from cohirf.cli.options import read_docstring
+    >>> read_docstring("Title.\n\nParameters\n----------\na : int, default=1\n    A number.\n    Any.")
+    {'a': Documented(kind='int', default='1', text='A number. Any.')}
     """
-    said = text if default in (None, "none") else f"{text} [default: {default}]"
+    return {
+        name: Documented(kind, default.strip('"'), " ".join(text.split()))
+        for name, kind, default, text in PARAMETER.findall(read_section(docstring, "Parameters"))
+    }
+
+
+def read_section(docstring: str | None, title: str) -> str:
+    """Return a section of a docstring."""
+    return cleandoc(docstring or "").partition(f"{title}\n{'-' * len(title)}\n")[2].partition("\n\n")[0]
+
+
+def to_option(flags: str, found: Documented, panel: str, *, is_switch: bool = False, checked: bool = False) -> Any:
+    """Return an option of typer; if it is ``checked``, a value that is not among its choices is refused."""
+    choices = tuple(re.findall(r'"([\w-]+)"', found.kind))
+    kinds = re.findall(r"[\w=]+", NOT_TYPED.sub("", found.kind))
+    metavar = "|".join([*(METAVARS.get(kind, kind.upper()) for kind in kinds), *choices]) if kinds else "NAME"
+    text = found.text
+    if not kinds and not all(choice in text for choice in choices):
+        text = f"{text.removesuffix('.')} ({', '.join(choices[:-1])} or {choices[-1]})."
+    if found.default not in ("", "None"):
+        text += f" [default: {found.default}]"
     return typer.Option(
         flags,
-        help=said.replace("[", r"\["),  # rich takes brackets for markup
-        metavar=metavar or "",
+        help=text.replace("[", r"\["),  # rich takes brackets for markup
+        metavar="" if is_switch else metavar,
         rich_help_panel=panel,
         show_default=False,
         readable=False,  # our own messages are clearer than typer's
         autocompletion=_completer(choices) if choices else None,
+        callback=_checker(flags, choices) if choices and checked else None,
     )
+
+
+def _checker(flag: str, choices: tuple[str, ...]) -> Callable[[str | None], str | None]:
+    def check(given: str | None) -> str | None:
+        if given is not None and given not in choices:
+            raise BadInputError(f"{flag} {given!r} is not valid: give {', '.join(choices[:-1])} or {choices[-1]}.")
+        return given
+
+    return check
 
 
 def _completer(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
@@ -67,11 +95,6 @@ def _completer(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
         return [choice for choice in choices if choice.startswith(incomplete)]
 
     return complete
-
-
-def argument(text: str, metavar: str) -> Any:
-    """Return a positional argument of typer."""
-    return typer.Argument(help=text, metavar=metavar, show_default=False, readable=False)
 
 
 def spread_groups(command: Command) -> Command:
@@ -82,48 +105,53 @@ def spread_groups(command: Command) -> Command:
     """
     hints = get_type_hints(command, include_extras=True)
     hints.pop("return")
+    own = read_docstring(command.__doc__)
     parameters: list[Parameter] = []
     for parameter in signature(command).parameters.values():
-        single = _parameter(parameter.name, hints[parameter.name], parameter.default)
-        parameters += _members(hints[parameter.name]) or [single]
+        parameters += _members(hints[parameter.name]) or [_declare(parameter, hints[parameter.name], own)]
 
     def spread(**given: Any) -> None:
         command(**{name: _gather(name, hint, given) for name, hint in hints.items()})
 
-    spread.__name__, spread.__doc__ = command.__name__, command.__doc__
+    spread.__name__, spread.__doc__ = command.__name__, str(command.__doc__).partition("\n\n")[0]
     spread.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # functions have it
     spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return spread
 
 
-def flags_of(group: Any) -> dict[str, str]:
-    """Return the option of each field of a group."""
-    options = {member.name: get_args(member.annotation)[1] for member in _members(group)}
-    # in an annotation, typer stores the first option name as the default
-    return {name: option.default.partition("/")[0] for name, option in options.items()}
+def _declare(parameter: Parameter, hint: Any, own: dict[str, Documented]) -> Parameter:
+    """Return a parameter that typer takes as an argument or an option, with its own or a shared text."""
+    name, found = parameter.name, own.get(parameter.name) or shared_texts()[parameter.name]
+    if parameter.kind is Parameter.KEYWORD_ONLY:
+        is_switch, checked = bool in (hint, *get_args(hint)), name != "estimator"  # it has its own error
+        made = to_option(flag_of(name), found, PANELS.get(name, "Output"), is_switch=is_switch, checked=checked)
+    else:
+        made = typer.Argument(help=found.text, metavar=found.kind, show_default=False, readable=False)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=parameter.default, annotation=Annotated[hint, made])
+
+
+def flag_of(name: str) -> str:
+    """Return the option of a parameter, or both if it can be switched on and off."""
+    return FLAGS_OF.get(name, f"--{name.replace('_', '-')}")
 
 
 def _members(hint: Any) -> list[Parameter]:
+    """Return the options of a group; none for a single option."""
     if is_dataclass(hint):
-        return _fields(hint)  # type: ignore[arg-type]  # classes are hashable
-    return [_parameter(name, Annotated[str | None, made], None) for name, made in _options_in(hint).items()]
+        hints = get_type_hints(hint)
+        defaults = {
+            field.name: Parameter.empty if field.default is MISSING else field.default for field in fields(hint)
+        }
+        single = (Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in defaults.items())
+        return [_declare(parameter, hints[parameter.name], read_docstring(hint.__doc__)) for parameter in single]
+    return [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, made])
+        for name, made in _options_in(hint).items()
+    ]
 
 
 def _options_in(hint: Any) -> dict[str, Any]:
     return next((found for found in get_args(hint)[1:] if isinstance(found, dict)), {})
-
-
-@cache
-def _fields(group: Any) -> list[Parameter]:
-    hints = get_type_hints(group, include_extras=True)
-    return [
-        _parameter(field.name, hints[field.name], Parameter.empty if field.default is MISSING else field.default)
-        for field in fields(group)
-    ]
-
-
-def _parameter(name: str, hint: Any, default: Any) -> Parameter:
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
 def _gather(name: str, hint: Any, given: dict[str, Any]) -> Any:
@@ -134,128 +162,83 @@ def _gather(name: str, hint: Any, given: dict[str, Any]) -> Any:
     return given[name]
 
 
-# -- single options ------------------------------------------------------------------------------------------------
-
-DataPath = Annotated[
-    Path, argument("The data: a Parquet, CSV, Arrow, .npy or Zarr file, or a folder of Parquet files.", "DATA")
-]
-ModelPath = Annotated[Path, argument("The folder that cohirf fit --model has written.", "MODEL")]
-LABEL_TEXT = "Column with known classes: not a feature; the clusters are compared with it."
-LabelColumn = Annotated[str | None, option("--label-column", LABEL_TEXT, DATA, "NAME")]
-ID_TEXT = "Column with the names of the rows: not a feature; it is copied to the output."
-IdColumn = Annotated[str | None, option("--id-column", ID_TEXT, DATA, "NAME")]
-NEW_KINDS_TEXT = (
-    "What a column is, as in cohirf fit: number, category, boolean, date or date:FORMAT. All of its cells that are not "
-    "of this kind are taken as missing. May be repeated."
-)
-NewKinds = Annotated[
-    list[str] | None,
-    option("--as", NEW_KINDS_TEXT, DATA, "NAME=KIND", default="as in the model; at most 1 % of such cells are taken"),
-]
-OUT_TEXT = "Write the cluster of each row to this .parquet, .csv or .npy file."
-Out = Annotated[Path | None, option("--out", OUT_TEXT, OUTPUT, "FILE")]
-Force = Annotated[bool, option("--force", "Replace existing output files.", OUTPUT)]
-ESCAPE_TEXT = "In CSV files, put an apostrophe before text that begins with =, +, - or @, which spreadsheets would run."
-EscapeFormulas = Annotated[bool, option("--escape-formulas", ESCAPE_TEXT, OUTPUT)]
-Json = Annotated[bool, option("--json", "Print one JSON document, for programs.", OUTPUT)]
-DELIMITER_TEXT = "Character that separates the values of a CSV file."
-Delimiter = Annotated[str | None, option("--delimiter", DELIMITER_TEXT, DATA, "TEXT", default="found")]
-HEADER_TEXT = "Whether the first line of a CSV file contains column names."
-Header = Annotated[bool | None, option("--header/--no-header", HEADER_TEXT, DATA, default="it does")]
-
-
-# -- groups --------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Screen:
-    """What is printed."""
+    """What is printed.
 
-    json: Json = False
-    quiet: Annotated[bool, option("--quiet", "Print only errors and, with --json, the document.", OUTPUT)] = False
+    Parameters
+    ----------
+    json : bool
+        Print one JSON document, for programs.
+    quiet : bool
+        Print only errors and, with --json, the document.
+    """
+
+    json: bool = False
+    quiet: bool = False
 
 
 @dataclass(frozen=True)
 class MethodOptions:
-    """The base method, and whether the algorithm around it is that of the paper."""
+    """The base method, and whether the algorithm around it is that of the paper.
 
-    estimator: Annotated[
-        str | None,
-        option(
-            "--estimator",
-            f"The base method: {', '.join(NAMES)}.",
-            CLUSTERING,
-            "NAME",
-            choices=tuple(NAMES),
-            default="a quick K-Means",
-        ),
-    ] = None
-    param: Annotated[
-        list[str] | None,
-        option("--param", "A parameter of the base method, such as eps=0.2. May be repeated.", CLUSTERING, "KEY=VALUE"),
-    ] = None
-    as_published: Annotated[
-        bool,
-        option("--as-published", "The algorithm of the paper, as far as other options do not change it.", CLUSTERING),
-    ] = False
+    Parameters
+    ----------
+    estimator : {NAMES}, default=a quick K-Means
+        The base method.
+    param : key=value
+        A parameter of the base method, such as eps=0.2. May be repeated.
+    as_published : bool
+        The algorithm of the paper, as far as other options do not change it.
+    """
+
+    estimator: str | None = None
+    param: list[str] | None = None
+    as_published: bool = False
+
+
+MethodOptions.__doc__ = str(MethodOptions.__doc__).replace("NAMES", ", ".join(f'"{name}"' for name in NAMES))
 
 
 @dataclass(frozen=True)
 class DataOptions:
-    """Which columns of the data of a fit are features, and how they are prepared."""
+    """Which columns of the data of a fit are features, and how they are prepared.
 
-    label_column: LabelColumn = None
-    id_column: IdColumn = None
-    drop: Annotated[list[str] | None, option("--drop", "A column to leave out. May be repeated.", DATA, "NAME")] = None
-    keep: Annotated[
-        list[str] | None,
-        option(
-            "--keep",
-            "A column to keep as a feature, although it looks like an id, text or a constant. May be repeated.",
-            DATA,
-            "NAME",
-        ),
-    ] = None
-    kinds: Annotated[
-        list[str] | None,
-        option(
-            "--as",
-            "What a column is: number, category, boolean, date, date:FORMAT, id or text. May be repeated.",
-            DATA,
-            "NAME=KIND",
-            default="decided from its cells",
-        ),
-    ] = None
-    scale: Annotated[
-        str,
-        option(
-            "--scale",
-            "standard: mean 0 and standard deviation 1; minmax: range 0 to 1; none; auto: none if --estimator is "
-            "given, because parameters such as eps refer to unscaled data, and standard otherwise.",
-            DATA,
-            "NAME",
-            choices=SCALES,
-            default="auto",
-        ),
-    ] = "auto"
-    impute: Annotated[
-        str,
-        option(
-            "--impute",
-            "median or mean: fill missing cells with the median or mean of their column; in categories, with the most "
-            "frequent level. none: refuse them.",
-            DATA,
-            "NAME",
-            choices=IMPUTES,
-            default="median",
-        ),
-    ] = "median"
-    delimiter: Delimiter = None
-    header: Header = None
+    Parameters
+    ----------
+    label_column : name
+        Column with known classes: not a feature; the clusters are compared with it.
+    id_column : name
+        Column with the names of the rows: not a feature; it is copied to the output.
+    drop : name
+        A column to leave out. May be repeated.
+    keep : name
+        A column to keep as a feature, although it looks like an id, text or a constant. May be repeated.
+    kinds : name=kind, default=decided from its cells
+        What a column is: number, category, boolean, date, date:FORMAT, id or text. May be repeated.
+    scale : {"auto", "standard", "minmax", "none"}, default=auto
+        standard: mean 0 and standard deviation 1; minmax: range 0 to 1; none; auto: none if --estimator is given,
+        because parameters such as eps refer to unscaled data, and standard otherwise.
+    impute : {"median", "mean", "none"}, default=median
+        median or mean: fill missing cells with the median or mean of their column; in categories, with the most
+        frequent level. none: refuse them.
+    delimiter : str, default=found
+        Character that separates the values of a CSV file.
+    header : bool, default=it does
+        Whether the first line of a CSV file contains column names.
+    """
+
+    label_column: str | None = None
+    id_column: str | None = None
+    drop: list[str] | None = None
+    keep: list[str] | None = None
+    kinds: list[str] | None = None
+    scale: str = "auto"
+    impute: str = "median"
+    delimiter: str | None = None
+    header: bool | None = None
 
     def __post_init__(self) -> None:
-        refuse_unknown("--scale", self.scale, SCALES)
-        refuse_unknown("--impute", self.impute, IMPUTES)
         read_kinds(self.kinds)
 
     def scaling(self, estimator: str | None) -> str:
@@ -273,21 +256,53 @@ class DataOptions:
     def to_arguments(self, scaling: str) -> list[str]:
         """Return the options as arguments of a fit command, without the data file."""
         given = vars(self) | {"scale": scaling, "impute": None if self.impute == "median" else self.impute}
-        words = []
-        for name, flag in flags_of(DataOptions).items():
-            values = given[name] if isinstance(given[name], list) else [given[name]]
-            for value in values:
-                words += [] if value is None else [flag, value]
-        return [{True: "--header", False: "--no-header"}.get(word, word) for word in words if word != "--header"]
+        words = [] if self.header is None else [f"--{'' if self.header else 'no-'}header"]
+        for name, value in given.items():
+            for word in value if isinstance(value, list) else [value]:
+                words += [] if word is None or name == "header" else [flag_of(name), word]
+        return words
 
 
 @dataclass(frozen=True)
 class NewRowsOptions:
-    """How to read new rows that get clusters: what their columns are, and which have their classes and names."""
+    """How to read new rows that get clusters: what their columns are, and which have their classes and names.
 
-    kinds: NewKinds = None
-    label_column: LabelColumn = None
-    id_column: IdColumn = None
+    Parameters
+    ----------
+    kinds : name=kind, default=as in the model; at most 1 % of such cells are taken
+        What a column is, as in cohirf fit: number, category, boolean, date or date:FORMAT. All of its cells that are
+        not of this kind are taken as missing. May be repeated.
+    """
+
+    kinds: list[str] | None = None
+    label_column: str | None = None
+    id_column: str | None = None
+
+
+SINGLE = """Single options and arguments that several commands take.
+
+Parameters
+----------
+data : DATA
+    The data: a Parquet, CSV, Arrow, .npy or Zarr file, or a folder of Parquet files.
+model : MODEL
+    The folder that cohirf fit --model has written.
+out : file
+    Write the cluster of each row to this .parquet, .csv or .npy file.
+escape_formulas : bool
+    In CSV files, put an apostrophe before text that begins with =, +, - or @, which spreadsheets would run.
+force : bool
+    Replace existing output files.
+"""
+
+
+def shared_texts() -> dict[str, Documented]:
+    """Return the texts of all options that several commands take."""
+    return {
+        name: found
+        for text in (SINGLE, Screen.__doc__, MethodOptions.__doc__, NewRowsOptions.__doc__, DataOptions.__doc__)
+        for name, found in read_docstring(text).items()
+    }
 
 
 def read_kinds(wishes: list[str] | None) -> dict[str, str]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
-from cohirf.cli.options import CLUSTERING, SEARCH, SIZE, option
+from cohirf.cli.options import Documented, read_docstring, to_option
 
 BASE_METHOD = "kmeans"
 SEED = 0  # the same command gives the same clusters
@@ -34,33 +34,6 @@ DEFAULTS = {  # where the program's differ from those of the class
     "random_state": str(SEED),
 }
 SEARCH_DEFAULTS = {"timeout": "60", "n_jobs": "1"}
-METAVARS = {"int": "INT", "float": "FLOAT", "bool": "true|false", "str": "TEXT", "path": "PATH"}
-PARAMETER = re.compile(r"^(\w+) : (.+?)(?:, default=(.+))?\n((?: {4}.+(?:\n|$))+)", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Documented:
-    """What a numpydoc docstring says about a parameter: its type, its default and its text."""
-
-    kind: str
-    default: str
-    text: str
-
-
-def read_docstring(docstring: str) -> dict[str, Documented]:
-    r"""Return the parameters that a numpydoc docstring describes.
-
-    Examples
-    --------
-    >>> from cohirf.cli.parameters import read_docstring
-    >>> read_docstring("Title.\n\nParameters\n----------\na : int, default=1\n    A number.\n    Any.")
-    {'a': Documented(kind='int', default='1', text='A number. Any.')}
-    """
-    section = docstring.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
-    return {
-        name: Documented(kind, default, " ".join(text.split()))
-        for name, kind, default, text in PARAMETER.findall(section)
-    }
 
 
 def read_file(place: str, name: str) -> dict[str, Documented]:
@@ -83,30 +56,27 @@ SEARCH_FLAGS = {
 
 def parameter_options(names: Iterable[str] = tuple(DOCUMENTED)) -> dict[str, Any]:
     """Return an option of typer for each of the parameters of CoHiRF."""
-    panels = {name: SIZE if name in OF_SIZE else CLUSTERING for name in names}
-    return {name: _to_option(name, DOCUMENTED[name], FLAGS, panels[name], DEFAULTS) for name in names}
+    panels = {name: "Size" if name in OF_SIZE else "Clustering" for name in names}
+    brief = {name: _in_brief(DOCUMENTED[name], FLAGS, DEFAULTS.get(name)) for name in names}
+    return {name: to_option(FLAGS[name], brief[name], panels[name]) for name in names}
 
 
 def search_options() -> dict[str, Any]:
     """Return an option of typer for each of the parameters of ``tune`` that are one."""
     documented = read_file("tuning/tune.py", "tune")
-    return {name: _to_option(name, documented[name], SEARCH_FLAGS, SEARCH, SEARCH_DEFAULTS) for name in SEARCH_FLAGS}
+    brief = {name: _in_brief(documented[name], SEARCH_FLAGS, SEARCH_DEFAULTS.get(name)) for name in SEARCH_FLAGS}
+    return {name: to_option(flag, brief[name], "Search", checked=True) for name, flag in SEARCH_FLAGS.items()}
 
 
-def _to_option(name: str, found: Documented, flags: Mapping[str, str], panel: str, defaults: Mapping[str, str]) -> Any:
-    choices = tuple(re.findall(r'"(\w+)"', found.kind))
-    kinds = re.findall(r"\b(?:int|float|bool|path|str(?! or path))\b", found.kind)
-    metavar = "|".join([*(METAVARS[kind] for kind in kinds), *choices]) if kinds else "NAME"
-    text = re.split(r"(?<=\.) (?=[A-Z\"])", found.text)[0]
-    if not kinds and not all(choice in text for choice in choices):
-        text = f"{text.removesuffix('.')} ({', '.join(choices[:-1])} or {choices[-1]})."
+def _in_brief(found: Documented, flags: Mapping[str, str], default: str | None) -> Documented:
+    """Return the first sentence about a parameter of the library, in words of options, with the program's default."""
 
     def in_words(match: re.Match[str]) -> str:
         return " ".join(filter(None, [flags.get(match[1], match[1]), match[2]]))
 
+    text = re.split(r"(?<=\.) (?=[A-Z\"])", found.text)[0]
     text = re.sub(r'``(\w+)(?:="?([\w.]+)"?)?``', in_words, text)
-    default = defaults.get(name, found.default.strip('"').lower())
-    return option(flags[name], text, panel, metavar, choices=choices, default=default)
+    return replace(found, text=text, default=default or found.default)
 
 
 def read_parameters(given: Mapping[str, str]) -> dict[str, Any]:
@@ -145,8 +115,3 @@ def to_arguments(parameters: Mapping[str, Any]) -> list[str]:
 def to_text(value: Any) -> str:
     """Return a value as text that parses to the same value."""
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
-
-
-def say_chosen(chosen: Mapping[str, Any]) -> str:
-    """Return the line that lists the defaults that were chosen, as options."""
-    return f"chosen: {' '.join(f'{flag} {value}' for flag, value in chosen.items())}"

@@ -19,42 +19,18 @@ from cohirf.tuning.search_space import INNER, NUMBERS, RANGES
 
 @dataclass(frozen=True)
 class Search:
-    """A base method, alone or inside CoHiRF, and the search space of its parameters.
+    """A base method, alone or inside CoHiRF, and the search space of its parameters."""
 
-    Attributes
-    ----------
-    method : str
-        The short name of the base method.
-    base : estimator or None
-        The base method, with the parameters that the user has given; None for CoHiRF without one.
-    alone : bool
-        Whether the base method is tuned without CoHiRF.
-    as_published : bool
-        Whether CoHiRF runs the algorithm of the paper.
-    assigned : dict of str
-        Parameters of the base method that the user has given, as text.
-    parameters : dict
-        Parameters of CoHiRF that the user has given.
-    space : dict
-        Distributions of the parameters that are searched.
-    given : list of str
-        Options that the user has given for parameters that would be searched otherwise.
-    is_recommended : bool
-        Whether the space is the one that we recommend.
-    first : list of dict
-        Parameters of the first trials.
-    """
-
-    method: str
-    base: Any
-    alone: bool
+    method: str  # short name of the base method
+    base: Any  # the base method, with the parameters that the user has given; None for CoHiRF without one
+    alone: bool  # whether the base method is tuned without CoHiRF
     as_published: bool
-    assigned: dict[str, str]
-    parameters: dict[str, Any]
-    space: dict[str, Any] = field(default_factory=dict)
-    given: list[str] = field(default_factory=list)
-    is_recommended: bool = False
-    first: list[dict[str, Any]] = field(default_factory=list)
+    assigned: dict[str, str]  # parameters of the base method that the user has given, as text
+    parameters: dict[str, Any]  # parameters of CoHiRF that the user has given
+    space: dict[str, Any] = field(default_factory=dict)  # distributions of the parameters that are searched
+    given: list[str] = field(default_factory=list)  # options for parameters that would be searched otherwise
+    is_recommended: bool = False  # whether the space is the one that we recommend
+    first: list[dict[str, Any]] = field(default_factory=list)  # parameters of the first trials
 
     def settle(self, n_rows: int) -> dict[str, Any]:
         """Return the parameters of CoHiRF that are not searched; for a base method alone, only the seed."""

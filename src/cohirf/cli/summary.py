@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-import textwrap
 from collections.abc import Sequence
 from itertools import islice
 from math import isnan
@@ -31,7 +28,6 @@ MOST_LEVELS = 12
 MOST_LINES = 20  # more columns than this are told in groups
 MOST_NAMES = 3  # named in a group
 WIDEST_NAME = 40
-NARROWEST_NOTE = 24
 
 
 def sizes_of(labels: NDArray[Any], n_clusters: int) -> list[int]:
@@ -168,25 +164,16 @@ def describe_columns(preparation: Preparation) -> list[dict[str, Any]]:
     ]
 
 
-def column_lines(preparation: Preparation) -> list[str]:
-    """Return a line for each column, or for each group of columns; none if nothing was decided without the user."""
+def column_grid(preparation: Preparation) -> Grid | None:
+    """Return a table with a row for each column, or group of columns; None if all was decided by the user."""
     notes = preparation.describe()
     is_told = [
         column.reason in ("", AS_ASKED) or note.kind == "label"
         for column, note in zip(preparation.columns, notes, strict=True)
     ]
     if all(is_told) and not any(note.note for note in notes if note.n_features):
-        return []
-    rows = _rows(notes)
-    widths = [max(len(row[place]) for row in rows) for place in range(2)]
-    room = shutil.get_terminal_size().columns if sys.stderr.isatty() else 10_000
-    indent = sum(widths) + 4
-    lines = []
-    for name, kind, note in rows:
-        first, *more = textwrap.wrap(note, max(NARROWEST_NOTE, room - indent)) or [""]
-        lines.append(f"{name:{widths[0]}}  {kind:{widths[1]}}  {first}".rstrip())
-        lines += [" " * indent + line for line in more]
-    return lines
+        return None
+    return Grid(_rows(notes))
 
 
 def _rows(notes: Sequence[ColumnNote]) -> list[tuple[str, str, str]]:

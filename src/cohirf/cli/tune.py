@@ -15,9 +15,9 @@ from sklearn.metrics import adjusted_rand_score
 from cohirf import tuning
 from cohirf.cli import command_line
 from cohirf.cli.console import Console, Grid
-from cohirf.cli.errors import BadInputError, Interrupted, read_count, read_number, refuse_unknown
+from cohirf.cli.errors import BadInputError, Interrupted, read_count, read_number
 from cohirf.cli.fit import note_data
-from cohirf.cli.options import SPACES, DataOptions, MethodOptions, Screen
+from cohirf.cli.options import DataOptions, MethodOptions, Screen
 from cohirf.cli.outputs import check_file, check_parent, refuse_data, say_written
 from cohirf.cli.parameters import FLAGS, SEARCH_DEFAULTS
 from cohirf.cli.search import Search, read_search
@@ -28,7 +28,7 @@ from cohirf.planning.memory import peak_bytes, resident_bytes, resolve_memory_li
 from cohirf.preparation import Classes, Prepared, prepare
 from cohirf.preparation.preparation import IN_MEMORY_BYTES
 from cohirf.sources.files import shown
-from cohirf.tuning.metrics import METRICS, SILHOUETTE_ROWS, Metric
+from cohirf.tuning.metrics import SILHOUETTE_ROWS, Metric
 
 TRIAL_TABLES = (".csv", ".parquet")
 BEST_TRIALS = 5
@@ -50,7 +50,6 @@ def tune(
 ) -> None:
     """Search for the parameters that cluster the rows of a file best."""
     console = Console.on(screen)
-    refuse_unknown("--space", space, SPACES)
     metric, limits = _read_limits(search, about)
     sought = read_search(method, given, space=space, alone=alone)
     _check_targets(data, table, limits["storage"], force=force)
@@ -93,7 +92,6 @@ def tune(
 def _read_limits(search: Mapping[str, str], about: DataOptions) -> tuple[str, dict[str, Any]]:
     """Return the metric, and how many trials run, for how long and where they are stored."""
     metric, timeout = search.get("metric", "silhouette"), search.get("timeout", SEARCH_DEFAULTS["timeout"])
-    refuse_unknown("--metric", metric, tuple(METRICS))
     limits = {
         "n_trials": read_count("--trials", search.get("n_trials", "60")),
         "timeout": None if timeout == "none" else read_number("--timeout", timeout),

@@ -132,8 +132,8 @@ def tune(
         Values of ``random_state`` for the fits of each trial, whose score is the mean over them. If None, each trial
         has one seed of its own; the best score then also benefits from the luckiest seed.
     storage : str or path, default=None
-        Where trials are stored, so that the same call can resume a search: the path of an SQLite file, or the URL of a
-        database in Optuna's format. By default, trials are kept in memory.
+        File of SQLite in which trials are stored, so that the same call can resume a search. The URL of another
+        database in Optuna's format is taken as well. By default, trials are kept in memory.
     study_name : str, default="cohirf"
         Name of the study in ``storage``.
     n_jobs : int, default=None
