@@ -263,7 +263,7 @@ def test_batches_can_be_local(cohirf, folder, iris):
 
 @pytest.mark.slow
 def test_from_many_rows_on_the_batch_size_is_measured(cohirf, folder, iris, monkeypatch):
-    monkeypatch.setattr("cohirf.cli.parameters.MANY_ROWS", 100)
+    monkeypatch.setattr("cohirf.cli.parameters.BATCHED_ROWS", 100)
     outcome = cohirf("fit", "iris.csv", "--drop", "id", "--drop", "species")
     assert "chosen: --clusters auto --scale standard --seed 0 --batch-size auto\n" in outcome.err
     assert "--batch-size 150: one batch" in outcome.err

@@ -2,10 +2,12 @@
 
 import pytest
 
-from cohirf.cli.console import Grid, grid_lines, wrap
+from cohirf.cli.console import TextGrid, grid_lines, wrap
 
-LEVELS = Grid([("1", "150", "0.68"), ("2", "14", "0.9")], ("level", "rows in", "agreement"))
-NAMES = Grid([("0", "68", "narrow sepal, medium petal length, medium petal width")], ("cluster", "rows", "name"), True)
+LEVELS = TextGrid([("1", "150", "0.68"), ("2", "14", "0.9")], ("level", "rows in", "agreement"))
+NAMES = TextGrid(
+    [("0", "68", "narrow sepal, medium petal length, medium petal width")], ("cluster", "rows", "name"), True
+)
 
 
 def test_columns_are_aligned():
@@ -17,7 +19,7 @@ def test_a_table_that_is_too_wide_is_written_row_by_row():
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])
-@pytest.mark.parametrize("grid", [LEVELS, NAMES, Grid([("sizes", "12, 13, 14, 15 and 200 more of them")])])
+@pytest.mark.parametrize("grid", [LEVELS, NAMES, TextGrid([("sizes", "12, 13, 14, 15 and 200 more of them")])])
 def test_lines_fit_and_words_stay_whole(grid, width):
     lines = grid_lines(grid, width)
     assert max(map(len, lines)) <= width

@@ -42,22 +42,22 @@ def clusters(cohirf, name, *options, least=1.0):
     return {name: column["kind"] for name, column in columns.items()}, outcome.err
 
 
-NUMBERS = {"size": "number", "weight": "number"}
+NUMBER_NAMES = {"size": "number", "weight": "number"}
 
 
 def test_quoted_cells_with_line_breaks_and_delimiters(cohirf):
     notes = [f'"note {number},\nwith ""two"" lines, and more of them"' for number in range(N)]
     kinds, said = clusters(cohirf, write(rows(",", notes)))
-    assert kinds == NUMBERS | {"a": "text"}
+    assert kinds == NUMBER_NAMES | {"a": "text"}
     assert "a       text    left out: 120 different texts in 120 rows, of 8 words on average" in said
 
 
 def test_tabs(cohirf):
-    assert clusters(cohirf, write(rows("\t"), name="data.tsv"))[0] == NUMBERS
+    assert clusters(cohirf, write(rows("\t"), name="data.tsv"))[0] == NUMBER_NAMES
     kinds, said = clusters(cohirf, write(rows("|"), name="data.csv"))
-    assert kinds == NUMBERS
+    assert kinds == NUMBER_NAMES
     assert said.startswith("data.csv: 120 rows, 2 features (cells separated by '|')\n")
-    assert clusters(cohirf, write(rows(","), name="commas.tsv"))[0] == NUMBERS
+    assert clusters(cohirf, write(rows(","), name="commas.tsv"))[0] == NUMBER_NAMES
 
 
 def test_decimal_commas_thousands_currencies_and_percents(cohirf):
@@ -67,7 +67,7 @@ def test_decimal_commas_thousands_currencies_and_percents(cohirf):
     lines = [f"{line};{more}" for line, more in zip(lines, ["price", *prices], strict=True)]
     lines = [f"{line};{more}" for line, more in zip(lines, ["share", *shares], strict=True)]
     kinds, said = clusters(cohirf, write(lines))
-    assert kinds == NUMBERS | {"price": "number", "share": "number"}
+    assert kinds == NUMBER_NAMES | {"price": "number", "share": "number"}
     assert "price   number  decimal comma, in €\n" in said
     assert "share   number  decimal comma, in %\n" in said
 
@@ -103,7 +103,7 @@ def test_ragged_rows_are_refused_with_their_lines(cohirf):
 def test_empty_columns_and_names(cohirf):
     lines = [f"{line},," for line in rows(",", [""] * N)]
     kinds, said = clusters(cohirf, write(lines))
-    assert kinds == NUMBERS | {"a": "empty", "column 4": "empty", "column 5": "empty"}
+    assert kinds == NUMBER_NAMES | {"a": "empty", "column 4": "empty", "column 5": "empty"}
     assert "column 4  empty   left out: has no values\n" in said
 
 
@@ -111,7 +111,7 @@ def test_dates(cohirf):
     days = [f"{1 + number % 28:02}.{1 + number % 12:02}.{2015 + GROUP[number]}" for number in range(N)]
     moments = [f"2024-02-{1 + number % 28:02} {8 + number % 3:02}:{number % 60:02}" for number in range(N)]
     kinds, said = clusters(cohirf, write(rows(",", days, moments)))
-    assert kinds == NUMBERS | {"a": "date", "b": "date"}
+    assert kinds == NUMBER_NAMES | {"a": "date", "b": "date"}
     assert "a       date    elapsed days\n" in said
     assert "b       date    elapsed days, hour as sine and cosine\n" in said
 
@@ -122,7 +122,7 @@ def test_ids_are_not_features_but_copied_to_the_output(cohirf):
     lines = rows(",", numbers, codes)
     lines[0] = "size,weight,customer_id,code"
     kinds, said = clusters(cohirf, write(lines))
-    assert kinds == NUMBERS | {"customer_id": "id", "code": "id"}
+    assert kinds == NUMBER_NAMES | {"customer_id": "id", "code": "id"}
     assert "customer_id  id      left out: 120 different values in 120 rows; names the rows\n" in said
     labels = pd.read_csv("labels.csv")
     assert labels.columns.tolist() == ["customer_id", "cluster"]
@@ -173,14 +173,14 @@ def test_several_bad_columns_are_told_in_one_run(cohirf):
         "'b'=category, or --drop 'b'.",
     ]
     kinds, _ = clusters(cohirf, "data.csv", "--as", "a=category", "--drop", "b", least=0)
-    assert kinds == NUMBERS | {"a": "category", "b": "dropped"}
+    assert kinds == NUMBER_NAMES | {"a": "category", "b": "dropped"}
 
 
 def test_decisions_can_be_overruled(cohirf):
     numbers = [str(number % 5) for number in range(N)]
     write(rows(",", numbers, [str(number) for number in range(N)], ["same"] * N))
     kinds, said = clusters(cohirf, "data.csv", "--as", "a=category", "--keep", "b", "--scale", "none")
-    assert kinds == NUMBERS | {"a": "category", "b": "number", "c": "constant"}
+    assert kinds == NUMBER_NAMES | {"a": "category", "b": "number", "c": "constant"}
     assert "a       category  as you asked: 5 levels\n" in said
 
 

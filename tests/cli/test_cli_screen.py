@@ -13,13 +13,13 @@ from tools import house
 
 from cohirf import CoHiRF, __version__
 from cohirf.cli import main
-from cohirf.cli.console import Console, Grid, LogDisplay
+from cohirf.cli.console import Console, LogDisplay, TextGrid
 from cohirf.cli.errors import explain, one_line
-from cohirf.cli.options import DataOptions, MethodOptions, NewRowsOptions, Screen, read_docstring
+from cohirf.cli.options import DataOptions, MethodOptions, NewRowsOptions, ScreenOptions, read_docstring
 from cohirf.cli.parameters import (
     DOCUMENTED,
     FLAGS,
-    LEFT_OUT,
+    NOT_OPTIONS,
     SEARCH_FLAGS,
     parameter_options,
     read_file,
@@ -51,7 +51,7 @@ def plain(text):
 
 def test_options_are_the_parameters_of_the_estimator():
     library = signature(CoHiRF).parameters
-    assert set(DOCUMENTED) == set(library) - LEFT_OUT
+    assert set(DOCUMENTED) == set(library) - NOT_OPTIONS
     assert {name: found.default for name, found in DOCUMENTED.items()} == {
         name: str(library[name].default) for name in DOCUMENTED
     }
@@ -65,7 +65,7 @@ def test_options_of_a_search_are_the_parameters_of_tune():
         assert documented[name].default == str(library[name].default)
 
 
-@pytest.mark.parametrize("group", [DataOptions, MethodOptions, Screen])
+@pytest.mark.parametrize("group", [DataOptions, MethodOptions, ScreenOptions])
 def test_groups_document_their_options(group):
     assert set(read_docstring(group.__doc__)) == set(vars(group()))
 
@@ -184,7 +184,7 @@ def test_a_terminal_gets_bars_and_tables(folder, monkeypatch):
 def test_names_on_a_terminal_are_not_markup(monkeypatch):
     out = Terminal()
     monkeypatch.setattr(sys, "stdout", out)
-    Console().show({}, Grid([("[bold]a", "x\x1b[2Jy")], ("[red]h", "i")), Grid([("name", "[/]")]))
+    Console().show({}, TextGrid([("[bold]a", "x\x1b[2Jy")], ("[red]h", "i")), TextGrid([("name", "[/]")]))
     shown = plain(out.getvalue())
     assert "[bold]a" in shown
     assert "[red]h" in shown

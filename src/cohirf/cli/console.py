@@ -14,12 +14,12 @@ from typing import Any
 
 from cohirf import progress
 from cohirf.cli.errors import in_words_of_options, one_line
-from cohirf.cli.options import Screen
+from cohirf.cli.options import ScreenOptions
 
 NARROW, NARROWEST = 80, 40  # columns of a terminal; in a narrow one, progress has no bar
-GAP = "  "  # between the columns of a table
+COLUMN_GAP = "  "  # between the columns of a table
 NARROWEST_TEXT = 20  # a column of text is not narrower than this
-STEP = "    "  # before the lines below the first one of a row
+ROW_INDENT = "    "  # before the lines below the first one of a row
 
 
 @dataclass
@@ -31,21 +31,21 @@ class Console:
     warned: list[str] = field(default_factory=list)
 
     @classmethod
-    def on(cls, screen: Screen) -> Console:
+    def on(cls, screen: ScreenOptions) -> Console:
         """Return a console with the output options of the user."""
         return cls(screen.json, screen.quiet)
 
-    def note(self, *parts: Grid | str) -> None:
+    def note(self, *parts: TextGrid | str) -> None:
         """Print tables and text that are not part of the result, unless --quiet is given."""
         for part in () if self.quiet else parts:
-            _print_lines(_lines(part, sys.stderr), sys.stderr)
+            _print_lines(_to_lines(part, sys.stderr), sys.stderr)
 
-    def show(self, document: dict[str, Any], *shown: Grid | str) -> None:
+    def show(self, document: dict[str, Any], *shown: TextGrid | str) -> None:
         """Print the result: the document with --json; otherwise tables and text, unless --quiet is given."""
         if self.as_json:
             _print(json.dumps(document, allow_nan=False), sys.stdout)
         for part in () if self.as_json or self.quiet else shown:
-            _print_lines([*_lines(part, sys.stdout), *([] if isinstance(part, str) else [""])], sys.stdout)
+            _print_lines([*_to_lines(part, sys.stdout), *([] if isinstance(part, str) else [""])], sys.stdout)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -138,7 +138,7 @@ def _width(stream: Any) -> int | None:
     return max(NARROWEST, shutil.get_terminal_size().columns) if stream.isatty() else None
 
 
-def _lines(part: Grid | str, stream: Any) -> list[str]:
+def _to_lines(part: TextGrid | str, stream: Any) -> list[str]:
     width = _width(stream)
     return wrap(one_line(part), width) if isinstance(part, str) else grid_lines(part, width)
 
@@ -158,7 +158,7 @@ def _print(text: str, stream: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Grid:
+class TextGrid:
     """A small table of text.
 
     Attributes
@@ -190,7 +190,7 @@ def wrap(text: str, width: int | None, indent: str = "", first: str | None = Non
     ) or [""]
 
 
-def grid_lines(grid: Grid, width: int | None = None) -> list[str]:
+def grid_lines(grid: TextGrid, width: int | None = None) -> list[str]:
     """Return a table as lines of at most ``width`` characters.
 
     A table that is too wide for its columns is written row by row, with the heading before each value.
@@ -199,30 +199,30 @@ def grid_lines(grid: Grid, width: int | None = None) -> list[str]:
     header = [list(grid.headings)] if grid.headings else []
     widths = [max(len(row[place]) for row in [*header, *rows]) for place in range(len([*header, *rows][0]))]
     wraps = grid.text or not grid.headings
-    fixed = sum(widths[:-1] if wraps else widths) + len(GAP) * (len(widths) - 1)
+    fixed = sum(widths[:-1] if wraps else widths) + len(COLUMN_GAP) * (len(widths) - 1)
     if width is not None and fixed + (NARROWEST_TEXT if wraps else 0) > width:
-        return [line for row in rows for line in _stack(grid.headings, row, width)]
+        return [line for row in rows for line in _stack_row(grid.headings, row, width)]
     lines = []
     for row in [*header, *rows]:
         cells = [_align(grid, cell, widths[place], place) for place, cell in enumerate(row)]
         if not wraps:
-            lines.append(GAP.join(cells).rstrip())
+            lines.append(COLUMN_GAP.join(cells).rstrip())
             continue
-        head = GAP.join([*cells[:-1], ""])
+        head = COLUMN_GAP.join([*cells[:-1], ""])
         lines += [line.rstrip() for line in wrap(cells[-1].rstrip(), width, " " * len(head), head)]
     return lines
 
 
-def _align(grid: Grid, cell: str, width: int, place: int) -> str:
+def _align(grid: TextGrid, cell: str, width: int, place: int) -> str:
     is_text = place == 0 or not grid.headings or (grid.text and place == len(grid.headings) - 1)
     return cell.ljust(width) if is_text else cell.rjust(width)
 
 
-def _stack(headings: Sequence[str], row: Sequence[str], width: int) -> Iterator[str]:
+def _stack_row(headings: Sequence[str], row: Sequence[str], width: int) -> Iterator[str]:
     """Yield a row as running text: each value behind its heading."""
     if not headings:
         yield from wrap(row[0], width)
-        yield from wrap(GAP.join(row[1:]).rstrip(), width, STEP)
+        yield from wrap(COLUMN_GAP.join(row[1:]).rstrip(), width, ROW_INDENT)
         return
     pairs = ", ".join(f"{heading} {cell}" for heading, cell in zip(headings[1:], row[1:], strict=True) if cell)
-    yield from wrap(f"{headings[0]} {row[0]}: {pairs}", width, STEP, "")
+    yield from wrap(f"{headings[0]} {row[0]}: {pairs}", width, ROW_INDENT, "")

@@ -11,19 +11,19 @@ from typing import Any
 from cohirf.cli import command_line
 from cohirf.cli.console import Console
 from cohirf.cli.errors import BadInputError, Interrupted, in_words_of_options
-from cohirf.cli.options import DataOptions, MethodOptions, Screen
+from cohirf.cli.options import DataOptions, MethodOptions, ScreenOptions
 from cohirf.cli.outputs import (
     CLUSTER,
-    TABLES,
+    LABEL_FILES,
     check_file,
     check_ids,
-    check_model,
+    check_model_folder,
     check_report,
     save_labels,
     say_written,
 )
-from cohirf.cli.parameters import BASE_METHOD, FLAGS, read_parameters, settle_parameters
-from cohirf.cli.summary import agreement, cluster_grid, column_grid, describe_columns, describe_model, fact_grid
+from cohirf.cli.parameters import BASE_METHOD, FLAGS, FitParameters, read_parameters, settle_parameters
+from cohirf.cli.summary import agreement, cluster_grid, column_grid, describe_columns, fact_grid, summarize_model
 from cohirf.clusterers.names import make_base_method
 from cohirf.clusterers.short_names import NAMES
 from cohirf.description import describe_clusters, make_headline
@@ -54,16 +54,37 @@ class Targets:
 def fit(
     data: Path,
     method: MethodOptions,
-    given: dict[str, str],
+    given: FitParameters,
     about: DataOptions,
-    screen: Screen,
-    **files: Any,
+    screen: ScreenOptions,
+    *,
+    out: Path | None = None,
+    model: Path | None = None,
+    report: Path | None = None,
+    escape_formulas: bool = False,
+    force: bool = False,
 ) -> None:
-    """Cluster the rows of a file."""
-    console, targets = Console.on(screen), Targets(**files)
+    r"""Cluster the rows of a file.
+
+    Parameters
+    ----------
+    model : folder
+        Save the model to this new folder.
+    report : file
+        Write a report to this .html file.
+
+    Examples
+    --------
+    cohirf fit data.csv
+    cohirf fit iris.csv --label-column species --clusters 3 --report report.html
+    cohirf fit data.parquet --clusters 10 --views 10 --max-features 0.7 --out labels.csv
+    cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000 --checkpoint ck/ \
+    --id-column id --out labels.parquet --model model/
+    """
+    console, targets = Console.on(screen), Targets(out, model, report, escape_formulas, force)
     base = read_base_method(method.estimator, method.param)
     parameters = read_parameters(given)
-    _check(targets, data, about.id_column, parameters.get("checkpoint"))
+    _check_files(targets, data, about.id_column, parameters.get("checkpoint"))
     scaling = about.scaling(method.estimator)
     with console.watching():
         prepared = prepare(data, **about.arguments(scaling))
@@ -78,13 +99,15 @@ def fit(
     make = CoHiRF.as_published if method.as_published else CoHiRF
     fitted = _fit(make(base, **settled), prepared, console)
     seconds = time.perf_counter() - started
-    document = {"command": "fit", "data": str(data), **describe_model(fitted)}
+    document = {"command": "fit", "data": str(data), **summarize_model(fitted)}
     document["columns"] = describe_columns(prepared.preparation)
     document |= agreement(fitted.labels_, classes)
     document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
     # before clusters are described and judged, so that an error there does not waste the fit
-    written = _write(targets, fitted, prepared, classes, find_origin(data, about, scaling), console)
-    document |= _describe(fitted, prepared.preparation, document, says_verdict=console.as_json or not console.quiet)
+    written = _write_files(targets, fitted, prepared, classes, find_origin(data, about, scaling), console)
+    document |= _describe_clusters(
+        fitted, prepared.preparation, document, says_verdict=console.as_json or not console.quiet
+    )
     document["written"] = written
     table = [cluster_grid(document)] if document["clusters"] else []
     console.show(document, *table, fact_grid(document), document["headline"], say_written(written, NOTHING))
@@ -132,10 +155,10 @@ def find_origin(data: Path, about: DataOptions, scaling: str) -> Origin:
     return Origin(str(data), options, command_line())
 
 
-def _check(targets: Targets, data: Path, id_column: str | None, checkpoint: Any) -> None:
+def _check_files(targets: Targets, data: Path, id_column: str | None, checkpoint: Any) -> None:
     """Refuse files that cannot be written, before the work begins."""
-    check_file(targets.out, "--out", TABLES, force=targets.force, data=data)
-    check_model(targets.model, "--model", force=targets.force, data=data)
+    check_file(targets.out, "--out", LABEL_FILES, force=targets.force, data=data)
+    check_model_folder(targets.model, "--model", force=targets.force, data=data)
     check_report(targets.report, "--report", force=targets.force, data=data)
     check_ids(targets.out, id_column)
     model = targets.model
@@ -164,7 +187,7 @@ def _say_stopped(model: CoHiRF) -> str:
     )
 
 
-def _write(
+def _write_files(
     targets: Targets, model: CoHiRF, data: Prepared, classes: Classes | None, origin: Origin, console: Console
 ) -> dict[str, str]:
     """Write the files, each atomically, and return their paths."""
@@ -186,7 +209,7 @@ def _write(
     return {name: str(path) for name, path in written.items() if path is not None}
 
 
-def _describe(
+def _describe_clusters(
     fitted: CoHiRF, preparation: Preparation, document: dict[str, Any], *, says_verdict: bool
 ) -> dict[str, Any]:
     """Return the names of the largest clusters, the headline and the verdict."""

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from cohirf.algorithm.grouping import IntArray
-from cohirf.cli.console import NARROWEST, Console, Grid
+from cohirf.cli.console import NARROWEST, Console, TextGrid
 from cohirf.cli.errors import BadInputError, in_words_of_options, read_count
 from cohirf.cli.new_rows import csv_format, open_model
-from cohirf.cli.outputs import TABLES, check_file, check_ids, save_labels, say_written
+from cohirf.cli.outputs import LABEL_FILES, check_file, check_ids, save_labels, say_written
 from cohirf.cli.summary import MOST_SIZES, shown_sizes
 from cohirf.description import name_tree, write_tree
 from cohirf.diagnosis.problems import ways_to_less_noise
@@ -30,19 +30,33 @@ WIDEST = 10_000  # characters of a line of a file
 def cut(
     model: Path,
     *,
-    clusters: str | None,
-    level: str | None,
-    data: Path | None,
-    out: Path | None,
-    escape_formulas: bool,
-    json: bool,
-    force: bool,
+    clusters: str | None = None,
+    level: str | None = None,
+    data: Path | None = None,
+    out: Path | None = None,
+    escape_formulas: bool = False,
+    json: bool = False,
+    force: bool = False,
 ) -> None:
-    """Cut the hierarchy of a model into fewer or more clusters."""
+    """Cut the hierarchy of a model into fewer or more clusters.
+
+    Parameters
+    ----------
+    clusters : int
+        Merge the clusters of the model to exactly this many.
+    level : int
+        Cut at this level; at level 0 every row is its own cluster.
+    data : data
+        The data of the fit; the names of its rows are copied to the output.
+
+    Examples
+    --------
+    cohirf cut model/ --clusters 8 --out labels.parquet
+    """
     console = Console(as_json=json)
     if (clusters is None) == (level is None):
         raise BadInputError("cut needs a level: give either --clusters or --level, not both.")
-    check_file(out, "--out", TABLES, force=force, data=data)
+    check_file(out, "--out", LABEL_FILES, force=force, data=data)
     fitted, preparation = open_model(model)
     hierarchy = fitted.hierarchy_
     chosen = None if clusters is not None else _level(hierarchy, str(level))
@@ -63,7 +77,9 @@ def cut(
     ]
     if document["rows_in_no_cluster"]:
         rows.append(("in no cluster", f"{document['rows_in_no_cluster']:,} rows"))
-    console.show(document, Grid(rows), say_written(document["written"], "give --out labels.csv to keep the clusters."))
+    console.show(
+        document, TextGrid(rows), say_written(document["written"], "give --out labels.csv to keep the clusters.")
+    )
 
 
 def _names_of_rows(path: Path, model: Path, preparation: Preparation) -> tuple[Any, Any]:
@@ -107,17 +123,36 @@ def _level(hierarchy: FusionHierarchy, text: str) -> int:
 
 def tree(
     model: Path,
-    format: str,  # noqa: A002 - the option is called so
-    top: str | None,
-    out: Path | None,
     *,
-    force: bool,
+    format: str = "text",  # noqa: A002 - the option is called so
+    top: str | None = None,
+    out: Path | None = None,
+    force: bool = False,
 ) -> None:
-    """Print the tree of a model with sizes and names, or write it to a file."""
+    """Print the tree of a model with sizes and names, or write it to a file.
+
+    Parameters
+    ----------
+    format : {"text", "newick", "json", "linkage", "graphml"}, default=text
+        text for people; newick or graphml for tree viewers, linkage for SciPy (CSV, or .npy), json for
+        cohirf.FusionHierarchy.
+    top : int, default=in text, the clusters, and at most 30; else the whole tree
+        Only the top of the tree, with at most this many leaves. In text, a number above that of the clusters also shows
+        parts of clusters.
+    out : file, default=standard output
+        The file to write.
+
+    Examples
+    --------
+    cohirf tree model/
+    cohirf tree model/ --top 60
+    cohirf tree model/ --format newick > tree.nwk
+    cohirf tree model/ --format linkage --out linkage.npy
+    """
     check_file(out, "--out", (), force=force)
     (fitted, preparation), n_leaves = open_model(model), None if top is None else read_count("--top", top)
     if format == "text":
-        _write_lines(_lines(fitted, preparation, n_leaves, out), out)
+        _write_lines(_text_lines(fitted, preparation, n_leaves, out), out)
         return
     hierarchy = fitted.hierarchy_ if n_leaves is None else fitted.hierarchy_.condense(max_clusters=n_leaves)
     if out is None:
@@ -130,7 +165,7 @@ def tree(
             file.write(_to_text(hierarchy, format).encode())
 
 
-def _lines(model: CoHiRF, preparation: Preparation, n_leaves: int | None, out: Path | None) -> list[str]:
+def _text_lines(model: CoHiRF, preparation: Preparation, n_leaves: int | None, out: Path | None) -> list[str]:
     """Return the tree as text; in a terminal, lines are cut to its width."""
     named = name_tree(model, n_leaves, preparation)
     if named is None:

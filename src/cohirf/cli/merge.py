@@ -7,22 +7,39 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from cohirf.cli.console import Console, Grid
+from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError
 from cohirf.cli.new_rows import open_model, say_changes
-from cohirf.cli.outputs import check_model
+from cohirf.cli.outputs import check_model_folder
 from cohirf.preparation import Preparation
 from cohirf.saving import load_preparation, save_model
 from cohirf.sources.files import shown
 from cohirf.updating.merge import merge as merge_models
 
 
-def merge(models: list[Path], model: Path, *, exemplars_only: bool, json: bool, force: bool) -> None:
-    """Merge saved models, and save the result as another model."""
+def merge(
+    models: list[Path], *, model: Path, exemplars_only: bool = False, json: bool = False, force: bool = False
+) -> None:
+    """Merge models of different rows into one, without their data.
+
+    Parameters
+    ----------
+    models : MODEL
+        Folders that cohirf fit --model has written.
+    model : folder
+        Save the merged model to this new folder.
+    exemplars_only : bool
+        Reduce each model to its clusters first: their exemplars, means and numbers of rows.
+
+    Examples
+    --------
+    cohirf merge north/ south/ west/ --model all/
+    cohirf merge north/ --exemplars-only --model small/
+    """
     console = Console(as_json=json)
     if len(models) < 2 and not exemplars_only:
         raise BadInputError("One model alone cannot be merged: give at least two, or --exemplars-only to reduce it.")
-    check_model(model, "--model", force=force)
+    check_model_folder(model, "--model", force=force)
     opened = [open_model(path) for path in models]
     for path, (_, preparation) in zip(models[1:], opened[1:], strict=True):
         _refuse_other(path, preparation, models[0], opened[0][1])
@@ -38,7 +55,7 @@ def merge(models: list[Path], model: Path, *, exemplars_only: bool, json: bool, 
         "warnings": console.warned,
         "written": {"model": str(model)},
     }
-    facts = Grid([("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}")])
+    facts = TextGrid([("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}")])
     console.show(document, *say_changes(merged.changes_), facts, f"Written: {model} (model)")
 
 

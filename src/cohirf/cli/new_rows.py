@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from cohirf.cli.console import Console, Grid
+from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, Interrupted
-from cohirf.cli.options import NewRowsOptions, Screen, read_kinds
-from cohirf.cli.outputs import TABLES, check_file, check_ids, check_report, refuse_data, save_labels, say_written
+from cohirf.cli.options import NewRowsOptions, ScreenOptions, read_kinds
+from cohirf.cli.outputs import LABEL_FILES, check_file, check_ids, check_report, refuse_data, save_labels, say_written
 from cohirf.cli.summary import MOST_SIZES, agreement, agreement_rows, shown_sizes, sizes_of
 from cohirf.degrees.drift import Drift
 from cohirf.durable.errors import CONTENT_ERRORS
@@ -24,8 +24,8 @@ from cohirf.saving import MANIFEST_DIGEST, PREPARATION, load_model, load_origin,
 from cohirf.sources.files import one_line, shown
 from cohirf.summary.numbers import Changes, positions_of
 
-REMEDY = "give the folder that cohirf fit --model wrote"
-MOST_SHOWN = 8  # clusters and features in a table
+MODEL_REMEDY = "give the folder that cohirf fit --model wrote"
+DRIFT_SHOWN = 8  # clusters and features in a table
 CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
@@ -33,15 +33,20 @@ def predict(
     model: Path,
     data: Path,
     reading: NewRowsOptions,
-    screen: Screen,
+    screen: ScreenOptions,
     *,
     out: Path,
-    escape_formulas: bool,
-    force: bool,
+    escape_formulas: bool = False,
+    force: bool = False,
 ) -> None:
-    """Assign new rows to the clusters of a model."""
+    """Assign new rows to the clusters of a model.
+
+    Examples
+    --------
+    cohirf predict model/ new.parquet --out labels.parquet
+    """
     console = Console.on(screen)
-    check_file(out, "--out", TABLES, force=force, data=data)
+    check_file(out, "--out", LABEL_FILES, force=force, data=data)
     fitted, preparation = open_model(model)
     prepared = read_new_rows(data, model, preparation, console, **vars(reading))
     ids = _find_ids(prepared, out, reading.id_column)
@@ -63,23 +68,37 @@ def predict(
         ("sizes", shown_sizes(document["sizes"], document["clusters"])),
         *agreement_rows(document),
     ]
-    console.show(document, Grid(rows), say_written(document["written"]))
+    console.show(document, TextGrid(rows), say_written(document["written"]))
 
 
 def update(
     model: Path,
     data: Path,
     reading: NewRowsOptions,
-    screen: Screen,
+    screen: ScreenOptions,
     *,
-    report: Path | None,
-    out: Path | None,
-    escape_formulas: bool,
-    force: bool,
+    report: Path | None = None,
+    out: Path | None = None,
+    escape_formulas: bool = False,
+    force: bool = False,
 ) -> None:
-    """Add the rows of a file to a model, and save it in the place of the model before."""
+    """Add the rows of a file to a model; its clusters keep their numbers.
+
+    Parameters
+    ----------
+    report : file
+        Write how clusters have changed over all updates to this .html file, and say how the new rows differ from those
+        before, as cohirf drift does.
+    out : file
+        Write the cluster of each new row to this .parquet, .csv or .npy file.
+
+    Examples
+    --------
+    cohirf update model/ january.parquet
+    cohirf update model/ february.csv --report changes.html --out labels.csv
+    """
     console = Console.on(screen)
-    check_file(out, "--out", TABLES, force=force, data=data)
+    check_file(out, "--out", LABEL_FILES, force=force, data=data)
     check_report(report, "--report", force=force, data=data)
     refuse_data(model, "MODEL", data)
     fitted, preparation = open_model(model)
@@ -102,13 +121,19 @@ def update(
     written = {"model": model, "labels": out, "report": report}
     document["written"] = {name: str(path) for name, path in written.items() if path is not None}
     facts = [("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}"), *agreement_rows(document)]
-    drifted: list[Grid | str] = [] if found is None else [_drift_grid(found), _say_drift(found)]
+    drifted: list[TextGrid | str] = [] if found is None else [_drift_grid(found), _say_drift(found)]
     names = {"labels of the new rows" if name == "labels" else name: path for name, path in document["written"].items()}
-    console.show(document, *drifted, *say_changes(fitted.changes_), Grid(facts), say_written(names))
+    console.show(document, *drifted, *say_changes(fitted.changes_), TextGrid(facts), say_written(names))
 
 
-def drift(model: Path, data: Path, *, kinds: list[str] | None, json: bool) -> None:
-    """Compare the rows of a file with those of a model."""
+def drift(model: Path, data: Path, *, kinds: list[str] | None = None, json: bool = False) -> None:
+    """Say whether new rows look like those of a model, or whether it should be updated.
+
+    Examples
+    --------
+    cohirf drift model/ new.parquet
+    cohirf drift model/ new.csv --json
+    """
     console = Console(as_json=json)
     fitted, preparation = open_model(model)
     rows = read_new_rows(data, model, preparation, console, kinds=kinds)
@@ -121,9 +146,9 @@ def drift(model: Path, data: Path, *, kinds: list[str] | None, json: bool) -> No
 def open_model(path: Path) -> tuple[CoHiRF, Preparation]:
     """Load a model and its preparation; a model that was saved from Python has none, and takes columns unchanged."""
     if not path.exists():
-        raise BadInputError(f"{shown(path.absolute())} does not exist: {REMEDY}.")
+        raise BadInputError(f"{shown(path.absolute())} does not exist: {MODEL_REMEDY}.")
     if not is_model(path):
-        raise BadInputError(f"{shown(path.absolute())} is not a saved model: {REMEDY}.")
+        raise BadInputError(f"{shown(path.absolute())} is not a saved model: {MODEL_REMEDY}.")
     model = load_model(path)
     content = load_preparation(path)
     if content is None:
@@ -205,16 +230,16 @@ def _describe_drift(drift: Drift) -> dict[str, Any]:
     }
 
 
-def _drift_grid(drift: Drift) -> Grid:
+def _drift_grid(drift: Drift) -> TextGrid:
     """Return a table of the new rows: those outside, the clusters and the features that differ most."""
     rows = [("new rows", f"{drift.n_rows:,}"), ("outside", f"{drift.share_outside:.1%} (usual is 1.0%)")]
-    largest = sorted(drift.clusters, key=lambda part: -abs(part.now - part.before))[:MOST_SHOWN]
+    largest = sorted(drift.clusters, key=lambda part: -abs(part.now - part.before))[:DRIFT_SHOWN]
     rows += [(part.name, f"{part.before:.1%} before, {part.now:.1%} now") for part in largest]
     rows += [
         (feature.name, f"shift {feature.shift:+.2f} standard deviations, KS {feature.statistic:.2f}")
-        for feature in drift.features[:MOST_SHOWN]
+        for feature in drift.features[:DRIFT_SHOWN]
     ]
-    return Grid(rows)
+    return TextGrid(rows)
 
 
 def _say_drift(drift: Drift) -> str:

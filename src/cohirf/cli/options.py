@@ -6,10 +6,13 @@ a parameter becomes the placeholder of its value. Nothing here imports NumPy: he
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from inspect import Parameter, Signature, cleandoc, signature
+from functools import cache
+from importlib.resources import files
+from inspect import Parameter, Signature, cleandoc
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
@@ -97,26 +100,42 @@ def _completer(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
     return complete
 
 
-def spread_groups(command: Command) -> Command:
-    """Return a command that takes single options, as typer requires, and calls ``command`` with the groups.
+def find_definition(place: str, name: str) -> Any:
+    """Return the syntax tree of a class or a function in a file of the package, without importing it."""
+    return next(node for node in _parse(place).body if getattr(node, "name", None) == name)
 
-    A group is a parameter whose type is a dataclass, which has an option for each field, or a dict that is annotated
-    with a dict of options, which has those that the user gives.
+
+@cache
+def _parse(place: str) -> ast.Module:
+    return ast.parse(files("cohirf").joinpath(place).read_text(encoding="utf-8"))
+
+
+def make_command(place: str, name: str, types: dict[str, Any], run: Command) -> Command:
+    """Return a command of typer that takes the parameters of a function, and calls ``run`` with them.
+
+    ``types`` are those of annotations. A parameter may be a group: its type is a dataclass, which has an option for
+    each field, or a dict that is annotated with options, which has those that the user gives.
     """
-    hints = get_type_hints(command, include_extras=True)
-    hints.pop("return")
-    own = read_docstring(command.__doc__)
+    function = find_definition(place, name)
+    docstring = ast.get_docstring(function)
+    named, options = function.args.args, function.args.kwonlyargs
+    wanted = {argument.arg: types[ast.unparse(argument.annotation)] for argument in [*named, *options]}
+    defaults = dict(zip([option.arg for option in options], function.args.kw_defaults, strict=True))
+    own = read_docstring(docstring)
     parameters: list[Parameter] = []
-    for parameter in signature(command).parameters.values():
-        parameters += _members(hints[parameter.name]) or [_declare(parameter, hints[parameter.name], own)]
+    for argument, hint in wanted.items():
+        kind = Parameter.KEYWORD_ONLY if argument in defaults else Parameter.POSITIONAL_OR_KEYWORD
+        default = defaults.get(argument)
+        value = Parameter.empty if default is None else ast.literal_eval(default)
+        parameters += _members(hint) or [_declare(Parameter(argument, kind, default=value), hint, own)]
 
-    def spread(**given: Any) -> None:
-        command(**{name: _gather(name, hint, given) for name, hint in hints.items()})
+    def command(**given: Any) -> None:
+        run(**{argument: _gather(argument, hint, given) for argument, hint in wanted.items()})
 
-    spread.__name__, spread.__doc__ = command.__name__, str(command.__doc__).partition("\n\n")[0]
-    spread.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # functions have it
-    spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return spread
+    command.__name__, command.__doc__ = name, str(docstring).partition("\n\n")[0]
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # functions have it
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
 
 
 def _declare(parameter: Parameter, hint: Any, own: dict[str, Documented]) -> Parameter:
@@ -163,7 +182,7 @@ def _gather(name: str, hint: Any, given: dict[str, Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class Screen:
+class ScreenOptions:
     """What is printed.
 
     Parameters
@@ -300,7 +319,7 @@ def shared_texts() -> dict[str, Documented]:
     """Return the texts of all options that several commands take."""
     return {
         name: found
-        for text in (SINGLE, Screen.__doc__, MethodOptions.__doc__, NewRowsOptions.__doc__, DataOptions.__doc__)
+        for text in (SINGLE, ScreenOptions.__doc__, MethodOptions.__doc__, NewRowsOptions.__doc__, DataOptions.__doc__)
         for name, found in read_docstring(text).items()
     }
 

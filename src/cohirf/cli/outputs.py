@@ -23,8 +23,8 @@ from cohirf.saving import refuse_target
 from cohirf.sources.files import shown
 
 CLUSTER = "cluster"
-TABLES = (".parquet", ".csv", ".npy")
-BLOCK_ROWS = 2**17
+LABEL_FILES = (".parquet", ".csv", ".npy")
+LABEL_BLOCK = 2**17
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -60,7 +60,7 @@ def refuse_data(path: Path, flag: str, data: Path | None) -> None:
         raise BadInputError(f"{flag} {name} is inside the folder of the data: give another path.")
 
 
-def check_model(path: Path | None, flag: str, *, force: bool, data: Path | None = None) -> None:
+def check_model_folder(path: Path | None, flag: str, *, force: bool, data: Path | None = None) -> None:
     """Refuse a folder that cannot be created or that exists, unless ``force``; only saved models are replaced."""
     if path is None:
         return
@@ -108,7 +108,7 @@ def save_labels(
     path: Path, labels: NDArray[Any], ids: Iterable[Any] | None, id_name: Any, console: Console, *, escape: bool
 ) -> None:
     """Write the cluster of each row, in the order of the rows, with the names of the rows if there are any."""
-    parts, n_rows, id_name, n_formulas = _parts(labels, ids), len(labels), str(id_name), 0
+    parts, n_rows, id_name, n_formulas = _label_parts(labels, ids), len(labels), str(id_name), 0
     with replacing(path) as file:
         if path.suffix.lower() == ".csv":
             n_formulas = _write_csv(file, parts, id_name, escape=escape)
@@ -129,10 +129,10 @@ def say_written(written: dict[str, str], nothing: str = "") -> str:
 Parts = Iterator[tuple[Any, NDArray[Any]]]
 
 
-def _parts(labels: NDArray[Any], ids: Iterable[Any] | None) -> Parts:
+def _label_parts(labels: NDArray[Any], ids: Iterable[Any] | None) -> Parts:
     """Yield the names (an Arrow array or None) and the labels of some rows at a time."""
     if ids is None:
-        yield from ((None, np.asarray(labels[block])) for block in row_blocks(len(labels), BLOCK_ROWS))
+        yield from ((None, np.asarray(labels[block])) for block in row_blocks(len(labels), LABEL_BLOCK))
         return
     start = 0
     for names in ids:

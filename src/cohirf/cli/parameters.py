@@ -9,18 +9,17 @@ import ast
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
 
-from cohirf.cli.options import Documented, read_docstring, to_option
+from cohirf.cli.options import Documented, find_definition, read_docstring, to_option
 
 BASE_METHOD = "kmeans"
-SEED = 0  # the same command gives the same clusters
-MANY_ROWS = 50_000  # from this number of rows on, the default batch size is auto
+DEFAULT_SEED = 0  # the same command gives the same clusters
+BATCHED_ROWS = 50_000  # from this number of rows on, the default batch size is auto
 
 SHORT = {"n_clusters": "clusters", "n_views": "views", "random_state": "seed"}
 OF_SIZE = ("batch_size", "batches", "checkpoint", "device", "n_jobs")
-LEFT_OUT = {
+NOT_OPTIONS = {
     "estimator",  # --estimator and --param
     "verbose",  # --quiet
     "memory_limit",  # --batch-size 2GB
@@ -30,20 +29,18 @@ LEFT_OUT = {
 SEARCHED = ("n_clusters", "merge", "n_views", "max_features", "consensus", "batch_size", "batches", "random_state")
 DEFAULTS = {  # where the program's differ from those of the class
     "n_clusters": "that of the base method, else auto",
-    "batch_size": f"auto from {MANY_ROWS:,} rows on, none below",
-    "random_state": str(SEED),
+    "batch_size": f"auto from {BATCHED_ROWS:,} rows on, none below",
+    "random_state": str(DEFAULT_SEED),
 }
 SEARCH_DEFAULTS = {"timeout": "60", "n_jobs": "1"}
 
 
 def read_file(place: str, name: str) -> dict[str, Documented]:
-    """Return the parameters of a class or a function in a file of the package, without importing it."""
-    tree = ast.parse(files("cohirf").joinpath(place).read_text(encoding="utf-8"))
-    found = (node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name)
-    return read_docstring(ast.get_docstring(next(found)) or "")
+    """Return the parameters that the docstring of a class or a function in a file of the package describes."""
+    return read_docstring(ast.get_docstring(find_definition(place, name)))
 
 
-DOCUMENTED = {name: found for name, found in read_file("estimator.py", "CoHiRF").items() if name not in LEFT_OUT}
+DOCUMENTED = {name: found for name, found in read_file("estimator.py", "CoHiRF").items() if name not in NOT_OPTIONS}
 FLAGS = {name: f"--{SHORT.get(name, name).replace('_', '-')}" for name in DOCUMENTED}
 SEARCH_FLAGS = {
     "metric": "--metric",
@@ -79,6 +76,11 @@ def _in_brief(found: Documented, flags: Mapping[str, str], default: str | None) 
     return replace(found, text=text, default=default or found.default)
 
 
+FitParameters = Annotated[dict[str, str], parameter_options()]  # those that the user gives, as text
+SearchedParameters = Annotated[dict[str, str], parameter_options(SEARCHED)]
+SearchParameters = Annotated[dict[str, str], search_options()]
+
+
 def read_parameters(given: Mapping[str, str]) -> dict[str, Any]:
     """Return the parameters of CoHiRF that options give as text."""
     from cohirf.clusterers.names import text_parameters  # imports scikit-learn, which help does not need
@@ -98,8 +100,8 @@ def read_parameters(given: Mapping[str, str]) -> dict[str, Any]:
 
 def settle_parameters(parameters: Mapping[str, Any], n_rows: int) -> dict[str, Any]:
     """Add the defaults of the command line that differ from those of CoHiRF."""
-    chosen: dict[str, Any] = {"random_state": SEED}
-    if n_rows >= MANY_ROWS:
+    chosen: dict[str, Any] = {"random_state": DEFAULT_SEED}
+    if n_rows >= BATCHED_ROWS:
         chosen["batch_size"] = "auto"
     return chosen | dict(parameters)
 

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
-from cohirf.cli.console import Console, Grid
+from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.new_rows import csv_format, open_model
 from cohirf.cli.outputs import check_report
 from cohirf.datasets import make_spheres
@@ -25,8 +25,18 @@ HEADINGS = ("data", "rows", "method", "levels", "clusters", "ARI", "time", "opti
 ROWS = 100_000
 
 
-def report(model: Path, data: Path, out: Path, *, label_column: str | None, force: bool) -> None:
-    """Write a report on a model: one HTML file that needs no network."""
+def report(model: Path, data: Path, *, out: Path, label_column: str | None = None, force: bool = False) -> None:
+    """Write a report on a model: one HTML file that needs no network.
+
+    Parameters
+    ----------
+    out : file
+        The file to write: .html.
+
+    Examples
+    --------
+    cohirf report model/ data.parquet --out report.html
+    """
     check_report(out, "--out", force=force)
     fitted, preparation = open_model(model)
     console, origin = Console(), load_origin(model)
@@ -52,9 +62,20 @@ class Experiment:
     options: dict[str, Any]
 
 
-def demo(out: Path) -> None:
-    """Cluster four data sets with CoHiRF and with the base method alone; write a report on the digits."""
+def demo(*, out: Path | None = None) -> None:
+    """Cluster four data sets with CoHiRF and with the base method alone; write a report on the digits.
+
+    Parameters
+    ----------
+    out : file, default=demo.html
+        Write the report on the digits data to this file.
+
+    Examples
+    --------
+    cohirf demo
+    """
     console = Console()
+    out = Path("demo.html") if out is None else out
     check_report(out, "--out", force=True)
     rows: list[dict[str, Any]] = []
     for experiment in experiments(ROWS):
@@ -64,7 +85,7 @@ def demo(out: Path) -> None:
             rows += [run(experiment, method) for method in (experiment.base, model)]
             if experiment.name == "digits":
                 write_report(model, experiment.X, out, y=experiment.y, image_shape=(8, 8), title="Handwritten digits")
-    table = Grid([_cells(row) for row in rows], HEADINGS)
+    table = TextGrid([_cells(row) for row in rows], HEADINGS)
     console.show({}, table, f"Written: {out} (report)")
 
 

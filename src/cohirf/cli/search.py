@@ -14,7 +14,7 @@ from cohirf.clusterers.names import make_base_method
 from cohirf.clusterers.short_names import NAMES
 from cohirf.estimator import CoHiRF
 from cohirf.tuning import first_trials, paper_space, recommended_space, wide_space
-from cohirf.tuning.search_space import INNER, NUMBERS, RANGES
+from cohirf.tuning.search_space import INNER, NUMBER_NAMES, RANGES
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,9 @@ class Search:
 
     def describe(self) -> str:
         """Return the line that lists the searched parameters and their ranges."""
-        return "searched: " + ", ".join(f"{self.called(name)} {_in_words(where)}" for name, where in self.space.items())
+        return "searched: " + ", ".join(
+            f"{self.called(name)} {_range_in_words(where)}" for name, where in self.space.items()
+        )
 
 
 def read_search(options: MethodOptions, texts: Mapping[str, str], *, space: str, alone: bool) -> Search:
@@ -110,7 +112,7 @@ def _given(search: Search) -> dict[str, str]:
     inner = {f"{prefix}{name}": f"--param {name}={text}" for name, text in search.assigned.items()}
     outer = {name: " ".join(to_arguments({name: value})) for name, value in search.parameters.items()}
     if search.parameters.get("n_clusters", "levels") != "levels":  # it overrules the number of the base method
-        inner |= {f"{INNER}{name}": outer["n_clusters"] for name in NUMBERS}
+        inner |= {f"{INNER}{name}": outer["n_clusters"] for name in NUMBER_NAMES}
     return inner | outer
 
 
@@ -132,7 +134,7 @@ def _refuse_misfits(search: Search, space: str) -> None:
         raise BadInputError("--param random_state is for the seed of the trials: give --seed.")
 
 
-def _in_words(where: Any) -> str:
+def _range_in_words(where: Any) -> str:
     """Return the range of an Optuna distribution as text."""
     if hasattr(where, "choices"):
         *some, last = (str(choice).lower() for choice in where.choices)

@@ -14,12 +14,12 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf import tuning
 from cohirf.cli import command_line
-from cohirf.cli.console import Console, Grid
+from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError, Interrupted, read_count, read_number
 from cohirf.cli.fit import note_data
-from cohirf.cli.options import DataOptions, MethodOptions, Screen
+from cohirf.cli.options import DataOptions, MethodOptions, ScreenOptions
 from cohirf.cli.outputs import check_file, check_parent, refuse_data, say_written
-from cohirf.cli.parameters import FLAGS, SEARCH_DEFAULTS
+from cohirf.cli.parameters import FLAGS, SEARCH_DEFAULTS, SearchedParameters, SearchParameters
 from cohirf.cli.search import Search, read_search
 from cohirf.cli.summary import MOST_SIZES, agreement, agreement_rows, shown_sizes, sizes_of
 from cohirf.durable.temporary import replacing
@@ -37,18 +37,35 @@ DISTANCE_BYTES = 12  # per pair of rows: computed as float64, kept as float32
 
 def tune(
     data: Path,
-    search: dict[str, str],
+    search: SearchParameters,
     method: MethodOptions,
-    given: dict[str, str],
+    given: SearchedParameters,
     about: DataOptions,
-    screen: Screen,
+    screen: ScreenOptions,
     *,
-    space: str,
-    alone: bool,
-    table: Path | None,
-    force: bool,
+    space: str = "recommended",
+    alone: bool = False,
+    table: Path | None = None,
+    force: bool = False,
 ) -> None:
-    """Search for the parameters that cluster the rows of a file best."""
+    """Search for the parameters that cluster the rows of a file best.
+
+    Parameters
+    ----------
+    space : {"recommended", "paper", "wide"}, default=recommended
+        The search space: recommended has the ranges that we recommend, paper those of the paper, and wide adds the
+        consensus. Parameters that are given as options are not searched.
+    alone : bool
+        Tune the base method without CoHiRF.
+    table : file
+        Write all trials to this .csv or .parquet file.
+
+    Examples
+    --------
+    cohirf tune data.csv
+    cohirf tune iris.csv --label-column species --metric ari --space wide --storage trials.db
+    cohirf tune data.parquet --estimator dbscan --param min_samples=5 --views 1 --trials 100 --table trials.csv
+    """
     console = Console.on(screen)
     metric, limits = _read_limits(search, about)
     sought = read_search(method, given, space=space, alone=alone)
@@ -143,7 +160,7 @@ def _tune(
                 **limits,
             )
     except KeyboardInterrupt:
-        raise Interrupted(_say_stopped(limits["storage"])) from None
+        raise Interrupted(_say_search_stopped(limits["storage"])) from None
 
 
 def _ari_of_known(y: Any) -> Metric:
@@ -215,7 +232,7 @@ def _read_jobs(text: str) -> int:
     return jobs
 
 
-def _say_stopped(storage: Path | None) -> str:
+def _say_search_stopped(storage: Path | None) -> str:
     if storage is None:
         return (
             "Stopped. The trials so far are lost: with --storage trials.db they are kept, and the same command goes on."
@@ -257,9 +274,9 @@ def _describe_labels(labels: NDArray[Any]) -> dict[str, Any]:
     }
 
 
-def _facts_grid(document: dict[str, Any], search: Search) -> Grid:
+def _facts_grid(document: dict[str, Any], search: Search) -> TextGrid:
     """Return a table with the result of the search."""
-    best = ", ".join(f"{search.called(name)} {_shown(value)}" for name, value in document["best_params"].items())
+    best = ", ".join(f"{search.called(name)} {_shown_value(value)}" for name, value in document["best_params"].items())
     trials = f"{document['trials']:,}"
     if document["different_trials"] < document["trials"]:
         trials += f", {document['different_trials']:,} of them different"
@@ -280,23 +297,23 @@ def _facts_grid(document: dict[str, Any], search: Search) -> Grid:
         ("time", f"{document['seconds']:.1f} s"),
         ("peak memory", format_bytes(document["peak_bytes"])),
     ]
-    return Grid(rows)
+    return TextGrid(rows)
 
 
-def _trials_grid(document: dict[str, Any], search: Search) -> Grid:
+def _trials_grid(document: dict[str, Any], search: Search) -> TextGrid:
     """Return a table of the best trials."""
     names = list(document["best_params"])
     rows = [
         (
             f"{trial['trial']:,}",
             f"{trial['score']:.4g}",
-            *(_shown(trial[name]) for name in names),
+            *(_shown_value(trial[name]) for name in names),
             f"{trial['seconds']:.2f} s",
         )
         for trial in document["best_trials"]
     ]
-    return Grid(rows, ("trial", document["metric"], *(search.called(name) for name in names), "time"))
+    return TextGrid(rows, ("trial", document["metric"], *(search.called(name) for name in names), "time"))
 
 
-def _shown(value: Any) -> str:
+def _shown_value(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value).lower()

@@ -18,8 +18,8 @@ SearchSpace = dict[str, Any]
 Ranges = dict[str, tuple[float, float]]
 
 INNER = "estimator__"  # prefix of the base method's parameters in CoHiRF
-NUMBERS = ("n_clusters", "n_components")  # parameters of base methods that are a number of clusters
-RADII = 3.16  # a radius is searched from the suggested one divided by this to the suggested one times this
+NUMBER_NAMES = ("n_clusters", "n_components")  # parameters of base methods that are a number of clusters
+RADIUS_FACTOR = 3.16  # a radius is searched from the suggested one divided by this to the suggested one times this
 
 VIEWS: Ranges = {"max_features": (0.1, 1.0), "n_views": (2, 10)}
 GOOD_VIEWS: Ranges = {"max_features": (0.3, 1.0), "n_views": (5, 10)}
@@ -93,9 +93,9 @@ def recommended_space(estimator: Any, X: Any = None) -> SearchSpace:
     space = paper_space(estimator)
     inner = {name.removeprefix(INNER): name for name in space}
     if "eps" in inner and X is not None and (radius := _suggest_radius(X)) > 0:
-        space |= _to_space({inner["eps"]: (radius / RADII, radius * RADII)}, log=True)
+        space |= _to_space({inner["eps"]: (radius / RADIUS_FACTOR, radius * RADIUS_FACTOR)}, log=True)
     views = _to_space(GOOD_VIEWS)
-    finds_number = not any(name in inner for name in NUMBERS)
+    finds_number = not any(name in inner for name in NUMBER_NAMES)
     return {name: views.get(name, values) for name, values in space.items() if name not in views or not finds_number}
 
 
@@ -146,7 +146,7 @@ def paper_space(estimator: Any) -> SearchSpace:
     if estimator.estimator is None and estimator.n_clusters is None:
         return space | _to_space(CLUSTERS)
     is_given = estimator.n_clusters not in (None, "levels")
-    inner = {name: found for name, found in _base_ranges(base).items() if not (is_given and name in NUMBERS)}
+    inner = {name: found for name, found in _base_ranges(base).items() if not (is_given and name in NUMBER_NAMES)}
     return space | _to_space({f"{INNER}{name}": found for name, found in inner.items()})
 
 
@@ -207,7 +207,7 @@ def first_trials(estimator: Any, X: Any, space: SearchSpace, random_state: int =
     trial = {name: given.get(name) for name in space}
     for name in space:
         inner = name.removeprefix(INNER)
-        if inner in NUMBERS:
+        if inner in NUMBER_NAMES:
             trial[name] = _choose_number(X, random_state)
         elif inner == "eps":
             trial[name] = _suggest_radius(X)

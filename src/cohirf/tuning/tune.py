@@ -22,17 +22,17 @@ from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.progress import Advance, Work, say, showing
 from cohirf.tuning.metrics import Metric, find_metric
-from cohirf.tuning.search_space import INNER, NUMBERS, SearchSpace, first_trials, recommended_space
+from cohirf.tuning.search_space import INNER, NUMBER_NAMES, SearchSpace, first_trials, recommended_space
 
 DESCRIPTION = "cohirf"  # attribute of a study: description of the search
 ERROR = "error"  # attribute of a trial: why it failed
 SEEDS = "seeds"  # attribute of a trial: the seeds of its fits
 OF_VIEWS = ("max_features", "n_views")  # their ranges end where nothing is gained beyond
-EDGE = 0.01  # share of a range of numbers that counts as its edge
+EDGE_SHARE = 0.01  # share of a range of numbers that counts as its edge
 WITHOUT_EFFECT = {"checkpoint", "n_jobs", "random_state", "verbose"}  # do not affect scores; each fit gets its seed
 
 Seeds = Sequence[int]
-Outcome = tuple[float, str]  # score of a trial, and its error message, empty unless it failed
+TrialOutcome = tuple[float, str]  # score of a trial, and its error message, empty unless it failed
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def tune(
         estimator = clone(estimator).set_params(estimator=estimator._base_method())  # replaces None by the default
     values = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     space = recommended_space(estimator, values) if search_space is None else dict(search_space)
-    _check(estimator, X, space, n_trials, seeds)
+    _check_search(estimator, X, space, n_trials, seeds)
     if first is None:
         first = first_trials(estimator, values, space, random_state) if search_space is None else ()
     measure = find_metric(metric, values, y)
@@ -210,7 +210,7 @@ def _search(
     study: Any,
     space: SearchSpace,
     seeds_of: Callable[[int], Seeds],
-    evaluate: Callable[[dict[str, Any], Seeds], Outcome],
+    evaluate: Callable[[dict[str, Any], Seeds], TrialOutcome],
     n_trials: int,
     ends: float,
     random_state: int,
@@ -242,7 +242,7 @@ def _search(
             if not error and score > best:
                 best = score
                 if verbose:
-                    said = ", ".join(f"{_short(name)}={_shown(value)}" for name, value in trial.params.items())
+                    said = ", ".join(f"{_short(name)}={_brief_value(value)}" for name, value in trial.params.items())
                     say(f"trial {trial.number}: {score:.4g} with {said}")
         advance(len(trials), _best_so_far(study))
 
@@ -251,18 +251,18 @@ def _short(name: str) -> str:
     return name.removeprefix(INNER)
 
 
-def _shown(value: Any) -> str:
+def _brief_value(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def warn_of_edges(best: dict[str, Any], space: SearchSpace) -> None:
     """Warn if the best value of a parameter is at the edge of its range, beyond which there may be a better one."""
     for name, value in best.items():
-        where, short, shown = space[name], _short(name), _shown(value)
+        where, short, shown = space[name], _short(name), _brief_value(value)
         if hasattr(where, "choices") or where.single() or short in OF_VIEWS:
             continue
-        room = 0 if isinstance(value, int) else EDGE * (where.high - where.low)
-        if short in NUMBERS and value == where.low:
+        room = 0 if isinstance(value, int) else EDGE_SHARE * (where.high - where.low)
+        if short in NUMBER_NAMES and value == where.low:
             _warn(
                 f"{short}={shown} is the smallest number of clusters that was tried. Scores often prefer few clusters: "
                 f"look at the next best trials before you use it."
@@ -280,7 +280,7 @@ def _warn(message: str) -> None:
 
 def _evaluate(
     estimator: Any, X: Any, values: Any, y: Any, metric: Metric, params: dict[str, Any], seeds: Seeds
-) -> Outcome:
+) -> TrialOutcome:
     """Return the mean score of fits with ``params``; the worst score and the error if a fit or its score fails."""
     scores = []
     for seed in seeds:
@@ -311,7 +311,7 @@ def _seeded(model: Any, seed: int) -> Any:
     return model.set_params(**dict.fromkeys(names, seed))
 
 
-def _check(estimator: Any, X: Any, space: SearchSpace, n_trials: int, seeds: Seeds | None) -> None:
+def _check_search(estimator: Any, X: Any, space: SearchSpace, n_trials: int, seeds: Seeds | None) -> None:
     if not hasattr(X, "shape"):
         raise TypeError(
             f"X is a {type(X).__name__}: pass an array, a CSR matrix or a data frame; scores need all rows in memory."
