@@ -1,20 +1,23 @@
 """What a terminal, a log and a program see; help and completion."""
 
+import ast
 import io
 import re
 import subprocess
 import sys
 import warnings
+from functools import cache
 from inspect import signature
 from pathlib import Path
 
 import pytest
 from tools import house
 
+import cohirf as package
 from cohirf import CoHiRF, __version__
 from cohirf.cli import main
-from cohirf.cli.console import Console, LogDisplay, TextGrid
-from cohirf.cli.errors import explain, one_line
+from cohirf.cli.console import Console, LogDisplay, TextGrid, grid_lines, wrap
+from cohirf.cli.errors import IN_WORDS_OF_OPTIONS, explain, one_line
 from cohirf.cli.options import DataOptions, MethodOptions, NewRowsOptions, ScreenOptions, read_docstring
 from cohirf.cli.parameters import (
     DOCUMENTED,
@@ -294,3 +297,83 @@ def test_the_demo_runs_and_writes_a_report(cohirf, folder, monkeypatch):
     assert [line.split()[2] for line in lines[1:9:2]] == ["KMeans", "KMeans", "KMeans", "DBSCAN"]
     assert lines[-1] == "Written: page.html (report)"
     assert "Handwritten digits" in Path("page.html").read_text(encoding="utf-8")
+
+
+# -- tables -------------------------------------------------------------------------------------------------------
+
+LEVELS = TextGrid([("1", "150", "0.68"), ("2", "14", "0.9")], ("level", "rows in", "agreement"))
+NAMES = TextGrid(
+    [("0", "68", "narrow sepal, medium petal length, medium petal width")], ("cluster", "rows", "name"), True
+)
+
+
+def test_columns_are_aligned():
+    assert grid_lines(LEVELS) == ["level  rows in  agreement", "1          150       0.68", "2           14        0.9"]
+
+
+def test_a_table_that_is_too_wide_is_written_row_by_row():
+    assert grid_lines(LEVELS, 20) == ["level 1: rows in", "    150, agreement", "    0.68", *grid_lines(LEVELS, 20)[3:]]
+
+
+@pytest.mark.parametrize("width", [40, 60, 100])
+@pytest.mark.parametrize("grid", [LEVELS, NAMES, TextGrid([("sizes", "12, 13, 14, 15 and 200 more of them")])])
+def test_lines_fit_and_words_stay_whole(grid, width):
+    lines = grid_lines(grid, width)
+    assert max(map(len, lines)) <= width
+    words = {word for row in (*grid.rows, grid.headings) for cell in row for word in cell.split()}
+    assert {word.rstrip(",:") for word in " ".join(lines).split()} <= {word.rstrip(",") for word in words}
+
+
+def test_text_takes_several_lines_below_its_heading():
+    assert grid_lines(NAMES, 44) == [
+        "cluster  rows  name",
+        "0          68  narrow sepal, medium petal",
+        "               length, medium petal width",
+    ]
+
+
+def test_files_get_whole_lines():
+    assert wrap("word " * 100, None) == ["word " * 100]
+
+
+# -- messages of the library that are rewritten are still worded as the program expects ---------------------------
+
+PACKAGE = Path(package.__file__).parent
+REMEDY = "fit from a file with cohirf.open_source"
+# what stands for an expression in a message; every other one is a 1, or '1' where it is quoted
+VALUES = {
+    "remedy": REMEDY,
+    "name": "seeds",
+    "before.get(name)": "tuple(1)",
+    "about.get(name)": "tuple(1)",
+    "next(iter(options))": "header",
+}
+
+
+def strings_in(tree):
+    """Yield the strings of a file, those with expressions in them filled."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else filled(part) for part in node.values)
+
+
+def filled(part):
+    value = VALUES.get(ast.unparse(part.value), "1")
+    return repr(value) if part.conversion == ord("r") else value
+
+
+@cache
+def messages():
+    files = (path for path in PACKAGE.rglob("*.py") if path.name != "errors.py" or path.parent.name != "cli")
+    return {message for path in files for message in strings_in(ast.parse(path.read_text(encoding="utf-8")))}
+
+
+@pytest.mark.parametrize("pattern", [pattern for pattern, _ in IN_WORDS_OF_OPTIONS])
+def test_every_pattern_matches_a_message_of_the_library(pattern):
+    assert any(re.search(pattern, message) for message in messages())
+
+
+def test_the_remedy_of_a_pattern_is_one_of_the_library():
+    assert REMEDY in messages()

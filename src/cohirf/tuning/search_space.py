@@ -65,14 +65,7 @@ def recommended_space(estimator: Any, X: Any = None) -> SearchSpace:
     Returns
     -------
     space : dict of str to optuna distribution
-        A range for each parameter. Names of parameters of a base method inside CoHiRF start with ``estimator__``.
-
-    Raises
-    ------
-    ValueError
-        If there is no default search space for the method.
-    ImportError
-        If optuna is not installed.
+        A range for each parameter, as that of :func:`paper_space`, which raises the same errors.
 
     See Also
     --------
