@@ -52,7 +52,8 @@ SEARCH_FLAGS = {
 
 
 def parameter_options(names: Iterable[str] = tuple(DOCUMENTED)) -> dict[str, Any]:
-    """Return an option of typer for each of the parameters of CoHiRF."""
+    """Return an option of typer for each of the parameters of CoHiRF, as far as it has them."""
+    names = [name for name in names if name in DOCUMENTED]
     panels = {name: "Size" if name in OF_SIZE else "Clustering" for name in names}
     brief = {name: _in_brief(DOCUMENTED[name], FLAGS, DEFAULTS.get(name)) for name in names}
     return {name: to_option(FLAGS[name], brief[name], panels[name]) for name in names}
