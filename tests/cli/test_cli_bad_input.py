@@ -1,6 +1,5 @@
 """Bad input: exit code 2, one line that names the file, column or option and the remedy, and nothing written."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -463,7 +462,7 @@ def test_a_checkpoint_of_another_fit_is_refused(cohirf, folder, apart):
     )
 
 
-def test_a_memory_limit_below_what_python_takes_is_refused(cohirf, folder, apart):
+def test_memory_below_what_python_takes_is_refused(cohirf, folder, apart):
     outcome = cohirf("fit", "iris.csv", *apart, "--batch-size", "1MB", "--quiet")
     assert outcome.code == 2
     assert outcome.err.startswith("cohirf: 1 MB of memory is too little: this process takes ")
@@ -483,38 +482,8 @@ def test_a_memory_limit_below_what_python_takes_is_refused(cohirf, folder, apart
         ("cut gone --clusters 2", "gone does not exist: give the folder that cohirf fit --model wrote."),
         ("cut gone", "cut needs a level: give either --clusters or --level, not both."),
         ("cut gone --clusters 2 --level 1", "cut needs a level: give either --clusters or --level, not both."),
-        (
-            "cut gone --clusters 2 --id-column id",
-            "--id-column 'id' is a column of the data: give the data that the model was fitted to with --data.",
-        ),
         ("tree gone --format nwk", "--format 'nwk' is not valid: give text, newick, json, linkage or graphml."),
         ("info gone.csv", "gone.csv is not a file: check the path."),
-        (
-            "report gone iris.csv --out r.html --image-shape 8",
-            "--image-shape '8' is not valid: give height and width, such as 8x8, or 32x32x3.",
-        ),
-        (
-            "generate blobs --n ten --out a.npy",
-            "--n 'ten' is not valid: give a whole number from 1 on, such as 1000 or 1e6.",
-        ),
-        (
-            "generate blobs --n 1.5 --out a.npy",
-            "--n '1.5' is not valid: give a whole number from 1 on, such as 1000 or 1e6.",
-        ),
-        ("generate blobs --n 10 --spread wide --out a.npy", "--spread 'wide' is not valid: give a number from 0 on."),
-        (
-            "generate blobs --n 10 --out a.xyz",
-            "--out a.xyz: the kind of file is not known: give a name that ends in .parquet or .csv or .npy.",
-        ),
-        (
-            "generate blobs --n 10 --out iris.csv",
-            "--out iris.csv exists: give another name, or --force to replace it.",
-        ),
-        (
-            "generate hypercube --n 10 --clusters 9 --out a.npy",
-            "--clusters 9 is above the 8 corners of a hypercube with --informative 3: raise --informative, or lower "
-            "--clusters.",
-        ),
     ],
 )
 def test_other_commands_refuse_in_the_same_way(cohirf, folder, arguments, message):

@@ -1,11 +1,11 @@
-"""Output files of commands: checked before the work begins, written atomically."""
+"""Output files of commands: checked before the work begins, written atomically, safe to open in a spreadsheet."""
 
 from __future__ import annotations
 
 import csv
 import io
 import os
-import shutil
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -15,17 +15,18 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from cohirf.algorithm.grouping import row_blocks
+from cohirf.cli.console import Console
 from cohirf.cli.errors import BadInputError
-from cohirf.cli.formulas import escape_formula, is_formula
 from cohirf.optional import import_optional
-from cohirf.planning.byte_sizes import format_bytes
 from cohirf.sources.files import shown
 from cohirf.store import refuse_target
 from cohirf.store.files import refuse_irregular, replacing
 
 CLUSTER = "cluster"
-TABLES = (".parquet", ".csv", ".npy")
-BLOCK_ROWS = 2**17
+LABEL_FILES = (".parquet", ".csv", ".npy")
+LABEL_BLOCK = 2**17
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def check_file(path: Path | None, flag: str, suffixes: Sequence[str], *, force: bool, data: Path | None = None) -> None:
@@ -83,14 +84,11 @@ def check_parent(path: Path, flag: str) -> None:
         raise BadInputError(f"{flag} {shown(path.absolute())}: the folder cannot be written to: give another path.")
 
 
-def check_room(path: Path, flag: str, n_bytes: int, remedy: str) -> None:
-    """Refuse a file that is larger than the free space of its disk."""
-    free = shutil.disk_usage(path.absolute().parent).free
-    if n_bytes > free:
-        raise BadInputError(
-            f"{flag} {shown(path.absolute())} takes {format_bytes(n_bytes)} or more, but its disk has "
-            f"{format_bytes(free)} free: {remedy}, or give a path on another disk."
-        )
+def check_report(path: Path | None, flag: str, *, force: bool, data: Path | None = None) -> None:
+    """Refuse a report that cannot be written."""
+    check_file(path, flag, (".html", ".htm"), force=force, data=data)
+    if path is not None:
+        import_optional("jinja2", "report", flag)
 
 
 def check_ids(path: Path | None, column: Any) -> None:
@@ -106,31 +104,35 @@ def check_ids(path: Path | None, column: Any) -> None:
         raise BadInputError(f"--id-column {column!r} has the name of the cluster column: rename it in the data.")
 
 
-def write_labels(
-    path: Path, labels: NDArray[Any], ids: Iterable[Any] | None, id_name: Any = None, *, escape: bool = False
-) -> int:
-    """Write the cluster of each row, in the order of the rows, with the names of the rows if there are any.
-
-    Returns the number of cells that a spreadsheet would run as formulas; with ``escape``, there are none.
-    """
-    parts, n_rows, id_name = _parts(labels, ids), len(labels), str(id_name)
+def save_labels(
+    path: Path, labels: NDArray[Any], ids: Iterable[Any] | None, id_name: Any, console: Console, *, escape: bool
+) -> None:
+    """Write the cluster of each row, in the order of the rows, with the names of the rows if there are any."""
+    parts, n_rows, id_name, n_formulas = _label_parts(labels, ids), len(labels), str(id_name), 0
     with replacing(path) as file:
         if path.suffix.lower() == ".csv":
-            return _write_csv(file, parts, id_name, escape=escape)
-        if path.suffix.lower() == ".npy":
+            n_formulas = _write_csv(file, parts, id_name, escape=escape)
+        elif path.suffix.lower() == ".npy":
             _write_npy(file, parts, n_rows)
         else:
             _write_parquet(file, parts, id_name)
-    return 0
+    warn_of_formulas(path, n_formulas, console)
+
+
+def say_written(written: dict[str, str], nothing: str = "") -> str:
+    """Return the line that lists the written files; without files, ``nothing`` says which options write some."""
+    if not written:
+        return f"Nothing was written: {nothing}"
+    return "Written: " + ", ".join(f"{path} ({name})" for name, path in written.items())
 
 
 Parts = Iterator[tuple[Any, NDArray[Any]]]
 
 
-def _parts(labels: NDArray[Any], ids: Iterable[Any] | None) -> Parts:
+def _label_parts(labels: NDArray[Any], ids: Iterable[Any] | None) -> Parts:
     """Yield the names (an Arrow array or None) and the labels of some rows at a time."""
     if ids is None:
-        yield from ((None, np.asarray(labels[block])) for block in row_blocks(len(labels), BLOCK_ROWS))
+        yield from ((None, np.asarray(labels[block])) for block in row_blocks(len(labels), LABEL_BLOCK))
         return
     start = 0
     for names in ids:
@@ -180,3 +182,30 @@ def _write_parquet(file: IO[bytes], parts: Parts, id_name: str) -> None:
     finally:
         if writer is not None:
             writer.close()
+
+
+def is_formula(cell: Any) -> bool:
+    """Return whether a cell is text that a spreadsheet would run as a formula; numbers such as -5 are not.
+
+    Examples
+    --------
+    >>> from cohirf.cli.outputs import is_formula
+    >>> [is_formula(cell) for cell in ("=1+1", "@SUM(A1)", "-5", -5, "plant-1", None)]
+    [True, True, False, False, False, False]
+    """
+    return isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and NUMBER.fullmatch(cell) is None
+
+
+def escape_formula(cell: Any) -> Any:
+    """Return a cell that a spreadsheet does not run: formulas get an apostrophe as their first character."""
+    return f"'{cell}" if is_formula(cell) else cell
+
+
+def warn_of_formulas(path: Path, n_formulas: int, console: Console) -> None:
+    """Warn of cells that a spreadsheet would run."""
+    if n_formulas:
+        cells = "1 cell begins" if n_formulas == 1 else f"{n_formulas:,} cells begin"
+        console.warn(
+            f"{path}: {cells} with =, +, -, @, a tab or a line break, which a spreadsheet would run as a formula: give "
+            f"--escape-formulas to put an apostrophe before them."
+        )
