@@ -1,5 +1,6 @@
 """Bad input: exit code 2, one line that names the file, column or option and the remedy, and nothing written."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -286,8 +287,8 @@ OPTIONS_REFUSED = {
     ),
     "checkpoint of something else": (
         "--checkpoint sub.csv",
-        "--checkpoint 'sub.csv' contains 'mine.txt', which does not belong to a checkpoint: give an empty or "
-        "new directory.",
+        "--checkpoint 'sub.csv' contains 'mine.txt', which does not belong to a checkpoint of this "
+        "version of cohirf: give an empty or new directory.",
     ),
     "unknown base method": (
         "--estimator dbscn",
@@ -474,12 +475,12 @@ def test_memory_below_what_python_takes_is_refused(cohirf, folder, apart):
     [
         ("fit", "Missing argument 'DATA'. Try cohirf fit --help."),
         ("nothing", "No such command 'nothing'. Try cohirf --help."),
-        ("predict gone iris.csv --out l.csv", "gone does not exist: give the folder that cohirf fit --model wrote."),
+        ("predict gone iris.csv --out l.csv", "gone does not exist: give the file that cohirf fit --model wrote."),
         (
             "predict sub iris.csv --out l.csv",
-            "sub is not a saved model: give the folder that cohirf fit --model wrote.",
+            "sub is not a saved model: give the file that cohirf fit --model wrote.",
         ),
-        ("cut gone --clusters 2", "gone does not exist: give the folder that cohirf fit --model wrote."),
+        ("cut gone --clusters 2", "gone does not exist: give the file that cohirf fit --model wrote."),
         ("cut gone", "cut needs a level: give either --clusters or --level, not both."),
         ("cut gone --clusters 2 --level 1", "cut needs a level: give either --clusters or --level, not both."),
         ("tree gone --format nwk", "--format 'nwk' is not valid: give text, newick, json, linkage or graphml."),

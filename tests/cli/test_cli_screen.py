@@ -343,7 +343,7 @@ VALUES = {
     "name": "seeds",
     "before.get(name)": "tuple(1)",
     "about.get(name)": "tuple(1)",
-    "next(iter(options))": "header",
+    "option": "header",
 }
 
 
