@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.cluster.hierarchy import is_valid_linkage, linkage
 
-from cohirf.algorithm.ward import link_groups, move_groups
+from cohirf.algorithm.ward import link_groups, move_groups, raise_merges
 
 
 def groups(n_groups, n_features=3, seed=0):
@@ -121,3 +121,18 @@ def test_a_label_does_not_lose_its_last_group():
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 def test_merges_end_even_if_distances_are_not_numbers():
     assert len(link_groups(np.array([[np.nan], [0.0], [1.0], [np.nan]]), np.ones(4))) == 3
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_merges_of_ward_are_raised_to_their_own_heights(kind):
+    rng = np.random.default_rng(0)
+    means, mass = rng.normal(size=(40, 3)) + 1e3 * (kind is np.asarray), rng.uniform(0.1, 9.0, 40)
+    own = link_groups(kind(means), mass)
+    flat = own.copy()
+    flat[:, 2] = 1.0
+    np.testing.assert_allclose(raise_merges(flat, kind(means), mass), own)
+
+
+def test_raised_merges_are_in_the_order_of_their_heights():
+    merges = np.array([[0.0, 2.0, 1.0, 2.0], [1.0, 3.0, 1.0, 3.0]])  # the nearest two are not the first
+    assert raise_merges(merges, np.array([[0.0], [1.0], [9.0]]), np.ones(3))[:, 2].tolist() == [9.0, 9.0]

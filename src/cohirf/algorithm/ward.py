@@ -64,6 +64,43 @@ def link_groups(means: Any, mass: FloatArray, max_linked: int = MAX_LINKED) -> F
     return linkage
 
 
+def raise_merges(linkage: FloatArray, means: Any, mass: FloatArray) -> FloatArray:
+    """Return other merges of groups with the heights that they have by Ward's criterion, or that of an earlier one.
+
+    Lengths of edges say little about merges along a spanning tree: with many features, all are about equal. Merges of
+    more than ``MAX_LINKED`` groups, whose matrix of products would be large, keep their heights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> merges = np.array([[0, 1, 1.0, 2], [2, 3, 1.0, 3]])
+    >>> raise_merges(merges, np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 1.0, 8.0]))[:, 2].round(2)
+    array([1.  , 2.68])
+    """
+    if len(mass) > MAX_LINKED:
+        return linkage
+    size, heaviest = _power_of_two(abs(means).max()), _power_of_two(mass.max())
+    points = means / size
+    points = points if sparse.issparse(points) else points - points.mean(axis=0)
+    products = points @ points.T
+    products = products.toarray() if sparse.issparse(products) else products
+    weights, place, heights = (mass / heaviest).tolist(), list(range(len(mass))), []
+    for one, two in linkage[:, :2].astype(int).tolist():
+        a, b = place[one], place[two]
+        total = weights[a] + weights[b]
+        square = products[a, a] + products[b, b] - 2 * products[a, b]
+        heights.append(np.sqrt(max(0.0, 2 * weights[a] * (weights[b] / total) * square)))
+        for rows in (products, products.T):  # the mean of both takes the place of the first
+            rows[a] = (weights[a] / total) * rows[a] + (weights[b] / total) * rows[b]
+        weights[a] = total
+        place.append(a)
+    risen = linkage.copy()
+    with np.errstate(over="ignore"):
+        risen[:, 2] = np.maximum.accumulate(heights) * size * np.sqrt(heaviest)
+    risen[:, 2] = np.minimum(risen[:, 2], np.finfo(np.float64).max)
+    return risen
+
+
 def _power_of_two(value: float) -> float:
     """Return the power of two next to a value, by which numbers can be divided without rounding; 1 for 0."""
     return float(np.ldexp(1.0, np.frexp(value)[1] - 1)) if value > 0 else 1.0

@@ -26,7 +26,7 @@ from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.merge_tree import Groups, MergeTree, link_stages
 from cohirf.algorithm.runs import Survivors
 from cohirf.algorithm.storage import ArrayRows
-from cohirf.algorithm.ward import link_groups
+from cohirf.algorithm.ward import link_groups, raise_merges
 from cohirf.fitting.quick_k_means import ITERATIONS
 from cohirf.landmarks import Cells, NestedCells
 
@@ -180,14 +180,15 @@ def divide_along_tree(candidates: Candidates, gini_bound: float, n_groups: int) 
     medoids = groups.find_central(label, n_labels)
     pruned = tree.prune(medoids[label])
     order = np.searchsorted(pruned.medoids, medoids)  # of each label among the medoids, which are sorted
-    pieces = groups.merged(label, n_labels)
+    pieces, by_medoid = groups.merged(label, n_labels), np.argsort(order)
+    means, mass = pieces.means[by_medoid], pieces.mass[by_medoid]
     return Division(
         Cells(candidates.values, order[label]),
         candidates.rows[pruned.medoids],
         candidates.values[pruned.medoids],
-        pieces.means[np.argsort(order)],
-        pieces.mass[np.argsort(order)],
-        pruned.linkage,
+        means,
+        mass,
+        raise_merges(pruned.linkage, means, mass),
     )
 
 

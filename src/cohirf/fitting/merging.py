@@ -31,6 +31,7 @@ from cohirf.algorithm.levels import FitState
 from cohirf.algorithm.merge_tree import Link
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.storage import take_in_order
+from cohirf.algorithm.ward import raise_merges
 from cohirf.choice import SAMPLED_ROWS, Choice, choose_number
 from cohirf.fitting.divide import Candidates, Division, divide_by_centres
 
@@ -106,7 +107,7 @@ def link_along_tree(gini_bound: float) -> Link:
 
 
 def _link_along_tree(gini_bound: float, means: Any, mass: FloatArray, max_linked: int) -> FloatArray:
-    return link_connected(SpanningTree(means), mass, gini_bound)
+    return raise_merges(link_connected(SpanningTree(means), mass, gini_bound), means, mass)
 
 
 @dataclass(frozen=True)
