@@ -97,7 +97,7 @@ class CoHiRF(
         is passed to the base method as ``sample_weight``. If the base method does not support sample weights, it
         instead clusters the medoids together with a random sample of the data, so that medoids with a large mass
         have many neighbours. This is not part of the paper.
-    batch_size : int, "auto" or an amount of memory such as "2GB", default=None
+    batch_size : int, "auto", "2GB" or None, default=None
         Approximate number of rows that are clustered together. The base method never sees more than 1.5 times as
         many; the spanning trees of HDBSCAN in local batches have at least 131,072 rows, or fewer with more than 16
         features. None means all rows in one batch. Text with a unit is the most memory that the process and its
