@@ -63,10 +63,11 @@ for name, path in zip(MONTHS, files, strict=True):
 
 labels = model.labels_.reshape(len(MONTHS), -1)
 shares = np.array([(labels == number).mean(axis=1) for number in model.cluster_numbers_])
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), width_ratios=(3, 2), layout="constrained")
-left.stackplot(MONTHS, shares, labels=[f"cluster {number}" for number in model.cluster_numbers_], alpha=0.8)
-left.set(xlabel="month", ylabel="share of the rows of the month", ylim=(0, 1))
-left.legend(loc="lower left")
+_, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+axes.stackplot(MONTHS, shares, labels=[f"cluster {number}" for number in model.cluster_numbers_], alpha=0.8)
+axes.set(xlabel="month", ylabel="share of the rows of the month", ylim=(0, 1))
+axes.legend(loc="lower left")
+plt.show()
 
 # %%
 # Rows between clusters
@@ -77,9 +78,10 @@ left.legend(loc="lower left")
 
 december = np.load(files[-1])
 scores = model.score_outliers(december)
-points = right.scatter(*december.T, c=scores, s=14, cmap="viridis_r", vmin=0.5, vmax=4)
-figure.colorbar(points, ax=right, label="outlier score")
-right.set(title="December", xlabel="feature 0", ylabel="feature 1")
+figure, axes = plt.subplots(figsize=(5, 4), layout="constrained")
+points = axes.scatter(*december.T, c=scores, s=14, cmap="viridis_r", vmin=0.5, vmax=4)
+figure.colorbar(points, ax=axes, label="outlier score")
+axes.set(title="December", xlabel="feature 0", ylabel="feature 1")
 plt.show()
 
 between = np.array([[3.0, 0.0], [1.0, 0.0], [20.0, 20.0]])
