@@ -15,7 +15,7 @@ from cohirf.algorithm.levels import LevelRecord
 from cohirf.cli.grids import Grid
 from cohirf.estimator import CoHiRF
 from cohirf.explain.words import percent
-from cohirf.planning.byte_sizes import format_bytes
+from cohirf.planning.memory import format_bytes
 from cohirf.preparation import Classes
 from cohirf.summary.numbers import cluster_positions
 

@@ -30,8 +30,13 @@ from cohirf.cli.values import read_count, read_number, refuse_unknown
 from cohirf.cli.writing import check_file, check_parent, refuse_data
 from cohirf.durable.temporary import replacing
 from cohirf.estimator import CoHiRF
-from cohirf.planning.byte_sizes import format_bytes
-from cohirf.planning.memory import peak_bytes, read_memory_limit, resident_bytes, resolve_memory_limit
+from cohirf.planning.memory import (
+    format_bytes,
+    peak_bytes,
+    read_memory_limit,
+    resident_bytes,
+    resolve_memory_limit,
+)
 from cohirf.preparation import Classes, Prepared
 from cohirf.preparation.preparation import IN_MEMORY_BYTES
 from cohirf.saving import Origin

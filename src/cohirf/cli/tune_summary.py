@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cohirf.cli.grids import Grid
 from cohirf.cli.search import Search
 from cohirf.cli.summary import MOST_SIZES, agreement_rows, shown_sizes, sizes_of
-from cohirf.planning.byte_sizes import format_bytes
+from cohirf.planning.memory import format_bytes
 from cohirf.tuning import Tuned
 
 BEST_TRIALS = 5

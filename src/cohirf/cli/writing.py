@@ -19,7 +19,7 @@ from cohirf.cli.errors import BadInputError
 from cohirf.cli.formulas import escape_formula, is_formula
 from cohirf.durable.temporary import refuse_irregular, replacing
 from cohirf.optional import import_optional
-from cohirf.planning.byte_sizes import format_bytes
+from cohirf.planning.memory import format_bytes
 from cohirf.saving import refuse_target
 from cohirf.sources.files import shown
 
