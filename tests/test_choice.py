@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs, make_circles
+from sklearn.metrics import pairwise_distances, silhouette_score
 
 from cohirf import CoHiRF
-from cohirf.choice import Choice, choose_number, predict_strength
+from cohirf.choice import COLUMNS, Choice, choose_number, mean_silhouette, predict_strength
 
 
 def test_the_strength_is_that_of_the_worst_cluster():
@@ -57,3 +58,18 @@ def test_a_cloud_is_said_to_be_one():
     choice = choose_number(np.random.default_rng(0).normal(size=(800, 5)), np.random.default_rng(0))
     assert not choice.is_clear
     assert "parts of one cloud rather than clusters" in choice.describe()
+
+
+@pytest.mark.parametrize("n_clusters", [2, 7, 150])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_it_is_that_of_scikit_learn(n_clusters, dtype):
+    rng = np.random.default_rng(n_clusters)
+    X = rng.normal(size=(3 * COLUMNS + 5, 4))
+    labels = rng.integers(n_clusters, size=len(X)) - 1  # with gaps, clusters of one row, and -1
+    assert mean_silhouette(pairwise_distances(X).astype(dtype), labels) == pytest.approx(silhouette_score(X, labels))
+
+
+def test_rows_that_are_all_equal_have_none():
+    labels = np.arange(10) % 2
+    assert mean_silhouette(np.zeros((10, 10)), labels) == 0
+    assert silhouette_score(np.zeros((10, 2)), labels) == 0

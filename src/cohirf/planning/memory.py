@@ -12,8 +12,7 @@ from typing import Any
 
 import psutil
 
-from cohirf.algorithm.arrays import torch_with
-from cohirf.array_kinds import is_cupy, is_torch
+from cohirf.algorithm.arrays import is_cupy, is_torch, torch_with
 from cohirf.optional import import_optional
 
 STATUS = Path("/proc/self/status")
