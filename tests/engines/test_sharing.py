@@ -40,7 +40,7 @@ def dense(X):
 
 
 def path_of(shared):
-    _, (handle, *_) = shared.__reduce__()
+    _, (_, (handle, *_)) = shared.__reduce__()
     return Path(handle.path)
 
 

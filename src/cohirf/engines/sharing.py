@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.storage import ArrayRows, Rows, SomeRows
 from cohirf.scratch import ScratchStorage, is_scratch
 from cohirf.sources import ArraySource
@@ -21,7 +20,7 @@ SMALL_BYTES = 2**20  # smaller arrays are sent with each task
 
 def share_rows(rows: Rows) -> Rows:
     """Return rows that pickle as a handle; a file is written only when they are pickled for the first time."""
-    if isinstance(rows, SharedRows | SharedSource):
+    if isinstance(rows, Shared):
         return rows
     if isinstance(rows, ArrayRows):
         return SharedRows(rows.X)
@@ -30,6 +29,38 @@ def share_rows(rows: Rows) -> Rows:
     if isinstance(rows, SomeRows):
         return SharedSomeRows(share_rows(rows.values), rows.rows)
     return rows
+
+
+class Shared:
+    """Pickles as its ``kind`` of rows, whose arrays other processes read from temporary files."""
+
+    kind: ClassVar[type[Any]]
+    parts: ClassVar[tuple[str, ...]]  # the attributes that its kind is made from
+
+    @cached_property
+    def _stored(self) -> list[Any]:
+        return [_store(getattr(self, part)) for part in self.parts]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.kind, [_handle(part) for part in self._stored])
+
+
+class SharedRows(Shared, ArrayRows):
+    """Shared rows of an array or CSR matrix."""
+
+    kind, parts, in_memory = ArrayRows, ("X",), False
+
+
+class SharedSource(Shared, ArraySource):
+    """A shared source of an array in memory."""
+
+    kind, parts, in_memory = ArraySource, ("X", "feature_names"), False
+
+
+class SharedSomeRows(Shared, SomeRows):
+    """A subset of shared rows; their numbers are shared, too."""
+
+    kind, parts = SomeRows, ("values", "rows")
 
 
 @dataclass(frozen=True)
@@ -46,80 +77,40 @@ class Mapped:
 
 
 @dataclass(frozen=True)
-class SharedRows(ArrayRows):
-    """Rows of an array or CSR matrix; other processes read them from a temporary file."""
+class Csr:
+    """A CSR matrix as its type, its three arrays and its shape."""
 
-    in_memory: ClassVar[bool] = False
+    kind: type[Any]
+    arrays: tuple[Any, ...]
+    shape: tuple[int, int]
 
-    @cached_property
-    def _stored(self) -> Any:
-        return _store(self.X)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _open_rows, (_handle(self._stored),)
-
-
-class SharedSource(ArraySource):
-    """A source of an array in memory; other processes read it from a temporary file."""
-
-    in_memory: ClassVar[bool] = False
-
-    @cached_property
-    def _stored(self) -> Any:
-        return _store(self.X)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _open_source, (_handle(self._stored), self.feature_names)
-
-
-@dataclass(frozen=True)
-class SharedSomeRows(SomeRows):
-    """A subset of shared rows; other processes read their numbers from a temporary file, too."""
-
-    @cached_property
-    def _stored(self) -> Any:
-        return _store(self.rows)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _open_some_rows, (self.values, _handle(self._stored))
+    def open(self) -> Any:
+        """Put the matrix together."""
+        return self.kind(tuple(map(_open, self.arrays)), shape=self.shape, copy=False)
 
 
 def _store(values: Any) -> Any:
-    """Return the values in a temporary file, which lives as long as they do; small ones stay in memory.
+    """Return values with large arrays in temporary files, which live as long as they do.
 
-    A CSR matrix becomes its type, its three arrays and its shape. A memory map of the user is stored, too: its values
-    in memory need not be those of its file.
+    A memory map of the user is stored, too: its values in memory need not be those of its file.
     """
     if sparse.issparse(values):
-        return type(values), tuple(map(_store, (values.data, values.indices, values.indptr))), values.shape
-    if is_scratch(values):
+        return Csr(type(values), tuple(map(_store, (values.data, values.indices, values.indptr))), values.shape)
+    if not isinstance(values, np.ndarray) or is_scratch(values):
         return values
     return np.asarray(values) if values.nbytes < SMALL_BYTES else ScratchStorage().store(values)
 
 
 def _handle(stored: Any) -> Any:
     """Return what another process needs in order to read stored values."""
-    if isinstance(stored, tuple):
-        kind, parts, shape = stored
-        return kind, tuple(map(_handle, parts)), shape
+    if isinstance(stored, Csr):
+        return replace(stored, arrays=tuple(map(_handle, stored.arrays)))
     return Mapped(os.fspath(stored.filename), stored.dtype, stored.shape) if is_scratch(stored) else stored
 
 
 def _open(handle: Any) -> Any:
-    if isinstance(handle, tuple):
-        kind, parts, shape = handle
-        return kind(tuple(map(_open, parts)), shape=shape, copy=False)
-    return handle.open() if isinstance(handle, Mapped) else handle
+    return handle.open() if isinstance(handle, Mapped | Csr) else handle
 
 
-def _open_rows(handle: Any) -> ArrayRows:
-    return ArrayRows(_open(handle))
-
-
-def _open_source(handle: Any, feature_names: Any) -> ArraySource:
-    return ArraySource(_open(handle), feature_names)
-
-
-def _open_some_rows(values: Rows, handle: Any) -> SomeRows:
-    rows: IntArray = _open(handle)
-    return SomeRows(values, rows)
+def _rebuild(kind: type[Any], handles: list[Any]) -> Any:
+    return kind(*map(_open, handles))
