@@ -45,7 +45,7 @@ LONG_FILES = (
     "test_batch_plan.py",
     "test_other_systems.py",
     "test_tune.py",
-    "test_saving.py",
+    "test_saved_models.py",
     "test_partial_fit.py",
     "test_forget.py",
     "test_saved_updates.py",

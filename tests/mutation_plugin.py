@@ -21,14 +21,11 @@ LOCAL_BATCHES = tuple(
     for module in ("cells", "contract_batch", "first_level", "fuse_batches", "local_batches", "reach", "runs")
 )
 SUBJECTS: dict[str, str | tuple[str, ...]] = {
-    "test_checkpoint_damage.py": "cohirf.checkpoint.",
-    "test_checkpoint_forged.py": "cohirf.checkpoint.",
     "test_local_fits.py": LOCAL_BATCHES,
     "test_local_hdbscan.py": "cohirf.spanning.",
     "test_properties.py": "cohirf.algorithm.levels.",
     "test_reference.py": "cohirf.algorithm.levels.",
     "test_reference_batched.py": "cohirf.algorithm.levels.",
-    "test_saved_preparation.py": "cohirf.saving.",
 }
 
 

@@ -23,7 +23,7 @@ import pytest
 
 MISSING = {  # module: names that it does not have there
     "windows": {
-        os: "O_TMPFILE O_NOFOLLOW O_NONBLOCK O_CLOEXEC posix_fallocate posix_fadvise sysconf fork getuid geteuid pread"
+        os: "O_TMPFILE O_NOFOLLOW O_CLOEXEC posix_fallocate posix_fadvise sysconf fork getuid geteuid pread"
         " pwrite chown fchmod",
         mmap: "MADV_DONTNEED",
     },

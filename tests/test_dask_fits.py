@@ -26,10 +26,10 @@ from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, load, open_source, to_dask_array
 from cohirf.algorithm.population import Population
-from cohirf.checkpoint import CheckpointError
 from cohirf.data.dask_arrays import LazyDaskSource
 from cohirf.engines.dask import DaskEngine, Worker, find_fullest_worker, naming_faults
 from cohirf.report import write_report
+from cohirf.store import CheckpointError
 from fit_hashes import LastBit
 
 dd = pytest.importorskip("dask.dataframe")

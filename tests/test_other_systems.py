@@ -12,8 +12,8 @@ import pytest
 from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF, load, open_source
-from cohirf.durable.temporary import TemporaryFile, remove_strays
 from cohirf.report import write_report
+from cohirf.store.files import TemporaryFile, remove_strays
 from other_systems import OTHER_SYSTEMS, as_on
 
 X = np.random.default_rng(0).normal(size=(600, 3)) + np.repeat(np.eye(3) * 20, 200, axis=0)
@@ -103,10 +103,10 @@ import numpy as np
 from joblib import parallel_config
 from sklearn.cluster import KMeans
 from cohirf import CoHiRF, open_source
-from cohirf.durable import temporary
+from cohirf.store import files
 
 source, base = open_source(sys.argv[1]), KMeans(3, n_init=1)
-assert not hasattr(temporary.os, "O_TMPFILE")
+assert not hasattr(files.os, "O_TMPFILE")
 with parallel_config(backend="loky", n_jobs=2):
     found = [CoHiRF.as_published(base, n_views=2, random_state=0, batch_size=100).fit(source).labels_]
 found.append(CoHiRF.as_published(base, n_views=2, random_state=0, batch_size="auto").fit(source).labels_)

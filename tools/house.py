@@ -104,9 +104,8 @@ def _defined(node: ast.stmt) -> list[str]:
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return [node.name]
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    return [
-        name.id for target in targets for name in ast.walk(target) if isinstance(getattr(name, "ctx", None), ast.Store)
-    ]
+    names = (name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
+    return [name.id for name in names if isinstance(name.ctx, ast.Store)]
 
 
 class Halves:

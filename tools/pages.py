@@ -114,6 +114,7 @@ def run_command(command: str) -> str:
     """Return what a command prints; the program runs in this process, which is quicker."""
     words = shlex.split(command, comments=True)
     if words[0] != "cohirf":
+        command = re.sub(r"^python ", f"{shlex.quote(sys.executable)} ", command)
         run = subprocess.run(command, shell=True, check=True, capture_output=True, text=True, encoding="utf-8")
         return run.stdout + run.stderr
     from cohirf.cli import main

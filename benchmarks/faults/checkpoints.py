@@ -39,8 +39,9 @@ from sklearn.cluster import DBSCAN
 
 from benchmarks._common import Table, flip_bit, make_parser, parse
 from cohirf import CoHiRF, open_source
-from cohirf.checkpoint import JOURNAL, LOCK, MANIFEST, CheckpointError, CheckpointWarning, count_records
 from cohirf.datasets import make_spheres
+from cohirf.store import CheckpointError, CheckpointWarning
+from cohirf.store.checkpoint import JOURNAL, LOCK, count_records
 
 LOG = "COHIRF_KILLS_LOG"
 SHARED = Path("/dev/shm")
@@ -201,7 +202,7 @@ def torture(job: Job, max_kills: int, rng: np.random.Generator) -> Count:
             count.left_by_joblib += sweep_shared_memory(child) if job.backend == "loky" else 0
             count.kills += 1
         count.committed_twice += sum(call in committed for call in read_lines(log))
-        count.strays |= strays(checkpoint, folder / "tmp", finished=done is not None)
+        count.strays |= strays(checkpoint, folder / "tmp")
         if done is not None:
             assert done == 0, "the resumed fit failed"
             break
@@ -210,11 +211,10 @@ def torture(job: Job, max_kills: int, rng: np.random.Generator) -> Count:
     return count
 
 
-def strays(checkpoint: Path, scratch: Path, *, finished: bool) -> set[str]:
+def strays(checkpoint: Path, scratch: Path) -> set[str]:
     """Return files that should not be there."""
-    expected = {MANIFEST, JOURNAL, LOCK} | (set() if finished else {f"{MANIFEST}.new"})
     found = {file.name for file in checkpoint.iterdir()} if checkpoint.exists() else set()
-    return (found - expected) | {file.name for file in scratch.iterdir()}
+    return (found - {JOURNAL, LOCK}) | {file.name for file in scratch.iterdir()}
 
 
 def bench_kills(n_kills: int, n_in_processes: int, n_rows: int, rng: np.random.Generator) -> bool:
@@ -240,18 +240,17 @@ def bench_kills(n_kills: int, n_in_processes: int, n_rows: int, rng: np.random.G
 
 
 def flips(folder: Path, n_flips: int, rng: np.random.Generator) -> Iterator[tuple[Path, bytes]]:
-    """Yield files with a flipped bit, manifest and journal in turn."""
-    whole = {name: (folder / name).read_bytes() for name in (MANIFEST, JOURNAL)}
-    for number in range(n_flips):
-        name = (MANIFEST, JOURNAL)[number % 2]
-        yield folder / name, flip_bit(whole[name], rng)
+    """Yield the journal with a flipped bit."""
+    whole = (folder / JOURNAL).read_bytes()
+    for _ in range(n_flips):
+        yield folder / JOURNAL, flip_bit(whole, rng)
 
 
-def cuts(folder: Path, name: str, step: int) -> Iterator[tuple[Path, bytes]]:
-    """Yield a file cut short at each of its bytes, or at every so many."""
-    whole = (folder / name).read_bytes()
+def cuts(folder: Path, step: int) -> Iterator[tuple[Path, bytes]]:
+    """Yield the journal cut short at each of its bytes, or at every so many."""
+    whole = (folder / JOURNAL).read_bytes()
     for length in range(0, len(whole), step):
-        yield folder / name, whole[:length]
+        yield folder / JOURNAL, whole[:length]
 
 
 def classify(fit: Callable[[], Any], expected: Any) -> str:
@@ -278,8 +277,7 @@ def bench_damage(n_flips: int, step: int, rng: np.random.Generator) -> bool:
         whole = {file: file.read_bytes() for file in path.iterdir()}
         kinds = {
             "bit flips": list(flips(path, n_flips, rng)),
-            "journal cut short": list(cuts(path, JOURNAL, step)),
-            "manifest cut short": list(cuts(path, MANIFEST, step)),
+            "journal cut short": list(cuts(path, step)),
         }
         good = True
         for kind, cases in kinds.items():

@@ -36,8 +36,8 @@ from sklearn.cluster import DBSCAN
 from benchmarks._common import Table, make_parser, parse
 from benchmarks.faults.checkpoints import strays, wait
 from cohirf import CoHiRF, open_source
-from cohirf.checkpoint import JOURNAL, count_records
 from cohirf.datasets import make_spheres
+from cohirf.store.checkpoint import JOURNAL, count_records
 
 SHARED = Path("/dev/shm")
 KINDS = ("parent", "worker", "interrupt")
@@ -219,7 +219,7 @@ def torture(job: Job, max_kills: int, patience: float, rng: np.random.Generator)
         if left := left_behind(group, job.scratch, patience):
             count.left += [f"{name} after {kind}" for name in left]
             remove_left_behind(group, job.scratch)
-        count.left += [f"{name} after {kind}" for name in strays(job.checkpoint, job.scratch, finished=status == 0)]
+        count.left += [f"{name} after {kind}" for name in strays(job.checkpoint, job.scratch)]
     with np.load(job.result) as found:
         same = np.array_equal(found["labels"], expected.labels_), np.array_equal(found["parents"], expected.parents_)
     count.identical = all(same)

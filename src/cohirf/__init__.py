@@ -7,15 +7,14 @@ from cohirf.optional import lazy_names
 if TYPE_CHECKING:
     from cohirf.algorithm.levels import LevelRecord
     from cohirf.algorithm.thin_batches import ThinBatchesWarning
-    from cohirf.checkpoint import CheckpointError, CheckpointWarning
     from cohirf.data.dask_arrays import to_dask_array
     from cohirf.eps import EpsSuggestion, suggest_eps
     from cohirf.estimator import CoHiRF
     from cohirf.hierarchy import FusionHierarchy
-    from cohirf.saving import ModelFileError
-    from cohirf.saving import load_model as load
     from cohirf.screening import FeatureScreen
     from cohirf.sources import open_source
+    from cohirf.store import CheckpointError, CheckpointWarning, ModelFileError
+    from cohirf.store import load_model as load
     from cohirf.summary.numbers import Changes
     from cohirf.updating.merge import merge
 
@@ -43,16 +42,16 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "Changes": "cohirf.summary.numbers:Changes",
-        "CheckpointError": "cohirf.checkpoint:CheckpointError",
-        "CheckpointWarning": "cohirf.checkpoint:CheckpointWarning",
+        "CheckpointError": "cohirf.store:CheckpointError",
+        "CheckpointWarning": "cohirf.store:CheckpointWarning",
         "CoHiRF": "cohirf.estimator:CoHiRF",
         "EpsSuggestion": "cohirf.eps:EpsSuggestion",
         "FeatureScreen": "cohirf.screening:FeatureScreen",
         "FusionHierarchy": "cohirf.hierarchy:FusionHierarchy",
         "LevelRecord": "cohirf.algorithm.levels:LevelRecord",
-        "ModelFileError": "cohirf.saving:ModelFileError",
+        "ModelFileError": "cohirf.store:ModelFileError",
         "ThinBatchesWarning": "cohirf.algorithm.thin_batches:ThinBatchesWarning",
-        "load": "cohirf.saving:load_model",
+        "load": "cohirf.store:load_model",
         "merge": "cohirf.updating.merge:merge",
         "open_source": "cohirf.sources:open_source",
         "suggest_eps": "cohirf.eps:suggest_eps",

@@ -23,8 +23,8 @@ from cohirf.explain.methods import DescribedClusters
 from cohirf.fitting import label_new_rows, measure_new_rows
 from cohirf.fitting.contraction import CENTRALITY, SIMILARITY
 from cohirf.planning import read_memory_limit
-from cohirf.saving import save_model
 from cohirf.scratch import ScratchStorage
+from cohirf.store import save_model
 from cohirf.updating import UpdatingMixin, fit_model, gather_summary, replace_results
 
 # Larger values would run for ever or fill the memory. The limits also apply to models that are loaded from disk.

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from cohirf.algorithm.storage import ArrayRows, MemoryGatherer
-from cohirf.durable.files import write_all
-from cohirf.durable.temporary import TemporaryFile
 from cohirf.error_contexts import replacing_errors
+from cohirf.store.files import TemporaryFile, write_all
 
 ZEROS = bytes(2**20)
 NOT_SUPPORTED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # not supported by the file system or the C library

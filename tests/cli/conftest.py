@@ -87,7 +87,7 @@ def apart():
 
 @pytest.fixture(scope="session")
 def iris_model(iris_files, tmp_path_factory):
-    """The folder of a model of iris, standardised, to be copied."""
+    """A saved model of iris, standardised, to be copied."""
     path = tmp_path_factory.mktemp("fitted") / "model"
     options = (*APART, "--param", "n_clusters=3", "--model", str(path), "--quiet")
     assert main(["fit", str(iris_files / "iris.csv"), *options]) == 0
@@ -96,5 +96,5 @@ def iris_model(iris_files, tmp_path_factory):
 
 @pytest.fixture
 def model(folder, iris_model):
-    """The folder of a model of iris, standardised."""
-    return Path(shutil.copytree(iris_model, folder / "model"))
+    """A saved model of iris, standardised."""
+    return Path(shutil.copy(iris_model, folder / "model"))

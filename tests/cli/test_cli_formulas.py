@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from cohirf.cli.formulas import is_formula
+from cohirf.cli.outputs import is_formula
 
 NAMES = ["=cmd|' /C calc'!A0", "+SUM(A1)", "-2+3", "@now", "\tx", "\rx", "-5", "+1.5e-3", "plain", "a=b"]
 N_FORMULAS = 6

@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from cohirf import CoHiRF, load
 from cohirf.preparation import Preparation
-from cohirf.saving import load_preparation
+from cohirf.store import load_preparation
 
 
 @pytest.fixture

@@ -1,30 +1,39 @@
 """What a terminal, a log and a program see; help and completion."""
 
+import ast
 import io
-import os
 import re
 import subprocess
 import sys
 import warnings
+from functools import cache
+from inspect import signature
 from pathlib import Path
-from typing import get_args, get_type_hints
 
 import pytest
+from tools import house
 
+import cohirf as package
 from cohirf import CoHiRF, __version__
 from cohirf.cli import main
-from cohirf.cli.console import Console, Grid, LogDisplay
-from cohirf.cli.data_options import IMPUTES, SCALES
-from cohirf.cli.errors import one_line
-from cohirf.cli.estimator_options import FLAGS, EstimatorOptions
-from cohirf.cli.estimators import read_parameters
-from cohirf.cli.explain import explain
-from cohirf.cli.search_options import METRICS
+from cohirf.cli.console import Console, LogDisplay, TextGrid, grid_lines, wrap
+from cohirf.cli.errors import IN_WORDS_OF_OPTIONS, explain, one_line
+from cohirf.cli.options import DataOptions, MethodOptions, NewRowsOptions, ScreenOptions, read_docstring
+from cohirf.cli.parameters import (
+    DOCUMENTED,
+    FLAGS,
+    NOT_OPTIONS,
+    SEARCH_FLAGS,
+    parameter_options,
+    read_file,
+    read_parameters,
+    search_options,
+    to_arguments,
+)
 from cohirf.clusterers.names import text_parameters
-from cohirf.preparation.preparation import IMPUTES as LIBRARY_IMPUTES
-from cohirf.preparation.preparation import SCALINGS
+from cohirf.preparation.preparation import IMPUTES, SCALINGS
 from cohirf.progress import LogBar, Work
-from cohirf.tuning import metrics
+from cohirf.tuning import metrics, tune
 
 COMMANDS = ["fit", "tune", "predict", "update", "merge", "drift", "cut", "tree", "report", "info", "demo"]
 
@@ -43,107 +52,77 @@ def plain(text):
 # -- options -------------------------------------------------------------------------------------------------------
 
 
-def test_every_parameter_of_the_estimator_is_an_option():
-    assert set(FLAGS) == set(CoHiRF().get_params(deep=False)) - {"estimator", "verbose"}
-    short = {"n_clusters": "--clusters", "n_views": "--views", "random_state": "--seed"}
-    assert {name: short.get(name, f"--{name.replace('_', '-')}") for name in FLAGS} == FLAGS
-
-
-def declared_options():
-    """Yield the name of each parameter of CoHiRF and what typer is told about its option."""
-    hints = get_type_hints(EstimatorOptions, include_extras=True)
-    return {name: get_args(hints[name])[1] for name in FLAGS}
-
-
-def test_the_help_tells_the_defaults_of_the_estimator():
-    ours = {
-        "random_state": "0",
-        "n_jobs": "1",
-        "batch_size": "auto from 50,000 rows on, none below",
-        "n_clusters": "that of the base method, else auto",
+def test_options_are_the_parameters_of_the_estimator():
+    library = signature(CoHiRF).parameters
+    assert set(DOCUMENTED) == set(library) - NOT_OPTIONS
+    assert {name: found.default for name, found in DOCUMENTED.items()} == {
+        name: str(library[name].default) for name in DOCUMENTED
     }
-    for name, default in CoHiRF().get_params(deep=False).items():
-        if name in FLAGS and default is not False:
-            said = ours.get(name, str(default).lower())
-            assert declared_options()[name].help.endswith(f" [default: {said}]"), name
+    assert FLAGS["n_clusters"], FLAGS["batch_size"] == ("--clusters", "--batch-size")
 
 
-def test_the_help_is_about_options():
-    for name, declared in declared_options().items():
-        assert not re.search(r"`|callable|verbose|None|_", declared.help.replace("sample_weight", "")), name
+def test_options_of_a_search_are_the_parameters_of_tune():
+    library = signature(tune).parameters
+    documented = read_file("tuning/tune.py", "tune")
+    for name in SEARCH_FLAGS:
+        assert documented[name].default == str(library[name].default)
 
 
-def test_switches_are_the_parameters_that_are_false_by_default():
-    is_switch = {name: parameter.default is False for name, parameter in text_parameters(CoHiRF).items()}
-    given = vars(EstimatorOptions())
-    assert {name: given[name] is False for name in FLAGS} == {name: is_switch[name] for name in FLAGS}
+@pytest.mark.parametrize("group", [DataOptions, MethodOptions, ScreenOptions])
+def test_groups_document_their_options(group):
+    assert set(read_docstring(group.__doc__)) == set(vars(group()))
+
+
+def test_new_rows_are_read_with_options_of_a_fit():
+    assert set(vars(NewRowsOptions())) <= set(vars(DataOptions()))
+
+
+@pytest.mark.parametrize("made", [parameter_options(), search_options()], ids=["fit", "tune"])
+def test_the_help_is_one_sentence_about_options(made):
+    for name, declared in made.items():
+        assert not re.search(r"`|callable|verbose|None", declared.help), name
+        assert 0 < len(declared.help) < 300, name
+        assert declared.metavar, name
 
 
 def test_shells_complete_what_the_library_takes():
     for name, parameter in text_parameters(CoHiRF).items():
         if name in FLAGS and parameter.options:
-            assert declared_options()[name].autocompletion("") == list(parameter.options), name
-    assert set(METRICS) == set(metrics.METRICS)
-    assert (*SCALINGS, "auto") == (*SCALES[1:], "auto")
-    assert IMPUTES == LIBRARY_IMPUTES
+            assert sorted(parameter_options()[name].autocompletion("")) == list(parameter.options), name
+    assert search_options()["metric"].autocompletion("") == list(metrics.METRICS)
+    of_data = read_docstring(DataOptions.__doc__)
+    assert of_data["scale"].kind == f"""{{{", ".join(f'"{name}"' for name in ("auto", *SCALINGS))}}}"""
+    assert of_data["impute"].kind == f"""{{{", ".join(f'"{name}"' for name in IMPUTES)}}}"""
 
 
 def test_options_become_parameters():
-    options = EstimatorOptions(
-        estimator="dbscan",
-        n_views="3",
-        max_features="0.5",
-        medoid_weights=True,
-        batch_size="2GB",
-        max_iter="7",
-        random_state="none",
-    )
-    assert read_parameters(options.given()) == {
-        "n_views": 3,
-        "max_features": 0.5,
-        "medoid_weights": True,
-        "batch_size": "2GB",
-        "max_iter": 7,
-        "random_state": None,
-    }
+    given = {"n_views": "3", "max_features": "0.5", "batch_size": "auto", "max_iter": "7", "random_state": "none"}
+    parameters = read_parameters(given)
+    assert parameters == {"n_views": 3, "max_features": 0.5, "batch_size": "auto", "max_iter": 7, "random_state": None}
+    assert read_parameters(dict(given, batch_size="2GB")) == parameters | {"batch_size": "2GB"}
+    assert to_arguments({"batch_size": "2GB", "n_views": 3}) == ["--batch-size", "2GB", "--views", "3"]
 
 
-@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS), ["generate"], ["generate", "spheres"]])
-def test_every_command_has_help(cohirf, command):
+@pytest.mark.parametrize("width", [60, 100])
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+def test_every_command_has_help_that_fits_into_a_terminal(cohirf, command, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
     outcome = cohirf(*command, "--help")
     assert (outcome.code, outcome.err) == (0, "")
     assert f"Usage: {' '.join(['cohirf', *command])}" in outcome.out
-    if command != ["generate"]:
-        assert "Examples:" in outcome.out
+    assert max(map(len, outcome.out.splitlines())) <= width
+    assert not command or f"cohirf {command[0]} " in outcome.out.partition("Examples:")[2] + " "
 
 
-def test_all_help_of_fit_lists_what_can_be_set(cohirf):
-    out = cohirf("fit", "--help-all").out
+def test_the_program_has_as_many_options_as_the_house_rules_allow():
+    assert house.count_options(house.program()) <= 110
+
+
+def test_help_of_fit_lists_what_can_be_set(cohirf):
+    out = cohirf("fit", "--help").out
     for flag in (*FLAGS.values(), "--estimator", "--param", "--label-column", "--out", "--json"):
-        assert re.search(rf"^  {flag}\b", out, re.MULTILINE), flag
+        assert f"│ {flag} " in out, flag
     assert "sc-srgf" in out
-
-
-@pytest.mark.parametrize("command", ["fit", "tune"])
-def test_help_fits_on_a_screen_and_has_ten_common_options_first(cohirf, command):
-    out = cohirf(command, "--help").out
-    assert len(out.splitlines()) < 50
-    common = out.partition("Common options:\n")[2].partition("\n\n")[0]
-    assert len(re.findall(r"^  --", common, re.MULTILINE)) == 10
-    n_options = re.search(r"--help-all +Show all (\d+) options", out)[1]
-    assert len(re.findall(r"^  -", cohirf(command, "--help-all").out, re.MULTILINE)) == int(n_options)
-
-
-@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS), ["generate", "hypercube"]])
-@pytest.mark.parametrize("width", [40, 60, 100])
-def test_help_fits_into_terminals_and_does_not_break_words(cohirf, command, width, monkeypatch):
-    flag = "--help-all" if command in (["fit"], ["tune"]) else "--help"
-    monkeypatch.setenv("COLUMNS", "100")
-    words = set(cohirf(*command, flag).out.split())
-    monkeypatch.setenv("COLUMNS", str(width))
-    lines = cohirf(*command, flag).out.splitlines()
-    assert max(map(len, lines)) <= width
-    assert set(" ".join(lines).split()) <= words | {"\\"}
 
 
 def test_without_a_command_there_is_help(cohirf):
@@ -156,11 +135,13 @@ def test_the_version_is_printed(cohirf):
     assert cohirf("--version").out == f"cohirf {__version__}\n"
 
 
-def test_a_shell_completes_names_of_base_methods():
-    words = {"_COHIRF_COMPLETE": "complete_bash", "COMP_WORDS": "cohirf fit --estimator sc", "COMP_CWORD": "3"}
-    command = [sys.executable, "-m", "cohirf"]
-    run = subprocess.run(command, env=os.environ | words, capture_output=True, text=True, check=True)
-    assert run.stdout.split() == ["sc-srgf"]
+def test_a_shell_completes_names_of_base_methods(capsys, monkeypatch):
+    monkeypatch.setenv("COMP_WORDS", "cohirf fit --estimator sc")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    monkeypatch.setenv("_COHIRF_COMPLETE", "complete_bash")
+    with pytest.raises(SystemExit):
+        main([])
+    assert capsys.readouterr().out.split() == ["sc-srgf"]
 
 
 # -- what is printed -----------------------------------------------------------------------------------------------
@@ -203,7 +184,7 @@ def test_a_terminal_gets_bars_and_tables(folder, monkeypatch):
 def test_names_on_a_terminal_are_not_markup(monkeypatch):
     out = Terminal()
     monkeypatch.setattr(sys, "stdout", out)
-    Console().show({}, Grid([("[bold]a", "x\x1b[2Jy")], ("[red]h", "i")), Grid([("name", "[/]")]))
+    Console().show({}, TextGrid([("[bold]a", "x\x1b[2Jy")], ("[red]h", "i")), TextGrid([("name", "[/]")]))
     shown = plain(out.getvalue())
     assert "[bold]a" in shown
     assert "[red]h" in shown
@@ -252,7 +233,7 @@ def test_many_levels_are_not_all_shown(cohirf, folder, iris):
     [
         (
             MemoryError(),
-            "There is not enough memory: lower --batch-size, or set it to the memory to use, such as 2GB.",
+            "There is not enough memory: give a --batch-size, as a number of rows or as memory, such as 2GB.",
         ),
         (
             PermissionError(13, "Permission denied", "a.csv"),
@@ -303,9 +284,93 @@ def test_a_reader_that_leaves_early_is_no_fault(model):
     assert "Traceback" not in run.stderr
 
 
-def test_the_help_of_as_published_names_all_that_it_sets(cohirf):
-    published = CoHiRF.as_published().get_params()
-    changed = {name for name, value in CoHiRF().get_params().items() if published[name] != value}
-    out = " ".join(cohirf("fit", "--help-all").out.split())
-    said = out[out.index("The algorithm of the paper") : out.index("unless one of these is given")]
-    assert all(FLAGS[name] in said for name in changed)
+def test_the_demo_runs_and_writes_a_report(cohirf, folder, monkeypatch):
+    monkeypatch.setattr("cohirf.cli.report.ROWS", 500)
+    outcome = cohirf("demo", "--out", "page.html")
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    assert lines[0].split() == ["data", "rows", "method", "levels", "clusters", "ARI", "time", "options"]
+    assert [line.split()[0] for line in lines[1:9]] == ["iris"] * 2 + ["digits"] * 2 + ["blobs"] * 2 + ["spheres"] * 2
+    assert [line.split()[2] for line in lines[1:9:2]] == ["KMeans", "KMeans", "KMeans", "DBSCAN"]
+    assert lines[-1] == "Written: page.html (report)"
+    assert "Handwritten digits" in Path("page.html").read_text(encoding="utf-8")
+
+
+# -- tables -------------------------------------------------------------------------------------------------------
+
+LEVELS = TextGrid([("1", "150", "0.68"), ("2", "14", "0.9")], ("level", "rows in", "agreement"))
+NAMES = TextGrid(
+    [("0", "68", "narrow sepal, medium petal length, medium petal width")], ("cluster", "rows", "name"), True
+)
+
+
+def test_columns_are_aligned():
+    assert grid_lines(LEVELS) == ["level  rows in  agreement", "1          150       0.68", "2           14        0.9"]
+
+
+def test_a_table_that_is_too_wide_is_written_row_by_row():
+    assert grid_lines(LEVELS, 20) == ["level 1: rows in", "    150, agreement", "    0.68", *grid_lines(LEVELS, 20)[3:]]
+
+
+@pytest.mark.parametrize("width", [40, 60, 100])
+@pytest.mark.parametrize("grid", [LEVELS, NAMES, TextGrid([("sizes", "12, 13, 14, 15 and 200 more of them")])])
+def test_lines_fit_and_words_stay_whole(grid, width):
+    lines = grid_lines(grid, width)
+    assert max(map(len, lines)) <= width
+    words = {word for row in (*grid.rows, grid.headings) for cell in row for word in cell.split()}
+    assert {word.rstrip(",:") for word in " ".join(lines).split()} <= {word.rstrip(",") for word in words}
+
+
+def test_text_takes_several_lines_below_its_heading():
+    assert grid_lines(NAMES, 44) == [
+        "cluster  rows  name",
+        "0          68  narrow sepal, medium petal",
+        "               length, medium petal width",
+    ]
+
+
+def test_files_get_whole_lines():
+    assert wrap("word " * 100, None) == ["word " * 100]
+
+
+# -- messages of the library that are rewritten are still worded as the program expects ---------------------------
+
+PACKAGE = Path(package.__file__).parent
+REMEDY = "fit from a file with cohirf.open_source"
+# what stands for an expression in a message; every other one is a 1, or '1' where it is quoted
+VALUES = {
+    "remedy": REMEDY,
+    "name": "seeds",
+    "before.get(name)": "tuple(1)",
+    "about.get(name)": "tuple(1)",
+    "option": "header",
+}
+
+
+def strings_in(tree):
+    """Yield the strings of a file, those with expressions in them filled."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else filled(part) for part in node.values)
+
+
+def filled(part):
+    value = VALUES.get(ast.unparse(part.value), "1")
+    return repr(value) if part.conversion == ord("r") else value
+
+
+@cache
+def messages():
+    files = (path for path in PACKAGE.rglob("*.py") if path.name != "errors.py" or path.parent.name != "cli")
+    return {message for path in files for message in strings_in(ast.parse(path.read_text(encoding="utf-8")))}
+
+
+@pytest.mark.parametrize("pattern", [pattern for pattern, _ in IN_WORDS_OF_OPTIONS])
+def test_every_pattern_matches_a_message_of_the_library(pattern):
+    assert any(re.search(pattern, message) for message in messages())
+
+
+def test_the_remedy_of_a_pattern_is_one_of_the_library():
+    assert REMEDY in messages()

@@ -3,9 +3,7 @@
 import json
 import re
 import shlex
-import sqlite3
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +14,6 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import StandardScaler
 
-import cohirf as package
 from cohirf import CoHiRF, tuning
 from cohirf.cli import main
 from cohirf.cli import tune as cli_tune
@@ -86,17 +83,17 @@ def test_it_says_what_it_searches_and_what_came_out(cohirf, folder):
     assert lines[heading].split() == ["trial", "silhouette", "max-features", "views", "clusters", "time"]
     scores = [float(line.split()[1]) for line in lines[heading + 1 : heading + 6]]
     assert scores == sorted(scores, reverse=True)
-    assert lines[-1].startswith("Nothing was written: give --out labels.csv")
+    assert lines[-1] == "Nothing was written: give --table trials.csv to keep the trials."
 
 
 @pytest.mark.parametrize(
     "options",
     [
         "",
-        pytest.param("--seed 3 --metric calinski_harabasz --space wide --n-jobs 1", marks=pytest.mark.slow),
+        pytest.param("--seed 3 --metric calinski_harabasz --space wide", marks=pytest.mark.slow),
         "--estimator dbscan --param min_samples=3 --scale minmax --metric ari --consensus majority",
         pytest.param(
-            "--estimator gmm --views 2 --batch-size 60 --medoid-weights true --impute median --header",
+            "--estimator gmm --views 2 --batch-size 60 --impute median --header",
             marks=pytest.mark.slow,
         ),
         pytest.param("--estimator kmeans --param n_init=2 --max-features 2 --batch-size none", marks=pytest.mark.slow),
@@ -105,29 +102,24 @@ def test_it_says_what_it_searches_and_what_came_out(cohirf, folder):
     ],
 )
 def test_the_printed_command_gives_the_same_clusters(cohirf, folder, options):
-    Path("iris.csv").rename("my iris.csv")
-    arguments = ("my iris.csv", "--id-column", "id", "--label-column", "species", "--trials", 5, *options.split())
-    outcome = cohirf("tune", *arguments, "--out", "tuned.csv")
+    Path("iris.csv").rename("-my iris.csv")
+    arguments = ("--id-column", "id", "--label-column", "species", "--trials", 3, *options.split())
+    outcome = cohirf("tune", *arguments, "--json", "--quiet", "--", "-my iris.csv")
     assert outcome.code == 0
-    assert cohirf(*fit_command(outcome), "--out", "fitted.csv").code == 0
-    assert Path("fitted.csv").read_text(encoding="utf-8") == Path("tuned.csv").read_text(encoding="utf-8")
-    assert pd.read_csv("fitted.csv")["cluster"].nunique() > 1
-
-
-def test_the_printed_command_finds_a_file_that_looks_like_an_option(cohirf, folder):
-    Path("iris.csv").rename("-iris.csv")
-    outcome = cohirf("tune", *QUICK, "--trials", 2, "--out", "tuned.csv", "--", "-iris.csv")
-    assert cohirf(*fit_command(outcome)[:-2], "--out", "fitted.csv", *fit_command(outcome)[-2:]).code == 0
-    assert Path("fitted.csv").read_text(encoding="utf-8") == Path("tuned.csv").read_text(encoding="utf-8")
+    tuned = json.loads(outcome.out)
+    *words, end, path = shlex.split(tuned["fit"])[1:]
+    fitted = json.loads(cohirf(*words, "--json", "--quiet", end, path).out)
+    assert {name: fitted[name] for name in ("sizes", "ari")} == {name: tuned[name] for name in ("sizes", "ari")}
+    assert fitted["clusters"] > 1
 
 
 def test_what_is_given_is_not_searched(cohirf, folder):
-    options = ("--param", "n_clusters=3", "--views", 4, "--medoid-weights", "false")
+    options = ("--param", "n_clusters=3", "--views", 4, "--merge", "compact")
     outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 3, *options)
     assert "searched: max-features 0.3 to 1\n" in outcome.err
     assert "not searched, because it is given: --views 4 --param n_clusters=3\n" in outcome.err
     command = shlex.join(fit_command(outcome))
-    assert "--param n_clusters=3 --seed 0 --views 4 --medoid-weights false --max-features " in command
+    assert "--param n_clusters=3 --seed 0 --merge compact --views 4 --max-features " in command
     outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 1, "--estimator", "gmm", "--clusters", 4)
     assert "searched: max-features 0.3 to 1, views 5 to 10\nnot searched, because it is given: --clusters 4\n" in (
         outcome.err
@@ -135,38 +127,31 @@ def test_what_is_given_is_not_searched(cohirf, folder):
 
 
 def test_a_base_method_is_tuned_alone(cohirf, folder, iris):
-    command = "--alone --metric ari --trials 40 --scale none --seed 2 --out labels.csv"
-    outcome = cohirf("tune", "iris.csv", *SPECIES, *command.split())
-    model = KMeans(3, random_state=2).fit(iris[FEATURES])
+    command = ["--alone", "--metric", "ari", "--trials", "40", "--scale", "none", "--seed", "2"]
+    outcome = cohirf("tune", "iris.csv", *SPECIES, *command)
     assert re.search(r"^best +n_clusters 3$", outcome.out, re.MULTILINE)
     assert re.search(r"^trials +40, \d+ of them different$", outcome.out, re.MULTILINE)
     assert "\nIn Python, kmeans alone with these parameters:\nKMeans(n_clusters=3, random_state=2)\n" in outcome.out
     assert "cohirf fit" not in outcome.out
-    assert (pd.read_csv("labels.csv")["cluster"] == model.labels_).all()
-
-
-def test_the_best_trials_that_are_shown_are_different(cohirf, folder):
-    outcome = cohirf("tune", "iris.csv", *SPECIES, "--alone", "--trials", 40, "--json")
-    shown = [trial["n_clusters"] for trial in json.loads(outcome.out)["best_trials"]]
-    assert len(set(shown)) == 5
+    document = json.loads(cohirf("tune", "iris.csv", *SPECIES, *command, "--json").out)
+    model = KMeans(3, random_state=2).fit(iris[FEATURES])
+    assert document["sizes"] == sorted(np.bincount(model.labels_).tolist(), reverse=True)
+    assert len({trial["n_clusters"] for trial in document["best_trials"]}) == 5
 
 
 def test_methods_that_keep_no_labels_have_clusters(cohirf, folder, iris):
-    options = ("--alone", "--estimator", "gmm", "--trials", 3, "--out", "labels.npy", "--json")
-    found = json.loads(cohirf("tune", "iris.csv", *SPECIES, *options).out)["best_params"]
-    model = GaussianMixture(random_state=0, **found).fit(iris[FEATURES].to_numpy())
-    assert (np.load("labels.npy") == model.predict(iris[FEATURES].to_numpy())).all()
+    options = ("--alone", "--estimator", "gmm", "--trials", 3, "--json")
+    document = json.loads(cohirf("tune", "iris.csv", *SPECIES, *options).out)
+    model = GaussianMixture(random_state=0, **document["best_params"]).fit(iris[FEATURES].to_numpy())
+    sizes = np.bincount(model.predict(iris[FEATURES].to_numpy()))
+    assert document["sizes"] == sorted(sizes.tolist(), reverse=True)
 
 
-def test_the_model_predicts_and_all_trials_are_kept(cohirf, folder, apart):
-    options = ("--trials", 2, "--out", "labels.csv", "--model", "model", "--table", "trials.csv")
-    outcome = cohirf("tune", "iris.csv", *apart, *options)
-    assert outcome.out.endswith("Written: labels.csv (labels), model (model), trials.csv (trials)\n")
-    assert cohirf("predict", "model", "iris.csv", "--out", "again.csv").code == 0
-    assert Path("again.csv").read_text(encoding="utf-8") == Path("labels.csv").read_text(encoding="utf-8")
-    assert package.load("model").feature_names_in_.tolist() == FEATURES
-    assert cohirf("tune", "iris.csv", *apart, "--trials", 2, "--table", "trials.parquet", "--quiet").err == ""
-    for table in (pd.read_csv("trials.csv"), pd.read_parquet("trials.parquet")):
+def test_all_trials_are_kept(cohirf, folder):
+    for name, read in (("trials.csv", pd.read_csv), ("trials.parquet", pd.read_parquet)):
+        outcome = cohirf("tune", "iris.csv", *SPECIES, "--trials", 2, "--table", name)
+        assert outcome.out.endswith(f"Written: {name} (trials)\n")
+        table = read(name)
         assert len(table) == 2
         assert table["score"].is_monotonic_decreasing
         assert {"n_views", "max_features", "n_clusters", "seconds", "error"} < set(table.columns)
@@ -222,12 +207,10 @@ def test_a_warning_says_that_nothing_was_found(cohirf, folder):
 
 
 def test_rows_without_a_class_are_left_out_of_the_comparison(cohirf, folder, iris):
-    known = iris.index % 3 > 0
-    iris.assign(species=iris["species"].where(known)).to_csv("part.csv", index=False)
-    options = ("--metric", "ari", "--trials", 3, "--out", "labels.csv", "--json")
-    document = json.loads(cohirf("tune", "part.csv", *QUICK, *options).out)
-    labels = pd.read_csv("labels.csv")["cluster"]
-    assert document["best_score"] == pytest.approx(adjusted_rand_score(iris["species"][known], labels[known]))
+    iris.assign(species=iris["species"].where(iris.index % 3 > 0)).to_csv("part.csv", index=False)
+    document = json.loads(cohirf("tune", "part.csv", *QUICK, "--metric", "ari", "--trials", 3, "--json").out)
+    assert document["best_score"] == pytest.approx(document["ari"])
+    assert document["rows_with_class"] == 100
     iris.assign(species=np.nan).to_csv("none.csv", index=False)
     assert cohirf("tune", "none.csv", *QUICK, "--metric", "ari", "--quiet").err == (
         "cohirf: --metric ari compares with known classes, and no row has one: give another --metric.\n"
@@ -244,7 +227,7 @@ def test_a_silhouette_of_some_rows_is_said_to_be_so(cohirf, folder, monkeypatch)
 
 @pytest.mark.slow
 def test_where_a_fit_could_give_other_clusters_it_is_said(cohirf, folder, monkeypatch):
-    monkeypatch.setattr("cohirf.cli.estimators.MANY_ROWS", 100)
+    monkeypatch.setattr("cohirf.cli.parameters.BATCHED_ROWS", 100)
     command = ("tune", "iris.csv", *SPECIES, "--estimator", "kmeans", "--views", 2, "--trials", 1)
     outcome = cohirf(*command)
     assert "--batch-size auto" in shlex.join(fit_command(outcome))
@@ -258,8 +241,7 @@ def test_data_beyond_memory_is_refused(cohirf, folder):
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == (
         "cohirf: iris.csv: a search holds all rows in memory, which takes 275 KB, and this process may take another "
-        "0 B: tune on a file with a sample of the rows, and fit this one with what it finds; or allow "
-        "more with --batch-size, as 8GB.\n"
+        "0 B: tune on a file with a sample of the rows, and fit this one with what it finds.\n"
     )
 
 
@@ -303,11 +285,8 @@ def test_storage_of_another_search_is_refused(cohirf, folder):
     assert cohirf(*command).code == 0
     assert cohirf(*command, "--seed", 1).err == (
         "cohirf: trials.db has a study 'cohirf' of another search: its --seed is 0, and here it is 1. Give another "
-        "--study, or another --storage.\n"
+        "--storage.\n"
     )
-    assert cohirf(*command, "--seed", 1, "--study", "second").code == 0
-    with closing(sqlite3.connect("trials.db")) as opened:
-        assert opened.execute("select count(*) from studies").fetchone() == (2,)
 
 
 def test_timeout_begins_no_more_trials(cohirf, folder):
@@ -366,22 +345,13 @@ REFUSED = {
         "--alone --space wide",
         "--space wide has options of CoHiRF: leave it out with --alone.",
     ),
-    "a model without CoHiRF": (
-        "--alone --model model",
-        "--model saves models of CoHiRF, but --alone tunes kmeans without CoHiRF: leave one of them out, or keep the "
-        "clusters with --out.",
-    ),
     "two seeds": (
         "--alone --param random_state=1",
         "--param random_state is for the seed of the trials: give --seed.",
     ),
-    "a checkpoint": (
-        "--checkpoint ck",
-        "--checkpoint is for a single fit: give --storage trials.db, which stores all trials.",
-    ),
     "one file for two": (
-        "--out both.csv --table ./both.csv",
-        "--table both.csv is also --out: give another name.",
+        "--storage both.csv --table ./both.csv",
+        "--storage both.csv is also --table: give another name.",
     ),
     "a table of unknown kind": (
         "--table trials.xls",
@@ -420,13 +390,6 @@ def test_without_optuna_it_says_how_to_install_it(cohirf, folder, monkeypatch):
     assert 'pip install "cohirf[tune]"' in outcome.err
 
 
-def test_a_checkpoint_is_not_in_the_help(cohirf):
-    out = cohirf("tune", "--help").out
-    assert "--checkpoint" not in out
-    assert " --storage " in out
-    assert "--checkpoint" in cohirf("fit", "--help").out
-
-
 def test_a_search_is_bounded_by_default_and_need_not_be(cohirf, folder, monkeypatch):
     given = []
 
@@ -435,6 +398,7 @@ def test_a_search_is_bounded_by_default_and_need_not_be(cohirf, folder, monkeypa
         raise ValueError("enough")
 
     monkeypatch.setattr(tuning, "tune", record)
+    monkeypatch.setattr("cohirf.cli.search.first_trials", lambda *_: [])
     cohirf("tune", "iris.csv", *SPECIES)
     cohirf("tune", "iris.csv", *SPECIES, "--timeout", "none")
     cohirf("tune", "iris.csv", *SPECIES, "--timeout", "5")

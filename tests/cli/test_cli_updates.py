@@ -8,8 +8,8 @@ import pytest
 from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF, load
-from cohirf.cli.update import CoHiRF as UpdatedModel
-from cohirf.saving import load_origin, load_preparation, save_model
+from cohirf.datasets import write_customers
+from cohirf.store import load_origin, load_preparation, save_model
 
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 
@@ -95,7 +95,7 @@ def test_an_update_that_is_stopped_leaves_the_model(cohirf, first, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(UpdatedModel, "partial_fit", stop)
+    monkeypatch.setattr(CoHiRF, "partial_fit", stop)
     outcome = cohirf("update", first, "half1.csv")
     assert outcome.err.splitlines()[-1] == "cohirf: Stopped. The model is as it was before."
     assert len(load(first).labels_) == 75
@@ -154,7 +154,7 @@ def test_drift_says_what_has_changed(cohirf, first, iris):
 def test_files_with_other_missing_cells_can_be_merged(cohirf, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, seed in (("a", 3), ("b", 4)):
-        cohirf("generate", "customers", "--n", 400, "--seed", seed, "--out", f"{name}.csv")
+        write_customers(f"{name}.csv", 400, random_state=seed)
         assert cohirf("fit", f"{name}.csv", "--scale", "none", "--clusters", 5, "--model", name).code == 0
     merged = cohirf("merge", "a", "b", "--model", "both")
     assert (merged.code, load("both").n_clusters_) == (0, 5)

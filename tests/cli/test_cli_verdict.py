@@ -39,14 +39,6 @@ def test_the_document_has_the_verdict(cohirf, folder):
     assert document["verdict"]["line"].startswith("Trust these clusters as you would trust AgglomerativeClustering")
 
 
-def test_the_verdict_can_be_left_out(cohirf, folder):
-    outcome = cohirf(*FIT, "--clusters", "3", "--no-verdict")
-    assert outcome.code == 0
-    assert read_line(outcome).startswith("3 clusters in 150 rows. ")
-    assert "rust them" not in outcome.out
-    assert json.loads(cohirf(*FIT, "--clusters", "3", "--no-verdict", "--json").out)["verdict"] is None
-
-
 def test_useless_clusters_are_a_warning_in_words_of_options(cohirf, folder):
     outcome = cohirf(*FIT, "--clusters", "3", "--min-cluster-size", "120")
     warning = "All of the rows are noise: lower --min-cluster-size 120."

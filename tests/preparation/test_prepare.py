@@ -13,7 +13,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from cohirf import CoHiRF, open_source
 from cohirf.preparation import DataError, Preparation, learn, measure, prepare
-from cohirf.saving import load_preparation, save_model
+from cohirf.store import load_preparation, save_model
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(

@@ -9,6 +9,7 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import CoHiRF, FusionHierarchy, load, merge
+from cohirf.store.archive import Archive
 
 BLOBS, CLASSES = make_blobs(600, n_features=4, centers=3, random_state=0)
 MOONS, CRESCENTS = make_moons(900, noise=0.05, random_state=0)
@@ -82,7 +83,10 @@ def test_what_an_exemplar_model_keeps_is_one_row_for_each_cluster(tmp_path):
     reduced = merge([site], exemplars_only=True)
     np.testing.assert_array_equal(reduced.labels_, site.labels_)
     reduced.save(tmp_path / "model")
-    matrices = [np.load(file) for file in sorted((tmp_path / "model").glob("*.npy"))]
+    with (tmp_path / "model").open("rb", buffering=0) as file:
+        stored = Archive(file)
+        stored.open()
+        matrices = [array for _, arrays in iter(stored.read, None) for array in arrays]
     shown = np.vstack([matrix for matrix in matrices if matrix.ndim == 2 and matrix.shape[1] == 4 and len(matrix) == 3])
     is_row = (shown[:, None] == BLOBS[None]).all(axis=2).any(axis=0)
     np.testing.assert_array_equal(np.flatnonzero(is_row), np.sort(site.exemplar_indices_))

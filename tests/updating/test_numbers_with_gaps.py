@@ -7,7 +7,7 @@ from sklearn.cluster import DBSCAN
 from sklearn.datasets import make_blobs
 
 from cohirf import CoHiRF, load
-from cohirf.cli.summary import describe_model
+from cohirf.cli.summary import summarize_model
 from cohirf.description import describe_clusters, find_badly_fitting, name_tree, write_tree
 from cohirf.plotting import plot_dendrogram, plot_exemplars, plot_heatmap, plot_map
 from cohirf.report import write_report
@@ -74,7 +74,7 @@ def test_a_model_with_gaps_is_diagnosed_drawn_reported_and_summed_up(model, tmp_
     plot_map(model, X)
     plot_dendrogram(model)
     write_report(model, X, tmp_path / "report.html")
-    assert describe_model(model)["sizes"] == sorted(np.unique(model.labels_, return_counts=True)[1], reverse=True)
+    assert summarize_model(model)["sizes"] == sorted(np.unique(model.labels_, return_counts=True)[1], reverse=True)
 
 
 def test_descriptions_speak_of_numbers(model):
@@ -90,7 +90,7 @@ def test_the_tree_and_the_program_speak_of_numbers(model):
     lines = "\n".join(write_tree(name_tree(model)))
     sizes = {number: int((model.labels_ == number).sum()) for number in model.cluster_numbers_.tolist()}
     assert all(f"cluster {number}, {size} rows" in lines for number, size in sizes.items())
-    document = describe_model(model)
+    document = summarize_model(model)
     assert dict(zip(document["numbers"], document["sizes"], strict=True)) == sizes
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,12 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cohirf import progress
-from cohirf.cli.errors import one_line
-from cohirf.cli.explain import in_words_of_options
-from cohirf.cli.grids import Grid, grid_lines, wrap
-from cohirf.cli.options import Screen
+from cohirf.cli.errors import in_words_of_options, one_line
+from cohirf.cli.options import ScreenOptions
 
 NARROW, NARROWEST = 80, 40  # columns of a terminal; in a narrow one, progress has no bar
+COLUMN_GAP = "  "  # between the columns of a table
+NARROWEST_TEXT = 20  # a column of text is not narrower than this
+ROW_INDENT = "    "  # before the lines below the first one of a row
 
 
 @dataclass
@@ -29,29 +31,21 @@ class Console:
     warned: list[str] = field(default_factory=list)
 
     @classmethod
-    def on(cls, screen: Screen) -> Console:
+    def on(cls, screen: ScreenOptions) -> Console:
         """Return a console with the output options of the user."""
         return cls(screen.json, screen.quiet)
 
-    def note(self, text: str) -> None:
-        """Print a message that is not part of the result, unless --quiet is given."""
-        if not self.quiet:
-            _print_lines(wrap(one_line(text), _width(sys.stderr)), sys.stderr)
+    def note(self, *parts: TextGrid | str) -> None:
+        """Print tables and text that are not part of the result, unless --quiet is given."""
+        for part in () if self.quiet else parts:
+            _print_lines(_to_lines(part, sys.stderr), sys.stderr)
 
-    def note_lines(self, lines: Sequence[str]) -> None:
-        """Print lines that are not part of the result as they are, unless --quiet is given."""
-        for line in () if self.quiet else lines:
-            _print(line, sys.stderr)
-
-    def show(self, document: dict[str, Any], *shown: Grid | str) -> None:
+    def show(self, document: dict[str, Any], *shown: TextGrid | str) -> None:
         """Print the result: the document with --json; otherwise tables and text, unless --quiet is given."""
         if self.as_json:
             _print(json.dumps(document, allow_nan=False), sys.stdout)
         for part in () if self.as_json or self.quiet else shown:
-            if isinstance(part, str):
-                _print_lines(wrap(one_line(part), _width(sys.stdout)), sys.stdout)
-            else:
-                _print_lines([*grid_lines(part, _width(sys.stdout)), ""], sys.stdout)
+            _print_lines([*_to_lines(part, sys.stdout), *([] if isinstance(part, str) else [""])], sys.stdout)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -144,6 +138,11 @@ def _width(stream: Any) -> int | None:
     return max(NARROWEST, shutil.get_terminal_size().columns) if stream.isatty() else None
 
 
+def _to_lines(part: TextGrid | str, stream: Any) -> list[str]:
+    width = _width(stream)
+    return wrap(one_line(part), width) if isinstance(part, str) else grid_lines(part, width)
+
+
 def _print_lines(lines: Sequence[str], stream: Any) -> None:
     for line in lines:
         _print(line, stream)
@@ -153,3 +152,77 @@ def _print(text: str, stream: Any) -> None:
     # characters that the terminal cannot show are replaced by their code
     safe = text.encode(stream.encoding or "utf-8", "backslashreplace").decode(stream.encoding or "utf-8")
     print(safe, file=stream, flush=True)
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TextGrid:
+    """A small table of text.
+
+    Attributes
+    ----------
+    rows : sequence of sequence of str
+        The cells. Without headings, the first column contains names and the second their values.
+    headings : sequence of str
+        Headings of the columns.
+    text : bool
+        Whether the last column is text, which is aligned left and may take several lines.
+    """
+
+    rows: Sequence[Sequence[str]]
+    headings: Sequence[str] = ()
+    text: bool = False
+
+
+def wrap(text: str, width: int | None, indent: str = "", first: str | None = None) -> list[str]:
+    """Return text in lines of at most ``width`` characters, broken between words; one line if ``width`` is None."""
+    if width is None:
+        return [f"{indent if first is None else first}{text}"]
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=indent if first is None else first,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [""]
+
+
+def grid_lines(grid: TextGrid, width: int | None = None) -> list[str]:
+    """Return a table as lines of at most ``width`` characters.
+
+    A table that is too wide for its columns is written row by row, with the heading before each value.
+    """
+    rows = [[one_line(cell) for cell in row] for row in grid.rows]
+    header = [list(grid.headings)] if grid.headings else []
+    widths = [max(len(row[place]) for row in [*header, *rows]) for place in range(len([*header, *rows][0]))]
+    wraps = grid.text or not grid.headings
+    fixed = sum(widths[:-1] if wraps else widths) + len(COLUMN_GAP) * (len(widths) - 1)
+    if width is not None and fixed + (NARROWEST_TEXT if wraps else 0) > width:
+        return [line for row in rows for line in _stack_row(grid.headings, row, width)]
+    lines = []
+    for row in [*header, *rows]:
+        cells = [_align(grid, cell, widths[place], place) for place, cell in enumerate(row)]
+        if not wraps:
+            lines.append(COLUMN_GAP.join(cells).rstrip())
+            continue
+        head = COLUMN_GAP.join([*cells[:-1], ""])
+        lines += [line.rstrip() for line in wrap(cells[-1].rstrip(), width, " " * len(head), head)]
+    return lines
+
+
+def _align(grid: TextGrid, cell: str, width: int, place: int) -> str:
+    is_text = place == 0 or not grid.headings or (grid.text and place == len(grid.headings) - 1)
+    return cell.ljust(width) if is_text else cell.rjust(width)
+
+
+def _stack_row(headings: Sequence[str], row: Sequence[str], width: int) -> Iterator[str]:
+    """Yield a row as running text: each value behind its heading."""
+    if not headings:
+        yield from wrap(row[0], width)
+        yield from wrap(COLUMN_GAP.join(row[1:]).rstrip(), width, ROW_INDENT)
+        return
+    pairs = ", ".join(f"{heading} {cell}" for heading, cell in zip(headings[1:], row[1:], strict=True) if cell)
+    yield from wrap(f"{headings[0]} {row[0]}: {pairs}", width, ROW_INDENT, "")

@@ -3,95 +3,166 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from cohirf.cli.columns import column_lines, describe_columns
+from cohirf.cli import command_line
 from cohirf.cli.console import Console
-from cohirf.cli.data_options import DataOptions
-from cohirf.cli.errors import Interrupted
-from cohirf.cli.estimator_options import BASE_METHOD, FLAGS, EstimatorOptions
-from cohirf.cli.estimators import read_base_method, read_parameters, say_chosen, settle_parameters
-from cohirf.cli.explain import in_words_of_options
-from cohirf.cli.invocation import command_line
-from cohirf.cli.options import Screen, TargetOptions
-from cohirf.cli.origin import find_origin
-from cohirf.cli.summary import agreement, cluster_grid, describe_model, fact_grid
-from cohirf.cli.targets import Targets, say_written
+from cohirf.cli.errors import BadInputError, Interrupted, in_words_of_options
+from cohirf.cli.options import DataOptions, MethodOptions, ScreenOptions
+from cohirf.cli.outputs import (
+    CLUSTER,
+    LABEL_FILES,
+    check_file,
+    check_ids,
+    check_model,
+    check_report,
+    save_labels,
+    say_written,
+)
+from cohirf.cli.parameters import BASE_METHOD, FLAGS, FitParameters, read_parameters, settle_parameters
+from cohirf.cli.summary import agreement, cluster_grid, column_grid, describe_columns, fact_grid, summarize_model
+from cohirf.clusterers.names import NAMES, make_base_method
 from cohirf.description import describe_clusters, make_headline
 from cohirf.estimator import CoHiRF
 from cohirf.planning.memory import peak_bytes
-from cohirf.preparation import Preparation, Prepared
+from cohirf.preparation import Classes, Preparation, Prepared, prepare
 from cohirf.sources.files import shown
+from cohirf.store import Origin, save_model
 from cohirf.validation import set_columns
 
 NOTHING = (
-    "give --out labels.csv to keep the clusters, --model model/ to predict and cut later, --report report.html to "
-    "see a report."
+    "give --out labels.csv to keep the clusters, --model model.cohirf to predict and cut later, --report report.html "
+    "to see a report."
 )
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The output files of a fit."""
+
+    out: Path | None
+    model: Path | None
+    report: Path | None
+    escape_formulas: bool
+    force: bool
 
 
 def fit(
     data: Path,
+    method: MethodOptions,
+    given: FitParameters,
     about: DataOptions,
-    method: EstimatorOptions,
-    options: TargetOptions,
-    report: Path | None,
-    screen: Screen,
+    screen: ScreenOptions,
     *,
-    says_verdict: bool,
+    out: Path | None = None,
+    model: Path | None = None,
+    report: Path | None = None,
+    escape_formulas: bool = False,
+    force: bool = False,
 ) -> None:
-    """Cluster the rows of a file."""
-    console = Console.on(screen)
+    r"""Cluster the rows of a file.
+
+    Parameters
+    ----------
+    model : file
+        Save the model to this new file.
+    report : file
+        Write a report to this .html file.
+
+    Examples
+    --------
+    cohirf fit data.csv
+    cohirf fit iris.csv --label-column species --clusters 3 --report report.html
+    cohirf fit data.parquet --clusters 10 --views 10 --max-features 0.7 --out labels.csv
+    cohirf fit big.parquet --estimator dbscan --param eps=0.2 --views 1 --batch-size 20000 --checkpoint ck/ \
+    --id-column id --out labels.parquet --model model.cohirf
+    """
+    console, targets = Console.on(screen), Targets(out, model, report, escape_formulas, force)
     base = read_base_method(method.estimator, method.param)
-    parameters = read_parameters(method.given())
-    targets = Targets.of(options, report, console)
-    targets.check(data, about.id_column, parameters.get("checkpoint"))
+    parameters = read_parameters(given)
+    _check_files(targets, data, about.id_column, parameters.get("checkpoint"))
     scaling = about.scaling(method.estimator)
     with console.watching():
-        prepared = about.prepare(data, scaling)
+        prepared = prepare(data, **about.arguments(scaling))
     settled = settle_parameters(parameters, prepared.source.n_rows)
     chosen = {} if base is not None or not method.as_published else {"--estimator": BASE_METHOD}
     chosen |= {} if base is not None or method.as_published or "n_clusters" in parameters else {"--clusters": "auto"}
     chosen |= {} if about.scale != "auto" else {"--scale": scaling}
     chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in parameters}
-    console.note(prepared.describe())
-    console.note_lines(column_lines(prepared.preparation))
-    if chosen:
-        console.note(say_chosen(chosen))
+    note_data(console, prepared, chosen)
     classes = prepared.classes()  # before the fit, so that an error does not waste it
     started = time.perf_counter()
     make = CoHiRF.as_published if method.as_published else CoHiRF
     fitted = _fit(make(base, **settled), prepared, console)
     seconds = time.perf_counter() - started
-    document = {"command": "fit", "data": str(data), **describe_model(fitted)}
+    document = {"command": "fit", "data": str(data), **summarize_model(fitted)}
     document["columns"] = describe_columns(prepared.preparation)
     document |= agreement(fitted.labels_, classes)
     document |= {"seconds": seconds, "peak_bytes": peak_bytes(), "warnings": console.warned}
     # before clusters are described and judged, so that an error there does not waste the fit
-    paths = targets.write(fitted, prepared, classes, find_origin(data, about, scaling))
-    says_verdict = says_verdict and (console.as_json or not console.quiet)
-    document |= _describe(fitted, prepared.preparation, document, says_verdict=says_verdict)
-    document["written"] = paths
+    written = _write_files(targets, fitted, prepared, classes, find_origin(data, about, scaling), console)
+    document |= _describe_clusters(
+        fitted, prepared.preparation, document, says_verdict=console.as_json or not console.quiet
+    )
+    document["written"] = written
     table = [cluster_grid(document)] if document["clusters"] else []
-    written = say_written(document["written"], NOTHING)
-    console.show(document, *table, fact_grid(document), document["headline"], written)
+    console.show(document, *table, fact_grid(document), document["headline"], say_written(written, NOTHING))
 
 
-def _describe(
-    fitted: CoHiRF, preparation: Preparation, document: dict[str, Any], *, says_verdict: bool
-) -> dict[str, Any]:
-    """Return the names of the largest clusters, the headline and the verdict."""
-    description = describe_clusters(fitted, preparation=preparation)
-    diagnosis = fitted.diagnose() if says_verdict else None
-    verdict = None
-    if diagnosis is not None:
-        verdict = {"recommendation": diagnosis.recommendation, "line": in_words_of_options(diagnosis.line)}
-    return {
-        "names": [description.name(number) for number in document["numbers"]],
-        "headline": in_words_of_options(str(make_headline(description, diagnosis))),
-        "verdict": verdict,
-    }
+def read_base_method(name: str | None, parameters: list[str] | None) -> Any:
+    """Return the base method that ``--estimator`` and ``--param`` describe; None if neither is given."""
+    if name is None and not parameters:
+        return None
+    texts = read_assignments(parameters)
+    try:
+        return make_base_method(name or BASE_METHOD, **texts)
+    except ValueError as error:
+        flag = "--estimator" if name not in (*NAMES, None) else "--param"
+        raise BadInputError(f"{flag}: {error}") from error
+
+
+def read_assignments(parameters: list[str] | None) -> dict[str, str]:
+    """Return the values of ``--param`` options by the name of the parameter."""
+    texts = {}
+    for given in parameters or []:
+        key, equals, text = given.partition("=")
+        if not equals:
+            raise BadInputError(f"--param {given!r} is not valid: give KEY=VALUE, such as --param n_clusters=5.")
+        texts[key] = text
+    return texts
+
+
+def note_data(console: Console, data: Prepared, chosen: dict[str, Any]) -> None:
+    """Print what was done with the data, and the defaults that were chosen."""
+    columns = column_grid(data.preparation)
+    console.note(data.describe(), *([] if columns is None else [columns]))
+    if chosen:
+        console.note(f"chosen: {' '.join(f'{flag} {value}' for flag, value in chosen.items())}")
+
+
+def find_origin(data: Path, about: DataOptions, scaling: str) -> Origin:
+    """Return the file of a fit, the arguments of ``prepare`` that differ from their defaults, and the command."""
+    given = about.arguments(scaling)
+    options: dict[str, Any] = {}
+    for name, parameter in signature(prepare).parameters.items():
+        value = given.get(name)
+        if (value and value != parameter.default) or value is False:
+            options[name] = value
+    return Origin(str(data), options, command_line())
+
+
+def _check_files(targets: Targets, data: Path, id_column: str | None, checkpoint: Any) -> None:
+    """Refuse files that cannot be written, before the work begins."""
+    check_file(targets.out, "--out", LABEL_FILES, force=targets.force, data=data)
+    check_model(targets.model, "--model", force=targets.force, data=data)
+    check_report(targets.report, "--report", force=targets.force, data=data)
+    check_ids(targets.out, id_column)
+    model = targets.model
+    if model is not None and checkpoint is not None and model.resolve() == Path(checkpoint).resolve():
+        raise BadInputError(f"--model {shown(model.absolute())} is also the checkpoint: give another path.")
 
 
 def _fit(model: CoHiRF, data: Prepared, console: Console) -> CoHiRF:
@@ -113,3 +184,41 @@ def _say_stopped(model: CoHiRF) -> str:
         f"Stopped. {shown(Path(model.checkpoint).absolute())} keeps what is done. To go on, run the same command: "
         f"{command_line()}"
     )
+
+
+def _write_files(
+    targets: Targets, model: CoHiRF, data: Prepared, classes: Classes | None, origin: Origin, console: Console
+) -> dict[str, str]:
+    """Write the files, each atomically, and return their paths."""
+    if targets.out is not None:
+        column = data.preparation.id_column
+        if targets.out.suffix.lower() == ".npy" or column == CLUSTER:
+            column = None  # it was found, not given: the user would have been told that it cannot be written
+        ids = None if column is None else data.ids()
+        save_labels(targets.out, model.labels_, ids, column, console, escape=targets.escape_formulas)
+    if targets.model is not None:
+        preparation = data.preparation.to_json()
+        save_model(model, targets.model, overwrite=targets.force, preparation=preparation, origin=origin)
+    if targets.report is not None:
+        from cohirf.report import write_report  # slow to import
+
+        y = None if classes is None else classes.by_name()
+        write_report(model, data, targets.report, y=y, data_name=Path(data.data.origin).name, origin=origin)
+    written = {"labels": targets.out, "model": targets.model, "report": targets.report}
+    return {name: str(path) for name, path in written.items() if path is not None}
+
+
+def _describe_clusters(
+    fitted: CoHiRF, preparation: Preparation, document: dict[str, Any], *, says_verdict: bool
+) -> dict[str, Any]:
+    """Return the names of the largest clusters, the headline and the verdict."""
+    description = describe_clusters(fitted, preparation=preparation)
+    diagnosis = fitted.diagnose() if says_verdict else None
+    verdict = None
+    if diagnosis is not None:
+        verdict = {"recommendation": diagnosis.recommendation, "line": in_words_of_options(diagnosis.line)}
+    return {
+        "names": [description.name(number) for number in document["numbers"]],
+        "headline": in_words_of_options(str(make_headline(description, diagnosis))),
+        "verdict": verdict,
+    }

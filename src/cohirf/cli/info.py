@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 
-from cohirf.cli.console import Console
-from cohirf.cli.explain import in_words_of_options
-from cohirf.cli.grids import Grid
-from cohirf.cli.models import is_model, open_model
-from cohirf.cli.options import CsvOptions, Screen
-from cohirf.cli.summary import cluster_grid, describe_model, level_grid, model_grid
+from cohirf.cli.console import Console, TextGrid
+from cohirf.cli.errors import in_words_of_options
+from cohirf.cli.new_rows import open_model
+from cohirf.cli.summary import cluster_grid, level_grid, model_grid, summarize_model
 from cohirf.description import Diagnosis, describe_clusters
 from cohirf.estimator import CoHiRF
 from cohirf.preparation import Boolean, Category, Column, Data, LeftOut, Number, Preparation
@@ -24,24 +22,36 @@ from cohirf.preparation.evidence import Evidence, Problem, gather, gather_number
 from cohirf.preparation.kinds import Name
 from cohirf.preparation.readings import DateReading
 from cohirf.sources.tables import Table
+from cohirf.store import is_model
 
 MOST_COLUMNS = 20  # shown in the table
 
 
-def info(path: Path, csv: CsvOptions, screen: Screen) -> None:
-    """Describe a model or a data file."""
-    console = Console.on(screen)
-    if path.is_dir() and is_model(path):
+def info(path: Path, *, delimiter: str | None = None, header: bool | None = None, json: bool = False) -> None:
+    """Describe a model or a data file.
+
+    Parameters
+    ----------
+    path : MODEL|DATA
+        The file of a model, or a data file.
+
+    Examples
+    --------
+    cohirf info model.cohirf
+    cohirf info data.parquet
+    """
+    console = Console(as_json=json)
+    if is_model(path):
         _describe_model(path, console)
     else:
-        _describe_data(Data.open(path, **csv.given()), console)
+        _describe_data(Data.open(path, delimiter=delimiter, header=header), console)
 
 
 def _describe_model(path: Path, console: Console) -> None:
     model, preparation = open_model(path)
     diagnosis = model.diagnose()
     description = describe_clusters(model, preparation=preparation)
-    summary = describe_model(model)
+    summary = summarize_model(model)
     base = KMeans() if model.estimator is None else model.estimator
     document = {
         "command": "info",
@@ -59,7 +69,7 @@ def _describe_model(path: Path, console: Console) -> None:
         },
     }
     rows = [("base method", document["base_method"]), *document["parameters"].items(), *_preparation_rows(preparation)]
-    facts = Grid([(str(name), str(value)) for name, value in rows])
+    facts = TextGrid([(str(name), str(value)) for name, value in rows])
     said = [] if document["choice"] is None else [document["choice"]]
     said += [in_words_of_options(part) for part in say_diagnosis(diagnosis)]
     clusters = [cluster_grid(document)] if document["clusters"] else []
@@ -108,7 +118,7 @@ def _describe_data(data: Data, console: Console) -> None:
     console.show(
         document,
         f"{data.name}: {n_rows:,} rows, {len(columns):,} columns",
-        Grid(rows, ("column", "kind", "missing", "distinct", "min", "mean", "max")),
+        TextGrid(rows, ("column", "kind", "missing", "distinct", "min", "mean", "max")),
         *(f"{column['name']}: {column['note']}" for column in columns[:MOST_COLUMNS] if column["note"]),
     )
 
@@ -128,7 +138,7 @@ def _describe_columns(found: list[Evidence], table: Table | None) -> list[dict[s
         _describe_kind(one, verdict)
         | _count_cells(one)
         | _tell_strays(verdict, problem, places)
-        | _figures(one, verdict, comma=comma)
+        | _column_figures(one, verdict, comma=comma)
         for one, verdict, problem in zip(found, verdicts, strays, strict=True)
     ]
 
@@ -165,7 +175,7 @@ def _tell_strays(verdict: Column | Problem, strays: Problem | None, places: dict
     return {"unreadable": 0 if strays is None else strays.n_cells, "note": "; ".join(filter(None, said))}
 
 
-def _figures(found: Evidence, verdict: Column | Problem, *, comma: bool) -> dict[str, Any]:
+def _column_figures(found: Evidence, verdict: Column | Problem, *, comma: bool) -> dict[str, Any]:
     """Return the range of numbers and dates, and the mean of numbers."""
     tally = best_tally(found, comma=comma)
     if tally is None or not tally.n_read or isinstance(verdict, Category | Boolean | Problem):

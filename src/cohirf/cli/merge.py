@@ -7,31 +7,45 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from cohirf.cli.console import Console
+from cohirf.cli.console import Console, TextGrid
 from cohirf.cli.errors import BadInputError
-from cohirf.cli.grids import Grid
-from cohirf.cli.models import open_model
-from cohirf.cli.options import Screen
-from cohirf.cli.update import say_changes
-from cohirf.cli.writing import check_model
+from cohirf.cli.new_rows import open_model, say_changes
+from cohirf.cli.outputs import check_model
 from cohirf.preparation import Preparation
-from cohirf.saving import load_preparation, save_model
 from cohirf.sources.files import shown
+from cohirf.store import load_preparation, save_model
 from cohirf.updating.merge import merge as merge_models
 
 
-def merge(models: list[Path], out: Path, screen: Screen, *, exemplars_only: bool, force: bool) -> None:
-    """Merge saved models, and save the result as another model."""
-    console = Console.on(screen)
+def merge(
+    models: list[Path], *, model: Path, exemplars_only: bool = False, json: bool = False, force: bool = False
+) -> None:
+    """Merge models of different rows into one, without their data.
+
+    Parameters
+    ----------
+    models : MODEL
+        Files that cohirf fit --model has written.
+    model : file
+        Save the merged model to this new file.
+    exemplars_only : bool
+        Reduce each model to its clusters first: their exemplars, means and numbers of rows.
+
+    Examples
+    --------
+    cohirf merge north/ south/ west/ --model all/
+    cohirf merge north/ --exemplars-only --model small/
+    """
+    console = Console(as_json=json)
     if len(models) < 2 and not exemplars_only:
         raise BadInputError("One model alone cannot be merged: give at least two, or --exemplars-only to reduce it.")
-    check_model(out, "--model", force=force)
+    check_model(model, "--model", force=force)
     opened = [open_model(path) for path in models]
     for path, (_, preparation) in zip(models[1:], opened[1:], strict=True):
         _refuse_other(path, preparation, models[0], opened[0][1])
     with console.watching():
-        merged = merge_models([model for model, _ in opened], exemplars_only=exemplars_only)
-    save_model(merged, out, overwrite=force, preparation=load_preparation(models[0]))
+        merged = merge_models([fitted for fitted, _ in opened], exemplars_only=exemplars_only)
+    save_model(merged, model, overwrite=force, preparation=load_preparation(models[0]))
     document = {
         "command": "merge",
         "models": [str(path) for path in models],
@@ -39,10 +53,10 @@ def merge(models: list[Path], out: Path, screen: Screen, *, exemplars_only: bool
         "clusters": int(merged.n_clusters_),
         "changes": asdict(merged.changes_),
         "warnings": console.warned,
-        "written": {"model": str(out)},
+        "written": {"model": str(model)},
     }
-    facts = Grid([("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}")])
-    console.show(document, *say_changes(merged.changes_), facts, f"Written: {out} (model)")
+    facts = TextGrid([("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}")])
+    console.show(document, *say_changes(merged.changes_), facts, f"Written: {model} (model)")
 
 
 def _refuse_other(path: Path, preparation: Preparation, first: Path, wanted: Preparation) -> None:

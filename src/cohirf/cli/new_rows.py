@@ -1,29 +1,242 @@
-"""New rows for a saved model: prepared as those of its fit, with the names that they have in the output."""
+"""New rows and a saved model: cohirf predict, update and drift. Rows are prepared as those of the fit were."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
+from typing import Any
 
-from cohirf.cli.console import Console
-from cohirf.cli.data_options import NewDataOptions
-from cohirf.cli.writing import check_ids
+import numpy as np
+
+from cohirf.cli.console import Console, TextGrid
+from cohirf.cli.errors import BadInputError, Interrupted
+from cohirf.cli.options import NewRowsOptions, ScreenOptions, read_kinds
+from cohirf.cli.outputs import LABEL_FILES, check_file, check_ids, check_report, refuse_data, save_labels, say_written
+from cohirf.cli.summary import MOST_SIZES, agreement, agreement_rows, shown_sizes, sizes_of
+from cohirf.degrees.drift import Drift
+from cohirf.estimator import CoHiRF
 from cohirf.preparation import Preparation, Prepared
 from cohirf.preparation.kinds import Name
+from cohirf.sources.files import one_line, shown
 from cohirf.sources.source import listed
+from cohirf.store import is_model, load_model, load_origin, load_preparation, save_model
+from cohirf.store.errors import CONTENT_ERRORS
+from cohirf.summary.numbers import Changes, positions_of
+
+MODEL_REMEDY = "give the file that cohirf fit --model wrote"
+DRIFT_SHOWN = 8  # clusters and features in a table
+CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
-def read_new_rows(path: Path, preparation: Preparation, reading: NewDataOptions, console: Console) -> Prepared:
+def predict(
+    model: Path,
+    data: Path,
+    reading: NewRowsOptions,
+    screen: ScreenOptions,
+    *,
+    out: Path,
+    escape_formulas: bool = False,
+    force: bool = False,
+) -> None:
+    """Assign new rows to the clusters of a model.
+
+    Examples
+    --------
+    cohirf predict model.cohirf new.parquet --out labels.parquet
+    """
+    console = Console.on(screen)
+    check_file(out, "--out", LABEL_FILES, force=force, data=data)
+    fitted, preparation = open_model(model)
+    prepared = read_new_rows(data, model, preparation, console, **vars(reading))
+    ids = _find_ids(prepared, out, reading.id_column)
+    labels = fitted.predict(prepared.source)
+    sizes = sizes_of(positions_of(labels, fitted.cluster_numbers_), fitted.n_clusters_)
+    document = {
+        "command": "predict",
+        "rows": len(labels),
+        "clusters": int(np.count_nonzero(sizes)),
+        "rows_in_no_cluster": len(labels) - sum(sizes),
+        "sizes": [size for size in sizes[:MOST_SIZES] if size],
+        **agreement(labels, prepared.classes()),
+        "written": {"labels": str(out)},
+    }
+    save_labels(out, labels, None if ids is None else prepared.ids(), ids, console, escape=escape_formulas)
+    rows = [
+        ("rows", f"{len(labels):,}"),
+        ("clusters", f"{document['clusters']:,} of {fitted.n_clusters_:,}"),
+        ("sizes", shown_sizes(document["sizes"], document["clusters"])),
+        *agreement_rows(document),
+    ]
+    console.show(document, TextGrid(rows), say_written(document["written"]))
+
+
+def update(
+    model: Path,
+    data: Path,
+    reading: NewRowsOptions,
+    screen: ScreenOptions,
+    *,
+    report: Path | None = None,
+    out: Path | None = None,
+    escape_formulas: bool = False,
+    force: bool = False,
+) -> None:
+    """Add the rows of a file to a model; its clusters keep their numbers.
+
+    Parameters
+    ----------
+    report : file
+        Write how clusters have changed over all updates to this .html file, and say how the new rows differ from those
+        before, as cohirf drift does.
+    out : file
+        Write the cluster of each new row to this .parquet, .csv or .npy file.
+
+    Examples
+    --------
+    cohirf update model.cohirf january.parquet
+    cohirf update model.cohirf february.csv --report changes.html --out labels.csv
+    """
+    console = Console.on(screen)
+    check_file(out, "--out", LABEL_FILES, force=force, data=data)
+    check_report(report, "--report", force=force, data=data)
+    refuse_data(model, "MODEL", data)
+    fitted, preparation = open_model(model)
+    prepared = read_new_rows(data, model, preparation, console, **vars(reading))
+    ids, classes = _find_ids(prepared, out, reading.id_column), prepared.classes()
+    found = None if report is None else fitted.drift(prepared.source)  # before the model knows the new rows
+    _update(fitted, prepared, console)
+    save_model(fitted, model, overwrite=True, preparation=load_preparation(model), origin=load_origin(model))
+    labels = fitted.labels_[len(fitted.labels_) - prepared.source.n_rows :]
+    if out is not None:
+        save_labels(out, labels, None if ids is None else prepared.ids(), ids, console, escape=escape_formulas)
+    if report is not None and found is not None:
+        from cohirf.report import write_update_report  # slow to import
+
+        write_update_report(fitted, report, title=f"Updates of {model.name}", verdict=_say_drift(found))
+    document: dict[str, Any] = {"command": "update", "model": str(model), "data": str(data)}
+    document |= {} if found is None else {"drift": _describe_drift(found)}
+    document |= {"rows": len(fitted.labels_), "clusters": int(fitted.n_clusters_), "changes": asdict(fitted.changes_)}
+    document |= agreement(labels, classes) | {"warnings": console.warned}
+    written = {"model": model, "labels": out, "report": report}
+    document["written"] = {name: str(path) for name, path in written.items() if path is not None}
+    facts = [("rows", f"{document['rows']:,}"), ("clusters", f"{document['clusters']:,}"), *agreement_rows(document)]
+    drifted: list[TextGrid | str] = [] if found is None else [_drift_grid(found), _say_drift(found)]
+    names = {"labels of the new rows" if name == "labels" else name: path for name, path in document["written"].items()}
+    console.show(document, *drifted, *say_changes(fitted.changes_), TextGrid(facts), say_written(names))
+
+
+def drift(model: Path, data: Path, *, kinds: list[str] | None = None, json: bool = False) -> None:
+    """Say whether new rows look like those of a model, or whether it should be updated.
+
+    Examples
+    --------
+    cohirf drift model.cohirf new.parquet
+    cohirf drift model.cohirf new.csv --json
+    """
+    console = Console(as_json=json)
+    fitted, preparation = open_model(model)
+    rows = read_new_rows(data, model, preparation, console, kinds=kinds)
+    with console.watching():
+        found = fitted.drift(rows.source)
+    document = {"command": "drift", "model": str(model), "data": str(data), **_describe_drift(found)}
+    console.show(document, _drift_grid(found), _say_drift(found))
+
+
+def open_model(path: Path) -> tuple[CoHiRF, Preparation]:
+    """Load a model and its preparation; a model that was saved from Python has none, and takes columns unchanged."""
+    if not path.exists():
+        raise BadInputError(f"{shown(path.absolute())} does not exist: {MODEL_REMEDY}.")
+    if not is_model(path):
+        raise BadInputError(f"{shown(path.absolute())} is not a saved model: {MODEL_REMEDY}.")
+    model = load_model(path)
+    content = load_preparation(path)
+    if content is None:
+        return model, _without_changes(model)
+    try:
+        preparation = Preparation.from_json(content, model.n_features_in_)
+    except CONTENT_ERRORS as error:
+        raise BadInputError(
+            f"{shown(path.absolute())}: its preparation cannot be used: {one_line(error)}. Fit and save it again."
+        ) from error
+    return model, preparation
+
+
+def _without_changes(model: CoHiRF) -> Preparation:
+    names = getattr(model, "feature_names_in_", range(model.n_features_in_))
+    return Preparation.of_numbers(list(names))
+
+
+def csv_format(data: Path, model: Path) -> dict[str, Any]:
+    """Return the delimiter and the header of a CSV file, as they were given for that of the fit."""
+    origin = load_origin(model)
+    if origin is None or not data.name.lower().endswith(CSV):
+        return {}
+    return {name: origin.options.get(name) for name in ("delimiter", "header")}
+
+
+def read_new_rows(
+    data: Path, model: Path, preparation: Preparation, console: Console, *, kinds: list[str] | None = None, **roles: Any
+) -> Prepared:
     """Prepare the rows of a file, and say which of its columns the model does not know."""
     with console.watching():
-        prepared = preparation.apply(path, **reading.arguments())
+        wishes = read_kinds(kinds)
+        prepared = preparation.apply(data, kinds=wishes, **roles, **csv_format(data, model))
     if prepared.ignored:
         console.note(f"ignored, because the model was fitted without them: {listed(prepared.ignored)}")
     return prepared
 
 
-def find_ids(rows: Prepared, out: Path | None, given: str | None) -> Name | None:
+def _find_ids(rows: Prepared, out: Path | None, given: str | None) -> Name | None:
     """Return the column of names that the output gets; an array has none, unless the user asks for it, in vain."""
     is_array = out is not None and out.suffix.lower() == ".npy"
     ids = given if is_array else rows.preparation.id_column
     check_ids(out, ids)
     return ids
+
+
+def _update(model: CoHiRF, data: Prepared, console: Console) -> None:
+    """Update the model; if the user stops it, the saved model has not been touched."""
+    try:
+        with console.watching():
+            model.partial_fit(data.source)
+    except KeyboardInterrupt:
+        raise Interrupted("Stopped. The model is as it was before.") from None
+
+
+def say_changes(changes: Changes) -> list[str]:
+    """Return what an update has changed in words, one line for each kind of change."""
+    return [line.strip() for line in str(changes).splitlines()]
+
+
+def _describe_drift(drift: Drift) -> dict[str, Any]:
+    """Return drift as what can be written as JSON."""
+    features = [asdict(feature) for feature in drift.features]
+    for feature in features:  # a feature that was constant before moves by infinitely many standard deviations
+        feature["shift"] = feature["shift"] if isfinite(feature["shift"]) else None
+    return {
+        "new_rows": drift.n_rows,
+        "has_drifted": drift.has_drifted,
+        "verdict": drift.verdict,
+        "share_outside": drift.share_outside,
+        "is_outside": drift.is_outside,
+        "shares": [asdict(cluster) for cluster in drift.clusters],
+        "features": features,
+    }
+
+
+def _drift_grid(drift: Drift) -> TextGrid:
+    """Return a table of the new rows: those outside, the clusters and the features that differ most."""
+    rows = [("new rows", f"{drift.n_rows:,}"), ("outside", f"{drift.share_outside:.1%} (usual is 1.0%)")]
+    largest = sorted(drift.clusters, key=lambda part: -abs(part.now - part.before))[:DRIFT_SHOWN]
+    rows += [(part.name, f"{part.before:.1%} before, {part.now:.1%} now") for part in largest]
+    rows += [
+        (feature.name, f"shift {feature.shift:+.2f} standard deviations, KS {feature.statistic:.2f}")
+        for feature in drift.features[:DRIFT_SHOWN]
+    ]
+    return TextGrid(rows)
+
+
+def _say_drift(drift: Drift) -> str:
+    """Return the verdict as a sentence."""
+    return f"{drift.verdict[0].upper()}{drift.verdict[1:]}."

@@ -1,61 +1,96 @@
-"""Options that several commands share, declared once for typer. Nothing here imports numpy: help must be fast."""
+"""Options made from signatures and docstrings, and the groups of options that several commands take.
+
+A parameter before ``*`` is an argument, one behind it an option. Docstrings are in the format of numpydoc: the type of
+a parameter becomes the placeholder of its value. Nothing here imports NumPy: help must be fast.
+"""
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
+from importlib.resources import files
+from inspect import Parameter, Signature, cleandoc
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-DATA, OUTPUT, SCREEN = "Data", "Output", "What is printed"
+from cohirf.cli.errors import BadInputError
+from cohirf.clusterers.names import NAMES
+
+PANELS = {  # headings in the help; all other options are under Output
+    **dict.fromkeys(("label_column", "id_column", "drop", "keep", "kinds", "scale", "impute"), "Data"),
+    **dict.fromkeys(("delimiter", "header", "data"), "Data"),
+    **dict.fromkeys(("estimator", "param", "as_published", "clusters", "level", "exemplars_only"), "Clustering"),
+    **dict.fromkeys(("space", "alone"), "Search"),
+}
+FLAGS_OF = {"kinds": "--as", "header": "--header/--no-header"}  # where they differ from the names
+METAVARS = {"bool": "true|false", "str": "TEXT"}
+PARAMETER = re.compile(r"^(\w+) : (.+?)(?:, default=(.+))?\n((?: {4}.+(?:\n|$))+)", re.MULTILINE)
+NOT_TYPED = re.compile(r'"[\w-]+"|\bor\b|None|callable|RandomState instance|str or (?=path)')
+Command = Callable[..., None]
 
 
-def option(
-    flags: str,
-    text: str,
-    panel: str = "Options",
-    metavar: str | None = None,
-    *,
-    choices: tuple[str, ...] = (),
-    default: str | None = None,
-    hidden: bool = False,
-) -> Any:
-    """Return an option of typer.
+@dataclass(frozen=True)
+class Documented:
+    """What a numpydoc docstring says about a parameter: its type, its default and its text."""
 
-    Parameters
-    ----------
-    flags : str
-        Name of the option, or two names that switch it on and off.
-    text : str
-        Help text.
-    panel : str
-        The heading under which the help lists it.
-    metavar : str
-        Placeholder for the value in the help.
-    choices : tuple of str
-        Values that the shell completes.
-    default : str
-        The default, as the help shows it. The value itself is None, so that commands know whether it was given.
-    hidden : bool
-        Whether the help omits the option: it exists only to be refused with a helpful message.
+    kind: str
+    default: str
+    text: str
+
+
+def read_docstring(docstring: str | None) -> dict[str, Documented]:
+    r"""Return the parameters that a docstring describes.
+
+    Examples
+    --------
+    >>> from cohirf.cli.options import read_docstring
+    >>> read_docstring("Title.\n\nParameters\n----------\na : int, default=1\n    A number.\n    Any.")
+    {'a': Documented(kind='int', default='1', text='A number. Any.')}
     """
+    return {
+        name: Documented(kind, default.strip('"'), " ".join(text.split()))
+        for name, kind, default, text in PARAMETER.findall(read_section(docstring, "Parameters"))
+    }
+
+
+def read_section(docstring: str | None, title: str) -> str:
+    """Return a section of a docstring."""
+    return cleandoc(docstring or "").partition(f"{title}\n{'-' * len(title)}\n")[2].partition("\n\n")[0]
+
+
+def to_option(flags: str, found: Documented, panel: str, *, is_switch: bool = False, checked: bool = False) -> Any:
+    """Return an option of typer; if it is ``checked``, a value that is not among its choices is refused."""
+    choices = tuple(re.findall(r'"([\w-]+)"', found.kind))
+    kinds = re.findall(r"[\w=]+", NOT_TYPED.sub("", found.kind))
+    metavar = "|".join([*(METAVARS.get(kind, kind.upper()) for kind in kinds), *choices]) if kinds else "NAME"
+    text = found.text
+    if not kinds and not all(choice in text for choice in choices):
+        text = f"{text.removesuffix('.')} ({', '.join(choices[:-1])} or {choices[-1]})."
+    if found.default not in ("", "None"):
+        text += f" [default: {found.default}]"
     return typer.Option(
         flags,
-        help=text if default is None else f"{text} [default: {default}]",
-        metavar=metavar,
+        help=text.replace("[", r"\["),  # rich takes brackets for markup
+        metavar="" if is_switch else metavar,
         rich_help_panel=panel,
         show_default=False,
         readable=False,  # our own messages are clearer than typer's
-        hidden=hidden,
         autocompletion=_completer(choices) if choices else None,
+        callback=_checker(flags, choices) if choices and checked else None,
     )
 
 
-def argument(text: str, metavar: str) -> Any:
-    """Return a positional argument of typer."""
-    return typer.Argument(help=text, metavar=metavar, show_default=False, readable=False)
+def _checker(flag: str, choices: tuple[str, ...]) -> Callable[[str | None], str | None]:
+    def check(given: str | None) -> str | None:
+        if given is not None and given not in choices:
+            raise BadInputError(f"{flag} {given!r} is not valid: give {', '.join(choices[:-1])} or {choices[-1]}.")
+        return given
+
+    return check
 
 
 def _completer(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
@@ -65,78 +100,236 @@ def _completer(choices: tuple[str, ...]) -> Callable[[str], list[str]]:
     return complete
 
 
-DataPath = Annotated[
-    Path, argument("The data: a Parquet, CSV, Arrow, .npy or Zarr file, or a folder of Parquet files.", "DATA")
-]
-ModelPath = Annotated[Path, argument("The folder that cohirf fit --model has written.", "MODEL")]
-LabelColumn = Annotated[
-    str | None,
-    option(
-        "--label-column", "Column with known classes: not a feature; the clusters are compared with it.", DATA, "NAME"
-    ),
-]
-IdColumn = Annotated[
-    str | None,
-    option(
-        "--id-column", "Column with the names of the rows: not a feature; it is copied to the output.", DATA, "NAME"
-    ),
-]
-Out = Annotated[
-    Path | None, option("--out", "Write the cluster of each row to this .parquet, .csv or .npy file.", OUTPUT, "FILE")
-]
-Force = Annotated[bool, option("--force", "Replace existing output files.", OUTPUT, "")]
-EscapeFormulas = Annotated[
-    bool,
-    option(
-        "--escape-formulas",
-        "In CSV files, put an apostrophe before text that begins with =, +, - or @, which spreadsheets would run.",
-        OUTPUT,
-        "",
-    ),
-]
+def find_definition(place: str, name: str) -> Any:
+    """Return the syntax tree of a class or a function in a file of the package, without importing it."""
+    return next(node for node in _parse(place).body if getattr(node, "name", None) == name)
 
 
-Delimiter = Annotated[
-    str | None,
-    option("--delimiter", "Character that separates the values of a CSV file.", DATA, "TEXT", default="found"),
-]
-Header = Annotated[
-    bool | None,
-    option(
-        "--header/--no-header",
-        "Whether the first line of a CSV file contains column names.",
-        DATA,
-        "",
-        default="it does",
-    ),
-]
+@cache
+def _parse(place: str) -> ast.Module:
+    return ast.parse(files("cohirf").joinpath(place).read_text(encoding="utf-8"))
+
+
+def make_command(place: str, name: str, types: dict[str, Any], run: Command) -> Command:
+    """Return a command of typer that takes the parameters of a function, and calls ``run`` with them.
+
+    ``types`` are those of annotations. A parameter may be a group: its type is a dataclass, which has an option for
+    each field, or a dict that is annotated with options, which has those that the user gives.
+    """
+    function = find_definition(place, name)
+    docstring = ast.get_docstring(function)
+    named, options = function.args.args, function.args.kwonlyargs
+    wanted = {argument.arg: types[ast.unparse(argument.annotation)] for argument in [*named, *options]}
+    defaults = dict(zip([option.arg for option in options], function.args.kw_defaults, strict=True))
+    own = read_docstring(docstring)
+    parameters: list[Parameter] = []
+    for argument, hint in wanted.items():
+        kind = Parameter.KEYWORD_ONLY if argument in defaults else Parameter.POSITIONAL_OR_KEYWORD
+        default = defaults.get(argument)
+        value = Parameter.empty if default is None else ast.literal_eval(default)
+        parameters += _members(hint) or [_declare(Parameter(argument, kind, default=value), hint, own)]
+
+    def command(**given: Any) -> None:
+        run(**{argument: _gather(argument, hint, given) for argument, hint in wanted.items()})
+
+    command.__name__, command.__doc__ = name, str(docstring).partition("\n\n")[0]
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # functions have it
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+def _declare(parameter: Parameter, hint: Any, own: dict[str, Documented]) -> Parameter:
+    """Return a parameter that typer takes as an argument or an option, with its own or a shared text."""
+    name, found = parameter.name, own.get(parameter.name) or shared_texts()[parameter.name]
+    if parameter.kind is Parameter.KEYWORD_ONLY:
+        is_switch, checked = bool in (hint, *get_args(hint)), name != "estimator"  # it has its own error
+        made = to_option(flag_of(name), found, PANELS.get(name, "Output"), is_switch=is_switch, checked=checked)
+    else:
+        made = typer.Argument(help=found.text, metavar=found.kind, show_default=False, readable=False)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=parameter.default, annotation=Annotated[hint, made])
+
+
+def flag_of(name: str) -> str:
+    """Return the option of a parameter, or both if it can be switched on and off."""
+    return FLAGS_OF.get(name, f"--{name.replace('_', '-')}")
+
+
+def _members(hint: Any) -> list[Parameter]:
+    """Return the options of a group; none for a single option."""
+    if is_dataclass(hint):
+        hints = get_type_hints(hint)
+        defaults = {
+            field.name: Parameter.empty if field.default is MISSING else field.default for field in fields(hint)
+        }
+        single = (Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in defaults.items())
+        return [_declare(parameter, hints[parameter.name], read_docstring(hint.__doc__)) for parameter in single]
+    return [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, made])
+        for name, made in _options_in(hint).items()
+    ]
+
+
+def _options_in(hint: Any) -> dict[str, Any]:
+    return next((found for found in get_args(hint)[1:] if isinstance(found, dict)), {})
+
+
+def _gather(name: str, hint: Any, given: dict[str, Any]) -> Any:
+    if is_dataclass(hint):
+        return hint(**{field.name: given[field.name] for field in fields(hint)})  # type: ignore[operator]  # a class
+    if members := _options_in(hint):
+        return {member: given[member] for member in members if given[member] is not None}
+    return given[name]
 
 
 @dataclass(frozen=True)
-class CsvOptions:
-    """The format of a CSV file, as far as the user has given it."""
+class ScreenOptions:
+    """What is printed.
 
-    delimiter: Delimiter = None
-    header: Header = None
+    Parameters
+    ----------
+    json : bool
+        Print one JSON document, for programs.
+    quiet : bool
+        Print only errors and, with --json, the document.
+    """
 
-    def given(self) -> dict[str, Any]:
-        """Return the given options by the name of the library's parameter."""
-        return {name: value for name, value in vars(self).items() if value is not None}
-
-
-@dataclass(frozen=True)
-class Screen:
-    """What is printed."""
-
-    json: Annotated[bool, option("--json", "Print one JSON document, for programs.", SCREEN, "")] = False
-    quiet: Annotated[bool, option("--quiet", "Print only errors and, with --json, the document.", SCREEN, "")] = False
+    json: bool = False
+    quiet: bool = False
 
 
 @dataclass(frozen=True)
-class TargetOptions:
-    """The output files of a fit."""
+class MethodOptions:
+    """The base method, and whether the algorithm around it is that of the paper.
 
-    out: Out = None
-    model: Annotated[Path | None, option("--model", "Save the model to this new folder.", OUTPUT, "FOLDER")] = None
-    escape_formulas: EscapeFormulas = False
-    force: Force = False
+    Parameters
+    ----------
+    estimator : {NAMES}, default=a quick K-Means
+        The base method.
+    param : key=value
+        A parameter of the base method, such as eps=0.2. May be repeated.
+    as_published : bool
+        The algorithm of the paper, as far as other options do not change it.
+    """
+
+    estimator: str | None = None
+    param: list[str] | None = None
+    as_published: bool = False
+
+
+MethodOptions.__doc__ = str(MethodOptions.__doc__).replace("NAMES", ", ".join(f'"{name}"' for name in NAMES))
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """Which columns of the data of a fit are features, and how they are prepared.
+
+    Parameters
+    ----------
+    label_column : name
+        Column with known classes: not a feature; the clusters are compared with it.
+    id_column : name
+        Column with the names of the rows: not a feature; it is copied to the output.
+    drop : name
+        A column to leave out. May be repeated.
+    keep : name
+        A column to keep as a feature, although it looks like an id, text or a constant. May be repeated.
+    kinds : name=kind, default=decided from its cells
+        What a column is: number, category, boolean, date, date:FORMAT, id or text. May be repeated.
+    scale : {"auto", "standard", "minmax", "none"}, default=auto
+        standard: mean 0 and standard deviation 1; minmax: range 0 to 1; none; auto: none if --estimator is given,
+        because parameters such as eps refer to unscaled data, and standard otherwise.
+    impute : {"median", "mean", "none"}, default=median
+        median or mean: fill missing cells with the median or mean of their column; in categories, with the most
+        frequent level. none: refuse them.
+    delimiter : str, default=found
+        Character that separates the values of a CSV file.
+    header : bool, default=it does
+        Whether the first line of a CSV file contains column names.
+    """
+
+    label_column: str | None = None
+    id_column: str | None = None
+    drop: list[str] | None = None
+    keep: list[str] | None = None
+    kinds: list[str] | None = None
+    scale: str = "auto"
+    impute: str = "median"
+    delimiter: str | None = None
+    header: bool | None = None
+
+    def __post_init__(self) -> None:
+        read_kinds(self.kinds)
+
+    def scaling(self, estimator: str | None) -> str:
+        """Return the scaling; with auto, it depends on whether the user names a base method."""
+        if self.scale != "auto":
+            return self.scale
+        return "standard" if estimator is None else "none"
+
+    def arguments(self, scaling: str) -> dict[str, Any]:
+        """Return the arguments of ``cohirf.preparation.prepare``, besides the data."""
+        given = {name: value for name, value in vars(self).items() if name != "scale"}
+        given |= {"drop": self.drop or (), "keep": self.keep or (), "kinds": read_kinds(self.kinds)}
+        return given | {"scaling": scaling}
+
+    def to_arguments(self, scaling: str) -> list[str]:
+        """Return the options as arguments of a fit command, without the data file."""
+        given = vars(self) | {"scale": scaling, "impute": None if self.impute == "median" else self.impute}
+        words = [] if self.header is None else [f"--{'' if self.header else 'no-'}header"]
+        for name, value in given.items():
+            for word in value if isinstance(value, list) else [value]:
+                words += [] if word is None or name == "header" else [flag_of(name), word]
+        return words
+
+
+@dataclass(frozen=True)
+class NewRowsOptions:
+    """How to read new rows that get clusters: what their columns are, and which have their classes and names.
+
+    Parameters
+    ----------
+    kinds : name=kind, default=as in the model; at most 1 % of such cells are taken
+        What a column is, as in cohirf fit: number, category, boolean, date or date:FORMAT. All of its cells that are
+        not of this kind are taken as missing. May be repeated.
+    """
+
+    kinds: list[str] | None = None
+    label_column: str | None = None
+    id_column: str | None = None
+
+
+SINGLE = """Single options and arguments that several commands take.
+
+Parameters
+----------
+data : DATA
+    The data: a Parquet, CSV, Arrow, .npy or Zarr file, or a folder of Parquet files.
+model : MODEL
+    The file that cohirf fit --model has written.
+out : file
+    Write the cluster of each row to this .parquet, .csv or .npy file.
+escape_formulas : bool
+    In CSV files, put an apostrophe before text that begins with =, +, - or @, which spreadsheets would run.
+force : bool
+    Replace existing output files.
+"""
+
+
+def shared_texts() -> dict[str, Documented]:
+    """Return the texts of all options that several commands take."""
+    return {
+        name: found
+        for text in (SINGLE, ScreenOptions.__doc__, MethodOptions.__doc__, NewRowsOptions.__doc__, DataOptions.__doc__)
+        for name, found in read_docstring(text).items()
+    }
+
+
+def read_kinds(wishes: list[str] | None) -> dict[str, str]:
+    """Return the kind of each column that ``--as`` names."""
+    kinds = {}
+    for wish in wishes or ():
+        name, _, kind = wish.rpartition("=")
+        if not name or not kind:
+            raise BadInputError(f"--as {wish!r} is not valid: give NAME=KIND, such as --as zip=category.")
+        kinds[name] = kind
+    return kinds

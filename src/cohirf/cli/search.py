@@ -7,61 +7,29 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cohirf.cli.errors import BadInputError
-from cohirf.cli.estimator_options import BASE_METHOD, FLAGS, EstimatorOptions
-from cohirf.cli.estimators import (
-    read_assignments,
-    read_base_method,
-    read_parameters,
-    settle_parameters,
-    to_arguments,
-    to_text,
-)
+from cohirf.cli.fit import read_assignments, read_base_method
+from cohirf.cli.options import MethodOptions
+from cohirf.cli.parameters import BASE_METHOD, FLAGS, read_parameters, settle_parameters, to_arguments, to_text
 from cohirf.clusterers.names import NAMES, make_base_method
 from cohirf.estimator import CoHiRF
 from cohirf.tuning import first_trials, paper_space, recommended_space, wide_space
-from cohirf.tuning.search_space import NUMBERS, SPACES
-
-INNER = "estimator__"  # prefix of the base method's parameters in CoHiRF
+from cohirf.tuning.search_space import INNER, NUMBER_NAMES, RANGES
 
 
 @dataclass(frozen=True)
 class Search:
-    """A base method, alone or inside CoHiRF, and the search space of its parameters.
+    """A base method, alone or inside CoHiRF, and the search space of its parameters."""
 
-    Attributes
-    ----------
-    method : str
-        The short name of the base method.
-    base : estimator or None
-        The base method, with the parameters that the user has given; None for CoHiRF without one.
-    alone : bool
-        Whether the base method is tuned without CoHiRF.
-    as_published : bool
-        Whether CoHiRF runs the algorithm of the paper.
-    assigned : dict of str
-        Parameters of the base method that the user has given, as text.
-    parameters : dict
-        Parameters of CoHiRF that the user has given.
-    space : dict
-        Distributions of the parameters that are searched.
-    given : list of str
-        Options that the user has given for parameters that would be searched otherwise.
-    is_recommended : bool
-        Whether the space is the one that we recommend.
-    first : list of dict
-        Parameters of the first trials.
-    """
-
-    method: str
-    base: Any
-    alone: bool
+    method: str  # short name of the base method
+    base: Any  # the base method, with the parameters that the user has given; None for CoHiRF without one
+    alone: bool  # whether the base method is tuned without CoHiRF
     as_published: bool
-    assigned: dict[str, str]
-    parameters: dict[str, Any]
-    space: dict[str, Any] = field(default_factory=dict)
-    given: list[str] = field(default_factory=list)
-    is_recommended: bool = False
-    first: list[dict[str, Any]] = field(default_factory=list)
+    assigned: dict[str, str]  # parameters of the base method that the user has given, as text
+    parameters: dict[str, Any]  # parameters of CoHiRF that the user has given
+    space: dict[str, Any] = field(default_factory=dict)  # distributions of the parameters that are searched
+    given: list[str] = field(default_factory=list)  # options for parameters that would be searched otherwise
+    is_recommended: bool = False  # whether the space is the one that we recommend
+    first: list[dict[str, Any]] = field(default_factory=list)  # parameters of the first trials
 
     def settle(self, n_rows: int) -> dict[str, Any]:
         """Return the parameters of CoHiRF that are not searched; for a base method alone, only the seed."""
@@ -102,16 +70,18 @@ class Search:
 
     def describe(self) -> str:
         """Return the line that lists the searched parameters and their ranges."""
-        return "searched: " + ", ".join(f"{self.called(name)} {_in_words(where)}" for name, where in self.space.items())
+        return "searched: " + ", ".join(
+            f"{self.called(name)} {_range_in_words(where)}" for name, where in self.space.items()
+        )
 
 
-def read_search(options: EstimatorOptions, *, space: str, alone: bool) -> Search:
+def read_search(options: MethodOptions, texts: Mapping[str, str], *, space: str, alone: bool) -> Search:
     """Return the search that the options describe; refuse options that contradict each other."""
     method = options.estimator or BASE_METHOD
     base = read_base_method(options.estimator, options.param)
     if base is None and (alone or options.as_published):
         base = make_base_method(method)
-    assigned, parameters = read_assignments(options.param), read_parameters(options.given())
+    assigned, parameters = read_assignments(options.param), read_parameters(texts)
     search = Search(method, base, alone, options.as_published, assigned, parameters)
     _refuse_misfits(search, space)
     whole = _whole_space(search, space)
@@ -125,7 +95,7 @@ def read_search(options: EstimatorOptions, *, space: str, alone: bool) -> Search
 
 
 def _whole_space(search: Search, space: str) -> dict[str, Any]:
-    known = [name for name, (_, cls) in NAMES.items() if cls in SPACES]
+    known = [name for name, (_, cls) in NAMES.items() if cls in RANGES]
     if search.method not in known:
         raise BadInputError(
             f"--estimator {search.method} has no search space: give one of {', '.join(known)}; or tune it in "
@@ -141,13 +111,11 @@ def _given(search: Search) -> dict[str, str]:
     inner = {f"{prefix}{name}": f"--param {name}={text}" for name, text in search.assigned.items()}
     outer = {name: " ".join(to_arguments({name: value})) for name, value in search.parameters.items()}
     if search.parameters.get("n_clusters", "levels") != "levels":  # it overrules the number of the base method
-        inner |= {f"{INNER}{name}": outer["n_clusters"] for name in NUMBERS}
+        inner |= {f"{INNER}{name}": outer["n_clusters"] for name in NUMBER_NAMES}
     return inner | outer
 
 
 def _refuse_misfits(search: Search, space: str) -> None:
-    if search.parameters.get("checkpoint") is not None:
-        raise BadInputError("--checkpoint is for a single fit: give --storage trials.db, which stores all trials.")
     if "random_state" in search.parameters and search.parameters["random_state"] is None:
         raise BadInputError("--seed 'none' is not valid: give a number; all trials have the same seed.")
     if not search.alone:
@@ -165,7 +133,7 @@ def _refuse_misfits(search: Search, space: str) -> None:
         raise BadInputError("--param random_state is for the seed of the trials: give --seed.")
 
 
-def _in_words(where: Any) -> str:
+def _range_in_words(where: Any) -> str:
     """Return the range of an Optuna distribution as text."""
     if hasattr(where, "choices"):
         *some, last = (str(choice).lower() for choice in where.choices)

@@ -1,7 +1,8 @@
-"""Summaries of a fit: a JSON document for programs and tables for people."""
+"""Summaries of data, fits and labels: a JSON document for programs and tables for people."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 from math import isnan
 from typing import Any
@@ -12,17 +13,21 @@ from sklearn.metrics import adjusted_rand_score
 
 from cohirf.algorithm.grouping import count_with_noise
 from cohirf.algorithm.levels import LevelRecord
-from cohirf.cli.grids import Grid
+from cohirf.cli.console import TextGrid
 from cohirf.estimator import CoHiRF
 from cohirf.explain.words import percent
 from cohirf.planning.memory import format_bytes
-from cohirf.preparation import Classes
+from cohirf.preparation import Classes, ColumnNote, Preparation
+from cohirf.preparation.decide import AS_ASKED
 from cohirf.summary.numbers import cluster_positions
 
 MOST_SIZES = 100  # in a JSON document
 FEW_SIZES = 8  # in a table
 FEW_CLUSTERS = 12
-MOST_LEVELS = 12
+LEVELS_SHOWN = 12
+MOST_LINES = 20  # more columns than this are told in groups
+MOST_NAMES = 3  # named in a group
+WIDEST_NAME = 40
 
 
 def sizes_of(labels: NDArray[Any], n_clusters: int) -> list[int]:
@@ -41,7 +46,7 @@ def agreement(labels: NDArray[Any], classes: Classes | None) -> dict[str, Any]:
     return {"ari": float(index), "rows_with_class": int(known.sum())}
 
 
-def describe_model(model: CoHiRF) -> dict[str, Any]:
+def summarize_model(model: CoHiRF) -> dict[str, Any]:
     """Return a summary of a fitted model that can be written as JSON."""
     labels = cluster_positions(model)
     counts = count_with_noise(labels, model.n_clusters_)[1:]
@@ -56,11 +61,11 @@ def describe_model(model: CoHiRF) -> dict[str, Any]:
         "numbers": model.cluster_numbers_[largest].tolist(),
         "sizes": counts[largest].tolist(),
         "exemplars": model.exemplar_indices_[largest].tolist(),
-        "levels": [_describe_level(record) for record in model.diagnostics_],
+        "levels": [_summarize_level(record) for record in model.diagnostics_],
     }
 
 
-def model_grid(document: dict[str, Any]) -> Grid:
+def model_grid(document: dict[str, Any]) -> TextGrid:
     """Return a table with facts on a model that are not about single clusters."""
     rows = [
         ("rows", f"{document['rows']:,}"),
@@ -70,16 +75,16 @@ def model_grid(document: dict[str, Any]) -> Grid:
     ]
     if document["rows_in_no_cluster"]:
         rows.append(("in no cluster", f"{document['rows_in_no_cluster']:,} rows"))
-    return Grid(rows)
+    return TextGrid(rows)
 
 
-def fact_grid(document: dict[str, Any]) -> Grid:
+def fact_grid(document: dict[str, Any]) -> TextGrid:
     """Return a table with facts on a fit that are not about single clusters."""
     rows = [("levels", str(document["n_levels"])), *agreement_rows(document)]
     rows.append(("time", f"{document['seconds']:.1f} s"))
     if "peak_bytes" in document:
         rows.append(("peak memory", format_bytes(document["peak_bytes"])))
-    return Grid(rows)
+    return TextGrid(rows)
 
 
 def agreement_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
@@ -92,7 +97,7 @@ def agreement_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
     return [("ARI", f"{document['ari']:.3f}{part}")]
 
 
-def cluster_grid(document: dict[str, Any]) -> Grid:
+def cluster_grid(document: dict[str, Any]) -> TextGrid:
     """Return a table of the largest clusters: size, share, central row and name."""
     largest = zip(document["numbers"], document["sizes"], document["exemplars"], document["names"], strict=True)
     rows = [
@@ -102,10 +107,10 @@ def cluster_grid(document: dict[str, Any]) -> Grid:
     more = document["clusters"] - len(rows)
     if more > 0:
         rows.append(("...", "", "", "", f"{more:,} more"))
-    return Grid(rows, ("cluster", "rows", "share", "central row", "name"), text=True)
+    return TextGrid(rows, ("cluster", "rows", "share", "central row", "name"), text=True)
 
 
-def level_grid(document: dict[str, Any]) -> Grid:
+def level_grid(document: dict[str, Any]) -> TextGrid:
     """Return a table of the levels."""
     headings = ("level", "rows in", "rows out", "batches", "views kept", "agreement", "time")
     levels = document["levels"]
@@ -121,9 +126,9 @@ def level_grid(document: dict[str, Any]) -> Grid:
         )
         for level in levels
     ]
-    if len(rows) > MOST_LEVELS:
-        rows = [*rows[: MOST_LEVELS - 2], ("...",) + ("",) * 6, rows[-1]]
-    return Grid(rows, headings)
+    if len(rows) > LEVELS_SHOWN:
+        rows = [*rows[: LEVELS_SHOWN - 2], ("...",) + ("",) * 6, rows[-1]]
+    return TextGrid(rows, headings)
 
 
 def shown_sizes(sizes: list[int], n_clusters: int) -> str:
@@ -132,7 +137,7 @@ def shown_sizes(sizes: list[int], n_clusters: int) -> str:
     return text if n_clusters <= FEW_SIZES else f"{text} and {n_clusters - FEW_SIZES:,} more"
 
 
-def _describe_level(record: LevelRecord) -> dict[str, Any]:
+def _summarize_level(record: LevelRecord) -> dict[str, Any]:
     return {
         "level": record.level,
         "rows_in": record.rows_in,
@@ -143,3 +148,48 @@ def _describe_level(record: LevelRecord) -> dict[str, Any]:
         "agreement": None if isnan(record.agreement) else record.agreement,
         "seconds": record.base_seconds + record.consensus_seconds + record.medoid_seconds,
     }
+
+
+def describe_columns(preparation: Preparation) -> list[dict[str, Any]]:
+    """Return what was done with each column in a form that JSON can hold."""
+    return [
+        {
+            "name": column.name,
+            "kind": note.kind,
+            "features": [feature.name for feature in column.features],
+            "missing": column.n_missing,
+            "note": note.note,
+        }
+        for column, note in zip(preparation.columns, preparation.describe(), strict=True)
+    ]
+
+
+def column_grid(preparation: Preparation) -> TextGrid | None:
+    """Return a table with a row for each column, or group of columns; None if all was decided by the user."""
+    notes = preparation.describe()
+    is_told = [
+        column.reason in ("", AS_ASKED) or note.kind == "label"
+        for column, note in zip(preparation.columns, notes, strict=True)
+    ]
+    if all(is_told) and not any(note.note for note in notes if note.n_features):
+        return None
+    return TextGrid(_column_rows(notes))
+
+
+def _column_rows(notes: Sequence[ColumnNote]) -> list[tuple[str, str, str]]:
+    if len(notes) <= MOST_LINES:
+        return [(_shorten(str(note.column)), note.kind, note.note) for note in notes]
+    groups: dict[tuple[str, str], list[str]] = {}
+    for note in notes:
+        groups.setdefault((note.kind, note.note), []).append(_shorten(str(note.column)))
+    return [(_join_names(names), kind, note) for (kind, note), names in groups.items()]
+
+
+def _join_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
+
+
+def _shorten(name: str) -> str:
+    name = " ".join(name.split())
+    return name if len(name) <= WIDEST_NAME else f"{name[: WIDEST_NAME - 3]}..."

@@ -4,32 +4,24 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
 from cohirf import tuning
-from cohirf.cli.columns import column_lines
-from cohirf.cli.console import Console
-from cohirf.cli.data_options import DataOptions
-from cohirf.cli.errors import BadInputError, Interrupted
-from cohirf.cli.estimator_options import FLAGS, EstimatorOptions
-from cohirf.cli.estimators import say_chosen
-from cohirf.cli.formulas import escape_formula, is_formula, say_formulas
-from cohirf.cli.invocation import command_line
-from cohirf.cli.options import Screen, TargetOptions
-from cohirf.cli.origin import find_origin
+from cohirf.cli import command_line
+from cohirf.cli.console import Console, TextGrid
+from cohirf.cli.errors import BadInputError, Interrupted, read_count, read_number
+from cohirf.cli.fit import note_data
+from cohirf.cli.options import DataOptions, MethodOptions, ScreenOptions
+from cohirf.cli.outputs import check_file, check_parent, refuse_data, say_written
+from cohirf.cli.parameters import FLAGS, SEARCH_DEFAULTS, SearchedParameters, SearchParameters
 from cohirf.cli.search import Search, read_search
-from cohirf.cli.search_options import METRICS, SPACES, SearchOptions
-from cohirf.cli.summary import agreement
-from cohirf.cli.targets import Targets, say_written
-from cohirf.cli.tune_summary import describe_labels, describe_tuned, facts_grid, trials_grid
-from cohirf.cli.values import read_count, read_number, refuse_unknown
-from cohirf.cli.writing import check_file, check_parent, refuse_data
-from cohirf.durable.temporary import replacing
-from cohirf.estimator import CoHiRF
+from cohirf.cli.summary import MOST_SIZES, agreement, agreement_rows, shown_sizes, sizes_of
 from cohirf.planning.memory import (
     format_bytes,
     peak_bytes,
@@ -37,77 +29,114 @@ from cohirf.planning.memory import (
     resident_bytes,
     resolve_memory_limit,
 )
-from cohirf.preparation import Classes, Prepared
+from cohirf.preparation import Classes, Prepared, prepare
 from cohirf.preparation.preparation import IN_MEMORY_BYTES
-from cohirf.saving import Origin
 from cohirf.sources.files import shown
+from cohirf.store.files import replacing
 from cohirf.tuning.metrics import SILHOUETTE_ROWS, Metric
-from cohirf.validation import set_columns
 
 TRIAL_TABLES = (".csv", ".parquet")
+BEST_TRIALS = 5
 DISTANCE_BYTES = 12  # per pair of rows: computed as float64, kept as float32
-NOTHING = {
-    False: "give --out labels.csv to keep the clusters, --model model/ to predict and cut later, --table trials.csv to "
-    "keep the trials.",
-    True: "give --out labels.csv to keep the clusters, --table trials.csv to keep the trials.",
-}
 
 
 def tune(
     data: Path,
-    options: SearchOptions,
+    search: SearchParameters,
+    method: MethodOptions,
+    given: SearchedParameters,
     about: DataOptions,
-    method: EstimatorOptions,
-    target_options: TargetOptions,
-    table: Path | None,
-    screen: Screen,
+    screen: ScreenOptions,
+    *,
+    space: str = "recommended",
+    alone: bool = False,
+    table: Path | None = None,
+    force: bool = False,
 ) -> None:
-    """Search for the parameters that cluster the rows of a file best."""
+    """Search for the parameters that cluster the rows of a file best.
+
+    Parameters
+    ----------
+    space : {"recommended", "paper", "wide"}, default=recommended
+        The search space: recommended has the ranges that we recommend, paper those of the paper, and wide adds the
+        consensus. Parameters that are given as options are not searched.
+    alone : bool
+        Tune the base method without CoHiRF.
+    table : file
+        Write all trials to this .csv or .parquet file.
+
+    Examples
+    --------
+    cohirf tune data.csv
+    cohirf tune iris.csv --label-column species --metric ari --space wide --storage trials.db
+    cohirf tune data.parquet --estimator dbscan --param min_samples=5 --views 1 --trials 100 --table trials.csv
+    """
     console = Console.on(screen)
-    metric, alone = options.metric, options.alone
-    refuse_unknown("--metric", metric, METRICS)
-    refuse_unknown("--space", options.space, SPACES)
-    limits = {
-        "n_trials": read_count("--trials", options.trials),
-        "timeout": None if options.timeout == "none" else read_number("--timeout", options.timeout),
-        "n_jobs": _read_jobs(options.jobs),
-        "storage": options.storage,
-        "study_name": options.study,
-    }
-    if metric == "ari" and about.label_column is None:
-        raise BadInputError("--metric ari compares with known classes: name their column with --label-column.")
-    search = read_search(method, space=options.space, alone=alone)
-    targets = Targets.of(target_options, None, console)
-    _check_targets(targets, data, about, table, options.storage, search)
+    metric, limits = _read_limits(search, about)
+    sought = read_search(method, given, space=space, alone=alone)
+    _check_targets(data, table, limits["storage"], force=force)
     scaling = about.scaling(method.estimator)
     with console.watching():
-        prepared = about.prepare(data, scaling)
-    settled = search.settle(prepared.source.n_rows)
-    chosen = {} if method.estimator is not None or search.base is None else {"--estimator": search.method}
+        prepared = prepare(data, **about.arguments(scaling))
+    settled = sought.settle(prepared.source.n_rows)
+    chosen = {} if method.estimator is not None or sought.base is None else {"--estimator": sought.method}
     chosen |= {} if about.scale != "auto" else {"--scale": scaling}
-    chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in search.parameters}
-    _refuse_too_large(prepared, metric, search)
+    chosen |= {FLAGS[name]: value for name, value in settled.items() if name not in sought.parameters}
+    _refuse_too_large(prepared, metric, sought)
     classes = prepared.classes()
     started = time.perf_counter()
     X = prepared.array()
-    search = search.fit_to(X)
-    _note(console, prepared, search, chosen)
-    found = _tune(search, settled, X, classes, metric, limits, console)
+    sought = sought.fit_to(X)
+    note_data(console, prepared, chosen)
+    console.note(sought.describe())
+    if sought.given:
+        console.note(f"not searched, because it is given: {' '.join(sought.given)}")
+    found = _tune(sought, settled, X, classes, metric, limits, console)
     best = found.best_estimator
     labels = np.asarray(best.labels_ if hasattr(best, "labels_") else best.predict(X))
-    document = {"command": "tune", "data": str(data), "metric": metric, **describe_tuned(found)}
-    document |= {"features": prepared.source.n_features, **describe_labels(labels), **agreement(labels, classes)}
+    document = {"command": "tune", "data": str(data), "metric": metric, **_describe_tuned(found)}
+    document |= {"features": prepared.source.n_features, **_describe_labels(labels), **agreement(labels, classes)}
     document |= {"seconds": time.perf_counter() - started, "peak_bytes": peak_bytes()}
-    command = None if alone else _fit_command(data, about, scaling, search, settled, found.best_params)
-    document |= {"fit": command, "warnings": console.warned}
-    document["written"] = _write(targets, table, found, labels, prepared, find_origin(data, about, scaling))
+    command = None if alone else _fit_command(data, about.to_arguments(scaling), sought, settled, found.best_params)
+    document |= {"fit": command, "warnings": console.warned, "written": {}}
+    if table is not None:
+        _write_trials(found.table, table)
+        document["written"] = {"trials": str(table)}
     console.show(
         document,
-        facts_grid(document, search),
-        *_say_how_to_fit(command, search, best, prepared, settled),
-        trials_grid(document, search),
-        say_written(document["written"], NOTHING[alone]),
+        _facts_grid(document, sought),
+        *_say_how_to_fit(command, sought, best, prepared, settled),
+        _trials_grid(document, sought),
+        say_written(document["written"], "give --table trials.csv to keep the trials."),
     )
+
+
+def _read_limits(search: Mapping[str, str], about: DataOptions) -> tuple[str, dict[str, Any]]:
+    """Return the metric, and how many trials run, for how long and where they are stored."""
+    metric, timeout = search.get("metric", "silhouette"), search.get("timeout", SEARCH_DEFAULTS["timeout"])
+    limits = {
+        "n_trials": read_count("--trials", search.get("n_trials", "60")),
+        "timeout": None if timeout == "none" else read_number("--timeout", timeout),
+        "n_jobs": _read_jobs(search.get("n_jobs", SEARCH_DEFAULTS["n_jobs"])),
+        "storage": Path(search["storage"]) if "storage" in search else None,
+    }
+    if metric == "ari" and about.label_column is None:
+        raise BadInputError("--metric ari compares with known classes: name their column with --label-column.")
+    return metric, limits
+
+
+def _check_targets(data: Path, table: Path | None, storage: Path | None, *, force: bool) -> None:
+    """Refuse files that cannot be written, before the work begins."""
+    check_file(table, "--table", TRIAL_TABLES, force=force, data=data)
+    if storage is None:
+        return
+    name = shown(storage.absolute())
+    refuse_data(storage, "--storage", data)
+    if storage.is_dir():
+        raise BadInputError(f"--storage {name} is a folder: give the name of a file.")
+    if table is not None and table.resolve() == storage.resolve():
+        raise BadInputError(f"--storage {name} is also --table: give another name.")
+    check_parent(storage, "--storage")
 
 
 def _tune(
@@ -136,7 +165,7 @@ def _tune(
                 **limits,
             )
     except KeyboardInterrupt:
-        raise Interrupted(_say_stopped(limits["storage"])) from None
+        raise Interrupted(_say_search_stopped(limits["storage"])) from None
 
 
 def _ari_of_known(y: Any) -> Metric:
@@ -150,17 +179,6 @@ def _ari_of_known(y: Any) -> Metric:
     return Metric(score, worst=-1.0, needs_classes=True)
 
 
-def _note(console: Console, data: Prepared, search: Search, chosen: dict[str, Any]) -> None:
-    """Print what is searched, and the defaults that were chosen."""
-    console.note(data.describe())
-    console.note_lines(column_lines(data.preparation))
-    if chosen:
-        console.note(say_chosen(chosen))
-    console.note(search.describe())
-    if search.given:
-        console.note(f"not searched, because it is given: {' '.join(search.given)}")
-
-
 def _refuse_too_large(data: Prepared, metric: str, search: Search) -> None:
     """Refuse data that does not fit into memory: scores need all rows in memory."""
     n_scored = min(data.source.n_rows, SILHOUETTE_ROWS) if metric == "silhouette" else 0
@@ -170,42 +188,13 @@ def _refuse_too_large(data: Prepared, metric: str, search: Search) -> None:
         raise BadInputError(
             f"{data.data.name}: a search holds all rows in memory, which takes {format_bytes(needed)}, and this "
             f"process may take another {format_bytes(max(0, room))}: tune on a file with a sample of the rows, and "
-            f"fit this one with what it finds{'' if search.alone else '; or allow more with --batch-size, as 8GB'}."
+            f"fit this one with what it finds."
         )
 
 
-def _check_targets(
-    targets: Targets, data: Path, about: DataOptions, table: Path | None, storage: Path | None, search: Search
-) -> None:
-    """Refuse files that cannot be written, before the work begins."""
-    if search.alone and targets.model is not None:
-        raise BadInputError(
-            f"--model saves models of CoHiRF, but --alone tunes {search.method} without CoHiRF: leave one of them out, "
-            f"or keep the clusters with --out."
-        )
-    targets.check(data, about.id_column)
-    check_file(table, "--table", TRIAL_TABLES, force=targets.force, data=data)
-    _refuse_twice({"--out": targets.labels, "--table": table, "--storage": storage})
-    if storage is not None:
-        refuse_data(storage, "--storage", data)
-        if storage.is_dir():
-            raise BadInputError(f"--storage {shown(storage.absolute())} is a folder: give the name of a file.")
-        check_parent(storage, "--storage")
-
-
-def _refuse_twice(files: dict[str, Path | None]) -> None:
-    """Refuse a file that two options name: one would replace the other."""
-    named: dict[Path, str] = {}
-    for flag, path in files.items():
-        if path is not None and (first := named.setdefault(path.resolve(), flag)) != flag:
-            raise BadInputError(f"{flag} {shown(path.absolute())} is also {first}: give another name.")
-
-
-def _fit_command(
-    data: Path, about: DataOptions, scaling: str, search: Search, settled: dict[str, Any], found: dict[str, Any]
-) -> str:
+def _fit_command(data: Path, about: list[str], search: Search, settled: dict[str, Any], found: dict[str, Any]) -> str:
     """Return the command that fits with the parameters that were found."""
-    words = [*about.to_arguments(scaling), *search.to_arguments(settled, found)]
+    words = [*about, *search.to_arguments(settled, found)]
     path = str(data)
     return shlex.join(
         ["cohirf", "fit", *words, "--", path] if path.startswith("-") else ["cohirf", "fit", path, *words]
@@ -229,33 +218,13 @@ def _say_how_to_fit(
     return [*lines, ""]
 
 
-def _write(
-    targets: Targets, table: Path | None, found: tuning.Tuned, labels: Any, data: Prepared, origin: Origin
-) -> dict[str, str]:
-    """Write the files, each atomically, and return their paths."""
-    model = found.best_estimator
-    if isinstance(model, CoHiRF):
-        set_columns(model, data.source.n_features, data.source.feature_names)
-        written = targets.write(model, data, None, origin)
-    else:
-        written = targets.write_labels(labels, data)
-    if table is not None:
-        _write_trials(found.table, table, targets)
-        written["trials"] = str(table)
-    return written
-
-
-def _write_trials(trials: Any, path: Path, targets: Targets) -> None:
-    """Write the table of all trials."""
+def _write_trials(trials: Any, path: Path) -> None:
+    """Write the table of all trials; errors of trials, its only text, begin with the name of an exception."""
     with replacing(path) as file:
-        if path.suffix.lower() != ".csv":
+        if path.suffix.lower() == ".csv":
+            trials.to_csv(file, index=False, lineterminator="\n")  # else it depends on the system
+        else:
             trials.to_parquet(file, index=False)
-            return
-        if targets.escape_formulas:
-            trials = trials.map(escape_formula)
-        trials.to_csv(file, index=False, lineterminator="\n")  # else it depends on the system
-    if n_formulas := int(trials.map(is_formula).to_numpy().sum()):
-        targets.console.warn(say_formulas(path, n_formulas))
 
 
 def _read_jobs(text: str) -> int:
@@ -268,7 +237,7 @@ def _read_jobs(text: str) -> int:
     return jobs
 
 
-def _say_stopped(storage: Path | None) -> str:
+def _say_search_stopped(storage: Path | None) -> str:
     if storage is None:
         return (
             "Stopped. The trials so far are lost: with --storage trials.db they are kept, and the same command goes on."
@@ -277,3 +246,79 @@ def _say_stopped(storage: Path | None) -> str:
         f"Stopped. {shown(storage.absolute())} keeps the trials that are done. To go on, run the same command: "
         f"{command_line()}"
     )
+
+
+def _describe_tuned(found: tuning.Tuned) -> dict[str, Any]:
+    """Return a summary of the trials that can be written as JSON."""
+    table = found.table
+    names = list(found.best_params)
+    different = table.drop_duplicates(names)  # the first of each: the table has the best ones first
+    errors = table["error"][table["error"] != ""]
+    start = table.loc[table["trial"] == 0, "score"]
+    return {
+        "best_score": found.best_score,
+        "first_score": None if start.empty else float(start.iloc[0]),
+        "best_params": found.best_params,
+        "trials": len(table),
+        "different_trials": len(different),
+        "failed_trials": len(errors),
+        "most_frequent_error": None if errors.empty else errors.mode()[0],
+        "best_trials": different[["trial", "score", *names, "seconds"]].head(BEST_TRIALS).to_dict("records"),
+    }
+
+
+def _describe_labels(labels: NDArray[Any]) -> dict[str, Any]:
+    """Return a summary of the clusters of the best trial that can be written as JSON."""
+    n_clusters = int(labels.max()) + 1
+    sizes = sizes_of(labels, n_clusters)
+    return {
+        "rows": len(labels),
+        "clusters": n_clusters,
+        "rows_in_no_cluster": len(labels) - sum(sizes),
+        "sizes": sizes[:MOST_SIZES],
+    }
+
+
+def _facts_grid(document: dict[str, Any], search: Search) -> TextGrid:
+    """Return a table with the result of the search."""
+    best = ", ".join(f"{search.called(name)} {_shown_value(value)}" for name, value in document["best_params"].items())
+    trials = f"{document['trials']:,}"
+    if document["different_trials"] < document["trials"]:
+        trials += f", {document['different_trials']:,} of them different"
+    rows = [(document["metric"], f"{document['best_score']:.4g}"), ("best", best), ("trials", trials)]
+    if search.first and document["first_score"] is not None:
+        rows.insert(1, ("without a search", f"{document['first_score']:.4g}"))
+    if document["failed_trials"]:
+        rows.append(("failed", f"{document['failed_trials']:,}, most often with {document['most_frequent_error']}"))
+    rows += [
+        ("clusters", f"{document['clusters']:,}"),
+        ("sizes", shown_sizes(document["sizes"], document["clusters"])),
+    ]
+    if document["rows_in_no_cluster"]:
+        rows.append(("in no cluster", f"{document['rows_in_no_cluster']:,} rows"))
+    if document["metric"] != "ari":
+        rows += agreement_rows(document)
+    rows += [
+        ("time", f"{document['seconds']:.1f} s"),
+        ("peak memory", format_bytes(document["peak_bytes"])),
+    ]
+    return TextGrid(rows)
+
+
+def _trials_grid(document: dict[str, Any], search: Search) -> TextGrid:
+    """Return a table of the best trials."""
+    names = list(document["best_params"])
+    rows = [
+        (
+            f"{trial['trial']:,}",
+            f"{trial['score']:.4g}",
+            *(_shown_value(trial[name]) for name in names),
+            f"{trial['seconds']:.2f} s",
+        )
+        for trial in document["best_trials"]
+    ]
+    return TextGrid(rows, ("trial", document["metric"], *(search.called(name) for name in names), "time"))
+
+
+def _shown_value(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value).lower()

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from cohirf.durable.temporary import replacing
 from cohirf.optional import import_optional
+from cohirf.store.files import replacing
 
 SEGMENT = "segment"
 ENDINGS = (".csv", ".parquet")

@@ -14,9 +14,8 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import check_random_state
 
 from cohirf.algorithm.grouping import row_blocks
-from cohirf.durable.files import sync_file
-from cohirf.durable.temporary import replacing
 from cohirf.optional import import_optional
+from cohirf.store.files import replacing, sync_file
 
 FILE_BLOCK_CELLS = 2**24
 CUBE_EDGE = 6.0  # length of an edge of the hypercube, divided by the square root of its dimension

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from cohirf.durable.temporary import replacing
 from cohirf.explain.cards import describe_cuts, describe_odd_rows, list_clusters, make_heatmap, rows_of
 from cohirf.explain.columns import Columns
 from cohirf.explain.cuts import colour_clusters, find_cuts, suggest_cut
@@ -27,7 +26,8 @@ from cohirf.explain.verdict import Comparison
 from cohirf.explain.words import shorten
 from cohirf.plotting.layout import check_image_shape
 from cohirf.preparation import Preparation
-from cohirf.saving.origin import Origin
+from cohirf.store import Origin
+from cohirf.store.files import replacing
 from cohirf.summary.history import Step
 from cohirf.summary.numbers import cluster_positions
 

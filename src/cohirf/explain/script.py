@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from cohirf.estimator import CoHiRF
 from cohirf.explain.study import Study
 from cohirf.explain.words import clean, shorten
-from cohirf.saving.origin import Origin
+from cohirf.store import Origin
 
 PACKAGES = ("cohirf", "numpy", "scipy", "scikit-learn")
 MAX_VALUE = 400  # characters

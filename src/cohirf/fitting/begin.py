@@ -15,13 +15,13 @@ from cohirf.algorithm.base_method import find_weight_argument
 from cohirf.algorithm.contract_batch import Contraction
 from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.randomness import Entropy, root_entropy
-from cohirf.checkpoint import ResumableEngine, open_checkpoint
 from cohirf.data import Data
 from cohirf.data.data import DataWeights
 from cohirf.describe import describe_fit
 from cohirf.fitting.contraction import Settled, make_contraction
 from cohirf.fitting.locality import are_local, choose_overlap, choose_settings, count_spanned
 from cohirf.planning import Neighbourhood, draw_rows, plan_batches, plan_for_device, read_memory_limit
+from cohirf.store import ResumableEngine, open_checkpoint
 
 WrapEngine = Callable[[Engine], Engine]
 
@@ -63,7 +63,7 @@ def begin(model: Any, data: Data, weights: DataWeights | None, stack: ExitStack)
         )
         checkpoint = stack.enter_context(open_checkpoint(model.checkpoint, fit, lambda: asdict(settling())))
         settled = Settled(tuple(checkpoint.settled["entropy"]), checkpoint.settled["batch_size"])
-        wrappers.append(lambda engine: ResumableEngine(engine, checkpoint.journal, data.n_features))
+        wrappers.append(lambda engine: ResumableEngine(engine, checkpoint.journal))
     wrappers.append(watch_engine(model))
     return settled, lambda engine: reduce(lambda inner, wrap: wrap(inner), wrappers, engine)
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.durable.temporary import TemporaryFile
 from cohirf.error_contexts import warn_caller
 from cohirf.optional import import_optional
 from cohirf.preparation.decide import STRAY_SHARE
@@ -23,6 +22,7 @@ from cohirf.sources import Source, open_source
 from cohirf.sources.open_source import open_table
 from cohirf.sources.source import listed
 from cohirf.sources.tables import NUMBER_TYPES, ArrowTable, Table, TableSource
+from cohirf.store.files import TemporaryFile
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.durable.temporary import TemporaryFile
 from cohirf.optional import import_optional
 from cohirf.sources.files import FileStamp, SourceChangedError, naming, shown
 from cohirf.sources.source import (
@@ -24,6 +23,7 @@ from cohirf.sources.source import (
     refuse_type,
     rows_within,
 )
+from cohirf.store.files import TemporaryFile
 
 ARROW, PARQUET, FRAME = "an Arrow file", "Parquet", "The table"
 MAGIC = b"ARROW1"  # Arrow's file format begins with it, its stream format does not

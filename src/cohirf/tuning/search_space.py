@@ -7,7 +7,7 @@ any dict.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 from cohirf.eps import suggest_eps
@@ -15,8 +15,37 @@ from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 
 SearchSpace = dict[str, Any]
-NUMBERS = ("n_clusters", "n_components")  # parameters of base methods that are a number of clusters
-RADII = 3.16  # a radius is searched from the suggested one divided by this to the suggested one times this
+Ranges = dict[str, tuple[float, float]]
+
+INNER = "estimator__"  # prefix of the base method's parameters in CoHiRF
+NUMBER_NAMES = ("n_clusters", "n_components")  # parameters of base methods that are a number of clusters
+RADIUS_FACTOR = 3.16  # a radius is searched from the suggested one divided by this to the suggested one times this
+
+VIEWS: Ranges = {"max_features": (0.1, 1.0), "n_views": (2, 10)}
+GOOD_VIEWS: Ranges = {"max_features": (0.3, 1.0), "n_views": (5, 10)}
+CLUSTERS: Ranges = {"n_clusters": (2, 30)}
+COMPONENTS: Ranges = {"n_components": (2, 30)}
+RADIUS: Ranges = {"eps": (0.1, 10.0), "min_samples": (2, 50)}
+KERNEL = CLUSTERS | {"gamma": (0.1, 30.0)}
+# Lowest and highest values by class name; subclasses inherit them. The first four are those of the paper.
+RANGES: dict[str, Ranges] = {
+    "KMeans": CLUSTERS,
+    "KernelKMeans": KERNEL,
+    "DBSCAN": RADIUS,
+    "SCSRGF": CLUSTERS | {"n_affinities": (10, 30), "sampling_ratio": (0.2, 0.8)},
+    "GridDBSCAN": RADIUS,
+    "HDBSCAN": {"min_cluster_size": (2, 50), "min_samples": (2, 50)},
+    "AgglomerativeClustering": CLUSTERS,
+    "Birch": CLUSTERS,
+    "BisectingKMeans": CLUSTERS,
+    "GaussianMixture": COMPONENTS,
+    "BayesianGaussianMixture": COMPONENTS,
+    "MiniBatchKMeans": CLUSTERS,
+    "SpectralClustering": CLUSTERS,
+    "TorchDBSCAN": RADIUS,
+    "TorchKMeans": CLUSTERS,
+    "TorchKernelKMeans": KERNEL,
+}
 
 
 def recommended_space(estimator: Any, X: Any = None) -> SearchSpace:
@@ -36,14 +65,7 @@ def recommended_space(estimator: Any, X: Any = None) -> SearchSpace:
     Returns
     -------
     space : dict of str to optuna distribution
-        A range for each parameter. Names of parameters of a base method inside CoHiRF start with ``estimator__``.
-
-    Raises
-    ------
-    ValueError
-        If there is no default search space for the method.
-    ImportError
-        If optuna is not installed.
+        A range for each parameter, as that of :func:`paper_space`, which raises the same errors.
 
     See Also
     --------
@@ -61,68 +83,13 @@ def recommended_space(estimator: Any, X: Any = None) -> SearchSpace:
     >>> round(eps.low, 2), round(eps.high, 2)
     (0.16, 1.64)
     """
-    to = _distributions()
     space = paper_space(estimator)
-    inner = {name.removeprefix("estimator__"): name for name in space}
-    if "eps" in inner and X is not None and (radius := suggest_radius(X)) > 0:
-        space[inner["eps"]] = to.FloatDistribution(radius / RADII, radius * RADII, log=True)
-    views = {"max_features": to.FloatDistribution(0.3, 1.0), "n_views": to.IntDistribution(5, 10)}
-    finds_number = not any(name in inner for name in NUMBERS)
+    inner = {name.removeprefix(INNER): name for name in space}
+    if "eps" in inner and X is not None and (radius := _suggest_radius(X)) > 0:
+        space |= _to_space({inner["eps"]: (radius / RADIUS_FACTOR, radius * RADIUS_FACTOR)}, log=True)
+    views = _to_space(GOOD_VIEWS)
+    finds_number = not any(name in inner for name in NUMBER_NAMES)
     return {name: views.get(name, values) for name, values in space.items() if name not in views or not finds_number}
-
-
-def first_trials(estimator: Any, X: Any, space: SearchSpace, random_state: int = 0) -> list[dict[str, Any]]:
-    """Return the parameters that a search starts with: the defaults, and what the library itself chooses.
-
-    The number of clusters is the one that ``CoHiRF(n_clusters="auto")`` chooses, and the radius is that of
-    :func:`cohirf.suggest_eps`. So a search does not end with a worse score than a fit without a search.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The method whose parameters are searched.
-    X : array or CSR matrix, shape (n_samples, n_features)
-        The data.
-    space : dict of str to optuna distribution
-        The search space.
-    random_state : int
-        Seed of the fit that chooses the number of clusters.
-
-    Returns
-    -------
-    trials : list of dict
-        A value for each parameter of the space, inside its range.
-    """
-    given = estimator.get_params()
-    trial = {name: given.get(name) for name in space}
-    for name in space:
-        inner = name.removeprefix("estimator__")
-        if inner in NUMBERS:
-            trial[name] = choose_number(X, random_state)
-        elif inner == "eps":
-            trial[name] = suggest_radius(X)
-    return [{name: _inside(trial[name], where) for name, where in space.items()}]
-
-
-def choose_number(X: Any, random_state: int) -> int:
-    """Return the number of clusters that CoHiRF chooses by itself; noise has no say in it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # this fit is only a proposal
-        model = CoHiRF(n_clusters="auto", random_state=random_state).fit(X)
-    return max(2, int(model.n_clusters_))
-
-
-def suggest_radius(X: Any) -> float:
-    """Return a radius for DBSCAN."""
-    return float(suggest_eps(X, random_state=0).eps)
-
-
-def _inside(value: Any, where: Any) -> Any:
-    """Return the value of a range that is nearest to a value."""
-    if hasattr(where, "choices"):
-        return value if value in where.choices else where.choices[0]
-    number = where.low if not isinstance(value, int | float) or isinstance(value, bool) else value
-    return type(where.low)(min(max(number, where.low), where.high))
 
 
 def paper_space(estimator: Any) -> SearchSpace:
@@ -165,18 +132,19 @@ def paper_space(estimator: Any) -> SearchSpace:
     estimator__n_clusters IntDistribution(high=30, log=False, low=2, step=1)
     """
     if not isinstance(estimator, CoHiRF):
-        return _base_space(estimator)
+        return _to_space(_base_ranges(estimator))
     base = estimator._base_method()
-    space = _views_space() if _takes_views(base) else {}
-    if estimator.n_clusters not in (None, "levels"):
-        return space | _inner_space(base, without=NUMBERS)
+    takes_views = type(base).__name__ != "SCSRGF"  # which samples features itself (paper, section 3)
+    space = _to_space(VIEWS) if takes_views else {}
     if estimator.estimator is None and estimator.n_clusters is None:
-        return space | _clusters()
-    return space | _inner_space(base)
+        return space | _to_space(CLUSTERS)
+    is_given = estimator.n_clusters not in (None, "levels")
+    inner = {name: found for name, found in _base_ranges(base).items() if not (is_given and name in NUMBER_NAMES)}
+    return space | _to_space({f"{INNER}{name}": found for name, found in inner.items()})
 
 
 def wide_space(estimator: CoHiRF) -> SearchSpace:
-    """Return the search space of the paper, and the options of CoHiRF beyond it that we recommend to try.
+    """Return the search space of the paper, and the consensus, which is an option beyond it.
 
     Parameters
     ----------
@@ -206,80 +174,78 @@ def wide_space(estimator: CoHiRF) -> SearchSpace:
     return paper_space(estimator) | {"consensus": choose(("auto", "strict", "majority"))}
 
 
-def _inner_space(base: Any, without: tuple[str, ...] = ()) -> SearchSpace:
-    """Return the search space of a base method inside CoHiRF."""
-    return {f"estimator__{name}": values for name, values in _base_space(base).items() if name not in without}
+def first_trials(estimator: Any, X: Any, space: SearchSpace, random_state: int = 0) -> list[dict[str, Any]]:
+    """Return the parameters that a search starts with: the defaults, and what the library itself chooses.
+
+    The number of clusters is the one that ``CoHiRF(n_clusters="auto")`` chooses, and the radius is that of
+    :func:`cohirf.suggest_eps`. So a search does not end with a worse score than a fit without a search.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The method whose parameters are searched.
+    X : array or CSR matrix, shape (n_samples, n_features)
+        The data.
+    space : dict of str to optuna distribution
+        The search space.
+    random_state : int
+        Seed of the fit that chooses the number of clusters.
+
+    Returns
+    -------
+    trials : list of dict
+        A value for each parameter of the space, inside its range.
+    """
+    given = estimator.get_params()
+    trial = {name: given.get(name) for name in space}
+    for name in space:
+        inner = name.removeprefix(INNER)
+        if inner in NUMBER_NAMES:
+            trial[name] = _choose_number(X, random_state)
+        elif inner == "eps":
+            trial[name] = _suggest_radius(X)
+    return [{name: _inside(trial[name], where) for name, where in space.items()}]
 
 
-def _base_space(estimator: Any) -> SearchSpace:
-    """Return the search space of the class of ``estimator``, or of its nearest base class that has one."""
+def _choose_number(X: Any, random_state: int) -> int:
+    """Return the number of clusters that CoHiRF chooses by itself; noise has no say in it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # this fit is only a proposal
+        model = CoHiRF(n_clusters="auto", random_state=random_state).fit(X)
+    return max(2, int(model.n_clusters_))
+
+
+def _suggest_radius(X: Any) -> float:
+    return float(suggest_eps(X, random_state=0).eps)
+
+
+def _inside(value: Any, where: Any) -> Any:
+    """Return the value of a range that is nearest to a value."""
+    if hasattr(where, "choices"):
+        return value if value in where.choices else where.choices[0]
+    number = where.low if not isinstance(value, int | float) or isinstance(value, bool) else value
+    return type(where.low)(min(max(number, where.low), where.high))
+
+
+def _base_ranges(estimator: Any) -> Ranges:
+    """Return the ranges of the class of ``estimator``, or of its nearest base class that has some."""
     for cls in type(estimator).__mro__:
-        if cls.__name__ in SPACES:
-            return SPACES[cls.__name__]()
+        if cls.__name__ in RANGES:
+            return RANGES[cls.__name__]
     raise ValueError(
         f"There is no default search space for {type(estimator).__name__}: pass search_space, a dict from parameter "
         f"names to Optuna distributions, for instance {{'n_clusters': IntDistribution(2, 30)}}."
     )
 
 
-def _takes_views(base: Any) -> bool:
-    """Return whether views have a sample of the features; SC-SRGF samples features itself (paper, section 3)."""
-    return type(base).__name__ != "SCSRGF"
+def _to_space(ranges: Mapping[str, tuple[float, float]], *, log: bool = False) -> SearchSpace:
+    """Return ranges as distributions: of integers if both ends are integers."""
+    to = _distributions()
+    return {
+        name: to.IntDistribution(low, high) if isinstance(low, int) else to.FloatDistribution(low, high, log=log)
+        for name, (low, high) in ranges.items()
+    }
 
 
 def _distributions() -> Any:
     return import_optional("optuna.distributions", "tune", "A search space")
-
-
-def _views_space() -> SearchSpace:
-    to = _distributions()
-    return {"max_features": to.FloatDistribution(0.1, 1.0), "n_views": to.IntDistribution(2, 10)}
-
-
-def _clusters() -> SearchSpace:
-    return {"n_clusters": _distributions().IntDistribution(2, 30)}
-
-
-def _components() -> SearchSpace:
-    return {"n_components": _distributions().IntDistribution(2, 30)}
-
-
-def _dbscan() -> SearchSpace:
-    to = _distributions()
-    return {"eps": to.FloatDistribution(0.1, 10.0), "min_samples": to.IntDistribution(2, 50)}
-
-
-def _hdbscan() -> SearchSpace:
-    to = _distributions()
-    return {"min_cluster_size": to.IntDistribution(2, 50), "min_samples": to.IntDistribution(2, 50)}
-
-
-def _kernel_kmeans() -> SearchSpace:
-    return _clusters() | {"gamma": _distributions().FloatDistribution(0.1, 30.0)}
-
-
-def _sc_srgf() -> SearchSpace:
-    to = _distributions()
-    return _clusters() | {
-        "n_affinities": to.IntDistribution(10, 30),
-        "sampling_ratio": to.FloatDistribution(0.2, 0.8),
-    }
-
-
-# By class name; subclasses inherit the space. The first four are those of the paper.
-SPACES: dict[str, Callable[[], SearchSpace]] = {
-    "KMeans": _clusters,
-    "KernelKMeans": _kernel_kmeans,
-    "DBSCAN": _dbscan,
-    "SCSRGF": _sc_srgf,
-    "GridDBSCAN": _dbscan,
-    "HDBSCAN": _hdbscan,
-    "AgglomerativeClustering": _clusters,
-    "Birch": _clusters,
-    "BisectingKMeans": _clusters,
-    "GaussianMixture": _components,
-    "BayesianGaussianMixture": _components,
-    "MiniBatchKMeans": _clusters,
-    "SpectralClustering": _clusters,
-    "TorchKMeans": _clusters,
-}

@@ -22,16 +22,17 @@ from cohirf.estimator import CoHiRF
 from cohirf.optional import import_optional
 from cohirf.progress import Advance, Work, say, showing
 from cohirf.tuning.metrics import Metric, find_metric
-from cohirf.tuning.search_space import NUMBERS, SearchSpace, first_trials, recommended_space
+from cohirf.tuning.search_space import INNER, NUMBER_NAMES, SearchSpace, first_trials, recommended_space
 
 DESCRIPTION = "cohirf"  # attribute of a study: description of the search
 ERROR = "error"  # attribute of a trial: why it failed
 SEEDS = "seeds"  # attribute of a trial: the seeds of its fits
 OF_VIEWS = ("max_features", "n_views")  # their ranges end where nothing is gained beyond
-EDGE = 0.01  # share of a range of numbers that counts as its edge
+EDGE_SHARE = 0.01  # share of a range of numbers that counts as its edge
 WITHOUT_EFFECT = {"checkpoint", "n_jobs", "random_state", "verbose"}  # do not affect scores; each fit gets its seed
 
 Seeds = Sequence[int]
+TrialOutcome = tuple[float, str]  # score of a trial, and its error message, empty unless it failed
 
 
 @dataclass(frozen=True)
@@ -131,8 +132,8 @@ def tune(
         Values of ``random_state`` for the fits of each trial, whose score is the mean over them. If None, each trial
         has one seed of its own; the best score then also benefits from the luckiest seed.
     storage : str or path, default=None
-        Where trials are stored, so that the same call can resume a search: the path of an SQLite file, or the URL of a
-        database in Optuna's format. By default, trials are kept in memory.
+        File of SQLite in which trials are stored, so that the same call can resume a search. The URL of another
+        database in Optuna's format is taken as well. By default, trials are kept in memory.
     study_name : str, default="cohirf"
         Name of the study in ``storage``.
     n_jobs : int, default=None
@@ -179,7 +180,7 @@ def tune(
         estimator = clone(estimator).set_params(estimator=estimator._base_method())  # replaces None by the default
     values = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     space = recommended_space(estimator, values) if search_space is None else dict(search_space)
-    _check(estimator, X, space, n_trials, seeds)
+    _check_search(estimator, X, space, n_trials, seeds)
     if first is None:
         first = first_trials(estimator, values, space, random_state) if search_space is None else ()
     measure = find_metric(metric, values, y)
@@ -195,20 +196,13 @@ def tune(
     ends = math.inf if timeout is None else time.monotonic() + timeout
     with showing(Work("tuning", n_trials, "trials", stays=True), shown=bool(verbose)) as advance:
         jobs = Parallel(n_jobs=n_jobs)
-        tell = say if verbose else _say_nothing
-        _search(optuna, study, space, seeds_of, evaluate, n_trials, ends, random_state, jobs, advance, tell)
+        _search(
+            optuna, study, space, seeds_of, evaluate, n_trials, ends, random_state, jobs, advance, verbose=bool(verbose)
+        )
     best = _best_trial(study, measure)
     warn_of_edges(best.params, space)
     model = _seeded(clone(estimator).set_params(**best.params), best.user_attrs.get(SEEDS, seeds)[0]).fit(X)
     return Tuned(model, best.params, best.value, study)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Score of a trial, and its error message, empty unless it failed."""
-
-    score: float
-    error: str = ""
 
 
 def _search(
@@ -216,17 +210,18 @@ def _search(
     study: Any,
     space: SearchSpace,
     seeds_of: Callable[[int], Seeds],
-    evaluate: Callable[[dict[str, Any], Seeds], Outcome],
+    evaluate: Callable[[dict[str, Any], Seeds], TrialOutcome],
     n_trials: int,
     ends: float,
     random_state: int,
     parallel: Parallel,
     advance: Advance,
-    tell: Callable[[str], None],
+    *,
+    verbose: bool,
 ) -> None:
-    """Run trials in rounds of ``n_jobs``, until there are ``n_trials`` or time is up; tell of each better one."""
-    known = {_key(trial): _outcome(trial) for trial in _finished(study)}
-    best = max((outcome.score for outcome in known.values() if not outcome.error), default=-math.inf)
+    """Run trials in rounds of ``n_jobs``, until there are ``n_trials`` or time is up; say each that is the best."""
+    known = {_key(trial): (trial.value, trial.user_attrs.get(ERROR, "")) for trial in _finished(study)}
+    best = max((score for score, error in known.values() if not error), default=-math.inf)
     advance(len(_finished(study)), _best_so_far(study))
     while (n_done := len(_finished(study))) < n_trials and (time.monotonic() < ends or not n_done):
         # seeded by the number of trials, so that a resumed search makes the same proposals
@@ -240,43 +235,34 @@ def _search(
         calls = (delayed(evaluate)(trial.params, trial.user_attrs[SEEDS]) for trial in new.values())
         known |= dict(zip(new, parallel(calls), strict=True))
         for trial in trials:
-            outcome = known[_key(trial)]
-            if outcome.error:
-                trial.set_user_attr(ERROR, outcome.error)
-            is_better = not outcome.error and outcome.score > best
-            best = outcome.score if is_better else best
-            study.tell(trial, outcome.score)
-            if is_better:
-                tell(f"trial {trial.number}: {outcome.score:.4g} with {say_parameters(trial.params)}")
+            score, error = known[_key(trial)]
+            if error:
+                trial.set_user_attr(ERROR, error)
+            study.tell(trial, score)
+            if not error and score > best:
+                best = score
+                if verbose:
+                    said = ", ".join(f"{_short(name)}={_brief_value(value)}" for name, value in trial.params.items())
+                    say(f"trial {trial.number}: {score:.4g} with {said}")
         advance(len(trials), _best_so_far(study))
 
 
-def say_parameters(parameters: dict[str, Any]) -> str:
-    """Return parameters and their values in a few words.
+def _short(name: str) -> str:
+    return name.removeprefix(INNER)
 
-    Examples
-    --------
-    >>> from cohirf.tuning.tune import say_parameters
-    >>> say_parameters({"max_features": 0.712345, "estimator__n_clusters": 5})
-    'max_features=0.712, n_clusters=5'
-    """
-    return ", ".join(
-        f"{name.removeprefix('estimator__')}={value:.3g}"
-        if isinstance(value, float)
-        else f"{name.removeprefix('estimator__')}={value}"
-        for name, value in parameters.items()
-    )
+
+def _brief_value(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def warn_of_edges(best: dict[str, Any], space: SearchSpace) -> None:
     """Warn if the best value of a parameter is at the edge of its range, beyond which there may be a better one."""
     for name, value in best.items():
-        where, short = space[name], name.removeprefix("estimator__")
+        where, short, shown = space[name], _short(name), _brief_value(value)
         if hasattr(where, "choices") or where.single() or short in OF_VIEWS:
             continue
-        room = 0 if isinstance(value, int) else EDGE * (where.high - where.low)
-        shown = f"{value:.3g}" if isinstance(value, float) else str(value)
-        if short in NUMBERS and value == where.low:
+        room = 0 if isinstance(value, int) else EDGE_SHARE * (where.high - where.low)
+        if short in NUMBER_NAMES and value == where.low:
             _warn(
                 f"{short}={shown} is the smallest number of clusters that was tried. Scores often prefer few clusters: "
                 f"look at the next best trials before you use it."
@@ -292,13 +278,9 @@ def _warn(message: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=4)  # the caller of tune
 
 
-def _say_nothing(_: str) -> None:
-    """Ignore a message."""
-
-
 def _evaluate(
     estimator: Any, X: Any, values: Any, y: Any, metric: Metric, params: dict[str, Any], seeds: Seeds
-) -> Outcome:
+) -> TrialOutcome:
     """Return the mean score of fits with ``params``; the worst score and the error if a fit or its score fails."""
     scores = []
     for seed in seeds:
@@ -308,8 +290,8 @@ def _evaluate(
                 warnings.simplefilter("ignore")  # a search tries many parameters that cause warnings
                 scores.append(metric(values, model.fit_predict(X), y))
         except Exception as error:
-            return Outcome(metric.worst, f"{type(error).__name__}: {error}")
-    return Outcome(float(np.mean(scores)))
+            return metric.worst, f"{type(error).__name__}: {error}"
+    return float(np.mean(scores)), ""
 
 
 def _seeds_of_trial(seeds: Seeds | None, random_state: int, number: int) -> Seeds:
@@ -329,7 +311,7 @@ def _seeded(model: Any, seed: int) -> Any:
     return model.set_params(**dict.fromkeys(names, seed))
 
 
-def _check(estimator: Any, X: Any, space: SearchSpace, n_trials: int, seeds: Seeds | None) -> None:
+def _check_search(estimator: Any, X: Any, space: SearchSpace, n_trials: int, seeds: Seeds | None) -> None:
     if not hasattr(X, "shape"):
         raise TypeError(
             f"X is a {type(X).__name__}: pass an array, a CSR matrix or a data frame; scores need all rows in memory."
@@ -436,7 +418,3 @@ def _best_trial(study: Any, metric: Metric) -> Any:
 def _key(trial: Any) -> tuple[Any, ...]:
     """Return what the outcome of a trial depends on: its seeds and parameters."""
     return (*trial.user_attrs.get(SEEDS, ()), *sorted(trial.params.items()))
-
-
-def _outcome(trial: Any) -> Outcome:
-    return Outcome(trial.value, trial.user_attrs.get(ERROR, ""))

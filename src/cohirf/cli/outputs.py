@@ -1,0 +1,211 @@
+"""Output files of commands: checked before the work begins, written atomically, safe to open in a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy_format
+from numpy.typing import NDArray
+
+from cohirf.algorithm.grouping import row_blocks
+from cohirf.cli.console import Console
+from cohirf.cli.errors import BadInputError
+from cohirf.optional import import_optional
+from cohirf.sources.files import shown
+from cohirf.store import refuse_target
+from cohirf.store.files import refuse_irregular, replacing
+
+CLUSTER = "cluster"
+LABEL_FILES = (".parquet", ".csv", ".npy")
+LABEL_BLOCK = 2**17
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def check_file(path: Path | None, flag: str, suffixes: Sequence[str], *, force: bool, data: Path | None = None) -> None:
+    """Refuse a file that cannot be written or that exists, unless ``force``; the data is never replaced."""
+    if path is None:
+        return
+    name = shown(path.absolute())
+    refuse_data(path, flag, data)
+    if suffixes and path.suffix.lower() not in suffixes:
+        endings = " or ".join(suffixes)
+        raise BadInputError(f"{flag} {name}: the kind of file is not known: give a name that ends in {endings}.")
+    if path.is_dir():
+        raise BadInputError(f"{flag} {name} is a folder: give the name of a file.")
+    try:
+        refuse_irregular(path)
+    except FileExistsError:
+        raise BadInputError(f"{flag} {name} exists and is not a regular file: give another name.") from None
+    if path.exists() and not force:
+        raise BadInputError(f"{flag} {name} exists: give another name, or --force to replace it.")
+    check_parent(path, flag)
+
+
+def refuse_data(path: Path, flag: str, data: Path | None) -> None:
+    """Refuse a path that is the data, or inside its folder."""
+    if data is None:
+        return
+    name = shown(path.absolute())
+    if path.resolve() == data.resolve():
+        raise BadInputError(f"{flag} {name} is the data itself: give another name.")
+    if data.resolve() in path.resolve().parents:
+        raise BadInputError(f"{flag} {name} is inside the folder of the data: give another path.")
+
+
+def check_model(path: Path | None, flag: str, *, force: bool, data: Path | None = None) -> None:
+    """Refuse a model that cannot be written or that exists, unless ``force``; only saved models are replaced."""
+    if path is None:
+        return
+    name = shown(path.absolute())
+    refuse_data(path, flag, data)
+    try:
+        refuse_target(Path(os.path.realpath(path)), overwrite=True)
+    except FileExistsError:
+        raise BadInputError(f"{flag} {name} exists and is not a saved model: give another name.") from None
+    if path.exists() and not force:
+        raise BadInputError(f"{flag} {name} exists: give another name, or --force to replace it.")
+    check_parent(path, flag)
+
+
+def check_parent(path: Path, flag: str) -> None:
+    """Refuse a path in a folder that does not exist or cannot be written to."""
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        raise BadInputError(f"{flag} {shown(path.absolute())}: there is no folder {shown(parent)}: create it first.")
+    if not os.access(parent, os.W_OK):
+        raise BadInputError(f"{flag} {shown(path.absolute())}: the folder cannot be written to: give another path.")
+
+
+def check_report(path: Path | None, flag: str, *, force: bool, data: Path | None = None) -> None:
+    """Refuse a report that cannot be written."""
+    check_file(path, flag, (".html", ".htm"), force=force, data=data)
+    if path is not None:
+        import_optional("jinja2", "report", flag)
+
+
+def check_ids(path: Path | None, column: Any) -> None:
+    """Refuse an id column if the format cannot store it, or if it has the name of the cluster column."""
+    if path is None or column is None:
+        return
+    if path.suffix.lower() == ".npy":
+        raise BadInputError(
+            f"--out {shown(path.absolute())}: an array cannot store --id-column {column!r}: "
+            f"give a name that ends in .parquet or .csv."
+        )
+    if column == CLUSTER:
+        raise BadInputError(f"--id-column {column!r} has the name of the cluster column: rename it in the data.")
+
+
+def save_labels(
+    path: Path, labels: NDArray[Any], ids: Iterable[Any] | None, id_name: Any, console: Console, *, escape: bool
+) -> None:
+    """Write the cluster of each row, in the order of the rows, with the names of the rows if there are any."""
+    parts, n_rows, id_name, n_formulas = _label_parts(labels, ids), len(labels), str(id_name), 0
+    with replacing(path) as file:
+        if path.suffix.lower() == ".csv":
+            n_formulas = _write_csv(file, parts, id_name, escape=escape)
+        elif path.suffix.lower() == ".npy":
+            _write_npy(file, parts, n_rows)
+        else:
+            _write_parquet(file, parts, id_name)
+    warn_of_formulas(path, n_formulas, console)
+
+
+def say_written(written: dict[str, str], nothing: str = "") -> str:
+    """Return the line that lists the written files; without files, ``nothing`` says which options write some."""
+    if not written:
+        return f"Nothing was written: {nothing}"
+    return "Written: " + ", ".join(f"{path} ({name})" for name, path in written.items())
+
+
+Parts = Iterator[tuple[Any, NDArray[Any]]]
+
+
+def _label_parts(labels: NDArray[Any], ids: Iterable[Any] | None) -> Parts:
+    """Yield the names (an Arrow array or None) and the labels of some rows at a time."""
+    if ids is None:
+        yield from ((None, np.asarray(labels[block])) for block in row_blocks(len(labels), LABEL_BLOCK))
+        return
+    start = 0
+    for names in ids:
+        yield names, np.asarray(labels[start : start + len(names)])
+        start += len(names)
+    if start != len(labels):
+        raise BadInputError(f"There are {start:,} names of rows for {len(labels):,} rows: give the data of the fit.")
+
+
+def _write_npy(file: IO[bytes], parts: Parts, n_rows: int) -> None:
+    header = {"descr": "<i8", "fortran_order": False, "shape": (n_rows,)}
+    npy_format.write_array_header_1_0(file, header)
+    for _names, labels in parts:
+        file.write(labels.astype("<i8").tobytes())
+
+
+def _write_csv(file: IO[bytes], parts: Parts, id_name: str, *, escape: bool) -> int:
+    """Write a CSV file, and return the number of cells that are formulas."""
+    n_formulas = 0
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    for number, (names, labels) in enumerate(parts):
+        clusters = [CLUSTER, *labels.tolist()] if number == 0 else labels.tolist()
+        if names is None:
+            writer.writerows(zip(clusters, strict=True))
+            continue
+        cells = [id_name, *names.to_pylist()] if number == 0 else names.to_pylist()
+        cells = [escape_formula(cell) for cell in cells] if escape else cells
+        n_formulas += sum(map(is_formula, cells))
+        writer.writerows(zip(cells, clusters, strict=True))
+    text.detach()  # leaves the file open
+    return n_formulas
+
+
+def _write_parquet(file: IO[bytes], parts: Parts, id_name: str) -> None:
+    arrow = import_optional("pyarrow", "arrow", "Writing a Parquet file")
+    parquet = import_optional("pyarrow.parquet", "arrow", "Writing a Parquet file")
+    writer = None
+    try:
+        for names, labels in parts:
+            columns = {CLUSTER: arrow.array(labels.astype(np.int64))}
+            if names is not None:
+                columns = {id_name: names, **columns}
+            table = arrow.table(columns)
+            writer = writer or parquet.ParquetWriter(file, table.schema)
+            writer.write_table(table)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def is_formula(cell: Any) -> bool:
+    """Return whether a cell is text that a spreadsheet would run as a formula; numbers such as -5 are not.
+
+    Examples
+    --------
+    >>> from cohirf.cli.outputs import is_formula
+    >>> [is_formula(cell) for cell in ("=1+1", "@SUM(A1)", "-5", -5, "plant-1", None)]
+    [True, True, False, False, False, False]
+    """
+    return isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and NUMBER.fullmatch(cell) is None
+
+
+def escape_formula(cell: Any) -> Any:
+    """Return a cell that a spreadsheet does not run: formulas get an apostrophe as their first character."""
+    return f"'{cell}" if is_formula(cell) else cell
+
+
+def warn_of_formulas(path: Path, n_formulas: int, console: Console) -> None:
+    """Warn of cells that a spreadsheet would run."""
+    if n_formulas:
+        cells = "1 cell begins" if n_formulas == 1 else f"{n_formulas:,} cells begin"
+        console.warn(
+            f"{path}: {cells} with =, +, -, @, a tab or a line break, which a spreadsheet would run as a formula: give "
+            f"--escape-formulas to put an apostrophe before them."
+        )

@@ -1,0 +1,62 @@
+"""Files: saved models, checkpoints of fits, their archive format, and files that are replaced as a whole.
+
+====================  =================================================================
+:mod:`.models`        save and load a fitted model
+:mod:`.checkpoint`    resume a killed fit
+:mod:`.parameters`    estimators as JSON
+:mod:`.schema`        nested dataclasses as JSON and arrays, from the types of their fields
+:mod:`.archive`       the file format of all of these: records with digests
+:mod:`.files`         atomic replacement, and temporary files
+:mod:`.errors`        errors that name the file
+====================  =================================================================
+"""
+
+from typing import TYPE_CHECKING
+
+from cohirf.optional import lazy_names
+
+if TYPE_CHECKING:
+    from cohirf.store.checkpoint import ResumableEngine, open_checkpoint
+    from cohirf.store.errors import CheckpointError, CheckpointWarning, ModelFileError
+    from cohirf.store.models import (
+        Origin,
+        is_model,
+        load_model,
+        load_origin,
+        load_preparation,
+        refuse_target,
+        save_model,
+    )
+
+__all__ = [
+    "CheckpointError",
+    "CheckpointWarning",
+    "ModelFileError",
+    "Origin",
+    "ResumableEngine",
+    "is_model",
+    "load_model",
+    "load_origin",
+    "load_preparation",
+    "open_checkpoint",
+    "refuse_target",
+    "save_model",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {name: f"cohirf.store.errors:{name}" for name in ("CheckpointError", "CheckpointWarning", "ModelFileError")}
+    | {name: f"cohirf.store.checkpoint:{name}" for name in ("ResumableEngine", "open_checkpoint")}
+    | {
+        name: f"cohirf.store.models:{name}"
+        for name in (
+            "Origin",
+            "is_model",
+            "load_model",
+            "load_origin",
+            "load_preparation",
+            "refuse_target",
+            "save_model",
+        )
+    },
+)

@@ -1,0 +1,289 @@
+"""Checkpoints: resume a killed fit.
+
+A checkpoint is a directory with two files. ``journal`` is an archive that is not finished: its first record identifies
+the fit and holds the settings that were resolved when it began, and each other record holds the result of a run of
+batches, in the order of the fit. ``lock`` is locked while a fit uses the checkpoint.
+
+The result of a run is a deterministic function of the input and of the position of the run in the fit, so nothing else
+is needed. To resume, the fit runs again from its beginning, and reads the runs that are in the journal instead of
+computing them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from cohirf.algorithm.engine import Engine
+from cohirf.algorithm.runs import ContractedRun
+from cohirf.spanning.spanned_run import SpannedRun
+from cohirf.store.archive import Archive
+from cohirf.store.errors import CONTENT_ERRORS, CheckpointError, CheckpointWarning, naming
+from cohirf.store.files import replacing, sync_directory, sync_file
+from cohirf.store.schema import read, write
+
+KIND, VERSION = "cohirf-checkpoint", 5
+JOURNAL, LOCK = "journal", "lock"
+SYNC_SECONDS = 1.0  # a power failure loses at most the batches of the last second, a kill none
+REMEDY = {
+    "opened": "give a directory that can be written to, or a new one in a directory that exists",
+    "read": "the checkpoint was not changed",
+    "written": "the batches it already holds are intact, and the same fit resumes from there",
+}
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The first record: what the result of the fit depends on, by name, and what was resolved when it began."""
+
+    fit: dict[str, Any]
+    settled: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The result of a run, and its place: the level and the first batch. Spanning trees are at level 0."""
+
+    place: tuple[int, int]
+    outcome: ContractedRun | SpannedRun
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """An open checkpoint, held by this process alone: the settings resolved when the fit began, and its journal."""
+
+    settled: dict[str, Any]
+    journal: Journal
+
+
+@contextmanager
+def open_checkpoint(
+    directory: str | os.PathLike[str], fit: dict[str, Any], settle: Callable[[], dict[str, Any]]
+) -> Iterator[Checkpoint]:
+    """Open the checkpoint of a fit, or create it.
+
+    Parameters
+    ----------
+    directory : path
+        The directory of the checkpoint. Its parent must exist.
+    fit : dict
+        Everything that the result of the fit depends on, by name. A checkpoint with any other value is refused.
+    settle : callable
+        Resolves the settings that the user left open. It is called only when a checkpoint is created.
+    """
+    path = Path(directory)
+    with ExitStack() as stack:
+        with _naming(path, "opened"):
+            _make_directory(path)
+            _refuse_strangers(path)
+            stack.enter_context(_locked(path))
+            is_new = not (path / JOURNAL).exists()
+        if is_new:
+            beginning = Beginning(fit, settle())
+            with _naming(path, "opened"), replacing(path / JOURNAL) as file:
+                archive = Archive(file)
+                archive.begin(KIND, VERSION)
+                archive.append(*write(Beginning, beginning))
+        with _naming(path, "opened"):
+            journal = stack.enter_context(Journal(path / JOURNAL))
+        _refuse_another_fit(path, journal.beginning.fit, fit)
+        yield Checkpoint(journal.beginning.settled, journal)
+
+
+class Journal:
+    """An append-only file of results of runs: first read to its end, then appended to."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._at_end = False
+        self._synced = time.monotonic()
+        self._file: IO[bytes] = path.open("r+b", buffering=0)
+        self._archive = Archive(self._file)
+        try:
+            self.beginning = self._read_beginning()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        with _naming(self.path, "written"), self._file:
+            if error is None:
+                sync_file(self._file)
+
+    def read(self) -> Entry | None:
+        """Return the next run, or None at the end of the usable records."""
+        if self._at_end:
+            return None
+        start = self._file.tell()
+        try:
+            with _naming(self.path, "read"):
+                record = self._archive.read()
+            if record is not None:
+                return read(Entry, *record)  # type: ignore[no-any-return]  # what it reads has the type it is given
+        except CONTENT_ERRORS:
+            warnings.warn(
+                f"{self.path} is damaged at byte {start}: the batches from there on are computed again.",
+                CheckpointWarning,
+                stacklevel=2,
+            )
+        with _naming(self.path, "written"):
+            os.ftruncate(self._file.fileno(), start)
+            self._file.seek(start)
+        self._at_end = True
+        return None
+
+    def append(self, entry: Entry) -> None:
+        """Append the result of a run."""
+        with _naming(self.path, "written"):
+            self._archive.append(*write(Entry, entry))
+            if time.monotonic() - self._synced > SYNC_SECONDS:
+                sync_file(self._file)
+                self._synced = time.monotonic()
+
+    def _read_beginning(self) -> Beginning:
+        damaged = f"{self.path} is damaged: delete {self.path.parent} to start again."
+        try:
+            kind, version = self._archive.open()
+            record = self._archive.read() if (kind, version) == (KIND, VERSION) else None
+            beginning = None if record is None else read(Beginning, *record)
+        except CONTENT_ERRORS as error:
+            raise CheckpointError(damaged) from error
+        if kind == KIND and version != VERSION:
+            raise CheckpointError(
+                f"{self.path} has format version {version}, but this version of cohirf reads version {VERSION}: "
+                f"use the version of cohirf that wrote it, or give another directory."
+            )
+        if not isinstance(beginning, Beginning):
+            raise CheckpointError(damaged)
+        return beginning
+
+
+@dataclass(frozen=True)
+class ResumableEngine:
+    """Takes results of runs from a journal while it has any; computes and records the others.
+
+    Attributes
+    ----------
+    engine : Engine
+        Computes the runs that are not in the journal.
+    journal : Journal
+        Holds the results of the runs.
+    """
+
+    engine: Engine
+    journal: Journal
+
+    @property
+    def is_serial(self) -> bool:
+        """Whether tasks run one at a time."""
+        return self.engine.is_serial
+
+    @property
+    def writes_here(self) -> bool:
+        """False: the journal needs all that a task finds."""
+        return False
+
+    def share(self, rows: Any) -> Any:
+        """Return rows that the tasks of the engine can read."""
+        return self.engine.share(rows)
+
+    def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
+        """Yield the result of each run, in order."""
+        tasks = iter(tasks)
+        while n_tasks > 0 and (entry := self.journal.read()) is not None:
+            task, *_ = next(tasks)
+            if (entry.place, entry.outcome.rows_in) != (task.place, task.rows_in):
+                raise CheckpointError(
+                    f"{self.journal.path} holds batch {entry.place} with {entry.outcome.rows_in} rows where the fit "
+                    f"has {task.place} with {task.rows_in}: the checkpoint belongs to another fit. Give another "
+                    f"directory."
+                )
+            n_tasks -= 1
+            yield entry.outcome
+        if n_tasks > 0:
+            places: deque[tuple[int, int]] = deque()
+            for outcome in self.engine.run(function, _noting_places(tasks, places), n_tasks):
+                self.journal.append(Entry(places.popleft(), outcome))
+                yield outcome
+
+
+def count_records(path: Path) -> int:
+    """Return how many runs a journal holds. The journal is not changed."""
+    if not path.exists():
+        return 0
+    with path.open("rb", buffering=0) as file:
+        archive = Archive(file)
+        archive.open()
+        return sum(iter(archive.skip, False)) - 1
+
+
+def _noting_places(tasks: Iterable[tuple[Any, ...]], places: deque[tuple[int, int]]) -> Iterator[tuple[Any, ...]]:
+    for task in tasks:
+        places.append(task[0].place)
+        yield task
+
+
+def _naming(path: Path, operation: str) -> AbstractContextManager[None]:
+    """Make an error of the operating system name the path, and say what it means for the checkpoint."""
+    return naming(path, f"The checkpoint was not {operation} ({{}}): {REMEDY[operation]}", keep_inner=True)
+
+
+def _make_directory(path: Path) -> None:
+    try:
+        path.mkdir()
+    except FileExistsError as error:
+        if not path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error
+    else:
+        sync_directory(path.parent)
+
+
+def _refuse_strangers(path: Path) -> None:
+    """Refuse a directory with files that do not belong to a checkpoint, apart from hidden files."""
+    with os.scandir(path) as entries:
+        seen = [entry for entry in entries if not entry.name.startswith(".")]
+    strangers = [entry.name for entry in seen if entry.name not in (JOURNAL, LOCK) or not entry.is_file()]
+    if strangers:
+        raise CheckpointError(
+            f"checkpoint={str(path)!r} contains {min(strangers)!r}, which does not belong to a checkpoint of this "
+            f"version of cohirf: give an empty or new directory."
+        )
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a checkpoint, which the operating system releases when the process ends."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path / LOCK)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise CheckpointError(
+            f"checkpoint={str(path)!r} is in use by another fit: wait until that ends, or give another directory."
+        ) from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # the fit is done; the lock goes with the process
+            lock.release()
+
+
+def _refuse_another_fit(path: Path, was: dict[str, Any], now: dict[str, Any]) -> None:
+    for name in dict.fromkeys([*was, *now]):
+        if was.get(name) != now.get(name):
+            raise CheckpointError(
+                f"checkpoint={str(path)!r} belongs to another fit: {name} was {was.get(name, 'not given')} and is "
+                f"{now.get(name, 'not given')}. Give another directory, or repeat the fit it belongs to."
+            )

@@ -1,0 +1,268 @@
+"""Files that are replaced as a whole, and temporary files that do not stay behind when the process is killed.
+
+On Linux unfinished files have no name, so the operating system removes them when the process ends, even if it is
+killed. On other systems the name of a file tells which process created it: before another temporary file is created in
+the same directory, the files of processes that have ended are removed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import hashlib
+import io
+import os
+import platform
+import re
+import secrets
+import shutil
+import stat
+import tempfile
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import psutil
+
+from cohirf.store.errors import naming
+
+NAME = re.compile(r"\.cohirf-(?P<machine>[0-9a-f]{8})-(?P<process>\d{1,10})-[0-9a-f]{8}")
+PRIVATE, SHARED = 0o600, 0o666  # permissions, before the user's mask
+NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+DESCRIPTORS = Path("/proc/self/fd")  # Linux lists open files here
+MACHINE_ID = Path("/etc/machine-id")
+
+_KEPT: set[TemporaryFile] = set()  # files whose path was sent to another process
+_LEFT: set[Path] = set()  # files of this process that are no longer needed but could not be removed yet
+
+
+def write_all(file: IO[bytes], content: Any) -> None:
+    """Write all bytes to an unbuffered file, however many the system accepts per call."""
+    whole = memoryview(content)
+    rest = whole.cast("B") if whole.nbytes else whole  # an empty view cannot be cast
+    while rest.nbytes:
+        rest = rest[os.write(file.fileno(), rest) :]
+
+
+def sync_file(file: IO[Any]) -> None:
+    """Wait until what was written to an open file is on disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def sync_directory(directory: Path) -> None:
+    """Wait until the names in a directory are on disk."""
+    if os.name != "posix":  # on Windows a directory cannot be opened, and renaming is durable
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some network file systems do not support it
+            raise
+    finally:
+        os.close(descriptor)
+
+
+class TemporaryFile(os.PathLike[str]):
+    """A file that is removed with this object, and at the latest when this process ends.
+
+    The object is also a path by which other processes on this machine can open the file. Pickling it pickles only the
+    path; the file then exists until this process ends, because the receiver of the path may still use it.
+
+    Parameters
+    ----------
+    directory : path, optional
+        Where to create the file; by default the directory for temporary files.
+    buffering : int, default=-1
+        As for :func:`open`.
+
+    Attributes
+    ----------
+    file : binary file
+        The open file, for reading and writing.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from cohirf.store.files import TemporaryFile
+    >>> temporary = TemporaryFile()
+    >>> n_written = temporary.file.write(b"content")
+    >>> temporary.file.flush()
+    >>> Path(temporary).read_bytes()
+    b'content'
+    """
+
+    def __init__(self, directory: str | os.PathLike[str] | None = None, *, buffering: int = -1) -> None:
+        place = Path(tempfile.gettempdir() if directory is None else directory)
+        descriptor, path = _open(place, PRIVATE)
+        if path is not None and DESCRIPTORS.exists():
+            path.unlink()  # it can still be opened through its descriptor
+            path = None
+        self._path = f"/proc/{os.getpid()}/fd/{descriptor}" if path is None else str(path.absolute())
+        self.file: IO[bytes] = os.fdopen(descriptor, "w+b", buffering)
+        self._finalizer = weakref.finalize(self, _discard, self.file, path, os.getpid())
+
+    def __fspath__(self) -> str:
+        return self._path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        _KEPT.add(self)
+        return Path, (self._path,)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a binary file to write to; on success it replaces ``path`` atomically.
+
+    If ``path`` is a symbolic link, the file it points to is replaced. The new file has the permissions of the file that
+    it replaces. Anything that exists and is not a regular file is refused.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from cohirf.store.files import replacing
+    >>> path = Path(tempfile.mkdtemp()) / "labels.txt"
+    >>> with replacing(path) as file:
+    ...     n_written = file.write(b"0 0 1")
+    >>> path.read_text()
+    '0 0 1'
+    """
+    target = Path(os.path.realpath(path))
+    with naming(path, "{}"):
+        permissions = _replaced_permissions(target)
+        descriptor, unfinished = _open(target.parent, SHARED if permissions is None else permissions)
+    try:
+        with io.BufferedRandom(_NamedFile(descriptor, path)) as file:
+            yield file
+            with naming(path, "{}"):
+                sync_file(file)
+                if unfinished is None and not _link(file, target):
+                    unfinished = _name_file(file, target.parent)
+        with naming(path, "{}"):
+            if unfinished is not None:  # closed before this: Windows cannot move an open file
+                if permissions is not None:
+                    unfinished.chmod(permissions)  # the user's mask may have removed some of them
+                unfinished.replace(target)
+            sync_directory(target.parent)
+    finally:
+        if unfinished is not None:
+            with suppress(OSError):  # do not hide the original error
+                unfinished.unlink(missing_ok=True)
+
+
+class _NamedFile(io.FileIO):
+    """A file whose errors of writing, such as a full disk, name the path that it will have."""
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        super().__init__(descriptor, "r+")
+        self._path = path
+
+    def write(self, content: Any) -> int:
+        with naming(self._path, "{}"):
+            return super().write(content)
+
+
+def refuse_irregular(path: Path) -> None:
+    """Raise if ``path`` exists and is not a regular file: such a path cannot be replaced."""
+    _replaced_permissions(Path(os.path.realpath(path)))
+
+
+def remove_strays(directory: Path) -> None:
+    """Remove the files that killed processes of this machine have left in a directory."""
+    with suppress(OSError):
+        with os.scandir(directory) as entries:
+            strays = [entry for entry in entries if is_stray(entry.name) and entry.is_file(follow_symlinks=False)]
+        for entry in strays:
+            with suppress(OSError):  # owned by another user, or removed by another process meanwhile
+                Path(entry.path).unlink()
+
+
+def is_stray(name: str) -> bool:
+    """Return whether a file name belongs to a temporary file of this machine whose process has ended."""
+    found = NAME.fullmatch(name)
+    return found is not None and found["machine"] == _machine() and not psutil.pid_exists(int(found["process"]))
+
+
+def _replaced_permissions(path: Path) -> int | None:
+    """Return the permissions of a file that will be replaced; None if it does not exist."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        raise FileExistsError(errno.EEXIST, "It exists and is not a regular file: give another path", str(path))
+    return stat.S_IMODE(mode)
+
+
+def _open(directory: Path, permissions: int) -> tuple[int, Path | None]:
+    """Return the descriptor of a new file, and its path if it has one."""
+    if hasattr(os, "O_TMPFILE") and DESCRIPTORS.exists():
+        with suppress(OSError):  # not supported by this file system; any other problem shows up again below
+            return os.open(directory, os.O_TMPFILE | os.O_RDWR, permissions), None
+    path = _new_path(directory)
+    return os.open(path, NEW_FILE, permissions), path
+
+
+def _link(file: IO[bytes], path: Path) -> bool:
+    """Give an unnamed file the name ``path``; return whether that was possible."""
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        # only with dst_dir_fd does Python ask the system to follow the link in DESCRIPTORS
+        os.link(DESCRIPTORS / str(file.fileno()), path.name, dst_dir_fd=directory, follow_symlinks=True)
+    except OSError:  # the name is taken, or this file system cannot do it
+        return False
+    finally:
+        os.close(directory)
+    return True
+
+
+def _name_file(file: IO[bytes], directory: Path) -> Path:
+    """Give an unnamed file a temporary name, so that it can replace another file; copy it if that is impossible."""
+    path = _new_path(directory)
+    if not _link(file, path):
+        file.seek(0)
+        permissions = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        with os.fdopen(os.open(path, NEW_FILE, permissions), "wb") as copy:
+            shutil.copyfileobj(file, copy)
+            sync_file(copy)
+    return path
+
+
+def _new_path(directory: Path) -> Path:
+    """Remove strays from a directory, and return a new temporary name in it."""
+    _remove_left()
+    remove_strays(directory)
+    return directory / f".cohirf-{_machine()}-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def _machine() -> str:
+    """Return an identifier of this machine; containers count as machines, because they number their own processes."""
+    parts = [platform.node().encode()]
+    with suppress(OSError):
+        parts.append(os.fsencode(Path("/proc/self/ns/pid").readlink()))
+    with suppress(OSError):  # only Linux has it; hosts that were cloned may have the same name
+        parts.append(MACHINE_ID.read_bytes())
+    return hashlib.sha256(b"\n".join(parts)).hexdigest()[:8]
+
+
+def _discard(file: IO[bytes], path: Path | None, process: int) -> None:
+    with suppress(OSError):  # the rest of the buffer is not needed
+        file.close()
+    if path is not None and os.getpid() == process:  # a forked process must not remove it
+        _LEFT.add(path)
+        _remove_left()
+
+
+@atexit.register
+def _remove_left() -> None:
+    """Remove files of this process that are no longer needed; Windows cannot remove files that are open somewhere."""
+    for path in tuple(_LEFT):
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+            _LEFT.discard(path)

@@ -1,0 +1,658 @@
+"""Saving and loading: the same model comes back, and damaged or hostile files are refused in one line."""
+
+import copy
+import errno
+import json
+import os
+import pickle
+import signal
+import time
+import tracemalloc
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.cluster import DBSCAN, HDBSCAN, OPTICS, AgglomerativeClustering, KMeans
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics.pairwise import cosine_similarity
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from cohirf import CoHiRF
+from cohirf.algorithm import grouping
+from cohirf.algorithm.merge_tree import MergeTree
+from cohirf.landmarks import Landmarks
+from cohirf.store import ModelFileError, Origin, archive, load_model, load_origin, load_preparation, save_model
+from cohirf.store.archive import Archive
+from cohirf.store.models import KIND, VERSION
+from systems import posix_only
+
+PREPARATION = {"columns": ["a", "b"], "scale": [1.5, 2.5e-300], "text": "dörte\x00"}
+ORIGIN = Origin("plants.csv", {"scaling": "standard"}, "cohirf fit plants.csv")
+
+
+class OwnClusterer(ClusterMixin, BaseEstimator):
+    """A base method that no package of the list has."""
+
+    def fit(self, X, y=None):
+        self.labels_ = (X[:, 0] > np.median(X[:, 0])).astype(int)
+        return self
+
+
+def similarity(X):
+    return cosine_similarity(X)
+
+
+def rows(n_features=4, n_rows=60, dtype=np.float64):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, n_features)) + 10 * rng.integers(0, 3, size=(n_rows, 1))
+    return X.astype(dtype)
+
+
+def with_missing(X):
+    X = X.copy()
+    X[5, 1] = np.nan
+    return X
+
+
+def frame():
+    names = ["größe", "", "a\nb", "\ud800<script>"]
+    return pd.DataFrame(rows(), columns=pd.Index(names, dtype=object))
+
+
+def published(base=None, **parameters):
+    return CoHiRF.as_published(KMeans(3, n_init=1) if base is None else base, random_state=0, **parameters)
+
+
+CASES = {
+    "defaults": (CoHiRF(random_state=0), rows()),
+    "choice": (CoHiRF(n_clusters=3, random_state=0), rows(20)),
+    "float32": (published(), rows(dtype=np.float32)),
+    "CSR matrix": (published(), sparse.csr_matrix(rows())),
+    "CSR array, 64-bit indices": (published(), sparse.csr_array(sparse.coo_array(rows(dtype=np.float32)))),
+    "names": (published(), frame()),
+    "missing": (published(HDBSCAN(min_cluster_size=5, copy=True), n_views=1), with_missing(rows())),
+    "noise": (published(min_cluster_size=20), rows()),
+    "no clusters, CSR": (published(min_cluster_size=1000), sparse.csr_matrix(rows())),
+    "one row": (published(), rows()[:1]),
+    "batches": (published(batch_size=20, medoid_weights=True, medoid="rbf"), rows()),
+    "not finite": (published(OPTICS(max_eps=np.inf, min_samples=5), n_views=1), rows()),
+    "pipeline": (published(make_pipeline(MinMaxScaler((0, 2)), PCA(2), AgglomerativeClustering(3))), rows()),
+    "union": (
+        published(Pipeline([("u", FeatureUnion([("a", PCA(1)), ("b", "passthrough")])), ("k", KMeans(3))])),
+        rows(),
+    ),
+    "nested": (published(CoHiRF.as_published(KMeans(3), n_views=2), n_views=2), rows()),
+}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return published(n_views=2).fit(rows(2, 12))
+
+
+@pytest.fixture
+def path(tmp_path, model):
+    save_model(model, tmp_path / "model", preparation=PREPARATION, origin=ORIGIN)
+    return tmp_path / "model"
+
+
+def assert_same(left, right, name=""):
+    """Check that two values are equal bit by bit, whatever they are made of."""
+    assert type(left) is type(right), name
+    if sparse.issparse(left):
+        left, right = ((matrix.data, matrix.indices, matrix.indptr) for matrix in (left, right))
+    if isinstance(left, np.ndarray):
+        assert (left.dtype, left.shape) == (right.dtype, right.shape), name
+        assert left.tobytes() == right.tobytes() or left.dtype == object, name
+        assert left.dtype != object or left.tolist() == right.tolist(), name
+    elif isinstance(left, tuple | list):
+        assert len(left) == len(right), name
+        for one, other in zip(left, right, strict=True):
+            assert_same(one, other, name)
+    elif hasattr(left, "__dict__"):
+        assert_same_parts(left, right, name)
+    else:
+        assert repr(left) == repr(right), name
+
+
+def assert_same_parts(left, right, name=""):
+    found, expected = ({key: value for key, value in vars(one).items() if "search" not in key} for one in (left, right))
+    assert found.keys() == expected.keys(), name
+    for key in found:
+        assert_same(found[key], expected[key], f"{name}.{key}")
+
+
+def assert_same_model(left, right, X):
+    assert_same_parts(left, right)
+    assert_same(left.predict(X), right.predict(X))
+    assert_same(left.transform(X), right.transform(X))
+
+
+# ---- what comes back
+
+
+@pytest.mark.filterwarnings("ignore:.*noise")  # models without clusters
+@pytest.mark.parametrize("case", CASES)
+def test_a_loaded_model_is_the_saved_one_bit_by_bit(case, tmp_path):
+    model, X = CASES[case]
+    model = clone(model).fit(X)
+    save_model(model, tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    assert_same_model(loaded, model, X)
+    save_model(loaded, tmp_path / "again")
+    assert (tmp_path / "model").read_bytes() == (tmp_path / "again").read_bytes()
+    assert_same_model(pickle.loads(pickle.dumps(loaded)), model, X)
+    refitted = clone(loaded).fit(X)
+    assert_same(refitted.labels_, model.labels_)
+    assert_same(refitted.parents_, model.parents_)
+
+
+def test_a_loaded_model_refuses_other_feature_names(tmp_path):
+    save_model(published().fit(frame()), tmp_path / "model")
+    with pytest.raises(ValueError, match="feature names should match"):
+        load_model(tmp_path / "model").predict(frame()[frame().columns[::-1]])
+
+
+def test_a_loaded_model_keeps_its_output_format(tmp_path):
+    model = published().fit(rows()).set_output(transform="pandas")
+    save_model(model, tmp_path / "model")
+    pd.testing.assert_frame_equal(load_model(tmp_path / "model").transform(rows()), model.transform(rows()))
+
+
+def test_paths_that_a_fit_writes_to_are_neither_stored_nor_restored(model, tmp_path):
+    inner = CoHiRF.as_published(KMeans(3), n_views=1, checkpoint="inner")
+    base = Pipeline([("scale", StandardScaler()), ("cluster", inner)], memory=str(tmp_path / "cache"))
+    held = copy.copy(model).set_params(estimator=base, checkpoint=tmp_path / "outer")
+    save_model(held, tmp_path / "model")
+    assert b"checkpoint" not in (tmp_path / "model").read_bytes()
+    loaded = load_model(tmp_path / "model")
+    assert loaded.checkpoint is loaded.estimator.memory is loaded.estimator[1].checkpoint is None
+
+
+def test_preparation_and_origin_come_back(path, model, tmp_path):
+    assert load_preparation(path) == PREPARATION
+    assert load_origin(path) == ORIGIN
+    save_model(model, tmp_path / "without")
+    assert load_preparation(tmp_path / "without") is load_origin(tmp_path / "without") is None
+
+
+# ---- base methods and medoid rules that cannot be stored
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        OwnClusterer(),
+        KMeans(n_clusters=-1),
+        make_pipeline(ColumnTransformer([("all", "passthrough", list(range(20_000)))]), KMeans(3)),
+    ],
+    ids=["own", "invalid", "long"],
+)
+def test_a_base_that_cannot_be_stored_must_be_passed(base, model, tmp_path):
+    held = copy.copy(model).set_params(estimator=base)
+    save_model(held, tmp_path / "model")
+    with pytest.raises(ModelFileError, match=r"model': estimator=\w+\(.* pass it with load\(path, estimator="):
+        load_model(tmp_path / "model")
+    loaded = load_model(tmp_path / "model", estimator=KMeans(3))
+    assert (loaded.predict(rows(2, 12)) == held.predict(rows(2, 12))).all()
+
+
+def test_a_callable_medoid_must_be_passed(tmp_path):
+    held = published(medoid=similarity).fit(rows())
+    save_model(held, tmp_path / "model")
+    with pytest.raises(ModelFileError, match=r"medoid=<function similarity at .* pass it with load\(path, medoid="):
+        load_model(tmp_path / "model")
+    assert_same_model(held, load_model(tmp_path / "model", medoid=similarity), rows())
+
+
+def test_what_is_passed_takes_the_place_of_what_is_stored_and_is_checked(path):
+    loaded = load_model(path, estimator=DBSCAN(), medoid="rbf")
+    assert isinstance(loaded.estimator, DBSCAN)
+    assert loaded.medoid == "rbf"
+    with pytest.raises(TypeError, match="estimator=KMeans is a class"):
+        load_model(path, estimator=KMeans)
+    with pytest.raises(ValueError, match="'medoid' parameter of CoHiRF must be"):
+        load_model(path, medoid="nearest")
+
+
+# ---- what cannot be saved
+
+
+def test_only_a_fitted_cohirf_can_be_saved(tmp_path):
+    with pytest.raises(NotFittedError):
+        save_model(CoHiRF(), tmp_path / "model")
+    for other in (KMeans(3).fit(rows()), type("CoHiRF", (CoHiRF,), {})(random_state=0).fit(rows())):
+        with pytest.raises(TypeError, match="is not a CoHiRF"):
+            save_model(other, tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+PARAMETERS = {
+    "n_views=<class 'object'> cannot be saved: a parameter of type type": {"n_views": object},
+    "cannot be saved: .*'n_views' parameter": {"n_views": -1},
+    "cannot be saved: .*n_jobs=0": {"n_jobs": 0},
+    "cannot be saved: .*max_features=3": {"max_features": 3},
+}
+SPOILED = {
+    "hierarchy_.parents has 12 rows, but labels_ has 11": {"labels_": lambda m: m.labels_[:-1]},
+    "labels_ has numbers that are not those of clusters": {"labels_": lambda m: m.labels_ + 1},
+    "medoid_indices_ lists rows": {"medoid_indices_": lambda m: m.medoid_indices_[::-1].copy()},
+    "medoids_ has 2 clusters, but n_clusters_ has 3": {"medoids_": lambda m: m.medoids_[:2]},
+    "records of": {"n_iter_": lambda m: 99},
+    "a finite number": {"diagnostics_": lambda m: [replace(each, stability=np.inf) for each in m.diagnostics_]},
+    "updates of": {"_summary": lambda m: replace(m._summary, update_rows=(11,))},
+}
+
+
+@pytest.mark.parametrize("message", [*PARAMETERS, *SPOILED])
+def test_a_model_that_load_would_refuse_is_not_saved(message, model, path):
+    held = copy.copy(model).set_params(**PARAMETERS.get(message, {}))
+    for name, spoil in SPOILED.get(message, {}).items():
+        setattr(held, name, spoil(held))
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=message if message in PARAMETERS else f"cannot be saved: .*{message}"):
+        save_model(held, path, overwrite=True)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("n_more", "message"),
+    [(10_000, "preparation and parameters take"), (100, "the records of levels and updates take")],
+)
+def test_more_json_than_is_read_again_is_not_saved(n_more, message, model, tmp_path, monkeypatch):
+    monkeypatch.setattr("cohirf.store.models.MAX_JSON_BYTES", 2**16 + 1200)
+    held = copy.copy(model)
+    held.n_iter_, held.diagnostics_ = 100, held.diagnostics_[:1] * 100
+    with pytest.raises(ValueError, match=f"{message} .* bytes of JSON, but a saved model holds at most 66,736"):
+        save_model(held, tmp_path / "model", preparation={"a": "x" * n_more})
+    assert not (tmp_path / "model").exists()
+
+
+# ---- damage
+
+
+def damage(path, content):
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match=f"{path.name}'") as caught:
+        load_model(path)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("n_flips", [100, pytest.param(1000, marks=pytest.mark.slow)])
+def test_every_flipped_bit_is_noticed(path, n_flips):
+    whole = path.read_bytes()
+    for bit in np.random.default_rng(0).choice(8 * len(whole), n_flips, replace=False):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        damage(path, damaged)
+    path.write_bytes(whole)
+    load_model(path)
+
+
+def test_every_one_of_100_truncations_and_more_bytes_are_noticed(path):
+    whole = path.read_bytes()
+    for length in np.random.default_rng(0).choice(len(whole), 100, replace=False):
+        damage(path, whole[:length])
+    damage(path, whole + b"\0")
+
+
+def test_the_records_of_another_model_are_noticed(path, tmp_path):
+    save_model(published(n_views=3).fit(rows(2, 12)), tmp_path / "other")
+    one, other = path.read_bytes(), (tmp_path / "other").read_bytes()
+    damage(path, one[: one.rindex(b"cRec")] + other[other.rindex(b"cRec") :])
+
+
+def test_an_error_of_reading_names_the_file(path, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "read", fail)
+    with pytest.raises(OSError, match=r"The model was not read: Input/output error: .*model'"):
+        load_model(path)
+
+
+def test_a_path_without_a_model_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no saved model: .*nothing'"):
+        load_model(tmp_path / "nothing")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ModelFileError, match=r"folder' is not a file, .* if an older version wrote it, fit the model"):
+        load_model(tmp_path / "folder")
+    for content in (b"", b"text", pickle.dumps(rows()), b"cohirf-checkpoint 5\n"):
+        (tmp_path / "file").write_bytes(content)
+        with pytest.raises(ModelFileError, match=r"file' cannot be used: it (does not begin|is a cohirf-checkpoint)"):
+            load_model(tmp_path / "file")
+
+
+@pytest.mark.parametrize(("version", "remedy"), [(VERSION + 1, "upgrade cohirf"), (VERSION - 1, "fit the model again")])
+def test_another_format_is_refused_with_a_remedy(path, version, remedy):
+    path.write_bytes(path.read_bytes().replace(f"{KIND} {VERSION}\n".encode(), f"{KIND} {version}\n".encode(), 1))
+    with pytest.raises(ModelFileError, match=f"has format version {version}, but .* reads version {VERSION}: {remedy}"):
+        load_model(path)
+
+
+# ---- hostile files
+
+
+def forge(path, change):
+    """Write the file again with changed records and digests that fit, as an attacker would."""
+    with path.open("rb", buffering=0) as file:
+        old = Archive(file)
+        old.open()
+        records = list(iter(old.read, None))
+    records = change(*records) or records
+    with path.open("wb", buffering=0) as file:
+        new = Archive(file)
+        new.begin(KIND, VERSION)
+        for record in records:
+            new.append(*record)
+
+
+def assert_refused(path, message):
+    """Check that loading fails with one short line, and changes nothing."""
+    before = sorted(path.parent.rglob("*"))
+    with pytest.raises(ModelFileError, match=message) as caught:
+        load_model(path)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 1000
+    assert sorted(path.parent.rglob("*")) == before
+
+
+class Bomb:
+    """Unpickling it makes a file."""
+
+    def __reduce__(self):
+        return (open, ("unpickled", "w"))
+
+
+def test_pickles_objects_and_zip_archives_are_not_opened(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    whole = path.read_bytes()
+    pickled = pickle.dumps([Bomb()])
+    for content in (pickled, whole + pickled, whole.replace(b'"<i4"', b'"|O8"', 1)):
+        path.write_bytes(content)
+        assert_refused(path, "cannot be used")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("model", bytes(10**7))
+    assert_refused(path, "does not begin as a file that cohirf has written")
+    assert not (tmp_path / "unpickled").exists()
+
+
+def base(**parameters):
+    return {"estimator": {"name": "sklearn.pipeline.Pipeline", "parameters": parameters, "output": None}}
+
+
+PLACES = {
+    "about": ({"about__code": 1}, "About is .* but must be an object with the keys cohirf, scikit_learn"),
+    "model": ({"about__model": []}, r"model is \[\], but must be a JSON object"),
+    "no parameters": ({"about__model": {"name": "cohirf.estimator.CoHiRF"}}, "'parameters'"),
+    "name": ({"about__model__name": "sklearn.cluster.KMeans"}, "KMeans has no parameter 'batch_size'"),
+    "class": ({"about__model__name": "os.system"}, "'os.system' is not an estimator"),
+    "parameter": ({"about__model__parameters__evil": 1}, "CoHiRF has no parameter 'evil'"),
+    "value": ({"about__model__parameters__n_views": 10**18}, "'n_views' parameter of CoHiRF must be an int in"),
+    "lines": ({"about__model__parameters__medoid": "a\nb" * 10**4}, "'medoid' parameter of CoHiRF must be"),
+    "absent": ({"about__model__parameters__estimator": {"absent": "a\n" * 10**5}}, "estimator=a a a .* pass it"),
+    "n_jobs": ({"about__model__parameters__n_jobs": 10**9}, "n_jobs of cohirf.estimator.CoHiRF must be from -10000"),
+    "no jobs": ({"about__model__parameters__n_jobs": 0}, "n_jobs=0 is not valid: give 1 or more"),
+    "max_features": ({"about__model__parameters__max_features": 10**30}, "max_features=10+ is above the 2 features"),
+    "steps": ({"about__model__parameters__estimator": base(steps=[1, 2])}, "cannot be used"),
+    "many": ({"about__model__parameters__estimator": base(steps=[base()] * 20_000)}, "take more than 131072 bytes"),
+    "string": ({"about__model__parameters__estimator": "KMeans"}, "estimator='KMeans' is not a clustering estimator"),
+    "options": ({"about__origin": {"data": "a", "options": {"a b": 1}, "command": ""}}, "the names of arguments"),
+    "features": ({"fitted__n_features_in_": 3}, "has 2 features, but n_features_in_ has 3"),
+    "clusters": ({"fitted__n_clusters_": -1}, "cluster_numbers_ has 3 clusters, but n_clusters_ has -1"),
+    "levels": ({"fitted__n_iter_": 10**9}, "records of 1000000000 levels"),
+    "record": ({"fitted__diagnostics_": [1]}, "diagnostics_ is 1, but must be an object"),
+    "history": ({"fitted__history_": [{"n_rows": -1}]}, "history_ is .*, but must be an object"),
+    "summary": ({"fitted___summary__update_rows": [1]}, "the summary has 12 rows"),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_hostile_content_is_refused(path, name):
+    changes, message = PLACES[name]
+
+    def change(about, fitted):
+        for place, value in changes.items():
+            *keys, last = place.replace("___", "__ ").split("__")
+            inner = {"about": about[0], "fitted": fitted[0]}
+            for key in keys:
+                inner = inner[key.replace(" ", "_")]
+            inner[last] = value
+
+    forge(path, change)
+    assert_refused(path, message)
+
+
+ARRAYS = {
+    "parents": (("hierarchy_", "parents"), np.full(12, 12), "hierarchy_.parents has numbers outside the range 0 to 11"),
+    "circle": (("hierarchy_", "parents"), np.roll(np.arange(12), 1), "parents is not a fusion hierarchy"),
+    "levels": (("hierarchy_", "absorbed_at"), np.arange(12, dtype=np.uint64) << 58, "absorbed_at|levels"),
+    "labels": (("labels_",), np.full(12, 3), "labels_ has numbers that are not those of clusters"),
+    "few labels": (("labels_",), np.zeros(11, int), "has 12 rows, but labels_ has 11"),
+    "landmarks": (("_landmark_rows",), np.arange(1, 13), "_landmark_rows has numbers outside the range 0 to 11"),
+    "medoids": (("medoid_indices_",), np.array([-12, 1, 2]), "medoid_indices_ has numbers outside the range 0 to 11"),
+    "other medoids": (("medoid_indices_",), np.zeros(3, int), "medoid_indices_ lists rows that are not in"),
+    "floats": (("labels_",), np.zeros(12), "labels_ has values of type float64"),
+    "names": (("feature_names_in_",), np.frombuffer(b'["a"]', np.uint8), "must be a list of 2 names"),
+    "names of lists": (("feature_names_in_",), np.frombuffer(b'[[], "a"]', np.uint8), "must be a list of 2 names"),
+    "deep names": (("feature_names_in_",), np.frombuffer(b"[" * 10**5, np.uint8), "recursion|cannot be used"),
+    "no rows": (("labels_",), np.empty(0, int), "has 12 rows, but labels_ has 0"),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_hostile_arrays_are_refused(path, name):
+    (*keys, last), array, message = ARRAYS[name]
+
+    def change(about, fitted):
+        content, arrays = fitted
+        inner = content
+        for key in keys:
+            inner = inner[key]
+        inner[last] = len(arrays)
+        return about, (content, [*arrays, array])
+
+    forge(path, change)
+    assert_refused(path, message)
+
+
+def write_record(path, text):
+    """Write a model whose first record has this text, with lengths that are right; it is refused before its digest."""
+    lengths = archive.LENGTHS.pack(b"cRec", len(text), 0)
+    frame = lengths + archive.CHECKSUM.pack(archive.zlib.crc32(lengths))
+    path.write_bytes(f"{KIND} {VERSION}\n".encode() + frame + text + bytes(32))
+
+
+BOMBS = {
+    "dense JSON": lambda path: write_record(path, b'{"content":[' + b"{}," * (2**22 // 3 - 20) + b'0],"arrays":[]}'),
+    "deep JSON": lambda path: write_record(path, b"[" * 10**6),
+    "long JSON": lambda path: write_record(path, b" " * (2**22 + 1)),
+    "shapes": lambda path: write_record(path, json.dumps({"content": 0, "arrays": [["<i8", [10**12]]]}).encode()),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_refused(path, name):
+    BOMBS[name](path)
+    assert_refused(path, "cannot be used")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_refused_within_2_seconds_and_200_megabytes(path, name):
+    BOMBS[name](path)
+    started = time.process_time()
+    assert_refused(path, "cannot be used")
+    assert time.process_time() - started < 2
+    assert traced_peak(assert_refused, path, "cannot be used") < 150e6
+
+
+@posix_only
+def test_pipes_and_devices_are_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(ModelFileError, match="is not a file"):
+            load_model(path)
+
+
+# ---- writing
+
+
+@pytest.mark.parametrize("name", ["open", "write", "fsync", "link", "replace"])
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_failing_call_leaves_the_old_state_and_no_stray_files(name, overwrite, model, tmp_path, monkeypatch):
+    path, other = tmp_path / "model", copy.copy(model).set_params(n_views=3)
+    if overwrite:
+        save_model(other, path)
+    for fail_at in range(1, 300):
+        with monkeypatch.context() as patch:
+            calls = count_calls(patch, name, fail_at)
+            try:
+                save_model(model, path, overwrite=overwrite)
+            except OSError as error:
+                assert f"The model was not saved: {os.strerror(errno.EIO)}: '{path}'" in str(error)  # noqa: PT017 - it need not fail
+            if len(calls) < fail_at:
+                break
+        expected = [3, 2] if overwrite else [None, 2]  # some failures are survived
+        assert (load_model(path).n_views if path.exists() else None) in expected
+        assert [file.name for file in tmp_path.iterdir()] in (["model"], [])
+        if overwrite:
+            save_model(other, path, overwrite=True)
+        else:
+            path.unlink(missing_ok=True)
+    assert load_model(path).n_views == 2
+
+
+def count_calls(monkeypatch, name, fail_at):
+    """Count the calls of a function of ``os``, and let one of them fail."""
+    original, calls = getattr(os, name), []
+
+    def counting(*arguments, **options):
+        calls.append(arguments)
+        if len(calls) == fail_at:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(os, name, counting)
+    return calls
+
+
+def save_and_die(model, path, call):
+    """Save a model in a process of its own, which is killed in the given call of fsync."""
+    child = os.fork()
+    if child == 0:
+        calls = []
+
+        def kill(descriptor):
+            calls.append(descriptor)
+            if len(calls) == call:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        os.fsync = kill
+        save_model(model, path, overwrite=True)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+@posix_only
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize(("call", "n_views"), [(1, 2), (2, 3)], ids=["file", "directory"])
+def test_a_killed_save_leaves_the_model_before_or_after_it_and_nothing_else(call, n_views, path, model):
+    save_and_die(copy.copy(model).set_params(n_views=3), path, call)
+    assert load_model(path).n_views == n_views
+    save_model(model, path, overwrite=True)
+    assert [file.name for file in path.parent.iterdir()] == ["model"]
+    assert load_model(path).n_views == 2
+
+
+def test_a_full_disk_is_reported_with_the_path_and_leaves_nothing(model, tmp_path):
+    resource = pytest.importorskip("resource", reason="Windows has no limit on the size of files")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (150, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"The model was not saved: File too large: .*model'"):
+            save_model(model, tmp_path / "model")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_missing_parent_is_named_and_not_made(model, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"The model was not saved: No such file or directory: .*away/model'"):
+        save_model(model, tmp_path / "away" / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_existing_model_is_replaced_only_when_asked(path, model):
+    other = copy.copy(model).set_params(n_views=3)
+    with pytest.raises(FileExistsError, match=r"pass overwrite=True or another path: .*model'"):
+        save_model(other, path)
+    assert load_model(path).n_views == 2
+    save_model(other, path, overwrite=True)
+    assert load_model(path).n_views == 3
+    path.write_bytes(path.read_bytes()[:100])  # a damaged one, too
+    save_model(other, path, overwrite=True)
+    load_model(path)
+
+
+def test_what_is_no_model_is_never_replaced(model, tmp_path):
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    (tmp_path / "empty").touch()
+    (tmp_path / "folder").mkdir()
+    for name in ("file", "empty", "folder"):
+        with pytest.raises(FileExistsError, match="not a saved model, and overwrite=True replaces only those"):
+            save_model(model, tmp_path / name, overwrite=True)
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_link_keeps_pointing_at_the_model(path, model):
+    link = path.parent / "latest"
+    link.symlink_to(path)
+    save_model(copy.copy(model).set_params(n_views=3), link, overwrite=True)
+    assert link.is_symlink()
+    assert load_model(link).n_views == load_model(path).n_views == 3
+
+
+@pytest.mark.slow
+def test_saving_and_loading_copy_no_array(model, tmp_path, monkeypatch):
+    n_rows, held = 1_000_000, copy.copy(model)  # the least copy is of a megabyte; names and JSON take 200 kB
+    ints = np.int32
+    tree = MergeTree(np.zeros(1, ints), np.empty((0, 4)), level=1)
+    hierarchy = type(held.hierarchy_)(np.zeros(n_rows, ints), (np.arange(n_rows) > 0).astype(np.uint8), tree=tree)
+    vars(held).update(
+        labels_=np.zeros(n_rows, ints),
+        hierarchy_=hierarchy,
+        n_clusters_=1,
+        cluster_numbers_=np.zeros(1, int),
+        medoid_indices_=np.zeros(1, int),
+        medoids_=held.medoids_[:1],
+        exemplar_indices_=np.zeros(1, int),
+        exemplars_=held.exemplars_[:1],
+        stability_=np.ones(n_rows, np.float32),
+        _landmarks=Landmarks(held._landmarks.points, np.zeros(12, ints)),
+        _summary=None,  # of the fit
+    )
+    monkeypatch.setattr(archive, "CHUNK_BYTES", 2**14)
+    monkeypatch.setattr(grouping, "BLOCK_ROWS", 2**12)
+    assert traced_peak(save_model, held, tmp_path / "model") < 0.5 * n_rows
+    size = (tmp_path / "model").stat().st_size
+    assert traced_peak(load_model, tmp_path / "model") < size + 1.5 * n_rows
+
+
+def traced_peak(function, *arguments):
+    tracemalloc.start()
+    try:
+        function(*arguments)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
