@@ -27,11 +27,11 @@ FloatArray = NDArray[np.float64]
 COLUMNS = 64  # of the distance matrix that are summed at a time
 MAX_CHOICE = 20  # largest number of clusters to choose
 N_SPLITS = 3
-SAMPLED_ROWS = 1000  # both halves together
+CHOICE_ROWS = 1000  # both halves together
 # How far below the highest strength the chosen one may be, and how low that may be before the silhouette is better:
 # chosen on the sets of benchmarks/quality/ablation.py.
 NEARLY, CLEAR = 0.15, 0.85
-WEAK = 0.6  # a single cloud of points has less
+WEAK_STRENGTH = 0.6  # a single cloud of points has less
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class Choice:
     @property
     def is_clear(self) -> bool:
         """Whether there are clusters at all: some number has a higher prediction strength than parts of one cloud."""
-        return len(self.candidates) == 0 or bool(self.strengths.max() >= WEAK)
+        return len(self.candidates) == 0 or bool(self.strengths.max() >= WEAK_STRENGTH)
 
     def describe(self) -> str:
         """Return the choice in one or two sentences."""

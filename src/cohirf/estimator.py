@@ -27,8 +27,8 @@ from cohirf.scratch import ScratchStorage
 from cohirf.store import save_model
 from cohirf.updating import UpdatingMixin, fit_model, gather_summary, replace_results
 
-# Larger values would run for ever or fill the memory. The limits also apply to models that are loaded from disk.
-MAX_VIEWS, MAX_ITER = 100_000, 100_000
+# Larger values would run for ever or fill the memory. The limit also applies to models that are loaded from disk.
+MOST_VIEWS_OR_LEVELS = 100_000
 
 
 class CoHiRF(
@@ -226,7 +226,7 @@ class CoHiRF(
         "estimator": "no_validation",  # check_base_method has clearer messages
         "n_clusters": [None, StrOptions({"auto", "levels"}), Interval(Integral, 1, None, closed="left")],
         "merge": [StrOptions({"auto", "compact", "connected"})],
-        "n_views": [Interval(Integral, 1, MAX_VIEWS, closed="both")],
+        "n_views": [Interval(Integral, 1, MOST_VIEWS_OR_LEVELS, closed="both")],
         "max_features": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
         "consensus": [StrOptions({"auto", "strict", "relaxed", "majority"}), Interval(Real, 0, 1, closed="both")],
         "medoid": [StrOptions({*CENTRALITY, *SIMILARITY}), callable],
@@ -235,7 +235,7 @@ class CoHiRF(
         "batches": [StrOptions({"auto", "random", "local"})],
         "min_cluster_size": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="neither")],
         "small_clusters": [StrOptions({"noise", "nearest"})],
-        "max_iter": [Interval(Integral, 1, MAX_ITER, closed="both")],
+        "max_iter": [Interval(Integral, 1, MOST_VIEWS_OR_LEVELS, closed="both")],
         "checkpoint": [None, str, os.PathLike],
         "device": [None, str],
         "n_jobs": [None, Integral],

@@ -22,8 +22,8 @@ from sklearn.utils import get_tags
 
 from cohirf.error_contexts import replacing_errors
 
-TIMES = ("date", "time", "duration", "period", "interval")
-TEXT = ("str", "string", "large_string", "utf8", "binary")
+TIME_TYPES = ("date", "time", "duration", "period", "interval")
+TEXT_TYPES = ("str", "string", "large_string", "utf8", "binary")
 ENCODE_TIMES = "for instance into the days since a fixed date"
 COLUMNS_TOLD = 3  # that hold values which are not finite
 ENCODE_TEXT = "for instance with sklearn.preprocessing.OneHotEncoder"
@@ -69,7 +69,7 @@ def refuse_what_is_no_table(X: Any) -> None:
     if isinstance(X, np.ndarray):
         _refuse_array_type(X)
     else:
-        _refuse_columns(_columns(X))
+        _refuse_columns(_column_types(X))
 
 
 def check_finite(X: Any, names: Sequence[str] | None, *, allow_nan: bool) -> None:
@@ -266,7 +266,7 @@ def _refuse_array_type(X: NDArray[Any]) -> None:
 def _find_column(X: Any, is_bad: Callable[[Any], bool]) -> Any:
     """Return the name or number of the first column with a bad cell; None if there is none."""
     cells = np.asarray(X, dtype=object)
-    names = [name for name, _ in _columns(X)] or range(cells.shape[1])
+    names = [name for name, _ in _column_types(X)] or range(cells.shape[1])
     for name, column in zip(names, cells.T, strict=True):
         if any(is_bad(cell) for cell in column):
             return name
@@ -288,7 +288,7 @@ def _is_word(cell: Any) -> bool:
     return False
 
 
-def _columns(X: Any) -> list[tuple[Any, str]]:
+def _column_types(X: Any) -> list[tuple[Any, str]]:
     """Return the name and type of each column of a pandas, polars or Arrow table; an empty list for other input."""
     if hasattr(X, "column_names"):  # Arrow
         return [(field.name, str(field.type)) for field in X.schema]
@@ -302,8 +302,8 @@ def _refuse_columns(columns: list[tuple[Any, str]]) -> None:
     if repeated:
         raise ValueError(f"The column name {repeated[0]!r} of X appears more than once: rename the columns.")
     for name, dtype in columns:
-        if dtype.lower().startswith(TIMES + TEXT):
-            example = ENCODE_TIMES if dtype.lower().startswith(TIMES) else ENCODE_TEXT
+        if dtype.lower().startswith(TIME_TYPES + TEXT_TYPES):
+            example = ENCODE_TIMES if dtype.lower().startswith(TIME_TYPES) else ENCODE_TEXT
             raise ValueError(
                 f"Column {name!r} of X has type {dtype}: turn it into numbers first, {example}, or leave it out."
             )

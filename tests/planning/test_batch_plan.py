@@ -16,7 +16,7 @@ from cohirf import CoHiRF
 from cohirf.planning import BatchPlan, draw_rows, plan_batches, probe
 from cohirf.planning import plan as plan_module
 from cohirf.planning.memory import resident_bytes
-from cohirf.planning.plan import Task, choose, forecast_levels, list_candidates, smallest_batch
+from cohirf.planning.plan import PlannedFit, choose, forecast_levels, list_candidates, smallest_batch
 from cohirf.planning.probe import BatchCost, Probe
 from systems import linux_only
 
@@ -173,7 +173,7 @@ def test_an_error_of_the_base_method_surfaces_as_itself():
 def candidate_sizes(n_rows, memory_limit, n_jobs=1):
     """Return the sizes that come into question where a row takes 100 bytes and probes went up to 20,000 rows."""
     cost = BatchCost.learn([Probe(size, 1, size / 1e4, 100 * size) for size in (100, 2000, 20_000)])
-    task = Task(n_rows, n_runs=1, n_jobs=n_jobs, smallest_batch=100, memory_limit=memory_limit)
+    task = PlannedFit(n_rows, n_runs=1, n_jobs=n_jobs, smallest_batch=100, memory_limit=memory_limit)
     return [candidate.batch_size for candidate in list_candidates(task, cost)]
 
 
@@ -196,7 +196,7 @@ def test_all_rows_come_into_question_where_the_probes_reach_as_far():
 def test_local_batches_are_contracted_once_and_have_halos():
     # nothing merges
     cost = BatchCost.learn([Probe(size, size, size / 1e4, 100 * size) for size in (100, 2000, 20_000)])
-    task = Task(10**6, n_runs=1, n_jobs=2, smallest_batch=100, memory_limit=10**9, overlap=0.5)
+    task = PlannedFit(10**6, n_runs=1, n_jobs=2, smallest_batch=100, memory_limit=10**9, overlap=0.5)
     found = task.forecast(10_000, cost)
     assert (found.n_batches, found.n_levels) == (150, 2)
     assert found.seconds == pytest.approx(75)

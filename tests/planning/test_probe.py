@@ -162,7 +162,7 @@ def points():
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_rows_are_the_nearest_ones_to_one_row(monkeypatch, points, kind):
-    monkeypatch.setattr(probe, "MOST_ROWS", 64)
+    monkeypatch.setattr(probe, "NEAR_ROWS", 64)
     near = Neighbourhood(ArrayRows(kind(points)), None, (0,))
     found = near.take(50)
     found = found.toarray() if sparse.issparse(found) else found

@@ -10,7 +10,7 @@ import os
 import pickle
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +23,7 @@ from sklearn import config_context, get_config
 from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.runs import ContractedRun, RunTask, contract_run
 from cohirf.algorithm.storage import NumberedRows
-from cohirf.engines.local import one_thread
+from cohirf.engines.local import Function, Task, Tasks, one_thread
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
 from cohirf.sources.arrays import ChunkSource
@@ -49,9 +49,6 @@ FAULTS = {
 }
 
 NO_OBJECTS = np.empty(0, object)
-
-Function = Callable[..., Any]
-Tasks = Iterable[tuple[Any, ...]]
 
 
 def dask() -> Any:
@@ -133,7 +130,7 @@ class DataLocalEngine(Engine):
                         client.cancel([computed, results])
                 raise
 
-    def _lazy(self, function: Function, tasks: list[tuple[Any, ...]]) -> Any:
+    def _lazy(self, function: Function, tasks: list[Task]) -> Any:
         """Return a lazy array with the result of one task per chunk; every call uses new names."""
         runs = [task[0].run for task in tasks]
         lengths, rows = tuple(run.length for run in runs), slice(runs[0].start, runs[-1].start + runs[-1].length)
@@ -150,7 +147,7 @@ def _as_is(chunk: Any) -> Any:
     return chunk
 
 
-def _call_with_chunk(function: Function, task: tuple[Any, ...], columns: list[Any], weights: Any = None) -> Any:
+def _call_with_chunk(function: Function, task: Task, columns: list[Any], weights: Any = None) -> Any:
     """Call a function with the rows of a chunk. Dask passes the single chunk along the columns in a list."""
     run_task, *others = task
     start = run_task.run.start
@@ -206,7 +203,7 @@ class DaskEngine(Engine):
             return SerialEngine().run(function, tasks, n_tasks)
         return self._in_order(function, iter(tasks), n_tasks)
 
-    def _in_order(self, function: Function, tasks: Iterator[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
+    def _in_order(self, function: Function, tasks: Iterator[Task], n_tasks: int) -> Iterator[Any]:
         waiting = deque[Any]()
         with naming_faults():
             n_threads = max(1, sum(self.client.nthreads().values()))
@@ -219,7 +216,7 @@ class DaskEngine(Engine):
             while waiting:
                 yield from waiting.popleft().result()
 
-    def _send(self, function: Function, tasks: Iterator[tuple[Any, ...]], per_call: int) -> Iterator[Any]:
+    def _send(self, function: Function, tasks: Iterator[Task], per_call: int) -> Iterator[Any]:
         """Send tasks in bundles; yield the lists of their results, as futures."""
         name, call = new_name(function.__name__), partial(_call_all, function, get_config())
         bundles = iter(lambda: list(islice(tasks, per_call)), [])
@@ -227,7 +224,7 @@ class DaskEngine(Engine):
             with _large_graphs():
                 yield self.client.submit(call, bundle, key=f"{name}-{number}", pure=False, retries=RETRIES)
 
-    def _send_bare(self, function: Function, tasks: Iterator[tuple[Any, ...]]) -> Iterator[Any]:
+    def _send_bare(self, function: Function, tasks: Iterator[Task]) -> Iterator[Any]:
         """Send tasks without their rows, one by one; yield the lists of their results, as futures."""
         call = dask().delayed(partial(_call_with_rows, function, get_config()), pure=False)
         for task, *others in tasks:
@@ -350,7 +347,7 @@ def call_on_one_thread(function: Function, config: dict[str, Any], *arguments: A
         return function(*arguments)
 
 
-def _pack(tasks: list[tuple[Any, ...]]) -> Any:
+def _pack(tasks: list[Task]) -> Any:
     """Pickle tasks, which may read their rows on the cluster.
 
     A client holds a lock while it submits, and if it pickled these tasks then, it would wait for rows that cannot come:

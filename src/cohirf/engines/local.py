@@ -48,7 +48,6 @@ from cohirf.error_contexts import replacing_errors
 Function = Callable[..., Any]
 Task = tuple[Any, ...]
 Tasks = Iterable[Task]
-Outcome = tuple[list[Any], list[CollectedWarning]]
 
 START_SECONDS = 1.0  # time that must be saved before processes are started
 WARM_SECONDS = 0.3  # the same if they run already
@@ -264,7 +263,9 @@ def _user_chose_backend() -> bool:
     return len(set(hinted)) == 1
 
 
-def _call_on_one_thread(function: Function, tasks: list[Task], config: dict[str, Any], pid: int) -> Outcome:
+def _call_on_one_thread(
+    function: Function, tasks: list[Task], config: dict[str, Any], pid: int
+) -> tuple[list[Any], Any]:
     """Run tasks of the process ``pid``, in that process or another one, whose warnings are part of the outcome."""
     # OpenMP limits its threads per calling thread and BLAS per process, so a worker needs the limit, too. The BLAS
     # limits of several workers do not conflict, because the caller has set the same limit before.

@@ -86,7 +86,7 @@ class Csr:
 
     def open(self) -> Any:
         """Put the matrix together."""
-        return self.kind(tuple(map(_open, self.arrays)), shape=self.shape, copy=False)
+        return self.kind(tuple(map(_open_handle, self.arrays)), shape=self.shape, copy=False)
 
 
 def _store(values: Any) -> Any:
@@ -108,9 +108,9 @@ def _handle(stored: Any) -> Any:
     return Mapped(os.fspath(stored.filename), stored.dtype, stored.shape) if is_scratch(stored) else stored
 
 
-def _open(handle: Any) -> Any:
+def _open_handle(handle: Any) -> Any:
     return handle.open() if isinstance(handle, Mapped | Csr) else handle
 
 
 def _rebuild(kind: type[Any], handles: list[Any]) -> Any:
-    return kind(*map(_open, handles))
+    return kind(*map(_open_handle, handles))

@@ -31,7 +31,7 @@ from cohirf.algorithm.storage import RunRows, is_streamed, read_into
 
 RUNS_AHEAD = 2  # with one, the readers would wait for the last pieces of each run
 READERS = 8  # a thread reads and checks about 3 GB per second
-READ_BYTES = 2**24  # in a piece
+STREAMED_BYTES = 2**24  # in a piece
 
 Sent = tuple[Any, list[Future[Any]]]
 
@@ -57,7 +57,7 @@ class StreamingEngine(Engine):
                 if sender is None:
                     sender = Sender(task, self.device)
                     stack.callback(sender.close)
-                waiting.append(partial(_call, function, task, sender.send(task), others))
+                waiting.append(partial(_compute, function, task, sender.send(task), others))
                 if len(waiting) > RUNS_AHEAD:
                     yield waiting.popleft()()
             while waiting:
@@ -73,7 +73,7 @@ def _one_ahead(tasks: Iterator[tuple[Any, ...]]) -> Generator[tuple[Any, ...], N
             yield task
 
 
-def _call(function: Callable[..., Any], task: RunTask, sent: Sent, others: list[Any]) -> Any:
+def _compute(function: Callable[..., Any], task: RunTask, sent: Sent, others: list[Any]) -> Any:
     """Wait until all pieces are read, and compute the run; what the device does next waits for the copies."""
     X, pieces = sent
     for piece in pieces:
@@ -94,7 +94,7 @@ class Sender:
         n_readers = 1 if is_streamed(rows) else min(READERS, cpu_count())
         self._pool = ThreadPoolExecutor(n_readers, "cohirf-reader")
         self._lane: Any = CudaLane(like) if like.is_cuda else Lane()
-        self._piece_rows = max(1, READ_BYTES // (like.shape[1] * like.element_size()))
+        self._piece_rows = max(1, STREAMED_BYTES // (like.shape[1] * like.element_size()))
 
     def send(self, task: RunTask) -> Sent:
         """Start to send the rows of a run; return an array on the device, and the pieces that threads copy into it."""

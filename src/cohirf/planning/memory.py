@@ -16,12 +16,12 @@ from cohirf.algorithm.arrays import is_cupy, is_torch, torch_with
 from cohirf.optional import import_optional
 
 STATUS = Path("/proc/self/status")
-UNITS = {"B": 1} | {
+BYTE_UNITS = {"B": 1} | {
     f"{letter}{suffix}": base**power
     for power, letter in enumerate("KMGT", start=1)
     for suffix, base in (("B", 1000), ("iB", 1024))
 }
-_FACTORS = {unit.lower(): factor for unit, factor in UNITS.items()}
+_FACTORS = {unit.lower(): factor for unit, factor in BYTE_UNITS.items()}
 _TEXT = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*([A-Za-z]*)\s*", re.ASCII)
 
 
@@ -39,15 +39,15 @@ def parse_bytes(size: str) -> int:
     if not number >= 1:
         raise ValueError(
             f'batch_size={size!r} is not valid: give a number of rows, "auto", or the memory that the fit may use, '
-            f'such as "500MB", "2GB" or "1.5GiB" (units: {", ".join(UNITS)}).'
+            f'such as "500MB", "2GB" or "1.5GiB" (units: {", ".join(BYTE_UNITS)}).'
         )
     return int(number)
 
 
 def format_bytes(n_bytes: float) -> str:
     """Return a number of bytes as text, rounded to three digits."""
-    unit = next((unit for unit in ("TB", "GB", "MB", "KB") if n_bytes >= 0.9995 * UNITS[unit]), "B")
-    return f"{n_bytes / UNITS[unit]:.3g} {unit}"
+    unit = next((unit for unit in ("TB", "GB", "MB", "KB") if n_bytes >= 0.9995 * BYTE_UNITS[unit]), "B")
+    return f"{n_bytes / BYTE_UNITS[unit]:.3g} {unit}"
 
 
 def read_memory_limit(batch_size: Any) -> int | None:

@@ -51,12 +51,12 @@ from cohirf.planning.probe import (
 SMALLEST_BATCH = 100
 ROWS_PER_SIZE = 10
 REACH = 4.0  # largest batch size that can be forecast, in units of the largest probe
-MARGIN = 1.3  # safety factor on the memory of a batch: fragmentation, and rows that differ from the sample
+MEMORY_MARGIN = 1.3  # safety factor on the memory of a batch: fragmentation, and rows that differ from the sample
 HELD_BYTES_PER_ROW = 36  # row numbers, parents, levels, mass, stability and labels of a fit in memory
 SLOWER = 2.0
 PATIENCE_SECONDS = 60.0
 IDLE_SHARE = 0.98  # a level that leaves a larger share of its rows makes no progress
-MOST_LEVELS = 100  # that are simulated
+SIMULATED_LEVELS = 100  # that are simulated
 USABLE = 0.5  # of the free memory of a device; the rest is for temporary arrays of the base method
 ROW_BYTES = 64  # for each row on a device: codes, labels, mass, stability and scores
 
@@ -115,7 +115,7 @@ class BatchPlan:
 
 
 @dataclass(frozen=True)
-class Task:
+class PlannedFit:
     """The planned fit: its rows, its jobs, and the memory that it uses independently of its batches."""
 
     n_rows: int
@@ -143,7 +143,8 @@ class Task:
         n_jobs = min(self.n_jobs, max(self.n_runs, n_batches - 1))
         batch_bytes = cost.n_bytes(min(self.n_rows, LARGEST_BATCH * batch_size))
         peak, needed = (
-            int(self.taken + n_jobs * (self.taken_per_job + some)) for some in (batch_bytes, MARGIN * batch_bytes)
+            int(self.taken + n_jobs * (self.taken_per_job + some))
+            for some in (batch_bytes, MEMORY_MARGIN * batch_bytes)
         )
         return BatchPlan(batch_size, n_batches, self.memory_limit, n_levels, seconds, peak, needed)
 
@@ -199,7 +200,7 @@ def plan_batches(
         after = call(resident_bytes)
         n_runs, per_job = contraction.views.n_runs(sample.shape[1]), after if in_processes else 0
         taken += max(0, after - before)
-        task = Task(n_rows, n_runs, n_jobs, smallest, memory_limit, taken, per_job, overlap)
+        task = PlannedFit(n_rows, n_runs, n_jobs, smallest, memory_limit, taken, per_job, overlap)
         cost = probe_increasing_sizes(
             lambda size: call(probe_batch, read_sample(size), contraction),
             smallest,
@@ -246,7 +247,7 @@ def forecast_levels(n_rows: int, batch_size: int, cost: BatchCost, n_jobs: int) 
     The time is infinite if almost nothing merges in several batches.
     """
     left, seconds = float(n_rows), 0.0
-    for level in range(1, MOST_LEVELS + 1):
+    for level in range(1, SIMULATED_LEVELS + 1):
         n_batches = count_batches(round(left), batch_size)
         size = left / n_batches
         contracted = max(1, n_batches - 1)
@@ -257,10 +258,10 @@ def forecast_levels(n_rows: int, batch_size: int, cost: BatchCost, n_jobs: int) 
             return level + 1, seconds  # too few rows left to forecast: one more level, which merges nothing
         if left > IDLE_SHARE * before:
             return level, seconds if n_batches == 1 else inf
-    return MOST_LEVELS, seconds
+    return SIMULATED_LEVELS, seconds
 
 
-def list_candidates(task: Task, cost: BatchCost) -> list[BatchPlan]:
+def list_candidates(task: PlannedFit, cost: BatchCost) -> list[BatchPlan]:
     """Forecast batch sizes from the smallest up to the reach of the probes, and one batch of all rows if within it."""
     reach = REACH * cost.probes[-1].n_rows
     low, high = task.smallest_batch, reach / LARGEST_BATCH
@@ -304,7 +305,7 @@ def _say_no_room(memory_limit: int, taken: int, held: int, *, on_worker: bool) -
     )
 
 
-def _say_too_little(task: Task, smallest: BatchPlan) -> str:
+def _say_too_little(task: PlannedFit, smallest: BatchPlan) -> str:
     return (
         f"{format_bytes(task.memory_limit)} of memory is too little for batches of {smallest.batch_size} rows, the "
         f"smallest that are useful for this base method: they need {format_bytes(smallest.needed)} with "

@@ -38,7 +38,7 @@ from cohirf.planning.memory import peak_bytes, reset_peak, resident_bytes
 PROBE_LEVEL = 0  # levels of a fit start at 1, so probes never share random numbers with it
 # no memory or semaphores; daemon processes cannot have children; processes nested too deep, or dead at once
 NO_PROCESS = (OSError, ImportError, AssertionError, RuntimeError)
-MOST_ROWS, MOST_CELLS = 2**17, 2**23  # of a neighbourhood
+NEAR_ROWS, NEAR_CELLS = 2**17, 2**23  # of a neighbourhood
 # Three is not a power of two, so a table that doubles its capacity is not measured at the same load each time.
 LARGEST_STEP, SMALLEST_STEP = 3.0, 1.25
 MEMORY_SHARE = 0.5  # a probe may need this share of the memory that a batch may need
@@ -93,7 +93,7 @@ class Neighbourhood:
     @property
     def n_rows(self) -> int:
         """Number of rows: at most 131,072, and fewer if they have more than 64 features."""
-        return max(1, min(self._rows.n_rows, MOST_ROWS, MOST_CELLS // int(self._centre.shape[1])))
+        return max(1, min(self._rows.n_rows, NEAR_ROWS, NEAR_CELLS // int(self._centre.shape[1])))
 
     def take(self, size: int) -> Any:
         """Return the ``size`` nearest rows, in the order of their distance."""
@@ -137,15 +137,15 @@ def fresh_process() -> Iterator[Callable[..., Any]]:
         executor = ProcessPoolExecutor(max_workers=1, initializer=_keep_process)
         executor.submit(resident_bytes).result()
     except NO_PROCESS:
-        _end(executor)
+        _shut_down(executor)
         executor = None
     try:
-        yield lambda function, *arguments: _call(executor, function, *arguments)
+        yield lambda function, *arguments: _call_in(executor, function, *arguments)
     finally:
-        _end(executor, wait=True)
+        _shut_down(executor, wait=True)
 
 
-def _end(executor: Any, *, wait: bool = False) -> None:
+def _shut_down(executor: Any, *, wait: bool = False) -> None:
     if executor is not None:
         executor.shutdown(wait=wait, kill_workers=True)
 
@@ -155,7 +155,7 @@ def _keep_process() -> None:
     process_executor._MAX_MEMORY_LEAK_SIZE = sys.maxsize
 
 
-def _call(executor: Any, function: Callable[..., Any], *arguments: Any) -> Any:
+def _call_in(executor: Any, function: Callable[..., Any], *arguments: Any) -> Any:
     if executor is None:
         return function(*arguments)
     try:
