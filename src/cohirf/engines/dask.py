@@ -79,21 +79,11 @@ def new_name(operation: str) -> str:
 
 @dataclass
 class DataLocalEngine(Engine):
-    """Contracts runs on the workers that hold their rows. What belongs to the rows stays there.
+    """Contracts runs on the workers that hold their rows. What belongs to the rows stays there."""
 
-    Attributes
-    ----------
-    rows : dask.array.Array
-        The data.
-    weights : dask.array.Array or None
-        Sample weights as a column, with the chunks of the data.
-    persisted : dask.array.Array or None
-        The runs that were contracted, one per chunk. They stay on the workers as long as this array is referenced.
-    """
-
-    rows: Any
-    weights: Any = None
-    persisted: Any = None
+    rows: Any  # an array of Dask
+    weights: Any = None  # sample weights as a column, with the chunks of the data
+    persisted: Any = None  # the contracted runs, one per chunk, which stay on the workers while this is referenced
 
     is_serial: ClassVar[bool] = False
     writes_here: ClassVar[bool] = False
@@ -136,15 +126,19 @@ class DataLocalEngine(Engine):
         lengths, rows = tuple(run.length for run in runs), slice(runs[0].start, runs[-1].start + runs[-1].length)
         given = [one_chunk_each(tasks), "i"]
         for array in (self.rows,) if self.weights is None else (self.rows, self.weights):
-            named = array.map_blocks(_as_is, name=new_name("rows"), dtype=array.dtype, meta=array._meta)
             # the "p2p" method would write all data to the disks of the workers, and start over when a worker is lost
-            given += [named[rows].rechunk((lengths, -1), method="tasks"), "ij"]
+            given += [_renamed(array)[rows].rechunk((lengths, -1), method="tasks"), "ij"]
         call = partial(call_on_one_thread, partial(_call_with_chunk, function), get_config())
         return map_chunks(call, given, tuple(1 for _ in runs), new_name("contract_batches"), object)
 
 
 def _as_is(chunk: Any) -> Any:
     return chunk
+
+
+def _renamed(array: Any) -> Any:
+    """Return an array whose chunks have new names."""
+    return array.map_blocks(_as_is, name=new_name("rows"), dtype=array.dtype, meta=array._meta)
 
 
 def _call_with_chunk(function: Function, task: Task, columns: list[Any], weights: Any = None) -> Any:
@@ -226,12 +220,12 @@ class DaskEngine(Engine):
 
     def _send_bare(self, function: Function, tasks: Iterator[Task]) -> Iterator[Any]:
         """Send tasks without their rows, one by one; yield the lists of their results, as futures."""
-        call = dask().delayed(partial(_call_with_rows, function, get_config()), pure=False)
+        call = dask().delayed(partial(_call_all, function, get_config()), pure=False)
         for task, *others in tasks:
             numbers = task.rows_needed()
             rows = self.array[numbers].rechunk(-1).to_delayed().item()
             with _large_graphs():
-                lazy = call(pickle.dumps((task.with_values(None), *others)), numbers, rows)
+                lazy = call(_pack([(task.with_values(None), *others)]), numbers, rows)
                 yield self.client.compute(lazy, retries=RETRIES, optimize_graph=False)
 
 
@@ -245,15 +239,7 @@ def _large_graphs() -> Any:
 
 def keep_on_workers(client: Any, array: Any) -> Any:
     """Return an array with new names, whose chunks are computed once and stay on the workers while it is referenced."""
-    named = array.map_blocks(_as_is, name=new_name("rows"), dtype=array.dtype, meta=array._meta)
-    return client.persist(named.rechunk({1: -1}), optimize_graph=False)
-
-
-def _call_with_rows(function: Function, config: dict[str, Any], packed: bytes, numbers: Any, rows: Any) -> list[Any]:
-    """Give a task its rows, and call the function."""
-    task, *others = pickle.loads(packed)
-    there = task.with_values(NumberedRows(np.asarray(rows), numbers))
-    return [call_on_one_thread(function, config, there, *others)]
+    return client.persist(_renamed(array).rechunk({1: -1}), optimize_graph=False)
 
 
 @dataclass(frozen=True)
@@ -356,5 +342,12 @@ def _pack(tasks: list[Task]) -> Any:
     return import_optional("distributed.protocol.pickle", "dask", "A fit on Dask").dumps(tasks)
 
 
-def _call_all(function: Function, config: dict[str, Any], packed: bytes) -> list[Any]:
-    return [call_on_one_thread(function, config, *task) for task in pickle.loads(packed)]
+def _call_all(
+    function: Function, config: dict[str, Any], packed: bytes, numbers: Any = None, X: Any = None
+) -> list[Any]:
+    """Call a function with each of some tasks; if they came without rows, with the rows ``X`` of the given numbers."""
+    tasks = pickle.loads(packed)
+    if X is not None:
+        rows = NumberedRows(np.asarray(X), numbers)
+        tasks = [(task.with_values(rows), *others) for task, *others in tasks]
+    return [call_on_one_thread(function, config, *task) for task in tasks]

@@ -63,40 +63,17 @@ ROW_BYTES = 64  # for each row on a device: codes, labels, mass, stability and s
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """A batch size, the expected cost of a fit with it, and the measurements behind it.
-
-    Attributes
-    ----------
-    batch_size : int
-        Approximate number of rows that are contracted together; a batch has at most 1.5 times as many.
-    n_batches : int
-        Number of batches at the first level, including the one held aside.
-    memory_limit : int
-        The memory limit in bytes.
-    n_levels : int or None
-        Expected number of levels; None if nothing was measured.
-    seconds : float or None
-        Expected time, without reading the data; infinite if almost nothing merges in a batch; None if nothing was
-        measured.
-    n_bytes : int or None
-        Expected peak of the process's resident memory, including what it holds already; None if nothing was measured.
-    needed : int or None
-        The same with a safety margin.
-    reason : str
-        Why larger batches were not chosen.
-    probes : tuple of Probe
-        The measurements, by increasing size.
-    """
+    """A batch size, and the expected cost of a fit with it; costs are None if nothing was measured."""
 
     batch_size: int
-    n_batches: int
+    n_batches: int  # at the first level, including the one held aside
     memory_limit: int
     n_levels: int | None = None
-    seconds: float = inf
-    n_bytes: int | None = None
-    needed: int = 0
-    reason: str = ""
-    probes: tuple[Probe, ...] = ()
+    seconds: float = inf  # without reading the data; infinite if almost nothing merges in a batch
+    n_bytes: int | None = None  # peak of the process's resident memory, including what it holds already
+    needed: int = 0  # the same with a safety margin
+    reason: str = ""  # why larger batches were not chosen
+    probes: tuple[Probe, ...] = ()  # the measurements, by increasing size
 
     @property
     def fits(self) -> bool:

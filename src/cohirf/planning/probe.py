@@ -54,22 +54,12 @@ SIZE_STEP = 2**0.25
 
 @dataclass(frozen=True)
 class Probe:
-    """Cost of contracting one batch.
-
-    Attributes
-    ----------
-    n_rows, n_survivors : int
-        Number of rows of the batch, and number of medoids that it was contracted to.
-    seconds : float
-        Processor time, which hardly depends on other programs on the machine.
-    n_bytes : int
-        Largest increase of the resident memory, including the rows of the batch.
-    """
+    """Cost of contracting one batch of ``n_rows`` rows to ``n_survivors`` medoids."""
 
     n_rows: int
     n_survivors: int
-    seconds: float
-    n_bytes: int
+    seconds: float  # of processor time, which hardly depends on other programs on the machine
+    n_bytes: int  # largest increase of the resident memory, including the rows of the batch
 
 
 def draw_rows(n_rows: int, size: int, entropy: Entropy) -> IntArray:
