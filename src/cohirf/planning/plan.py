@@ -63,7 +63,7 @@ ROW_BYTES = 64  # for each row on a device: codes, labels, mass, stability and s
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """A batch size, and the expected cost of a fit with it; costs are None if nothing was measured."""
+    """A batch size, and the expected cost of a fit with it; levels and bytes are None if nothing was measured."""
 
     batch_size: int
     n_batches: int  # at the first level, including the one held aside
