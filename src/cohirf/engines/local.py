@@ -42,8 +42,8 @@ from threadpoolctl import ThreadpoolController
 
 from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.repeated_warnings import CollectedWarning, collecting_warnings, issue_again
-from cohirf.engines.sharing import share_rows
 from cohirf.error_contexts import replacing_errors
+from cohirf.scratch import share_rows
 
 Function = Callable[..., Any]
 Task = tuple[Any, ...]
