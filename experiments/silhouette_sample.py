@@ -15,7 +15,7 @@ from sklearn.metrics import pairwise_distances_chunked
 from threadpoolctl import threadpool_limits
 
 from cohirf.algorithm.grouping import IntArray
-from cohirf.silhouette import silhouettes
+from cohirf.choice import silhouettes
 from cohirf.tuning.metrics import SILHOUETTE_ROWS, Silhouettes
 from experiments.budgets import BUDGETS
 from experiments.cells import data_of

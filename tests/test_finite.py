@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from cohirf.finite import find_fault
+from cohirf.validation import find_fault
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -64,8 +64,8 @@ def test_the_workflows_pin_every_action_to_a_commit() -> None:
 def test_tests_and_doctests_are_collected_where_a_copy_of_the_package_is_installed(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src" / "cohirf", tmp_path / "cohirf")
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
-    files = ["tests/test_finite.py", "src/cohirf/finite.py"]
+    files = ["tests/test_finite.py", "src/cohirf/validation.py"]
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     run = subprocess.run([*command, *files], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout
-    assert "src/cohirf/finite.py::" in run.stdout
+    assert "src/cohirf/validation.py::" in run.stdout

@@ -27,9 +27,8 @@ from cohirf import CoHiRF
 from cohirf.clusterers import SCSRGF
 from cohirf.datasets import make_spheres
 from cohirf.planning import draw_rows
-from cohirf.planning.forecast import BatchCost, forecast_levels
-from cohirf.planning.probe import fresh_process, probe_batch
-from cohirf.planning.probe_sizes import probe_increasing_sizes
+from cohirf.planning.plan import forecast_levels
+from cohirf.planning.probe import BatchCost, fresh_process, probe_batch, probe_increasing_sizes
 from cohirf.validation import count_view_features
 
 
@@ -80,14 +79,13 @@ def learn_cost(case: Case) -> BatchCost:
     )
     with fresh_process() as call:
         call(probe_batch, case.X[:100], contraction)
-        probes = probe_increasing_sizes(
+        return probe_increasing_sizes(
             lambda size: call(probe_batch, case.X[draw_rows(n_rows, size, (0,))], contraction),
             100,
             n_rows,
             bytes_per_batch=1e9,
             n_jobs=1,
         )
-    return BatchCost.learn(probes)
 
 
 def fit(case: Case, batch_size: int, seed: int) -> tuple[float, float]:
@@ -101,11 +99,12 @@ def fit(case: Case, batch_size: int, seed: int) -> tuple[float, float]:
 def bench(case: Case, n_seeds: int, largest: int) -> None:
     cost = learn_cost(case)
     sizes = [size for size in case.batch_sizes if size <= largest]
-    expected = np.array([forecast_levels(len(case.X), size, cost, 1).seconds for size in sizes])
+    expected = np.array([forecast_levels(len(case.X), size, cost, 1)[1] for size in sizes])
     runs = np.array([[fit(case, size, seed) for seed in range(n_seeds)] for size in sizes])
     seconds = runs[:, :, 0].mean(axis=1)
     chosen = max(size for size, time in zip(sizes, expected, strict=True) if time <= 2 * expected.min())
-    print(f"\n{case.name}, {len(case.X):,} rows; time grows as b ** {cost.seconds.exponent(sizes[-1]):.1f}")
+    exponent = sizes[-1] * cost.seconds.deriv()(sizes[-1]) / cost.seconds(sizes[-1])
+    print(f"\n{case.name}, {len(case.X):,} rows; time grows as b ** {exponent:.1f}")
     table = Table({"batch_size": ">10,", "": "1", "time": ">7.1f", "expected": ">9.1f", "adjusted Rand index": ""})
     for i, size in enumerate(sizes):
         indices = " ".join(f"{index:.2f}" for index in runs[i, :, 1])

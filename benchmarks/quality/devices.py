@@ -32,7 +32,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks._common import Table, make_parser, mean_and_spread, parse, read_file, write_npz
 from cohirf import CoHiRF
-from cohirf.array_kinds import to_numpy
+from cohirf.algorithm.arrays import to_host
 from cohirf.clusterers import TorchKMeans
 
 SETS = ("pbmc68k-reduced", "coil-20", "satimage", "usps", "pendigits", "shuttle")
@@ -51,7 +51,7 @@ COLUMNS = {
 
 def fit_labels(base: Any, X: Any, seed: int) -> np.ndarray:
     """Return the labels of a fit."""
-    return to_numpy(CoHiRF(base, random_state=seed).fit(X).labels_)
+    return to_host(CoHiRF(base, random_state=seed).fit(X).labels_)
 
 
 def compare(X: np.ndarray, k: int, device: str, seed: int) -> dict[str, np.ndarray]:

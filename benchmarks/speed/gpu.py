@@ -38,7 +38,7 @@ from sklearn.cluster import KMeans
 from benchmarks._common import Table, make_parser, parse
 from cohirf import CoHiRF
 from cohirf.clusterers import TorchKMeans
-from cohirf.engines.streaming import PIECE_BYTES, READERS
+from cohirf.engines.streaming import READERS, STREAMED_BYTES
 from cohirf.sources import Source
 
 N_FEATURES, N_CLUSTERS = 50, 10
@@ -181,7 +181,7 @@ class RepeatedRows(Source):
 
 def read_all(source: Source, n_threads: int) -> None:
     """Read and check all rows as a fit does: in pieces, each thread into memory of its own."""
-    step = PIECE_BYTES // (source.n_features * source.dtype.itemsize)
+    step = STREAMED_BYTES // (source.n_features * source.dtype.itemsize)
     own = threading.local()
 
     def read(start: int) -> None:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from cohirf.lazy import lazy_names
+from cohirf.optional import lazy_names
 
 if TYPE_CHECKING:
     from cohirf.algorithm.levels import LevelRecord

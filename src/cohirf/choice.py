@@ -22,16 +22,16 @@ from sklearn.metrics.pairwise import euclidean_distances
 from cohirf.algorithm.choose_merge import SampledRows, cut_linkage
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.ward import link_groups
-from cohirf.silhouette import mean_silhouette
 
 FloatArray = NDArray[np.float64]
+COLUMNS = 64  # of the distance matrix that are summed at a time
 MAX_CHOICE = 20  # largest number of clusters to choose
 N_SPLITS = 3
-SAMPLED_ROWS = 1000  # both halves together
+CHOICE_ROWS = 1000  # both halves together
 # How far below the highest strength the chosen one may be, and how low that may be before the silhouette is better:
 # chosen on the sets of benchmarks/quality/ablation.py.
 NEARLY, CLEAR = 0.15, 0.85
-WEAK = 0.6  # a single cloud of points has less
+WEAK_STRENGTH = 0.6  # a single cloud of points has less
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class Choice:
     @property
     def is_clear(self) -> bool:
         """Whether there are clusters at all: some number has a higher prediction strength than parts of one cloud."""
-        return len(self.candidates) == 0 or bool(self.strengths.max() >= WEAK)
+        return len(self.candidates) == 0 or bool(self.strengths.max() >= WEAK_STRENGTH)
 
     def describe(self) -> str:
         """Return the choice in one or two sentences."""
@@ -203,3 +203,65 @@ def predict_strength(labels: IntArray, carried: IntArray) -> float:
     sizes = counts.sum(axis=1)
     together = (counts * (counts - 1)).sum(axis=1)
     return float(np.min(together / np.maximum(sizes * (sizes - 1), 1)))
+
+
+def mean_silhouette(distances: NDArray[np.floating[Any]], labels: IntArray) -> float:
+    """Return the mean silhouette; the silhouette of a singleton is 0. Many partitions can share the distances.
+
+    Parameters
+    ----------
+    distances : array of float, shape (n_rows, n_rows)
+        Distances between all rows.
+    labels : array of int, shape (n_rows,)
+        Cluster of each row; there must be at least two clusters.
+
+    Returns
+    -------
+    silhouette : float
+        The mean of ``(b - a) / max(a, b)``, where ``a`` is the mean distance of a row to the other rows of its cluster
+        and ``b`` is its mean distance to the rows of the nearest other cluster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.choice import mean_silhouette
+    >>> x = np.array([0.0, 1.0, 10.0, 11.0])
+    >>> round(mean_silhouette(np.abs(x[:, None] - x), np.array([0, 0, 1, 1])), 3)
+    0.9
+    """
+    _, codes = np.unique(labels, return_inverse=True)
+    sizes = np.bincount(codes)
+    n_rows = len(codes)
+    members = sparse.csr_array((np.ones(n_rows), (codes, np.arange(n_rows))), shape=(len(sizes), n_rows))
+    total = 0.0
+    for start in range(0, n_rows, COLUMNS):
+        sums = members @ distances[:, start : start + COLUMNS].astype(np.float64)
+        total += silhouettes(sums, sizes, codes[start : start + COLUMNS]).sum()
+    return float(total / n_rows)
+
+
+def silhouettes(sums: NDArray[np.floating[Any]], sizes: IntArray, own: IntArray) -> NDArray[np.floating[Any]]:
+    """Return the silhouette of each of some rows; that of a singleton is 0.
+
+    Parameters
+    ----------
+    sums : array of float, shape (n_clusters, n_some_rows)
+        Sum of the distances of each row to the rows of each cluster. It is overwritten.
+    sizes : array of int, shape (n_clusters,)
+        Number of rows in each cluster.
+    own : array of int, shape (n_some_rows,)
+        The cluster of each row.
+
+    Returns
+    -------
+    silhouettes : array of float, shape (n_some_rows,)
+        The silhouette of each row.
+    """
+    at = own, np.arange(len(own))
+    inside = sums[at] / np.maximum(sizes[own] - 1, 1)
+    sums /= sizes[:, None]
+    sums[at] = np.inf
+    outside = sums.min(axis=0)
+    larger = np.maximum(inside, outside)
+    is_defined = (sizes[own] > 1) & (larger > 0)
+    return np.where(is_defined, outside - inside, 0) / np.where(is_defined, larger, 1)

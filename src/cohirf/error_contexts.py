@@ -1,7 +1,9 @@
-"""Context managers that replace an error by one that tells the user more."""
+"""Errors that tell the user more than those they replace, and warnings that point to the line of the user."""
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
@@ -10,6 +12,7 @@ from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
+OWN_PACKAGES = ("cohirf", "sklearn")
 
 
 def replacing_errors(function: Callable[P, Iterator[T]]) -> Callable[P, AbstractContextManager[T]]:
@@ -65,3 +68,15 @@ class _ReplacingErrors(AbstractContextManager[T]):
         finally:
             if error is not None:
                 error.__traceback__ = traceback
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Issue a warning that points to the innermost line outside of cohirf and scikit-learn.
+
+    A fixed ``stacklevel`` cannot do this, because ``fit`` may be called directly, or by ``fit_predict``, a pipeline or
+    a search of scikit-learn.
+    """
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OWN_PACKAGES:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

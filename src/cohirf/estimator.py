@@ -6,11 +6,13 @@ import os
 from collections.abc import Callable
 from copy import copy
 from functools import partial
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin, _fit_context
 from sklearn.cluster import KMeans
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from cohirf import validation
@@ -19,11 +21,14 @@ from cohirf.data.open_data import choosing_client, open_new_data, open_training_
 from cohirf.degrees.methods import DegreesMixin
 from cohirf.explain.methods import DescribedClusters
 from cohirf.fitting import label_new_rows, measure_new_rows
-from cohirf.parameters import CONSTRAINTS
+from cohirf.fitting.contraction import CENTRALITY, SIMILARITY
 from cohirf.planning import read_memory_limit
 from cohirf.scratch import ScratchStorage
 from cohirf.store import save_model
 from cohirf.updating import UpdatingMixin, fit_model, gather_summary, replace_results
+
+# Larger values would run for ever or fill the memory. The limit also applies to models that are loaded from disk.
+MOST_VIEWS_OR_LEVELS = 100_000
 
 
 class CoHiRF(
@@ -217,7 +222,26 @@ class CoHiRF(
     4
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = CONSTRAINTS
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": "no_validation",  # check_base_method has clearer messages
+        "n_clusters": [None, StrOptions({"auto", "levels"}), Interval(Integral, 1, None, closed="left")],
+        "merge": [StrOptions({"auto", "compact", "connected"})],
+        "n_views": [Interval(Integral, 1, MOST_VIEWS_OR_LEVELS, closed="both")],
+        "max_features": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="right")],
+        "consensus": [StrOptions({"auto", "strict", "relaxed", "majority"}), Interval(Real, 0, 1, closed="both")],
+        "medoid": [StrOptions({*CENTRALITY, *SIMILARITY}), callable],
+        "medoid_weights": ["boolean"],
+        "batch_size": [None, str, Interval(Integral, 2, None, closed="left")],  # _check_resources reads the text
+        "batches": [StrOptions({"auto", "random", "local"})],
+        "min_cluster_size": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="neither")],
+        "small_clusters": [StrOptions({"noise", "nearest"})],
+        "max_iter": [Interval(Integral, 1, MOST_VIEWS_OR_LEVELS, closed="both")],
+        "checkpoint": [None, str, os.PathLike],
+        "device": [None, str],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
 
     def __init__(
         self,

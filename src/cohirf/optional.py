@@ -1,7 +1,9 @@
-"""Optional packages: imported when they are used, with an error that says what needs them and how to install them."""
+"""Imports when something is used: optional packages, with errors that say how to install them, and public names."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -34,3 +36,28 @@ def import_optional(name: str, extra: str, user: str) -> Any:
 def is_installed(name: str) -> bool:
     """Return whether there is a module ``name``, without importing it."""
     return find_spec(name) is not None
+
+
+def lazy_names(package: str, places: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the ``__getattr__`` and ``__dir__`` of a package whose names are imported on first use: it loads quickly.
+
+    Parameters
+    ----------
+    package : str
+        The ``__name__`` of the package.
+    places : mapping
+        For each public name, the place of its definition: ``"module:name"``.
+    """
+
+    def get(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module, _, attribute = places[name].partition(":")
+        found = getattr(import_module(module), attribute)
+        setattr(sys.modules[package], name, found)  # so that this function is not called for it again
+        return found
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *places})
+
+    return get, names

@@ -1,6 +1,7 @@
 """Scratch files: arrays that grow with the data, on disk while a fit runs and while its results are used.
 
-They are temporary files, which are gone when the process ends, also if it is killed.
+They are temporary files, which are gone when the process ends, also if it is killed. Other processes of this machine
+read rows that are in memory from such files, too: ``share_rows``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -20,11 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.algorithm.storage import ArrayRows, MemoryGatherer
+from cohirf.algorithm.storage import ArrayRows, MemoryGatherer, Rows, SomeRows
 from cohirf.error_contexts import replacing_errors
+from cohirf.sources import ArraySource
 from cohirf.store.files import TemporaryFile, write_all
 
 ZEROS = bytes(2**20)
+SMALL_BYTES = 2**20  # smaller arrays are sent with each task
 NOT_SUPPORTED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # not supported by the file system or the C library
 
 
@@ -104,6 +108,95 @@ class ScratchGatherer:
 def is_scratch(values: Any) -> bool:
     """Return whether an array is the whole content of a scratch file."""
     return bool(getattr(values, "is_scratch", False))
+
+
+def share_rows(rows: Rows) -> Rows:
+    """Return rows that pickle without their values; a file is written only when they are pickled for the first time."""
+    if isinstance(rows, Shared):
+        return rows
+    if isinstance(rows, ArrayRows):
+        return SharedRows(rows.X)
+    if isinstance(rows, ArraySource):
+        return SharedSource(rows.X, rows.feature_names)
+    if isinstance(rows, SomeRows):
+        return SharedSomeRows(share_rows(rows.values), rows.rows)
+    return rows
+
+
+class Shared:
+    """Pickles as its ``kind`` of rows, whose arrays other processes read from temporary files."""
+
+    kind: ClassVar[type[Any]]
+    parts: ClassVar[tuple[str, ...]]  # the attributes that its kind is made from
+
+    @cached_property
+    def _stored(self) -> tuple[Any, ...]:
+        return tuple(_share(getattr(self, part)) for part in self.parts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.kind, self._stored
+
+
+class SharedRows(Shared, ArrayRows):
+    """Shared rows of an array or CSR matrix."""
+
+    kind, parts, in_memory = ArrayRows, ("X",), False
+
+
+class SharedSource(Shared, ArraySource):
+    """A shared source of an array in memory."""
+
+    kind, parts, in_memory = ArraySource, ("X", "feature_names"), False
+
+
+class SharedSomeRows(Shared, SomeRows):
+    """A subset of shared rows; their numbers are shared, too."""
+
+    kind, parts = SomeRows, ("values", "rows")
+
+
+class SharedArray(np.memmap):
+    """A scratch file, which another process maps into its memory; it may change its own copy of the values."""
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return _map_copy, (str(self.filename), self.dtype, self.shape)
+
+
+@dataclass(frozen=True)
+class SharedMatrix:
+    """A CSR matrix whose arrays are shared."""
+
+    kind: type[Any]
+    arrays: tuple[Any, ...]
+    shape: tuple[int, int]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _make_matrix, (self.kind, self.arrays, self.shape)
+
+
+def _share(values: Any) -> Any:
+    """Return values that pickle without their large arrays, whose files live as long as they do.
+
+    A memory map of the user is stored, too: its values in memory need not be those of its file.
+    """
+    if sparse.issparse(values):
+        arrays = (values.data, values.indices, values.indptr)
+        return SharedMatrix(type(values), tuple(map(_share, arrays)), values.shape)
+    if not isinstance(values, np.ndarray):
+        return values
+    if not is_scratch(values):
+        if values.nbytes < SMALL_BYTES:
+            return np.array(values)  # joblib would send a view of a memory map by the name of its file
+        values = ScratchStorage().store(values)
+    return values.view(SharedArray)
+
+
+def _map_copy(path: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    return np.memmap(path, dtype=dtype, mode="c", shape=shape)
+
+
+def _make_matrix(kind: type[Any], arrays: tuple[Any, ...], shape: tuple[int, int]) -> Any:
+    return kind(arrays, shape=shape, copy=False)
 
 
 def _make_file(directory: Path) -> TemporaryFile:

@@ -21,11 +21,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from cohirf.error_contexts import replacing_errors
-from cohirf.finite import find_fault, locate_fault
 
-TIMES = ("date", "time", "duration", "period", "interval")
-TEXT = ("str", "string", "large_string", "utf8", "binary")
+TIME_TYPES = ("date", "time", "duration", "period", "interval")
+TEXT_TYPES = ("str", "string", "large_string", "utf8", "binary")
 ENCODE_TIMES = "for instance into the days since a fixed date"
+COLUMNS_TOLD = 3  # that hold values which are not finite
 ENCODE_TEXT = "for instance with sklearn.preprocessing.OneHotEncoder"
 
 
@@ -69,7 +69,7 @@ def refuse_what_is_no_table(X: Any) -> None:
     if isinstance(X, np.ndarray):
         _refuse_array_type(X)
     else:
-        _refuse_columns(_columns(X))
+        _refuse_columns(_column_types(X))
 
 
 def check_finite(X: Any, names: Sequence[str] | None, *, allow_nan: bool) -> None:
@@ -78,6 +78,70 @@ def check_finite(X: Any, names: Sequence[str] | None, *, allow_nan: bool) -> Non
     if fault is not None:
         all_finite = np.isfinite(X.data if sparse.issparse(X) else X).all()
         raise ValueError(f"Input X {fault}" if all_finite else f"Input X {fault} {locate_fault(X, names)}")
+
+
+def find_fault(X: Any, *, allow_nan: bool) -> str | None:
+    """Describe what is wrong with the values of ``X``, and the remedy; return None if nothing is wrong.
+
+    NaN (unless allowed), infinities, and values whose squares overflow are wrong. Valid data needs a single pass: if
+    the sum of all squares does not overflow, no square does. For a source, ``X`` is one block of its rows.
+    """
+    values = X.data if sparse.issparse(X) else X
+    largest_square = np.finfo(values.dtype).max / (4 * X.shape[1])  # differences are up to twice as large
+    if _sum_of_squares(values) <= largest_square:
+        return None
+    if sparse.issparse(X):
+        allow_nan = False
+    if np.isnan(values).any() and not allow_nan:
+        return (
+            "contains NaN. Missing values are allowed only in dense arrays and tables in memory, with a base method "
+            "that supports them: "
+            "impute them, for instance with sklearn.impute.SimpleImputer, or leave their rows out."
+        )
+    if np.isinf(values).any():
+        return "contains infinity: replace infinite values or leave their rows out."
+    largest = float(np.nanmax(np.abs(values), initial=0))
+    if largest > np.sqrt(largest_square):
+        return f"holds values up to {largest:.3g}, whose squares overflow {values.dtype}: scale the data first."
+    return None
+
+
+def locate_fault(X: Any, names: Sequence[str] | None = None) -> str:
+    """Describe which columns of ``X`` contain NaN (or, if there is none, infinity), how often, and in which row first.
+
+    Parameters
+    ----------
+    X : array or CSR matrix
+        Values, some of which are not finite.
+    names : sequence of str, optional
+        Names of the columns. Without them, columns are described by their number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.validation import locate_fault
+    >>> locate_fault(np.array([[1.0, np.nan], [2.0, np.nan]]), names=["size", "age"])
+    "Column 'age' has 2 such cells, the first in row 0."
+    """
+    values = X.data if sparse.issparse(X) else X
+    is_wrong = np.isnan if np.isnan(values).any() else np.isinf
+    if sparse.issparse(X):
+        cells = X.tocoo()
+        wrong = is_wrong(cells.data)
+        rows, columns = cells.row[wrong], cells.col[wrong]
+    else:
+        rows, columns = np.nonzero(is_wrong(X))
+    faulty, counts = np.unique(columns, return_counts=True)
+    told = []
+    for column, count in zip(faulty[:COLUMNS_TOLD].tolist(), counts[:COLUMNS_TOLD].tolist(), strict=True):
+        name = column if names is None else repr(names[column])
+        cells_there = f"{count:,} such cells, the first" if count > 1 else "1 such cell,"
+        told.append(f"column {name} has {cells_there} in row {rows[columns == column].min():,}")
+    n_more = len(faulty) - len(told)
+    if n_more:
+        told.append(f"{n_more:,} more {'columns have' if n_more > 1 else 'column has'} some")
+    text = "; ".join(told)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def column_means(X: NDArray[Any]) -> NDArray[np.floating[Any]]:
@@ -165,6 +229,12 @@ def count_view_features(max_features: int | float, n_features: int) -> int:
     return max(1, round(max_features * n_features))
 
 
+def _sum_of_squares(values: NDArray[Any]) -> Any:
+    flat = values.reshape(-1) if values.flags.c_contiguous else values.ravel("K")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.dot(flat, flat)
+
+
 def _supervised_kind(estimator: Any) -> str | None:
     """Return the kind of a method that needs labels to learn from; None if it needs no labels."""
     if not hasattr(estimator, "__sklearn_tags__"):
@@ -196,7 +266,7 @@ def _refuse_array_type(X: NDArray[Any]) -> None:
 def _find_column(X: Any, is_bad: Callable[[Any], bool]) -> Any:
     """Return the name or number of the first column with a bad cell; None if there is none."""
     cells = np.asarray(X, dtype=object)
-    names = [name for name, _ in _columns(X)] or range(cells.shape[1])
+    names = [name for name, _ in _column_types(X)] or range(cells.shape[1])
     for name, column in zip(names, cells.T, strict=True):
         if any(is_bad(cell) for cell in column):
             return name
@@ -218,7 +288,7 @@ def _is_word(cell: Any) -> bool:
     return False
 
 
-def _columns(X: Any) -> list[tuple[Any, str]]:
+def _column_types(X: Any) -> list[tuple[Any, str]]:
     """Return the name and type of each column of a pandas, polars or Arrow table; an empty list for other input."""
     if hasattr(X, "column_names"):  # Arrow
         return [(field.name, str(field.type)) for field in X.schema]
@@ -232,8 +302,8 @@ def _refuse_columns(columns: list[tuple[Any, str]]) -> None:
     if repeated:
         raise ValueError(f"The column name {repeated[0]!r} of X appears more than once: rename the columns.")
     for name, dtype in columns:
-        if dtype.lower().startswith(TIMES + TEXT):
-            example = ENCODE_TIMES if dtype.lower().startswith(TIMES) else ENCODE_TEXT
+        if dtype.lower().startswith(TIME_TYPES + TEXT_TYPES):
+            example = ENCODE_TIMES if dtype.lower().startswith(TIME_TYPES) else ENCODE_TEXT
             raise ValueError(
                 f"Column {name!r} of X has type {dtype}: turn it into numbers first, {example}, or leave it out."
             )

@@ -251,8 +251,13 @@ def write_sum(rows, out, number):
 
 
 @pytest.mark.parametrize("n_features", [3, 50_000])
-def test_processes_read_shared_rows_and_write_to_shared_vectors(n_features, at_once):
+@pytest.mark.parametrize("mapped", [False, True])
+def test_processes_read_shared_rows_and_write_to_shared_vectors(n_features, mapped, at_once, tmp_path):
     X = np.arange(10.0 * n_features).reshape(10, n_features)
+    if mapped:
+        X.tofile(tmp_path / "rows")
+        X = np.memmap(tmp_path / "rows", dtype=X.dtype, mode="c", shape=X.shape)
+        X[5] = 7.0  # in memory only
     engine, out = LocalEngine(2), ScratchStorage().vector(9, np.float64)
     rows = engine.share(ArrayRows(X))
     assert engine.writes_here

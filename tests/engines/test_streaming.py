@@ -38,7 +38,7 @@ def values_of(task):
 
 @pytest.fixture
 def small_pieces(monkeypatch):
-    monkeypatch.setattr(streaming, "PIECE_BYTES", 7 * X[0].nbytes)
+    monkeypatch.setattr(streaming, "STREAMED_BYTES", 7 * X[0].nbytes)
 
 
 @pytest.mark.parametrize("rows", [ArrayRows(X), open_source(X)], ids=["array", "source"])

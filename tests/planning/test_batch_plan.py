@@ -13,12 +13,11 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 
 from cohirf import CoHiRF
-from cohirf.planning import BatchPlan, draw_rows, plan_batches, probe_sizes
+from cohirf.planning import BatchPlan, draw_rows, plan_batches, probe
 from cohirf.planning import plan as plan_module
-from cohirf.planning.forecast import BatchCost, Levels
 from cohirf.planning.memory import resident_bytes
-from cohirf.planning.plan import Candidate, Room, Task, choose, judge, list_candidates, smallest_batch
-from cohirf.planning.probe import Probe
+from cohirf.planning.plan import PlannedFit, choose, forecast_levels, list_candidates, smallest_batch
+from cohirf.planning.probe import BatchCost, Probe
 from systems import linux_only
 
 X = np.random.default_rng(0).normal(size=(20_000, 4))
@@ -28,7 +27,7 @@ MB = 10**6
 @pytest.fixture(autouse=True)
 def one_process_for_all(call, monkeypatch):
     monkeypatch.setattr(plan_module, "fresh_process", lambda: nullcontext(call))
-    monkeypatch.setattr(probe_sizes, "PROBING_SECONDS", math.inf)  # on a slow machine, as many probes as on a fast one
+    monkeypatch.setattr(probe, "PROBING_SECONDS", math.inf)  # on a slow machine, as many probes as on a fast one
 
 
 def plan_for(base, room, **options):
@@ -40,28 +39,20 @@ def plan_for(base, room, **options):
 @pytest.mark.slow
 @linux_only
 @pytest.mark.parametrize(
-    ("factor", "power", "room"), [(30_000, 1, 60 * MB), (30_000, 1, 250 * MB), (100, 2, 60 * MB), (100, 2, 250 * MB)]
+    ("factor", "power", "limit", "n_jobs", "held", "room"),
+    [
+        (30_000, 1, 60, 1, 0, 60),
+        (100, 2, 250, 1, 0, 250),
+        pytest.param(30_000, 1, 120, 4, 0, 30, id="batches that run at the same time share the room"),
+        pytest.param(30_000, 1, 160, 1, 100, 60, id="what the fit holds is not there for batches"),
+    ],
 )
-def test_the_largest_batch_that_fits_is_chosen(factor, power, room):
-    plan = plan_for(Hungry(factor, power), room)
+def test_the_largest_batch_that_fits_is_measured_and_chosen(factor, power, limit, n_jobs, held, room):
+    plan = plan_for(Hungry(factor, power), limit * MB, n_jobs=n_jobs, held_bytes=held * MB)
     most = factor * (1.5 * plan.batch_size) ** power
-    assert room / 2 < most < room
-    assert 0.98 * most < plan.n_bytes - (plan.memory_limit - room) < room
+    assert room / 2 < most / MB < room
+    assert plan.n_bytes < plan.memory_limit
     assert plan.reason == "larger batches would not fit"
-
-
-@pytest.mark.slow
-@linux_only
-def test_batches_that_run_at_the_same_time_share_the_room():
-    plan = plan_for(Hungry(30_000), 120 * MB, n_jobs=4)
-    assert 30 * MB / 2 < 30_000 * 1.5 * plan.batch_size < 30 * MB
-
-
-@pytest.mark.slow
-@linux_only
-def test_what_the_fit_holds_is_not_there_for_batches():
-    plan = plan_for(Hungry(30_000), 160 * MB, held_bytes=100 * MB)
-    assert 60 * MB / 2 < 30_000 * 1.5 * plan.batch_size < 60 * MB
 
 
 @pytest.mark.slow
@@ -118,7 +109,6 @@ def test_what_was_probed_is_told():
     assert len(plan.probes) > 3
     assert plan.probes[0].n_rows == 100
     assert max(probe.n_rows for probe in plan.probes) <= len(X)
-    assert plan.probing_seconds > sum(probe.seconds for probe in plan.probes)
 
 
 def test_planning_leaves_the_labels_as_they_are():
@@ -136,31 +126,35 @@ def test_a_method_that_looks_for_many_clusters_gets_more_rows():
     assert smallest_batch(contraction_of(KMeans(50), 4), 300) == 300
 
 
-def test_a_limit_below_what_the_process_takes_is_refused_with_both_numbers():
-    with pytest.raises(
-        ValueError,
-        match=r"50 MB of memory is too little: this process takes [\d.]+ [MG]B already, .*Allow more",
-    ):
-        plan_for(Hungry(), 0, memory_limit=50 * MB)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"memory_limit": 50 * MB},
+            r"^50 MB of memory is too little: this process takes [\d.]+ [MG]B already, .*Allow",
+        ),
+        (
+            {"memory_limit": 50 * MB, "taken_bytes": 50 * MB},
+            r"left takes 50 MB already, and .* start workers with more",
+        ),
+        ({"held_bytes": 500 * MB}, "the fit takes another 500 MB apart from its batches"),
+    ],
+)
+def test_a_limit_below_what_is_taken_is_refused_with_the_numbers(options, message):
+    with pytest.raises(ValueError, match=message):
+        plan_for(Hungry(), 400 * MB, **options)
 
 
 def test_what_counts_is_the_process_that_runs_batches():
     limit = resident_bytes() - MB
     assert plan_for(Hungry(), 0, memory_limit=limit, taken_bytes=MB).memory_limit == limit
-    with pytest.raises(ValueError, match=r"memory left takes 50 MB already, and .* start workers with more"):
-        plan_for(Hungry(), 0, memory_limit=50 * MB, taken_bytes=50 * MB)
-
-
-def test_vectors_that_do_not_fit_are_named():
-    with pytest.raises(ValueError, match="the fit takes another 500 MB apart from its batches"):
-        plan_for(Hungry(), 400 * MB, held_bytes=500 * MB)
 
 
 @pytest.mark.slow
 @linux_only
 def test_a_limit_below_the_smallest_batch_says_what_is_needed():
     message = (
-        r"too low for batches of 100 rows, the smallest .* they need [\d.]+ [MG]B with n_jobs=1, "
+        r"too little for batches of 100 rows, the smallest .* they need [\d.]+ [MG]B with n_jobs=1, "
         r"of which [\d.]+ [MG]B is"
     )
     with pytest.raises(ValueError, match=message):
@@ -179,7 +173,7 @@ def test_an_error_of_the_base_method_surfaces_as_itself():
 def candidate_sizes(n_rows, memory_limit, n_jobs=1):
     """Return the sizes that come into question where a row takes 100 bytes and probes went up to 20,000 rows."""
     cost = BatchCost.learn([Probe(size, 1, size / 1e4, 100 * size) for size in (100, 2000, 20_000)])
-    task = Task(n_rows, n_runs=1, n_jobs=n_jobs, smallest_batch=100, room=Room(memory_limit, taken=0))
+    task = PlannedFit(n_rows, n_runs=1, n_jobs=n_jobs, smallest_batch=100, memory_limit=memory_limit)
     return [candidate.batch_size for candidate in list_candidates(task, cost)]
 
 
@@ -200,51 +194,76 @@ def test_all_rows_come_into_question_where_the_probes_reach_as_far():
 
 
 def test_local_batches_are_contracted_once_and_have_halos():
-    cost = BatchCost.learn(
-        [Probe(size, size, size / 1e4, 100 * size) for size in (100, 2000, 20_000)]
-    )  # nothing merges
-    room = Room(10**9, taken=0)
-    found = judge(10_000, Task(10**6, n_runs=1, n_jobs=2, smallest_batch=100, room=room, overlap=0.5), cost)
-    assert (found.n_batches, found.levels.n_levels) == (150, 2)
-    assert found.levels.seconds == pytest.approx(75)
-    assert (
-        judge(10_000, Task(10**6, n_runs=1, n_jobs=2, smallest_batch=100, room=room), cost).levels.seconds == math.inf
-    )
+    # nothing merges
+    cost = BatchCost.learn([Probe(size, size, size / 1e4, 100 * size) for size in (100, 2000, 20_000)])
+    task = PlannedFit(10**6, n_runs=1, n_jobs=2, smallest_batch=100, memory_limit=10**9, overlap=0.5)
+    found = task.forecast(10_000, cost)
+    assert (found.n_batches, found.n_levels) == (150, 2)
+    assert found.seconds == pytest.approx(75)
+    assert replace(task, overlap=None).forecast(10_000, cost).seconds == math.inf
 
 
-def candidate(batch_size, seconds, needed=100):
-    return Candidate(batch_size, 10**6 // batch_size, Levels(3, seconds), needed, needed)
+@pytest.mark.parametrize(
+    ("candidates", "chosen"),
+    [
+        pytest.param([(100, 500), (1000, 300), (10_000, 290)], 10_000, id="the largest, if it costs no more"),
+        pytest.param([(100, 500), (1000, 300), (10_000, 590), (10**5, 610)], 10_000, id="at most twice the cheapest"),
+        pytest.param([(100, 1), (1000, 20), (10_000, 61)], 1000, id="or less than a minute"),
+        pytest.param([(100, math.inf), (1000, 900), (10_000, 1000)], 10_000, id="that nothing merges is not cheap"),
+        pytest.param([(100, math.inf), (1000, math.inf)], 1000, id="the largest, if nothing merges in any"),
+        pytest.param([(100, 5), (1000, 5, 101)], 100, id="nothing that does not fit"),
+        pytest.param([(100, 5, 101)], None, id="none, if none fits"),
+    ],
+)
+def test_the_largest_batch_that_fits_in_reasonable_time_is_chosen(candidates, chosen):
+    plans = [
+        BatchPlan(size, 10**6 // size, memory_limit=100, n_levels=3, seconds=seconds, needed=sum(needed) or 100)
+        for size, seconds, *needed in candidates
+    ]
+    assert getattr(choose(plans), "batch_size", None) == chosen
 
 
-def test_the_largest_batch_is_chosen_where_larger_ones_cost_no_more():
-    assert choose([candidate(100, 500), candidate(1000, 300), candidate(10_000, 290)], 100).batch_size == 10_000
+def cost_of(n_survivors, seconds=lambda b: b / 1000, sizes=(100, 1000, 10_000)):
+    return BatchCost.learn([Probe(size, n_survivors(size), seconds(size), 1000 * size) for size in sizes])
 
 
-def test_a_batch_that_takes_more_than_twice_the_cheapest_is_not_chosen():
-    sizes = [candidate(100, 500), candidate(1000, 300), candidate(10_000, 590), candidate(100_000, 610)]
-    assert choose(sizes, 100).batch_size == 10_000
+def test_both_laws_are_learned_from_the_probes():
+    cost = cost_of(lambda b: 2, seconds=lambda b: b**2 / 1e6)
+    assert cost.seconds(20_000) == pytest.approx(400, rel=0.01)
+    assert cost.n_bytes(20_000) == pytest.approx(2e7, rel=0.01)
 
 
-def test_a_fit_that_takes_less_than_a_minute_may_take_more_than_twice_the_cheapest():
-    assert choose([candidate(100, 1), candidate(1000, 20), candidate(10_000, 61)], 100).batch_size == 1000
+def test_the_share_of_survivors_is_interpolated_and_then_constant():
+    cost = cost_of(lambda b: {100: 100, 1000: 500, 10_000: 1000}[b])
+    assert cost.survivors(10) == 10
+    assert cost.survivors(1000) == 500
+    assert 1000 * 0.5 < cost.survivors(3000) < 3000 * 0.5
+    assert cost.survivors(40_000) == 4000
 
 
-def test_batches_in_which_nothing_merges_are_not_cheap():
-    sizes = [candidate(100, math.inf), candidate(1000, 900), candidate(10_000, 1000)]
-    assert choose(sizes, 100).batch_size == 10_000
+@pytest.mark.parametrize(
+    ("batch_size", "n_survivors", "n_jobs", "n_levels", "seconds"),
+    [
+        pytest.param(10_000, lambda b: 2, 1, 2, 10, id="one batch is contracted and then left alone"),
+        pytest.param(10_000, lambda b: b, 1, 1, 10, id="one batch that merges nothing is done"),
+        # 9 batches of 1000 at the first level, what they leave and the tenth batch at the second
+        pytest.param(1000, lambda b: 0, 1, 3, 10, id="the batch held aside is contracted at the second level"),
+        pytest.param(1000, lambda b: 0, 3, 3, 4, id="three batches at the same time take the time of one"),
+        pytest.param(1000, lambda b: b, 1, 1, math.inf, id="batches that merge nothing take forever"),
+    ],
+)
+def test_levels_are_simulated(batch_size, n_survivors, n_jobs, n_levels, seconds):
+    levels = forecast_levels(10_000, batch_size, cost_of(n_survivors), n_jobs)
+    assert levels == (n_levels, pytest.approx(seconds, rel=0.01))
 
 
-def test_the_largest_batch_is_chosen_if_nothing_merges_in_any():
-    assert choose([candidate(100, math.inf), candidate(1000, math.inf)], 100).batch_size == 1000
+def test_survivors_need_more_levels():
+    few, many = (forecast_levels(10**6, 1000, cost_of(lambda b, s=share: int(s * b)), 1) for share in (0.01, 0.7))
+    assert many[0] > few[0]
+    assert many[1] > 2 * few[1]
 
 
-def test_what_does_not_fit_is_not_chosen():
-    sizes = [candidate(100, 5), candidate(1000, 5, needed=101)]
-    assert choose(sizes, 100).batch_size == 100
-    assert choose(sizes, 99) is None
-
-
-PLAN = BatchPlan(2000, 100, 3, 31.4, 410 * MB, 2000 * MB, "larger batches would not fit", (), 4.0)
+PLAN = BatchPlan(2000, 100, 2000 * MB, 3, 31.4, 410 * MB, reason="larger batches would not fit")
 
 
 def test_a_plan_is_described_in_one_line():

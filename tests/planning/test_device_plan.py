@@ -5,8 +5,8 @@ import pytest
 
 from cohirf import CoHiRF, open_source
 from cohirf.engines.streaming import RUNS_AHEAD
-from cohirf.planning import device
-from cohirf.planning.device import LARGEST_BATCH, ROW_BYTES, USABLE, plan_for_device
+from cohirf.planning import plan
+from cohirf.planning.plan import LARGEST_BATCH, ROW_BYTES, USABLE, plan_for_device
 
 X = np.random.default_rng(0).normal(size=(1000, 8)).astype(np.float32)
 ROW = X[0].nbytes
@@ -15,7 +15,7 @@ ROW = X[0].nbytes
 @pytest.fixture
 def free(monkeypatch):
     """Let a device have some free memory."""
-    return lambda n_bytes: monkeypatch.setattr(device, "free_bytes", lambda _: n_bytes)
+    return lambda n_bytes: monkeypatch.setattr(plan, "free_bytes", lambda _: n_bytes)
 
 
 def test_all_rows_are_one_batch_if_they_fit(free):

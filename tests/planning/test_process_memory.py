@@ -1,4 +1,4 @@
-"""The memory of this process and of the machine."""
+"""Amounts of memory as text, the memory of this process, and that of the machine."""
 
 from types import SimpleNamespace
 
@@ -11,6 +11,8 @@ from cohirf import CoHiRF
 from cohirf.planning import memory
 from cohirf.planning.memory import (
     available_bytes,
+    format_bytes,
+    parse_bytes,
     peak_bytes,
     read_memory_limit,
     reset_peak,
@@ -70,35 +72,26 @@ def test_without_a_container_the_machine_is_the_limit(tmp_path, monkeypatch):
     assert available_bytes(tmp_path) == 7000
 
 
-def test_a_container_can_have_less_than_the_machine(tmp_path):
-    write(tmp_path / "proc/self/cgroup", "0::/inner\n")
-    make_group(tmp_path / "sys/fs/cgroup/inner", 5000, 2000)
-    assert available_bytes(tmp_path) == 3000
-
-
-def test_a_group_around_the_own_one_counts(tmp_path):
-    write(tmp_path / "proc/self/cgroup", "0::/outer/inner\n")
-    make_group(tmp_path / "sys/fs/cgroup/outer/inner", "max", 100)
-    make_group(tmp_path / "sys/fs/cgroup/outer", 700, 100)
-    assert available_bytes(tmp_path) == 600
-
-
-def test_pages_of_files_do_not_count_as_taken(tmp_path):
-    write(tmp_path / "proc/self/cgroup", "0::/\n")
-    make_group(tmp_path / "sys/fs/cgroup", 5000, 4900, file_pages=4000)
-    assert available_bytes(tmp_path) == 4100
-
-
-def test_the_older_interface_of_control_groups_is_read(tmp_path):
-    write(tmp_path / "proc/self/cgroup", "5:cpu:/x\n4:memory:/x\n0::/\n")
-    make_group(tmp_path / "sys/fs/cgroup/memory/x", 800, 300, names=VERSION_1)
-    assert available_bytes(tmp_path) == 500
-
-
-def test_a_container_that_is_full_leaves_nothing(tmp_path):
-    write(tmp_path / "proc/self/cgroup", "0::/\n")
-    make_group(tmp_path / "sys/fs/cgroup", 100, 200)
-    assert available_bytes(tmp_path) == 0
+@pytest.mark.parametrize(
+    ("listing", "groups", "expected"),
+    [
+        pytest.param("0::/inner\n", {"inner": (5000, 2000)}, 3000, id="a container can have less than the machine"),
+        pytest.param("0::/out/in\n", {"out/in": ("max", 100), "out": (700, 100)}, 600, id="groups around it count"),
+        pytest.param("0::/\n", {"": (5000, 4900, 4000)}, 4100, id="pages of files do not count as taken"),
+        pytest.param("0::/\n", {"": (100, 200)}, 0, id="a full container leaves nothing"),
+        pytest.param(
+            "5:cpu:/x\n4:memory:/x\n0::/\n",
+            {"memory/x": (800, 300, 0, VERSION_1)},
+            500,
+            id="the older interface is read",
+        ),
+    ],
+)
+def test_control_groups_limit_what_is_available(tmp_path, listing, groups, expected):
+    write(tmp_path / "proc/self/cgroup", listing)
+    for path, group in groups.items():
+        make_group(tmp_path / "sys/fs/cgroup" / path, *group)
+    assert available_bytes(tmp_path) == expected
 
 
 def test_no_limit_is_half_of_what_is_available(monkeypatch):
@@ -118,3 +111,39 @@ def test_a_fit_with_a_given_batch_size_does_not_ask_how_much_memory_there_is(mon
     assert CoHiRF.as_published(KMeans(2), n_views=2, batch_size=20, random_state=0).fit(X).labels_.shape == (40,)
     with pytest.raises(ValueError, match="batch_size='much' is not valid"):
         CoHiRF.as_published(KMeans(2), batch_size="much").fit(X)
+
+
+@pytest.mark.parametrize(
+    ("size", "n_bytes"),
+    [
+        ("2GB", 2 * 10**9),
+        ("500MB", 500 * 10**6),
+        ("1.5GiB", 3 * 2**29),
+        (" 0.5 tb ", 5 * 10**11),
+        (".5KiB", 512),
+        ("7B", 7),
+    ],
+)
+def test_a_size_has_one_meaning(size, n_bytes):
+    assert parse_bytes(size) == n_bytes
+
+
+@pytest.mark.parametrize(
+    "size", ["", "GB", "2G", "two GB", "-1GB", "1e3MB", "2 GB RAM", "1,5GB", "0", "4096", "0GB", "inf GB"]
+)
+def test_what_is_no_size_is_shown_with_the_remedy(size):
+    with pytest.raises(ValueError, match=r'batch_size=.* is not valid: give .* "1.5GiB" \(units: B, KB, KiB, MB'):
+        parse_bytes(size)
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "text"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1 KB"), (123_456_789, "123 MB"), (999_700_000, "1 GB"), (2.5e12, "2.5 TB")],
+)
+def test_sizes_are_written_with_three_digits(n_bytes, text):
+    assert format_bytes(n_bytes) == text
+
+
+@pytest.mark.parametrize("n_bytes", [1, 1024, 10**6, 3 * 2**30, 10**13])
+def test_what_is_written_can_be_read(n_bytes):
+    assert parse_bytes(format_bytes(n_bytes)) == pytest.approx(n_bytes, rel=0.005)

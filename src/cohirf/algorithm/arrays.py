@@ -2,26 +2,41 @@
 
 Rows, and what belongs to each row, stay where the data is. What is small, with an entry for each label or each code, is
 a NumPy array. The functions in this file go from one to the other. Operations that the array API standard has are taken
-from there; ``scatter.py`` has the few that each library does in its own way.
+from there; ``scatter.py`` has the few that each library does in its own way. torch and CuPy are imported only if they
+are needed: whoever passes an array of theirs has imported them already.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cohirf.array_kinds import is_cupy, is_torch, same_kind, to_numpy
 from cohirf.optional import import_optional
 
 IntArray = NDArray[np.integer[Any]]
+
+PIECE_BYTES = 2**22  # of pinned memory, for copies from a CUDA device
 
 
 def is_here(array: Any) -> bool:
     """Return whether an array is one of NumPy or SciPy, and not of another library."""
     return isinstance(array, np.ndarray) or sparse.issparse(array)
+
+
+def is_torch(array: Any) -> bool:
+    """Return whether ``array`` is a tensor of torch, on any device."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)
+
+
+def is_cupy(array: Any) -> bool:
+    """Return whether ``array`` is an array of CuPy."""
+    cupy = sys.modules.get("cupy")
+    return cupy is not None and isinstance(array, cupy.ndarray)
 
 
 def is_on_device(X: Any) -> bool:
@@ -38,14 +53,73 @@ def namespace(array: Any) -> Any:
 
 
 def to_host(array: Any) -> Any:
-    """Return an array of any library as one of NumPy; arrays of NumPy and SciPy, and None, are returned unchanged."""
+    """Return an array of any library as one of NumPy; arrays of NumPy and SciPy, and None, are returned unchanged.
+
+    Memory is shared if the array is in host memory. bfloat16, which NumPy lacks, becomes float32.
+    """
     if array is None or is_here(array):
         return array
-    if is_torch(array) or is_cupy(array):
-        return to_numpy(array)
+    if is_torch(array):
+        array = array.detach()
+        if str(array.dtype) == "torch.bfloat16":
+            array = array.float()
+        is_slow = array.is_cuda and array.nbytes > PIECE_BYTES  # memory that is not pinned is copied slowly
+        return np.asarray((_copy_in_pieces(array) if is_slow else array.cpu()).numpy())
+    if is_cupy(array):
+        return np.asarray(array.get())
     if not hasattr(array, "to_device"):  # a list, or a column of a table
         return np.asarray(array)
     return np.asarray(array.to_device(namespace(array).__array_namespace_info__().default_device()))
+
+
+def _copy_in_pieces(tensor: Any) -> Any:
+    """Return a tensor of a CUDA device in host memory; its pieces go through a small buffer of pinned memory."""
+    flat = tensor.contiguous().view(-1)
+    found = flat.new_empty(flat.shape, device="cpu")
+    step = PIECE_BYTES // flat.element_size()
+    buffer = flat.new_empty(step, device="cpu", pin_memory=True)
+    for start in range(0, flat.shape[0], step):
+        piece = flat[start : start + step]
+        found[start : start + step] = buffer[: piece.shape[0]].copy_(piece)
+    return found.view(tensor.shape)
+
+
+def to_torch(array: Any, device: Any = None) -> Any:
+    """Return an array of NumPy, torch or CuPy as a tensor; memory is shared if the array is on the device already.
+
+    Without a ``device``, an array of torch or CuPy stays where it is, and others are put on the CPU.
+    """
+    import torch
+
+    if is_torch(array):
+        tensor = array.detach()
+    elif is_cupy(array):
+        tensor = torch.from_dlpack(array)
+    else:
+        values = np.asarray(array)
+        # torch refuses negative strides, and warns of memory that it must not write to
+        is_taken = values.flags.writeable and min(values.strides, default=0) >= 0
+        tensor = torch.from_numpy(values if is_taken else values.copy())
+    return tensor if device is None else tensor.to(device)
+
+
+def same_kind(values: Any, like: Any) -> Any:
+    """Return an array of any kind in the library of ``like`` and, for torch and CuPy, on its device.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cohirf.algorithm.arrays import same_kind
+    >>> same_kind([1, 2], like=np.zeros(3))
+    array([1, 2])
+    """
+    if is_torch(like):
+        return to_torch(values, like.device)
+    if is_cupy(like):
+        cupy = sys.modules["cupy"]
+        with like.device:
+            return cupy.from_dlpack(values) if is_torch(values) and values.is_cuda else cupy.asarray(to_host(values))
+    return to_host(values)
 
 
 def put_beside(values: Any, rows: Any) -> Any:

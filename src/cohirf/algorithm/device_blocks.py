@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from cohirf.array_kinds import is_torch
+from cohirf.algorithm.arrays import is_torch
 from cohirf.error_contexts import replacing_errors
 
 OUT_OF_MEMORY = ("OutOfMemoryError",)  # the name of the error in torch and in CuPy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 
 class Engine(Protocol):
@@ -21,8 +21,9 @@ class Engine(Protocol):
     def share(self, rows: Any) -> Any:
         """Return ``rows`` such that tasks, wherever they run, can read them without a copy for each task.
 
-        An engine that cannot do so returns them unchanged.
+        An engine that cannot do so, or whose tasks run in this process, returns them unchanged.
         """
+        return rows
 
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
         """Call ``function`` with each of ``n_tasks`` tuples of arguments, and yield the results in order.
@@ -33,15 +34,11 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True)
-class SerialEngine:
+class SerialEngine(Engine):
     """Runs one task after the other, each when its result is requested."""
 
-    is_serial: bool = True
-    writes_here: bool = True
-
-    def share(self, rows: Any) -> Any:
-        """Return ``rows`` unchanged: tasks run in this process."""
-        return rows
+    is_serial: ClassVar[bool] = True
+    writes_here: ClassVar[bool] = True
 
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
         """Call ``function`` with each tuple of arguments, and yield the results in order."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cohirf.algorithm.arrays import namespace
-from cohirf.array_kinds import is_cupy, is_torch
+from cohirf.algorithm.arrays import is_cupy, is_torch, namespace
 
 FIRST_ROWS = 2**17  # of torch: the extremes of these rows exclude nearly all later ones
 

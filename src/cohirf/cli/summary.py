@@ -16,7 +16,7 @@ from cohirf.algorithm.levels import LevelRecord
 from cohirf.cli.console import TextGrid
 from cohirf.estimator import CoHiRF
 from cohirf.explain.words import percent
-from cohirf.planning.byte_sizes import format_bytes
+from cohirf.planning.memory import format_bytes
 from cohirf.preparation import Classes, ColumnNote, Preparation
 from cohirf.preparation.decide import AS_ASKED
 from cohirf.summary.numbers import cluster_positions

@@ -22,8 +22,13 @@ from cohirf.cli.outputs import check_file, check_parent, refuse_data, say_writte
 from cohirf.cli.parameters import FLAGS, SEARCH_DEFAULTS, SearchedParameters, SearchParameters
 from cohirf.cli.search import Search, read_search
 from cohirf.cli.summary import MOST_SIZES, agreement, agreement_rows, shown_sizes, sizes_of
-from cohirf.planning.byte_sizes import format_bytes
-from cohirf.planning.memory import peak_bytes, read_memory_limit, resident_bytes, resolve_memory_limit
+from cohirf.planning.memory import (
+    format_bytes,
+    peak_bytes,
+    read_memory_limit,
+    resident_bytes,
+    resolve_memory_limit,
+)
 from cohirf.preparation import Classes, Prepared, prepare
 from cohirf.preparation.preparation import IN_MEMORY_BYTES
 from cohirf.sources.files import shown

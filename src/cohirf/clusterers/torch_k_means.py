@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cohirf.array_kinds import array_kind, same_kind, to_torch
+from cohirf.algorithm.arrays import is_cupy, is_torch, same_kind, to_torch
 from cohirf.optional import import_optional
 
 # torch, and the modules that import it at their top, are imported when methods are called.
@@ -247,7 +247,7 @@ class TorchKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
 
     def _read_values(self, X: Any, *, reset: bool) -> Any:
         """Return the data as a tensor of floating-point numbers on the device of the fit."""
-        if array_kind(X) == "numpy":
+        if not (is_torch(X) or is_cupy(X)):
             X = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32), order="C")
             return to_torch(X, self.device)
         import torch

@@ -13,7 +13,7 @@ from operator import attrgetter
 import numpy as np
 import torch
 
-from cohirf.array_kinds import to_numpy
+from cohirf.algorithm.arrays import to_host
 from cohirf.clusterers.torch_lloyd import DeviceRows, Solution, Tensor, lloyd
 
 START_ROWS = 2**16
@@ -104,7 +104,7 @@ def draw_numbers(chances: Tensor, uniform: Tensor) -> Tensor:
 
 def draw_any_points(points: Tensor, weights: Tensor | None, n: int, rng: np.random.Generator) -> Tensor:
     """Return the numbers of ``n`` points, drawn without replacement with chances proportional to their weights."""
-    chances = None if weights is None else to_numpy(weights.double() / weights.double().sum())
+    chances = None if weights is None else to_host(weights.double() / weights.double().sum())
     return torch.from_numpy(rng.choice(len(points), n, replace=False, p=chances)).to(points.device)
 
 

@@ -44,7 +44,6 @@ from cohirf.data.in_source import contract_local_batches
 from cohirf.engines import DaskEngine, LocalEngine
 from cohirf.engines.dask import (
     DataLocalEngine,
-    ShufflingEngine,
     chunks_of,
     dask_array,
     find_client,
@@ -179,7 +178,7 @@ class OnDask:
             chunks = da.concatenate([da.from_array(np.asarray(before, chunks.dtype), chunks=-1), chunks])
         kept = keep_on_workers(client, chunks[start : start + n_rows])
         rows = LazyDaskSource(kept)
-        resources = setup.make_resources(ShufflingEngine(client, kept), ScratchStorage())
+        resources = setup.make_resources(DaskEngine(client, kept), ScratchStorage())
         active = replace(active_rows(rows, None if mass is None else ArrayWeights(mass), in_order=True), batches=blocks)
         return FirstLevelHere.contract(active, setup.contraction, setup.max_level, resources)
 
@@ -201,7 +200,7 @@ class OnDask:
         else:
             refuse_other_packages(client)
             kept = keep_on_workers(client, self.rows.array)
-            shuffling, storage = ShufflingEngine(client, kept), ScratchStorage()
+            shuffling, storage = DaskEngine(client, kept), ScratchStorage()
             resources = setup.make_resources(shuffling, storage)
             active = setup.make_local(active_rows(LazyDaskSource(kept), weights_here), None, storage, shuffling)
             active = setup.label(active, resources.run_engine, ScratchStorage())

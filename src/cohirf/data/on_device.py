@@ -15,7 +15,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cohirf.algorithm.arrays import fetch_rows, is_on_device, look_up, namespace, put_beside, take_rows, to_host
+from cohirf.algorithm.arrays import (
+    fetch_rows,
+    is_on_device,
+    is_torch,
+    look_up,
+    namespace,
+    put_beside,
+    take_rows,
+    to_host,
+)
 from cohirf.algorithm.batches import EqualBlocks, count_batches
 from cohirf.algorithm.choose_medoids import cluster_means
 from cohirf.algorithm.contract_batch import Mass
@@ -33,7 +42,6 @@ from cohirf.algorithm.left_out import all_others, leave_out, put_back
 from cohirf.algorithm.levels import ActiveRows, FitState, make_tasks, run_tasks, split_level
 from cohirf.algorithm.runs import Survivors, gather_survivors
 from cohirf.algorithm.storage import ArrayRows, MemoryStorage
-from cohirf.array_kinds import is_torch
 from cohirf.data.data import Setup, check_range
 from cohirf.data.in_memory import ArrayWeights, InMemory
 from cohirf.planning import resolve_memory_limit

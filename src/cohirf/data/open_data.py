@@ -11,8 +11,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from cohirf import validation
-from cohirf.algorithm.arrays import is_on_device, namespace, narrow_indices, to_host
-from cohirf.array_kinds import is_torch
+from cohirf.algorithm.arrays import is_on_device, is_torch, namespace, narrow_indices, to_host
 from cohirf.data.dask_arrays import DaskTable, LazyDaskSource, is_dask, refuse_other_collections, spread_source
 from cohirf.data.data import Data, NewData
 from cohirf.data.in_memory import InMemory

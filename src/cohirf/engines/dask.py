@@ -10,7 +10,7 @@ import os
 import pickle
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,23 +20,17 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn import config_context, get_config
 
-from cohirf.algorithm.engine import SerialEngine
+from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.runs import ContractedRun, RunTask, contract_run
 from cohirf.algorithm.storage import NumberedRows
-from cohirf.engines.local import one_thread
+from cohirf.engines.local import Function, Task, Tasks, one_thread
 from cohirf.error_contexts import replacing_errors
 from cohirf.optional import import_optional
 from cohirf.sources.arrays import ChunkSource
 
 RETRIES = 2  # of a task that fails on a live worker, for example because it could not read its file
 CALLS_A_THREAD = 8  # bundles of batches per thread at a later level: enough that no worker waits long for another
-
-# Dask warns about tasks of several megabytes and advises to scatter their data, but scattered data is lost with its
-# worker. With this limit it does not warn.
-MAX_BUNDLE = "1TB"
-BEFORE_SPILLING = (
-    0.6  # share of a worker's memory that Dask uses before it spills to disk, in its default configuration
-)
+BEFORE_SPILLING = 0.6  # share of a worker's memory that Dask uses before it spills to disk, by default
 OWN_VERSION = "__import__('cohirf').__version__"
 GONE = (
     "The Dask cluster is gone, or has lost data that cannot be computed again, or its client is not the active one: "
@@ -55,9 +49,6 @@ FAULTS = {
 }
 
 NO_OBJECTS = np.empty(0, object)
-
-Function = Callable[..., Any]
-Tasks = Iterable[tuple[Any, ...]]
 
 
 def dask() -> Any:
@@ -87,22 +78,12 @@ def new_name(operation: str) -> str:
 
 
 @dataclass
-class DataLocalEngine:
-    """Contracts runs on the workers that hold their rows. What belongs to the rows stays there.
+class DataLocalEngine(Engine):
+    """Contracts runs on the workers that hold their rows. What belongs to the rows stays there."""
 
-    Attributes
-    ----------
-    rows : dask.array.Array
-        The data.
-    weights : dask.array.Array or None
-        Sample weights as a column, with the chunks of the data.
-    persisted : dask.array.Array or None
-        The runs that were contracted, one per chunk. They stay on the workers as long as this array is referenced.
-    """
-
-    rows: Any
-    weights: Any = None
-    persisted: Any = None
+    rows: Any  # an array of Dask
+    weights: Any = None  # sample weights as a column, with the chunks of the data
+    persisted: Any = None  # the contracted runs, one per chunk, which stay on the workers while this is referenced
 
     is_serial: ClassVar[bool] = False
     writes_here: ClassVar[bool] = False
@@ -139,15 +120,14 @@ class DataLocalEngine:
                         client.cancel([computed, results])
                 raise
 
-    def _lazy(self, function: Function, tasks: list[tuple[Any, ...]]) -> Any:
+    def _lazy(self, function: Function, tasks: list[Task]) -> Any:
         """Return a lazy array with the result of one task per chunk; every call uses new names."""
         runs = [task[0].run for task in tasks]
         lengths, rows = tuple(run.length for run in runs), slice(runs[0].start, runs[-1].start + runs[-1].length)
         given = [one_chunk_each(tasks), "i"]
         for array in (self.rows,) if self.weights is None else (self.rows, self.weights):
-            named = array.map_blocks(_as_is, name=new_name("rows"), dtype=array.dtype, meta=array._meta)
             # the "p2p" method would write all data to the disks of the workers, and start over when a worker is lost
-            given += [named[rows].rechunk((lengths, -1), method="tasks"), "ij"]
+            given += [_renamed(array)[rows].rechunk((lengths, -1), method="tasks"), "ij"]
         call = partial(call_on_one_thread, partial(_call_with_chunk, function), get_config())
         return map_chunks(call, given, tuple(1 for _ in runs), new_name("contract_batches"), object)
 
@@ -156,7 +136,12 @@ def _as_is(chunk: Any) -> Any:
     return chunk
 
 
-def _call_with_chunk(function: Function, task: tuple[Any, ...], columns: list[Any], weights: Any = None) -> Any:
+def _renamed(array: Any) -> Any:
+    """Return an array whose chunks have new names."""
+    return array.map_blocks(_as_is, name=new_name("rows"), dtype=array.dtype, meta=array._meta)
+
+
+def _call_with_chunk(function: Function, task: Task, columns: list[Any], weights: Any = None) -> Any:
     """Call a function with the rows of a chunk. Dask passes the single chunk along the columns in a list."""
     run_task, *others = task
     start = run_task.run.start
@@ -193,102 +178,73 @@ def chunks_of(persisted: Any) -> Iterator[Any]:
 
 
 @dataclass(frozen=True)
-class DaskEngine:
-    """Sends tasks to the workers of a cluster, together with their data."""
+class DaskEngine(Engine):
+    """Sends tasks to the workers of a cluster, together with their data.
+
+    With a Dask ``array``, tasks are sent without rows: the first item of a task tells which rows it needs, which the
+    workers gather from the chunks of the array.
+    """
 
     client: Any
+    array: Any = None
 
     is_serial: ClassVar[bool] = False
     writes_here: ClassVar[bool] = False
 
-    def share(self, rows: Any) -> Any:
-        """Return ``rows`` unchanged: each task is sent with its own rows."""
-        return rows
-
     def run(self, function: Function, tasks: Tasks, n_tasks: int) -> Iterator[Any]:
         """Call ``function`` with each tuple of arguments; yield the results in order, as they become ready."""
-        if n_tasks == 1:
+        if n_tasks == 1 and self.array is None:
             return SerialEngine().run(function, tasks, n_tasks)
         return self._in_order(function, iter(tasks), n_tasks)
 
-    def _in_order(self, function: Function, tasks: Iterator[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
-        name, waiting = new_name(function.__name__), deque[Any]()
-        call = partial(_call_all, function, get_config())
+    def _in_order(self, function: Function, tasks: Iterator[Task], n_tasks: int) -> Iterator[Any]:
+        waiting = deque[Any]()
         with naming_faults():
             n_threads = max(1, sum(self.client.nthreads().values()))
             per_call = max(1, n_tasks // (CALLS_A_THREAD * n_threads))
-            bundles = iter(lambda: list(islice(tasks, per_call)), [])
-            for number, bundle in enumerate(map(_pack, bundles)):
-                with dask().config.set({"distributed.admin.large-graph-warning-threshold": MAX_BUNDLE}):
-                    sent = self.client.submit(call, bundle, key=f"{name}-{number}", pure=False, retries=RETRIES)
-                waiting.append(sent)
+            sent = self._send(function, tasks, per_call) if self.array is None else self._send_bare(function, tasks)
+            for result in sent:
+                waiting.append(result)
                 if len(waiting) > 2 * n_threads:  # limits the number of rows in transit
                     yield from waiting.popleft().result()
             while waiting:
                 yield from waiting.popleft().result()
 
+    def _send(self, function: Function, tasks: Iterator[Task], per_call: int) -> Iterator[Any]:
+        """Send tasks in bundles; yield the lists of their results, as futures."""
+        name, call = new_name(function.__name__), partial(_call_all, function, get_config())
+        bundles = iter(lambda: list(islice(tasks, per_call)), [])
+        for number, bundle in enumerate(map(_pack, bundles)):
+            with _large_graphs():
+                yield self.client.submit(call, bundle, key=f"{name}-{number}", pure=False, retries=RETRIES)
 
-@dataclass(frozen=True)
-class ShufflingEngine:
-    """Sends tasks to the workers of a cluster, which gather the rows of each task from the chunks of a Dask array.
+    def _send_bare(self, function: Function, tasks: Iterator[Task]) -> Iterator[Any]:
+        """Send tasks without their rows, one by one; yield the lists of their results, as futures."""
+        call = dask().delayed(partial(_call_all, function, get_config()), pure=False)
+        for task, *others in tasks:
+            numbers = task.rows_needed()
+            rows = self.array[numbers].rechunk(-1).to_delayed().item()
+            with _large_graphs():
+                lazy = call(_pack([(task.with_values(None), *others)]), numbers, rows)
+                yield self.client.compute(lazy, retries=RETRIES, optimize_graph=False)
 
-    The first item of a task tells which rows it needs, and takes them.
+
+def _large_graphs() -> Any:
+    """Return a context in which Dask does not warn about tasks of several megabytes.
+
+    It advises to scatter their data, but scattered data is lost with its worker.
     """
-
-    client: Any
-    array: Any
-
-    is_serial: ClassVar[bool] = False
-    writes_here: ClassVar[bool] = False
-
-    def share(self, rows: Any) -> Any:
-        """Return ``rows`` unchanged: tasks are sent without them."""
-        return rows
-
-    def run(self, function: Function, tasks: Tasks, n_tasks: int) -> Iterator[Any]:
-        """Call ``function`` with each tuple of arguments; yield the results in order, as they become ready."""
-        call = dask().delayed(partial(_call_with_rows, function, get_config()), pure=False)
-        waiting = deque[Any]()
-        with naming_faults():
-            n_threads = max(1, sum(self.client.nthreads().values()))
-            for task, *others in tasks:
-                numbers = task.rows_needed()
-                rows = self.array[numbers].rechunk(-1).to_delayed().item()
-                with dask().config.set({"distributed.admin.large-graph-warning-threshold": MAX_BUNDLE}):
-                    lazy = call(pickle.dumps((task.with_values(None), *others)), numbers, rows)
-                    waiting.append(self.client.compute(lazy, retries=RETRIES, optimize_graph=False))
-                if len(waiting) > 2 * n_threads:  # limits the number of rows in transit
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+    return dask().config.set({"distributed.admin.large-graph-warning-threshold": "1TB"})
 
 
 def keep_on_workers(client: Any, array: Any) -> Any:
     """Return an array with new names, whose chunks are computed once and stay on the workers while it is referenced."""
-    named = array.map_blocks(_as_is, name=new_name("rows"), dtype=array.dtype, meta=array._meta)
-    return client.persist(named.rechunk({1: -1}), optimize_graph=False)
-
-
-def _call_with_rows(function: Function, config: dict[str, Any], packed: bytes, numbers: Any, rows: Any) -> Any:
-    """Give a task its rows, and call the function, with one thread for numerical libraries."""
-    task, *others = pickle.loads(packed)
-    with config_context(**config), one_thread():
-        return function(task.with_values(NumberedRows(np.asarray(rows), numbers)), *others)
+    return client.persist(_renamed(array).rechunk({1: -1}), optimize_graph=False)
 
 
 @dataclass(frozen=True)
 class Worker:
-    """A worker process of a cluster.
-
-    Attributes
-    ----------
-    n_threads : int
-        Number of tasks that it runs at the same time.
-    memory_limit : int
-        Its memory limit in bytes.
-    taken_bytes : int
-        Memory that it uses already, without stored results of tasks, which can be spilled to disk.
-    """
+    """A worker process of a cluster; ``taken_bytes`` leaves out results of tasks, which can be spilled to disk."""
 
     n_threads: int
     memory_limit: int
@@ -335,9 +291,8 @@ def refuse_other_packages(client: Any) -> None:
             found["the scheduler"] = error
     own = eval(OWN_VERSION)
     for process, version in found.items():
-        if version != own and isinstance(
-            version, str | ImportError
-        ):  # any other error: it died, and another worker takes over
+        # any other error: it died, and another worker takes over
+        if version != own and isinstance(version, str | ImportError):
             what = f"has version {version} of cohirf" if isinstance(version, str) else f"lacks a package ({version})"
             raise ModuleNotFoundError(
                 f"In the Dask cluster, {process} {what}: install cohirf {own} and the packages that the base method "
@@ -378,16 +333,21 @@ def call_on_one_thread(function: Function, config: dict[str, Any], *arguments: A
         return function(*arguments)
 
 
-def _pack(tasks: list[tuple[Any, ...]]) -> bytes:
+def _pack(tasks: list[Task]) -> Any:
     """Pickle tasks, which may read their rows on the cluster.
 
     A client holds a lock while it submits, and if it pickled these tasks then, it would wait for rows that cannot come:
     the thread that receives them may wait for that lock.
     """
-    pickling = import_optional("distributed.protocol.pickle", "dask", "A fit on Dask")
-    packed: bytes = pickling.dumps(tasks)
-    return packed
+    return import_optional("distributed.protocol.pickle", "dask", "A fit on Dask").dumps(tasks)
 
 
-def _call_all(function: Function, config: dict[str, Any], packed: bytes) -> list[Any]:
-    return [call_on_one_thread(function, config, *task) for task in pickle.loads(packed)]
+def _call_all(
+    function: Function, config: dict[str, Any], packed: bytes, numbers: Any = None, X: Any = None
+) -> list[Any]:
+    """Call a function with each of some tasks; if they came without rows, with the rows ``X`` of the given numbers."""
+    tasks = pickle.loads(packed)
+    if X is not None:
+        rows = NumberedRows(np.asarray(X), numbers)
+        tasks = [(task.with_values(rows), *others) for task, *others in tasks]
+    return [call_on_one_thread(function, config, *task) for task in tasks]

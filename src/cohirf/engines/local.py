@@ -40,10 +40,10 @@ from joblib.parallel import get_active_backend
 from sklearn import config_context, get_config
 from threadpoolctl import ThreadpoolController
 
-from cohirf.algorithm.engine import SerialEngine
+from cohirf.algorithm.engine import Engine, SerialEngine
 from cohirf.algorithm.repeated_warnings import CollectedWarning, collecting_warnings, issue_again
-from cohirf.engines.sharing import share_rows
 from cohirf.error_contexts import replacing_errors
+from cohirf.scratch import share_rows
 
 Function = Callable[..., Any]
 Task = tuple[Any, ...]
@@ -60,7 +60,7 @@ LOCAL_BACKENDS = {SequentialBackend, ThreadingBackend, LokyBackend, Multiprocess
 
 
 @dataclass(frozen=True)
-class LocalEngine:
+class LocalEngine(Engine):
     """Runs tasks with joblib, in processes or threads, unless the user has chosen with ``parallel_config``."""
 
     n_jobs: int | None = None
@@ -198,17 +198,13 @@ def _start_processes(n_jobs: int) -> threading.Thread:
 
     def wait() -> None:
         with suppress(Exception):  # whatever it is, tasks will raise it again
-            list(_start(ProcessBackend(), n_jobs, (delayed(_do_nothing)() for _ in range(n_jobs))))
+            list(_start(ProcessBackend(), n_jobs, (delayed(os.getpid)() for _ in range(n_jobs))))
             _note_running(n_jobs)
 
     thread = threading.Thread(target=wait, daemon=True)
     thread.start()
     _at_exit(thread.join, priority=1)  # processes that are starting cannot be ended
     return thread
-
-
-def _do_nothing() -> None:
-    """Do nothing; a process imports this module to do so."""
 
 
 def _runs_elsewhere(function: Function, task: Task) -> bool:
@@ -225,19 +221,14 @@ def _runs_elsewhere(function: Function, task: Task) -> bool:
 def _unpack(outcomes: Any) -> Iterator[Any]:
     """Yield the results, and issue the warnings of other processes in this one."""
     try:
-        for outcome in outcomes:
-            issue_again(outcome.collected)
-            yield from outcome.results
+        for results, collected in outcomes:
+            issue_again(collected)
+            yield from results
     finally:
-        _cancel(outcomes)
-
-
-def _cancel(outcomes: Any) -> None:
-    """Stop what is still running; suppress joblib's warning about cancelled tasks."""
-    if hasattr(outcomes, "close"):
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=r"\d+ tasks")
-            outcomes.close()
+        if hasattr(outcomes, "close"):  # stop what is still running, without joblib's warning about cancelled tasks
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message=r"\d+ tasks")
+                outcomes.close()
 
 
 _last_used: dict[int, float] = {}  # by number of processes: when joblib's processes were last used
@@ -272,20 +263,14 @@ def _user_chose_backend() -> bool:
     return len(set(hinted)) == 1
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """Results of some tasks, and the warnings of the base method if they ran in another process."""
-
-    results: list[Any]
-    collected: list[CollectedWarning]
-
-
-def _call_on_one_thread(function: Function, tasks: list[Task], config: dict[str, Any], pid: int) -> Outcome:
-    """Run tasks of the process ``pid``, in that process or another one."""
+def _call_on_one_thread(
+    function: Function, tasks: list[Task], config: dict[str, Any], pid: int
+) -> tuple[list[Any], Any]:
+    """Run tasks of the process ``pid``, in that process or another one, whose warnings are part of the outcome."""
     # OpenMP limits its threads per calling thread and BLAS per process, so a worker needs the limit, too. The BLAS
     # limits of several workers do not conflict, because the caller has set the same limit before.
     with config_context(**config), one_thread(), _collecting_unless_in(pid) as collected, _sending_errors(pid):
-        return Outcome([function(*task) for task in tasks], collected)
+        return [function(*task) for task in tasks], collected
 
 
 @replacing_errors

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle
 from threading import local
 from typing import Any, ClassVar
@@ -23,17 +24,20 @@ from joblib import cpu_count
 
 from cohirf.algorithm.arrays import put_on_device
 from cohirf.algorithm.device_blocks import naming_full_memory
+from cohirf.algorithm.engine import Engine
 from cohirf.algorithm.grouping import row_blocks
 from cohirf.algorithm.runs import RunTask
-from cohirf.algorithm.storage import Rows, RunRows, is_streamed, read_into
+from cohirf.algorithm.storage import RunRows, is_streamed, read_into
 
 RUNS_AHEAD = 2  # with one, the readers would wait for the last pieces of each run
 READERS = 8  # a thread reads and checks about 3 GB per second
-PIECE_BYTES = 2**24
+STREAMED_BYTES = 2**24  # in a piece
+
+Sent = tuple[Any, list[Future[Any]]]
 
 
 @dataclass(frozen=True)
-class StreamingEngine:
+class StreamingEngine(Engine):
     """Computes runs one after the other on a device that torch knows; their rows are sent there ahead of time."""
 
     device: str
@@ -41,23 +45,23 @@ class StreamingEngine:
     is_serial: ClassVar[bool] = True
     writes_here: ClassVar[bool] = True
 
-    def share(self, rows: Any) -> Any:
-        """Return ``rows`` unchanged: tasks run in this process."""
-        return rows
-
     def run(self, function: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], n_tasks: int) -> Iterator[Any]:
         """Call ``function`` with each tuple of arguments, the first of which is a run; yield the results in order.
 
         An error of a reader is raised when its run would be computed, after the results of all runs before.
         """
-        waiting: deque[tuple[RunTask, Sent, list[Any]]] = deque()
-        with sending_to(self.device) as send, closing(_one_ahead(iter(tasks))) as made:
+        waiting: deque[Callable[[], Any]] = deque()
+        with ExitStack() as stack, closing(_one_ahead(iter(tasks))) as made:
+            sender: Sender | None = None
             for task, *others in made:
-                waiting.append((task, send(task), others))
+                if sender is None:
+                    sender = Sender(task, self.device)
+                    stack.callback(sender.close)
+                waiting.append(partial(_compute, function, task, sender.send(task), others))
                 if len(waiting) > RUNS_AHEAD:
-                    yield _call(function, *waiting.popleft())
+                    yield waiting.popleft()()
             while waiting:
-                yield _call(function, *waiting.popleft())
+                yield waiting.popleft()()
 
 
 def _one_ahead(tasks: Iterator[tuple[Any, ...]]) -> Generator[tuple[Any, ...], None, None]:
@@ -69,59 +73,31 @@ def _one_ahead(tasks: Iterator[tuple[Any, ...]]) -> Generator[tuple[Any, ...], N
             yield task
 
 
-def _call(function: Callable[..., Any], task: RunTask, sent: Sent, others: list[Any]) -> Any:
-    return function(task.with_values(RunRows(sent.arrive())), *others)
-
-
-@dataclass(frozen=True)
-class Sent:
-    """The rows of a run on the way to a device: an array there, and the pieces that threads copy into it."""
-
-    X: Any
-    pieces: list[Future[Any]]
-
-    def arrive(self) -> Any:
-        """Wait until all pieces are read, and return the rows; what the device does next waits for the copies."""
-        for piece in self.pieces:
-            wait = piece.result()
-            if wait is not None:
-                wait()
-        return self.X
-
-
-@contextmanager
-def sending_to(device: str) -> Iterator[Callable[[RunTask], Sent]]:
-    """Return a function that starts to send the rows of a run to a device; at the end, nothing is under way."""
-    sender: Sender | None = None
-
-    def send(task: RunTask) -> Sent:
-        nonlocal sender
-        assert task.values is not None  # the rows are here
-        assert not isinstance(task.values, RunRows)
-        if sender is None:
-            sender = Sender(task.values, put_on_device(task.values.take(task.run.index(slice(0, 1))), device))
-        return sender.send(task)
-
-    try:
-        yield send
-    finally:
-        if sender is not None:
-            sender.close()
+def _compute(function: Callable[..., Any], task: RunTask, sent: Sent, others: list[Any]) -> Any:
+    """Wait until all pieces are read, and compute the run; what the device does next waits for the copies."""
+    X, pieces = sent
+    for piece in pieces:
+        wait = piece.result()
+        if wait is not None:
+            wait()
+    return function(task.with_values(RunRows(X)), *others)
 
 
 class Sender:
-    """Sends rows to the device of ``like``, an array that has their type and number of columns."""
+    """Sends the rows of runs, such as those of ``task``, to a device."""
 
-    def __init__(self, rows: Rows, like: Any) -> None:
-        self._rows, self._like = rows, like
+    def __init__(self, task: RunTask, device: str) -> None:
+        rows: Any = task.values
+        self._rows = rows
+        self._like = like = put_on_device(rows.take(task.run.index(slice(0, 1))), device)
         # a source that is decoded in order would decode again what another thread has skipped
         n_readers = 1 if is_streamed(rows) else min(READERS, cpu_count())
         self._pool = ThreadPoolExecutor(n_readers, "cohirf-reader")
         self._lane: Any = CudaLane(like) if like.is_cuda else Lane()
-        self._piece_rows = max(1, PIECE_BYTES // (like.shape[1] * like.element_size()))
+        self._piece_rows = max(1, STREAMED_BYTES // (like.shape[1] * like.element_size()))
 
     def send(self, task: RunTask) -> Sent:
-        """Start to send the rows of a run."""
+        """Start to send the rows of a run; return an array on the device, and the pieces that threads copy into it."""
         run, rows = task.run, self._rows
         with naming_full_memory(int(np.diff(run.bounds).max()), self._like):
             X = self._like.new_empty((run.length, self._like.shape[1]))
@@ -134,7 +110,7 @@ class Sender:
             return copy(piece, lambda out: read_into(rows, numbers, out))
 
         pieces = row_blocks(run.length, self._piece_rows)
-        return Sent(X, [self._pool.submit(send_piece, piece) for piece in pieces])
+        return X, [self._pool.submit(send_piece, piece) for piece in pieces]
 
     def close(self) -> None:
         """Leave out pieces that no thread has begun, and wait for the others."""

@@ -12,11 +12,10 @@ from scipy import sparse
 from cohirf.algorithm.grouping import IntArray
 from cohirf.algorithm.merge_tree import MergeTree
 from cohirf.algorithm.parents import find_roots_of
-from cohirf.choice import Choice
+from cohirf.choice import Choice, silhouettes
 from cohirf.estimator import CoHiRF
 from cohirf.explain.study import Classes, ReportSample
 from cohirf.hierarchy import FusionHierarchy
-from cohirf.silhouette import silhouettes
 from cohirf.summary.numbers import cluster_positions
 
 # Every number of clusters up to MANY can be chosen; above it, numbers of equal ratio up to MOST, and those of levels.

@@ -18,6 +18,7 @@ from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, euclid
 from cohirf.algorithm.base_method import BaseMethod
 from cohirf.algorithm.cells import MAX_AXES
 from cohirf.algorithm.grouping import IntArray, count_with_noise
+from cohirf.choice import mean_silhouette
 from cohirf.clusterers.torch_k_means import TorchKMeans
 from cohirf.engines.local import one_thread
 from cohirf.explain.sample import DiagnosisSample, draw_diagnosed, keeps_enough
@@ -36,7 +37,6 @@ from cohirf.explain.verdict import (
     why_not_comparable,
 )
 from cohirf.explain.words import shorten
-from cohirf.silhouette import mean_silhouette
 from cohirf.summary.numbers import cluster_positions
 
 N_RUNS = 3

@@ -34,12 +34,12 @@ from cohirf.algorithm.runs import Links
 from cohirf.algorithm.storage import MemoryStorage, Storage
 from cohirf.algorithm.thin_batches import ThinBatchesWarning, explain_thin_batches
 from cohirf.algorithm.ward import link_groups
-from cohirf.callers import warn_caller
 from cohirf.choice import Choice
 from cohirf.data import Data
 from cohirf.data.data import DataWeights, Setup
 from cohirf.engines import LocalEngine
 from cohirf.engines.local import one_thread
+from cohirf.error_contexts import warn_caller
 from cohirf.explain.verdict import find_problem, ways_to_less_noise
 from cohirf.fitting.begin import WrapEngine, begin, check_weights, watch_engine
 from cohirf.fitting.contraction import Settled, make_contraction

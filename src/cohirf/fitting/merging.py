@@ -32,7 +32,7 @@ from cohirf.algorithm.merge_tree import Link
 from cohirf.algorithm.population import Population
 from cohirf.algorithm.storage import take_in_order
 from cohirf.algorithm.ward import raise_merges
-from cohirf.choice import SAMPLED_ROWS, Choice, choose_number
+from cohirf.choice import CHOICE_ROWS, Choice, choose_number
 from cohirf.fitting.divide import Candidates, Division, divide_by_centres
 
 FloatArray = NDArray[np.float64]
@@ -135,7 +135,7 @@ class Chooser:
         """Return the number of clusters, or choose it."""
         if self.n_clusters is not None:
             return Choice(self.n_clusters)
-        return choose_number(self.draw(SAMPLED_ROWS).values, self.rng)
+        return choose_number(self.draw(CHOICE_ROWS).values, self.rng)
 
     def refine(self, division: Division, n_clusters: int) -> Division:
         """Return the division, or the one by centres that follow from it if that cuts fewer neighbours."""

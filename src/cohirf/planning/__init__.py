@@ -1,10 +1,8 @@
 """Choice of the batch size by measuring the base method, as ``batch_size="auto"`` and ``"2GB"`` do it."""
 
-from cohirf.planning.device import plan_for_device
 from cohirf.planning.memory import read_memory_limit, resolve_memory_limit
-from cohirf.planning.neighbourhood import Neighbourhood
-from cohirf.planning.plan import BatchPlan, plan_batches
-from cohirf.planning.probe import Probe, draw_rows
+from cohirf.planning.plan import BatchPlan, plan_batches, plan_for_device
+from cohirf.planning.probe import Neighbourhood, Probe, draw_rows
 
 __all__ = [
     "BatchPlan",

@@ -1,18 +1,53 @@
-"""Resident memory of this process, its peak, and the memory that is available on the machine."""
+"""Memory: amounts as people write them ("2GB"), what this process takes, and what is free here or on a device."""
 
 from __future__ import annotations
 
 import ctypes
+import re
 import sys
 from contextlib import suppress
+from math import nan
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from cohirf.planning.byte_sizes import parse_bytes
+from cohirf.algorithm.arrays import is_cupy, is_torch, torch_with
+from cohirf.optional import import_optional
 
 STATUS = Path("/proc/self/status")
+BYTE_UNITS = {"B": 1} | {
+    f"{letter}{suffix}": base**power
+    for power, letter in enumerate("KMGT", start=1)
+    for suffix, base in (("B", 1000), ("iB", 1024))
+}
+_FACTORS = {unit.lower(): factor for unit, factor in BYTE_UNITS.items()}
+_TEXT = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*([A-Za-z]*)\s*", re.ASCII)
+
+
+def parse_bytes(size: str) -> int:
+    """Return the bytes, at least 1, of a ``batch_size`` that is text with a unit; its letters may be small or capital.
+
+    Examples
+    --------
+    >>> from cohirf.planning.memory import parse_bytes
+    >>> parse_bytes("2GB"), parse_bytes("1.5 GiB")
+    (2000000000, 1610612736)
+    """
+    found = _TEXT.fullmatch(size)
+    number = nan if found is None else float(found[1]) * _FACTORS.get(found[2].lower(), nan)
+    if not number >= 1:
+        raise ValueError(
+            f'batch_size={size!r} is not valid: give a number of rows, "auto", or the memory that the fit may use, '
+            f'such as "500MB", "2GB" or "1.5GiB" (units: {", ".join(BYTE_UNITS)}).'
+        )
+    return int(number)
+
+
+def format_bytes(n_bytes: float) -> str:
+    """Return a number of bytes as text, rounded to three digits."""
+    unit = next((unit for unit in ("TB", "GB", "MB", "KB") if n_bytes >= 0.9995 * BYTE_UNITS[unit]), "B")
+    return f"{n_bytes / BYTE_UNITS[unit]:.3g} {unit}"
 
 
 def read_memory_limit(batch_size: Any) -> int | None:
@@ -91,3 +126,14 @@ def _headrooms(mount: Path, path: str, limit_file: str, usage_file: str) -> list
         if place == mount:
             break
     return headrooms
+
+
+def free_bytes(device: Any) -> int:
+    """Return the free memory of a device; of this machine, if the device is the processor."""
+    if is_cupy(device):
+        with device.device:
+            return int(import_optional("cupy", "torch", "An array of CuPy").cuda.runtime.memGetInfo()[0])
+    name = device if isinstance(device, str) else str(getattr(device, "device", "cpu"))
+    if (is_torch(device) or isinstance(device, str)) and name.startswith("cuda"):
+        return int(torch_with(name).cuda.mem_get_info(name)[0])
+    return available_bytes()

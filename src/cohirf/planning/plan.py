@@ -26,74 +26,64 @@ choice.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil, inf
-from time import perf_counter
 from typing import Any
 
 from cohirf.algorithm.batches import count_batches
 from cohirf.algorithm.contract_batch import Contraction
-from cohirf.planning.byte_sizes import format_bytes
-from cohirf.planning.forecast import BatchCost, Levels, forecast_levels
-from cohirf.planning.memory import resident_bytes
-from cohirf.planning.probe import Call, Probe, fresh_process, probe_batch
-from cohirf.planning.probe_sizes import probe_increasing_sizes
-from cohirf.planning.round_sizes import coarse_sizes, fine_sizes
+from cohirf.algorithm.local_batches import LARGEST_BATCH
+from cohirf.engines.streaming import RUNS_AHEAD
+from cohirf.planning.memory import format_bytes, free_bytes, resident_bytes
+from cohirf.planning.probe import (
+    BatchCost,
+    Probe,
+    coarse_sizes,
+    fine_sizes,
+    fresh_process,
+    probe_batch,
+    probe_increasing_sizes,
+)
 
 # In smaller batches, most methods find nothing, and the calls themselves cost more than the clustering. A method with
 # n_clusters clusters or n_neighbors neighbours gets at least ten times as many rows.
 SMALLEST_BATCH = 100
 ROWS_PER_SIZE = 10
-LARGEST_BATCH = 1.5  # in units of batch_size; see count_batches
 REACH = 4.0  # largest batch size that can be forecast, in units of the largest probe
-MARGIN = 1.3  # safety factor on the memory of a batch: fragmentation, and rows that differ from the sample
+MEMORY_MARGIN = 1.3  # safety factor on the memory of a batch: fragmentation, and rows that differ from the sample
 HELD_BYTES_PER_ROW = 36  # row numbers, parents, levels, mass, stability and labels of a fit in memory
 SLOWER = 2.0
 PATIENCE_SECONDS = 60.0
+IDLE_SHARE = 0.98  # a level that leaves a larger share of its rows makes no progress
+SIMULATED_LEVELS = 100  # that are simulated
+USABLE = 0.5  # of the free memory of a device; the rest is for temporary arrays of the base method
+ROW_BYTES = 64  # for each row on a device: codes, labels, mass, stability and scores
 
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """A batch size, the expected cost of a fit with it, and the measurements behind it.
-
-    Attributes
-    ----------
-    batch_size : int
-        Approximate number of rows that are contracted together; a batch has at most 1.5 times as many.
-    n_batches : int
-        Number of batches at the first level, including the one held aside.
-    n_levels : int or None
-        Expected number of levels; None if nothing was measured.
-    seconds : float or None
-        Expected time, without reading the data; infinite if almost nothing merges in a batch; None if nothing was
-        measured.
-    n_bytes : int or None
-        Expected peak of the process's resident memory, including what it holds already; None if nothing was measured.
-    memory_limit : int
-        The memory limit in bytes.
-    reason : str
-        Why larger batches were not chosen.
-    probes : tuple of Probe
-        The measurements, by increasing size.
-    probing_seconds : float
-        Time of the measurements, including the start of a process.
-    """
+    """A batch size, and the expected cost of a fit with it; levels and bytes are None if nothing was measured."""
 
     batch_size: int
-    n_batches: int
-    n_levels: int | None
-    seconds: float | None
-    n_bytes: int | None
+    n_batches: int  # at the first level, including the one held aside
     memory_limit: int
-    reason: str
-    probes: tuple[Probe, ...]
-    probing_seconds: float
+    n_levels: int | None = None
+    seconds: float = inf  # without reading the data; infinite if almost nothing merges in a batch
+    n_bytes: int | None = None  # peak of the process's resident memory, including what it holds already
+    needed: int = 0  # the same with a safety margin
+    reason: str = ""  # why larger batches were not chosen
+    probes: tuple[Probe, ...] = ()  # the measurements, by increasing size
+
+    @property
+    def fits(self) -> bool:
+        """Whether the memory limit is high enough."""
+        return self.needed <= self.memory_limit
 
     def describe(self) -> str:
         """Return the plan as one line."""
         batches = "one batch" if self.n_batches == 1 else f"{self.n_batches:,} batches"
-        if self.seconds is None or self.n_bytes is None:
+        if self.n_bytes is None:
             return f"batch_size={self.batch_size}: {batches}; {self.reason}"
         levels = f"about {self.n_levels} levels and {_format_seconds(self.seconds)}"
         outlook = "in which hardly any rows merge" if self.seconds == inf else levels
@@ -102,67 +92,38 @@ class BatchPlan:
 
 
 @dataclass(frozen=True)
-class Room:
-    """The memory limit, and the memory that is used independently of the batches."""
-
-    memory_limit: int
-    taken: int
-    taken_per_job: int = 0
-
-    def for_batch(self, n_jobs: int) -> float:
-        """Return the memory that each of ``n_jobs`` concurrent batches may use."""
-        return (self.memory_limit - self.taken) / n_jobs - self.taken_per_job
-
-    def peak(self, batch_bytes: float, n_jobs: int) -> int:
-        """Return the peak memory with ``n_jobs`` concurrent batches."""
-        return int(self.taken + n_jobs * (self.taken_per_job + batch_bytes))
-
-
-@dataclass(frozen=True)
-class Trial:
-    """Contracts samples of the data in another process."""
-
-    call: Call
-    read_sample: Callable[[int], Any]
-    contraction: Contraction
-
-    def measure(self, n_rows: int) -> Probe:
-        """Probe a batch of ``n_rows`` rows."""
-        probe: Probe = self.call(probe_batch, self.read_sample(n_rows), self.contraction)
-        return probe
-
-    def first_call(self, n_rows: int) -> tuple[int, int]:
-        """Trigger imports and compilation; return the memory that these use, and the number of features."""
-        X = self.read_sample(n_rows)
-        before = self.call(resident_bytes)
-        self.call(probe_batch, X, self.contraction)
-        return max(0, self.call(resident_bytes) - before), X.shape[1]
-
-
-@dataclass(frozen=True)
-class Task:
-    """The planned fit: its rows, runs of the base method per batch, concurrent batches, smallest batch and memory.
-
-    For local batches, ``overlap`` is the number of rows in their halos, in multiples of their own rows.
-    """
+class PlannedFit:
+    """The planned fit: its rows, its jobs, and the memory that it uses independently of its batches."""
 
     n_rows: int
-    n_runs: int
+    n_runs: int  # of the base method, in a batch
     n_jobs: int
     smallest_batch: int
-    room: Room
+    memory_limit: int
+    taken: int = 0
+    taken_per_job: int = 0
     overlap: float | None = None
 
+    @property
+    def bytes_per_batch(self) -> float:
+        """The memory that each of the concurrent batches may use."""
+        return (self.memory_limit - self.taken) / self.n_jobs - self.taken_per_job
 
-@dataclass(frozen=True)
-class Candidate:
-    """A batch size, its forecast, and the memory that it needs including a safety margin."""
-
-    batch_size: int
-    n_batches: int
-    levels: Levels
-    peak: int
-    needed: int
+    def forecast(self, batch_size: int, cost: BatchCost) -> BatchPlan:
+        """Forecast the fit with this batch size."""
+        n_batches = count_batches(self.n_rows, batch_size)
+        n_levels, seconds = forecast_levels(self.n_rows, batch_size, cost, self.n_jobs)
+        if self.overlap is not None and n_batches > 1:
+            n_batches = ceil((1 + self.overlap) * self.n_rows / batch_size)
+            n_levels, seconds = 2, ceil(n_batches / self.n_jobs) * cost.seconds(batch_size)  # the second one only fuses
+        # A single batch runs its views in parallel, several batches run in parallel; the last level has a single batch.
+        n_jobs = min(self.n_jobs, max(self.n_runs, n_batches - 1))
+        batch_bytes = cost.n_bytes(min(self.n_rows, LARGEST_BATCH * batch_size))
+        peak, needed = (
+            int(self.taken + n_jobs * (self.taken_per_job + some))
+            for some in (batch_bytes, MEMORY_MARGIN * batch_bytes)
+        )
+        return BatchPlan(batch_size, n_batches, self.memory_limit, n_levels, seconds, peak, needed)
 
 
 def plan_batches(
@@ -180,69 +141,75 @@ def plan_batches(
 ) -> BatchPlan:
     """Choose the batch size of a fit by measuring the contraction of samples.
 
+    Since measurements vary a little, the choice may vary by one step.
+
     Parameters
     ----------
     read_sample : callable
-        Takes a number of rows, and returns so many rows of the data that are like a batch: drawn uniformly or, for
-        local batches, neighbours. It is called once for each size that is probed.
+        Takes a number of rows, and returns that number of rows of the data that are like a batch: drawn uniformly or,
+        for local batches, neighbours. It can return ``n_readable`` rows, by default all.
     n_rows : int
         Number of rows of the data.
     contraction : Contraction
         How the fit contracts a batch; its own ``batch_size`` is not used.
-    memory_limit : int
-        Largest peak memory, in bytes, of the process that runs batches, including what it holds already.
-    n_jobs : int
-        Number of batches, or of views of a single batch, that run at the same time.
+    memory_limit, taken_bytes : int
+        Largest peak memory of the process that runs batches, and what it uses before the fit; by default that of this
+        process.
+    n_jobs, in_processes : int, bool
+        Number of batches, or of views of a single batch, that run at the same time, and whether each runs in a process
+        of its own, which holds an interpreter.
     held_bytes : int, optional
         Memory that the fit holds in addition to its batches. By default 36 bytes per row, for a fit in memory.
-    taken_bytes : int, optional
-        Memory that the process that runs batches uses before the fit. By default the resident memory of this process.
-    in_processes : bool
-        Whether batches run in separate processes, each of which holds an interpreter.
     overlap : float, optional
         For local batches, the number of rows in their halos, in multiples of their own rows.
-    n_readable : int, optional
-        Most rows that ``read_sample`` can return, if that is not all rows.
-
-    Returns
-    -------
-    plan : BatchPlan
-        The choice, with the forecast and the measurements behind it. Since measurements vary a little, the choice may
-        vary by one step.
     """
-    started = perf_counter()
     held = HELD_BYTES_PER_ROW * n_rows if held_bytes is None else held_bytes
-    taken = resident_bytes() if taken_bytes is None else taken_bytes
-    room = Room(memory_limit, taken + held)
-    if room.for_batch(1) <= 0:
-        raise ValueError(_say_no_room(room, held, on_worker=taken_bytes is not None))
+    taken = held + (resident_bytes() if taken_bytes is None else taken_bytes)
+    if memory_limit <= taken:
+        raise ValueError(_say_no_room(memory_limit, taken, held, on_worker=taken_bytes is not None))
     if count_batches(n_rows, SMALLEST_BATCH) == 1:
-        return _plan_few_rows(n_rows, memory_limit)
+        return BatchPlan(n_rows, 1, memory_limit, reason=f"{n_rows} rows are too few to divide")
     smallest = smallest_batch(contraction, n_rows)
     with fresh_process() as call:
-        trial = Trial(call, read_sample, contraction)
-        loaded, n_features = trial.first_call(smallest)
-        room = Room(memory_limit, room.taken + loaded, call(resident_bytes) if in_processes else 0)
-        bytes_per_batch = room.for_batch(n_jobs)
-        probes = probe_increasing_sizes(
-            trial.measure, smallest, n_rows, bytes_per_batch=bytes_per_batch, n_jobs=n_jobs, most=n_readable
+        sample = read_sample(smallest)
+        before = call(resident_bytes)
+        call(probe_batch, sample, contraction)  # triggers imports and compilation, whose memory stays
+        after = call(resident_bytes)
+        n_runs, per_job = contraction.views.n_runs(sample.shape[1]), after if in_processes else 0
+        taken += max(0, after - before)
+        task = PlannedFit(n_rows, n_runs, n_jobs, smallest, memory_limit, taken, per_job, overlap)
+        cost = probe_increasing_sizes(
+            lambda size: call(probe_batch, read_sample(size), contraction),
+            smallest,
+            n_rows,
+            bytes_per_batch=task.bytes_per_batch,
+            n_jobs=n_jobs,
+            most=n_readable,
         )
-    task = Task(n_rows, contraction.views.n_runs(n_features), n_jobs, smallest, room, overlap)
-    candidates = list_candidates(task, BatchCost.learn(probes))
-    chosen = choose(candidates, memory_limit)
+    candidates = list_candidates(task, cost)
+    chosen = choose(candidates)
     if chosen is None:
         raise ValueError(_say_too_little(task, candidates[0]))
-    return BatchPlan(
-        batch_size=chosen.batch_size,
-        n_batches=chosen.n_batches,
-        n_levels=chosen.levels.n_levels,
-        seconds=chosen.levels.seconds,
-        n_bytes=chosen.peak,
-        memory_limit=memory_limit,
-        reason=_say_why(chosen, candidates, memory_limit),
-        probes=tuple(probes),
-        probing_seconds=perf_counter() - started,
-    )
+    return replace(chosen, reason=_say_why(chosen, candidates), probes=cost.probes)
+
+
+def plan_for_device(
+    device: Any, row_bytes: int, view_share: float, memory_limit: int | None, n_rows: int
+) -> int | None:
+    """Return the batch size for ``n_rows`` rows on a device: a name that torch knows, or an array that is there.
+
+    Memory is not measured there: it is assumed to be linear in the number of rows, as for K-Means, which works through
+    distances in blocks. A batch needs memory for its rows, of ``row_bytes`` bytes, unless they are there already, and
+    for a view of them, which has a share of their features. If all rows fit, the result is None: they are one batch.
+    Of several batches, some are on the device before they are needed, and one is there with and without its held-aside
+    rows.
+    """
+    free = free_bytes(device) if memory_limit is None else memory_limit
+    copies = view_share + isinstance(device, str)
+    if n_rows * (row_bytes * copies + ROW_BYTES) <= USABLE * free:
+        return None
+    copies += (1 + RUNS_AHEAD) * isinstance(device, str)
+    return max(2, int(USABLE * free / (LARGEST_BATCH * (row_bytes * copies + ROW_BYTES))))
 
 
 def smallest_batch(contraction: Contraction, n_rows: int) -> int:
@@ -251,94 +218,75 @@ def smallest_batch(contraction: Contraction, n_rows: int) -> int:
     return min(n_rows, max(SMALLEST_BATCH, ROWS_PER_SIZE * max(sizes, default=0)))
 
 
-def _plan_few_rows(n_rows: int, memory_limit: int) -> BatchPlan:
-    """Plan one batch of all rows, without measurements."""
-    return BatchPlan(
-        batch_size=n_rows,
-        n_batches=1,
-        n_levels=None,
-        seconds=None,
-        n_bytes=None,
-        memory_limit=memory_limit,
-        reason=f"{n_rows} rows are too few to divide",
-        probes=(),
-        probing_seconds=0.0,
-    )
+def forecast_levels(n_rows: int, batch_size: int, cost: BatchCost, n_jobs: int) -> tuple[int, float]:
+    """Simulate a fit with ``n_jobs`` concurrent batches; return its number of levels, and their time.
+
+    The time is infinite if almost nothing merges in several batches.
+    """
+    left, seconds = float(n_rows), 0.0
+    for level in range(1, SIMULATED_LEVELS + 1):
+        n_batches = count_batches(round(left), batch_size)
+        size = left / n_batches
+        contracted = max(1, n_batches - 1)
+        seconds += ceil(contracted / n_jobs) * float(cost.seconds(size))
+        before = left
+        left = contracted * cost.survivors(size) + (size if n_batches > 1 else 0)
+        if n_batches == 1 and left < cost.probes[0].n_rows:
+            return level + 1, seconds  # too few rows left to forecast: one more level, which merges nothing
+        if left > IDLE_SHARE * before:
+            return level, seconds if n_batches == 1 else inf
+    return SIMULATED_LEVELS, seconds
 
 
-def list_candidates(task: Task, cost: BatchCost) -> list[Candidate]:
+def list_candidates(task: PlannedFit, cost: BatchCost) -> list[BatchPlan]:
     """Forecast batch sizes from the smallest up to the reach of the probes, and one batch of all rows if within it."""
     reach = REACH * cost.probes[-1].n_rows
     low, high = task.smallest_batch, reach / LARGEST_BATCH
-    fine = [judge(size, task, cost) for size in fine_sizes(low, high)]
-    last_that_fits = [
-        smaller for smaller, larger in pairwise(fine) if smaller.needed <= task.room.memory_limit < larger.needed
-    ]
-    sizes = {low, *coarse_sizes(low, high), *(candidate.batch_size for candidate in last_that_fits)}
+    fine = [task.forecast(size, cost) for size in fine_sizes(low, high)]
+    last_that_fits = [smaller.batch_size for smaller, larger in pairwise(fine) if smaller.fits and not larger.fits]
+    sizes = {low, *coarse_sizes(low, high), *last_that_fits}
     several = sorted(size for size in sizes if count_batches(task.n_rows, size) > 1)
-    return [judge(size, task, cost) for size in several + [task.n_rows] * (task.n_rows <= reach)]
+    return [task.forecast(size, cost) for size in several + [task.n_rows] * (task.n_rows <= reach)]
 
 
-def judge(batch_size: int, task: Task, cost: BatchCost) -> Candidate:
-    """Forecast the fit with this batch size."""
-    n_batches = count_batches(task.n_rows, batch_size)
-    levels = forecast_levels(task.n_rows, batch_size, cost, task.n_jobs)
-    if task.overlap is not None and n_batches > 1:
-        n_batches = ceil((1 + task.overlap) * task.n_rows / batch_size)
-        levels = Levels(2, ceil(n_batches / task.n_jobs) * cost.seconds(batch_size))  # the second one only fuses
-    # A single batch runs its views in parallel, several batches run in parallel; the last level has a single batch.
-    n_jobs = min(task.n_jobs, max(task.n_runs, n_batches - 1))
-    batch_bytes = cost.n_bytes(min(task.n_rows, LARGEST_BATCH * batch_size))
-    return Candidate(
-        batch_size=batch_size,
-        n_batches=n_batches,
-        levels=levels,
-        peak=task.room.peak(batch_bytes, n_jobs),
-        needed=task.room.peak(MARGIN * batch_bytes, n_jobs),
-    )
+def choose(candidates: Sequence[BatchPlan]) -> BatchPlan | None:
+    """Return the largest batch size below the memory limit whose time is reasonable; None if none fits.
+
+    Reasonable is twice the time of the cheapest candidate, or a minute if that is more: a fast fit need not be faster.
+    """
+    fitting = [candidate for candidate in candidates if candidate.fits]
+    cheapest = min((candidate.seconds for candidate in fitting), default=0.0)
+    most_seconds = max(SLOWER * cheapest, PATIENCE_SECONDS)
+    return next((candidate for candidate in reversed(fitting) if candidate.seconds <= most_seconds), None)
 
 
-def choose(candidates: Sequence[Candidate], memory_limit: int) -> Candidate | None:
-    """Return the largest batch size below the memory limit whose time is reasonable; None if none fits."""
-    fitting = [candidate for candidate in candidates if candidate.needed <= memory_limit]
-    most_seconds = reasonable_seconds(fitting)
-    return next((candidate for candidate in reversed(fitting) if candidate.levels.seconds <= most_seconds), None)
-
-
-def reasonable_seconds(candidates: Sequence[Candidate]) -> float:
-    """Return twice the time of the cheapest candidate, or a minute if that is more: a fast fit need not be faster."""
-    cheapest = min((candidate.levels.seconds for candidate in candidates), default=0.0)
-    return max(SLOWER * cheapest, PATIENCE_SECONDS)
-
-
-def _say_why(chosen: Candidate, candidates: Sequence[Candidate], memory_limit: int) -> str:
+def _say_why(chosen: BatchPlan, candidates: Sequence[BatchPlan]) -> str:
     if chosen.n_batches == 1:
         return "all rows fit in one batch"
     larger = candidates[candidates.index(chosen) + 1 :]
     if not larger:
         return "larger batches would take too long to measure"
-    if larger[0].needed > memory_limit:
+    if not larger[0].fits:
         return "larger batches would not fit"
     return "larger batches would take more than twice as long as small ones"
 
 
-def _say_no_room(room: Room, held: int, *, on_worker: bool) -> str:
+def _say_no_room(memory_limit: int, taken: int, held: int, *, on_worker: bool) -> str:
     whose = "the worker with the least memory left" if on_worker else "this process"
     with_data = "" if on_worker else "the data included if it is in memory, "
     remedy = "start workers with more memory" if on_worker else "fit from a file with cohirf.open_source"
     return (
-        f"{format_bytes(room.memory_limit)} of memory is too little: {whose} takes {format_bytes(room.taken - held)} "
+        f"{format_bytes(memory_limit)} of memory is too little: {whose} takes {format_bytes(taken - held)} "
         f"already, {with_data}and the fit takes another {format_bytes(held)} apart from its batches. "
-        f'Allow more, such as batch_size="{format_bytes(2 * room.taken)}", or {remedy}.'
+        f'Allow more, such as batch_size="{format_bytes(2 * taken)}", or {remedy}.'
     )
 
 
-def _say_too_little(task: Task, smallest: Candidate) -> str:
-    room = task.room
+def _say_too_little(task: PlannedFit, smallest: BatchPlan) -> str:
     return (
-        f"{format_bytes(room.memory_limit)} of memory is too little for batches of {smallest.batch_size} rows, the "
+        f"{format_bytes(task.memory_limit)} of memory is too little for batches of {smallest.batch_size} rows, the "
         f"smallest that are useful for this base method: they need {format_bytes(smallest.needed)} with "
-        f"n_jobs={task.n_jobs}, of which {format_bytes(room.taken)} is used before the first batch. Allow more, such "
+        f"n_jobs={task.n_jobs}, of which {format_bytes(task.taken)} is used before the first batch. Allow more, such "
         f'as batch_size="{format_bytes(2 * smallest.needed)}", lower n_jobs, or choose a base method that needs less.'
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cohirf.callers import warn_caller
+from cohirf.error_contexts import warn_caller
 from cohirf.optional import import_optional
 from cohirf.preparation.decide import STRAY_SHARE
 from cohirf.preparation.evidence import DataError, Problem, Strays, say_strays

@@ -20,7 +20,7 @@ from scipy import sparse
 
 from cohirf.algorithm.grouping import IntArray
 from cohirf.error_contexts import replacing_errors
-from cohirf.finite import find_fault
+from cohirf.validation import find_fault
 
 PIECE_BYTES = 2**23  # memory for decoding, in addition to the requested rows
 FINGERPRINT_SAMPLES = 16

@@ -13,7 +13,7 @@
 
 from typing import TYPE_CHECKING
 
-from cohirf.lazy import lazy_names
+from cohirf.optional import lazy_names
 
 if TYPE_CHECKING:
     from cohirf.store.checkpoint import ResumableEngine, open_checkpoint

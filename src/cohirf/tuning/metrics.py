@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, pairwise_distances
 
 from cohirf.algorithm.grouping import IntArray
-from cohirf.silhouette import mean_silhouette
+from cohirf.choice import mean_silhouette
 
 SILHOUETTE_ROWS = 10_000
 

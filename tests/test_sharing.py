@@ -10,8 +10,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from cohirf.algorithm.storage import ArrayRows, SomeRows
-from cohirf.engines.sharing import SMALL_BYTES, share_rows
-from cohirf.scratch import ScratchStorage
+from cohirf.scratch import SMALL_BYTES, ScratchStorage, share_rows
 from cohirf.sources import ArraySource
 
 RNG = np.random.default_rng(0)
@@ -40,8 +39,8 @@ def dense(X):
 
 
 def path_of(shared):
-    _, (handle, *_) = shared.__reduce__()
-    return Path(handle.path)
+    _, (stored, *_) = shared.__reduce__()
+    return Path(stored.filename)
 
 
 @pytest.mark.parametrize("kind", MATRICES)
