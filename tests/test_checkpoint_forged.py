@@ -21,7 +21,7 @@ from cohirf.checkpoint import ResumableEngine
 from cohirf.checkpoint.journal import DIGEST_BYTES, FRAME_BYTES, LENGTHS, Journal, _frame
 from cohirf.checkpoint.outcomes import JournalEntry, decode, encode
 from cohirf.durable.json_text import seal
-from cohirf.spanning.spanned_run import SpannedRun
+from cohirf.spanning.spanning_labels import SpannedRun
 from resumable import Cells, X, fit, make_model
 
 # batches are tiny here, so that there are many

@@ -39,7 +39,7 @@ from cohirf.durable.arrays import (
 )
 from cohirf.durable.json_text import require_count, require_keys
 from cohirf.finite import find_fault
-from cohirf.spanning.spanned_run import SpannedRun
+from cohirf.spanning.spanning_labels import SpannedRun
 
 N_COSTS = 6
 OF_ROWS = {"survivor_of", "row_stability"}  # the map from rows to survivors

@@ -14,7 +14,7 @@ from cohirf.algorithm.runs import ContractedRun, RunTask
 from cohirf.checkpoint.errors import CheckpointError, refusing_content
 from cohirf.checkpoint.journal import Journal
 from cohirf.checkpoint.outcomes import JournalEntry, check_against_task, check_trees, values_kind
-from cohirf.spanning.spanned_run import SpannedRun
+from cohirf.spanning.spanning_labels import SpannedRun
 
 
 @dataclass(frozen=True)
