@@ -252,7 +252,7 @@ def test_a_fault_is_found_in_every_block_of_rows(monkeypatch):
         ({"rows": [1, 3, 2]}, "rows must be sorted and distinct"),
         ({"rows": [3, 3, 4]}, "rows must be sorted and distinct"),
         ({"rows": np.array([5, 3, 6], dtype=np.uint32)}, "rows must be sorted and distinct"),
-        ({"rows": [-1, 3, 4]}, "rows must"),
+        ({"rows": [-1, 3, 4]}, "rows must be sorted and distinct, and not negative"),
         ({"row_sizes": [0, 1, 1]}, "row_sizes must be 1 or more"),
     ],
 )

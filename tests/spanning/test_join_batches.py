@@ -176,6 +176,7 @@ def test_edges_can_come_in_parts_and_more_than_once(name):
     merged = CondensedTree(tree.count + 1, settings)
     for start in range(0, twice.count, 7):
         merged.merge(twice.take(slice(start, start + 7)))
+        merged.merge(twice.take(slice(0)))  # parts can be empty
     np.testing.assert_array_equal(merged.label(), label_tree(tree, settings))
 
 

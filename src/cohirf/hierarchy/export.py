@@ -23,27 +23,13 @@ VECTORS = ("parents", "absorbed_at", "rows", "row_sizes")
 
 @dataclass(frozen=True, eq=False)
 class Merge:
-    """One fusion of two or more clusters.
-
-    Attributes
-    ----------
-    level : int
-        The level of the fusion.
-    medoid : int
-        Medoid of the fused cluster: that of one of the clusters.
-    absorbed : array of int
-        Sorted medoids of the other clusters.
-    medoid_size : int
-        Number of rows in the cluster of ``medoid`` before the fusion.
-    absorbed_sizes : array of int
-        Number of rows in each of the other clusters.
-    """
+    """One fusion of two or more clusters."""
 
     level: int
-    medoid: int
-    absorbed: IntArray
-    medoid_size: int
-    absorbed_sizes: IntArray
+    medoid: int  # of the fused cluster: that of one of the clusters
+    absorbed: IntArray  # sorted medoids of the other clusters
+    medoid_size: int  # number of rows in the cluster of the medoid before the fusion
+    absorbed_sizes: IntArray  # number of rows in each of the other clusters
 
     @property
     def size(self) -> int:
@@ -55,14 +41,8 @@ class Merge:
 class Merges(Sequence[Merge]):
     """All fusions, ordered by level and then by medoid: a sequence of ``Merge``, stored as arrays.
 
-    Attributes
-    ----------
-    level, medoid, medoid_size, size : array of int
-        As in ``Merge``, one entry per fusion.
-    absorbed, absorbed_sizes : array of int
-        Absorbed medoids and the sizes of their clusters, concatenated over all fusions.
-    starts : array of int
-        Fusion i has the entries ``starts[i]:starts[i + 1]`` of the two arrays above.
+    ``level``, ``medoid``, ``medoid_size`` and ``size`` have one entry per fusion; the others are concatenated: fusion i
+    has the entries ``starts[i]:starts[i + 1]`` of ``absorbed`` and ``absorbed_sizes``.
     """
 
     level: IntArray
@@ -238,11 +218,8 @@ def to_json(vectors: dict[str, IntArray | None], tree: MergeTree | None) -> str:
     content: dict[str, Any] = {"format": JSON_FORMAT, "version": JSON_VERSION}
     content |= {name: vector.tolist() for name, vector in vectors.items() if vector is not None}
     if tree is not None:
-        content["tree"] = {
-            "medoids": tree.medoids.tolist(),
-            "linkage": tree.linkage.tolist(),
-            "level": tree.level,
-        }
+        arrays = {"medoids": tree.medoids.tolist(), "linkage": tree.linkage.tolist()}
+        content["tree"] = arrays | {"level": tree.level}
     return json.dumps(content, separators=(",", ":"))
 
 

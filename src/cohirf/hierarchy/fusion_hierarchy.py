@@ -20,17 +20,7 @@ from cohirf.optional import import_optional
 
 @dataclass(frozen=True)
 class LineageStep:
-    """The cluster of a row at one level.
-
-    Attributes
-    ----------
-    level : int
-        The level.
-    medoid : int
-        Row number of the medoid of the cluster.
-    size : int
-        Number of rows in the cluster.
-    """
+    """The cluster of a row at one level: the row number of its medoid, and its number of rows."""
 
     level: int
     medoid: int
@@ -39,20 +29,12 @@ class LineageStep:
 
 @dataclass(frozen=True, eq=False)
 class Persistence:
-    """Lifetimes of fused clusters: one entry per fusion, in the order of ``FusionHierarchy.merges``.
-
-    Attributes
-    ----------
-    medoid, level, size : array of int
-        The cluster: its medoid, the level at which it was formed, and its number of rows.
-    lifetime : array of int
-        Number of levels for which the cluster did not change: until it grew, was absorbed, or the fit ended.
-    """
+    """Lifetimes of fused clusters: one entry per fusion, in the order of ``FusionHierarchy.merges``."""
 
     medoid: IntArray
-    level: IntArray
-    size: IntArray
-    lifetime: IntArray
+    level: IntArray  # at which the cluster was formed
+    size: IntArray  # number of rows
+    lifetime: IntArray  # number of levels until it grew, was absorbed, or the fit ended
 
 
 class FusionHierarchy:
@@ -330,7 +312,7 @@ class FusionHierarchy:
         Returns
         -------
         steps : list of LineageStep
-            Level, medoid and size of the cluster, one entry per level.
+            One entry per level: ``level``, ``medoid`` and ``size`` of the cluster.
 
         Raises
         ------
@@ -369,7 +351,8 @@ class FusionHierarchy:
         Returns
         -------
         persistence : Persistence
-            Medoid, level, size and lifetime of each fused cluster, in the order of ``merges()``.
+            Arrays ``medoid``, ``level``, ``size`` and ``lifetime``, with an entry for each fused cluster, in the order
+            of ``merges()``. A lifetime ends where the cluster grew, was absorbed, or the fit ended.
         """
         merges = export.find_merges(self.parents, self.absorbed_at, self.row_sizes)
         lifetime = export.find_lifetimes(merges, self.absorbed_at, self.n_levels)
@@ -630,9 +613,7 @@ def _check_leaves(n_rows: int, rows: IntArray | None, row_sizes: IntArray | None
     for name, values in (("rows", rows), ("row_sizes", row_sizes)):
         if values is not None and len(values) != n_rows:
             raise ValueError(f"{name} has {len(values)} entries for {n_rows} leaves: pass one for each leaf.")
-    if rows is not None and (rows[1:] <= rows[:-1]).any():
-        raise ValueError("rows must be sorted and distinct.")
-    if rows is not None and (rows < 0).any():
-        raise ValueError("rows must not be negative: pass row numbers of the data.")
+    if rows is not None and not (rows[0] >= 0 and (rows[1:] > rows[:-1]).all()):
+        raise ValueError("rows must be sorted and distinct, and not negative: pass row numbers of the data.")
     if row_sizes is not None and (row_sizes < 1).any():
         raise ValueError("row_sizes must be 1 or more: every leaf has at least one row.")

@@ -29,30 +29,14 @@ LONGEST_TEXT = 90  # characters beside a leaf
 
 @dataclass(frozen=True)
 class Node:
-    """A cluster of the tree.
+    """A cluster of the tree."""
 
-    Attributes
-    ----------
-    size : int
-        Number of rows.
-    height : float
-        Height of the merge that made it; 0 for a leaf of the outline.
-    groups : tuple of int
-        Its leaves in the outline, as labels of the cut that the outline was made from.
-    n_clusters : int
-        Number of final clusters that it has rows of; 0 if these are all too small to be final.
-    cluster : int or None
-        The final cluster, if it has rows of a single one.
-    children : tuple of Node
-        The two clusters that merged, the larger one first; empty for a leaf of the outline.
-    """
-
-    size: int
-    height: float
-    groups: tuple[int, ...]
-    n_clusters: int
-    cluster: int | None
-    children: tuple[Node, ...] = ()
+    size: int  # number of rows
+    height: float  # of the merge that made it; 0 for a leaf of the outline
+    groups: tuple[int, ...]  # its leaves in the outline, as labels of the cut that the outline was made from
+    n_clusters: int  # number of final clusters that it has rows of; 0 if these are all too small to be final
+    cluster: int | None  # the final cluster, if it has rows of a single one
+    children: tuple[Node, ...] = ()  # the two clusters that merged, the larger one first; none for a leaf
 
     def walk(self) -> Iterator[Node]:
         """Yield the node and all nodes below it, each before those below it."""
